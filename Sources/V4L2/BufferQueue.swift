@@ -16,6 +16,8 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// The path of the device node.
   package var path: String { device.path }
+  /// The name of the device's driver.
+  package var driver: String { device.capabilities.driver }
   /// The number of buffers that the driver granted; may differ from the requested number.
   package var count: Int { buffers.count }
   /// The capacity of the smallest buffer, in bytes.
@@ -77,12 +79,24 @@ package final class BufferQueue: ControlChannel, Sendable {
     }
     self.buffers = buffers
     self.device = device
+    self.device.calls.handles.beginCapture(self.device.handle)
   }
 
   deinit {
+    leave()
     // The mappings must be released before the device closes.
     for buffer in buffers { buffer.unmap(device.calls) }
   }
+
+  /// Restores what was changed during the capture, and lets another handle capture.
+  private func leave() {
+    restoreChanges()
+    device.calls.handles.endCapture(device.handle)
+    device.handle.giveUpSettings()
+  }
+
+  /// Restores the controls that were changed until the end of the capture.
+  package func restoreChanges() { device.handle.restoreChanges() }
 
   /// Queues the buffers and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
@@ -96,6 +110,7 @@ package final class BufferQueue: ControlChannel, Sendable {
       for index in buffers.indices where !held.contains(index) { try giveBack(index) }
       var type = device.bufferType
       try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
+      device.calls.handles.setStreaming(true, path)
     } catch {
       // Without a stop, the driver would keep the buffers and reject them at the next start.
       try? stop()
@@ -109,6 +124,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// - Throws: ``DeviceError`` for `.stop`.
   package func stop() throws(DeviceError) {
+    device.calls.handles.setStreaming(false, path)
     var type = device.bufferType
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
@@ -120,6 +136,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// - Throws: ``DeviceError`` for `.requestBuffers`. `.busy` on kernels before 5.0, which cannot
   ///   release mapped buffers.
   package func free() throws(DeviceError) {
+    leave()
     var request = v4l2_requestbuffers()
     request.type = device.bufferType
     request.memory = V4L2_MEMORY_MMAP.rawValue
@@ -132,13 +149,17 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// No buffer may be in use, because its memory becomes zeros. Later requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
-  /// Subscribes to changes of a control by other programs;
-  /// ``dequeue(timeoutMilliseconds:onChange:)`` reports them.
+  /// Subscribes to changes of a control; ``dequeue(timeoutMilliseconds:onChange:)`` reports them.
+  ///
+  /// Changes through this handle are included, because other parts of this program share it.
   ///
   /// - Throws: ``DeviceError`` for `.subscribe`, as ``VideoDevice/subscribe(to:)`` does.
   package func subscribe(to control: ControlID) throws(DeviceError) {
-    try device.subscribe(to: .control(control))
+    try device.subscribe(to: .control(control, includesOwn: true))
   }
+
+  /// Discards the changes that were reported and not read yet.
+  package func discardChanges() { while device.pendingEvent() != nil {} }
 
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
   ///

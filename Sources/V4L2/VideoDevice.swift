@@ -5,18 +5,21 @@ import OvercrankLinuxSystem
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///
-/// The value is the sole owner of its descriptor, and closes it on `deinit`. A ``BufferQueue``
-/// consumes the value for streaming, so that no format change can happen under running buffers.
+/// The value is not copyable. Its descriptor is closed with the last owner of its ``DeviceHandle``.
+/// A ``BufferQueue`` consumes the value for streaming, so that no format change can happen under
+/// running buffers.
 package struct VideoDevice: ~Copyable, Sendable {
-  /// The path of the node, used in every error.
-  package let path: String
-  /// The driver's identity and capabilities.
-  package let capabilities: Capabilities
+  /// The open descriptor.
+  let handle: DeviceHandle
 
+  /// The path of the node, used in every error.
+  package var path: String { handle.path }
+  /// The driver's identity and capabilities.
+  package var capabilities: Capabilities { handle.capabilities }
   /// The system calls that reach the driver.
-  let calls: any VideoSystemCalls
-  /// The open descriptor, private to this file.
-  private let descriptor: CInt
+  var calls: any VideoSystemCalls { handle.calls }
+
+  init(_ handle: DeviceHandle) { self.handle = handle }
 
   /// Opens a node without configuring the device or starting a stream.
   ///
@@ -45,10 +48,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   ) throws(DeviceError) {
     let descriptor = device.calls.openSubdevice(path)
     try DeviceError.check(descriptor, .open, path)
-    self.path = path
-    capabilities = Capabilities(v4l2_capability())
-    calls = device.calls
-    self.descriptor = descriptor
+    handle = DeviceHandle(path, Capabilities(v4l2_capability()), device.calls, descriptor)
   }
 
   /// The subdevice nodes `/dev/v4l-subdev…` of the device's flash LEDs.
@@ -66,14 +66,8 @@ package struct VideoDevice: ~Copyable, Sendable {
       _ = calls.close(descriptor)
       throw DeviceError(failing: .open, path, code: -result)
     }
-    // From here on nothing throws: after the last assignment, a throw would also run `deinit`.
-    self.path = path
-    capabilities = Capabilities(answer)
-    self.calls = calls
-    self.descriptor = descriptor
+    handle = DeviceHandle(path, Capabilities(answer), calls, descriptor)
   }
-
-  deinit { _ = calls.close(descriptor) }  // No caller is left to report an error to.
 
   /// The `V4L2_BUF_TYPE_VIDEO_CAPTURE…` of this node's requests.
   var bufferType: UInt32 { capabilities.bufferKind.type }
@@ -82,7 +76,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   ///
   /// Returns a value or a negative errno.
   package borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
-    withUnsafeMutablePointer(to: &argument) { calls.control(descriptor, request, $0) }
+    handle.control(request, &argument)
   }
 
   /// Waits for a frame.
@@ -96,14 +90,14 @@ package struct VideoDevice: ~Copyable, Sendable {
   ///
   /// Returns events, 0 after the timeout, or a negative errno.
   borrowing func poll(events: CShort, milliseconds: Int32) -> CInt {
-    calls.poll(descriptor, events: events, milliseconds: milliseconds)
+    calls.poll(handle.descriptor, events: events, milliseconds: milliseconds)
   }
 
   /// Detaches from an unplugged device and unmaps its memory.
   ///
   /// Later requests fail.
   borrowing func abandon(_ memory: [UnsafeMutableRawBufferPointer]) {
-    calls.abandon(descriptor, memory)
+    calls.abandon(handle.descriptor, memory)
   }
 
   /// Maps a driver buffer; throws ``DeviceError`` for `.mapBuffer`.
@@ -111,7 +105,8 @@ package struct VideoDevice: ~Copyable, Sendable {
     length: Int, offset: Int64
   ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
     var error: CInt = 0
-    guard let start = calls.map(descriptor, length: length, offset: offset, error: &error) else {
+    guard let start = calls.map(handle.descriptor, length: length, offset: offset, error: &error)
+    else {
       throw DeviceError(failing: .mapBuffer, path, code: -error)
     }
     return UnsafeMutableRawBufferPointer(start: start, count: length)

@@ -50,6 +50,9 @@ package protocol VideoSystemCalls: Sendable {
   /// Opens a subdevice node, which supports fewer requests than a camera node: open(2).
   func openSubdevice(_ path: String) -> CInt
 
+  /// The handles that the parts of this program share.
+  var handles: SharedHandles { get }
+
   /// The directory that contains the device nodes and udev's `v4l` links.
   var nodeFolder: String { get }
 }
@@ -72,6 +75,7 @@ package enum DeviceSystem {
 /// Where a libv4l2 plugin is active, they go through libv4l2 with conversion disabled.
 struct KernelVideoCalls: VideoSystemCalls {
   let nodeFolder: String
+  var handles: SharedHandles { .ofKernel }
 
   /// The sysfs directory that maps nodes to devices.
   private let classFolder: String

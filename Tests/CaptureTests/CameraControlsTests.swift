@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
@@ -138,6 +139,13 @@ struct CameraControlsTests {
     try controls.setExposureMode(.locked)
     #expect(
       driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=157", "gain=60"])
+    #expect(try controls.exposureMode == .locked)
+    // Whoever sets it otherwise ends that.
+    driver.change { $0.values[.gain] = .number(65) }
+    #expect(try controls.exposureMode == .custom)
+    driver.change { $0.values[.gain] = .number(60) }
+    try controls.setExposureModeCustom(duration: nil, gain: nil, rounding: .towardZero)
+    #expect(try controls.exposureMode == .custom)
     try controls.setExposureMode(.continuousAutoExposure)
     #expect(driver.numbersWritten.last == "auto_exposure=3")
     #expect(!controls.isExposureModeSupported(.autoExpose))
@@ -220,8 +228,8 @@ struct CameraControlsTests {
     let controls = try controls(driver)
     #expect(controls.isExposurePointOfInterestSupported)
     #expect(try controls.exposurePointOfInterest == nil)
-    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
-    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.5))
+    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.25))
+    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.25))
     #expect(try controls.focusPointOfInterest == nil)
     try controls.setFocusPointOfInterest(PointOfInterest(x: 1, y: 0))
     #expect(
@@ -231,6 +239,51 @@ struct CameraControlsTests {
     #expect(
       code { try controls.setFocusPointOfInterest(PointOfInterest(x: -0.1, y: 0)) }
         == .controlOutOfRange)
+  }
+
+  @Test func `The middle is the whole picture again, but for who looks elsewhere`() throws {
+    let driver = studio()
+    let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+    driver.change { $0.values[.regionOfInterest] = whole }
+    let controls = try controls(driver)
+    let corner = PointOfInterest(x: 1, y: 0)
+    try controls.setExposurePointOfInterest(corner)
+    try controls.setFocusPointOfInterest(corner)
+    try controls.setExposurePointOfInterest(.center)
+    #expect(try controls.exposurePointOfInterest == nil)
+    #expect(try controls.focusPointOfInterest != nil)
+    #expect(driver.change { $0.values[.regionOfInterest] } != whole)
+    try controls.setFocusPointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
+    #expect(try controls.focusPointOfInterest == nil)
+    #expect(driver.change { $0.values[.regionOfInterest] } == whole)
+    #expect(driver.change { $0.values[.regionOfInterestAutomatics] } == .number(0))
+  }
+
+  @Test(arguments: [false, true])
+  func `A region is given back when the session ends`(isSetBefore: Bool) throws {
+    let machine = try FakeVideoSystemCalls("uvc-webcam")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let session = try CaptureSession(camera)
+      let controls = try CameraControls(device: camera)
+      func region() throws -> [CameraControl.Value?] {
+        try controls.list().filter { $0.name.hasPrefix("region_of_interest") }.map(\.value)
+      }
+      let before = try region()
+      #expect(before.count == 2)
+      if isSetBefore { try controls.setExposurePointOfInterest(PointOfInterest(x: 0.9, y: 0.9)) }
+      try session.startRunning()
+      try controls.setExposurePointOfInterest(PointOfInterest(x: 0.1, y: 0.1))
+      #expect(try controls.exposurePointOfInterest != nil)
+      #expect(try region() != before)
+      session.stopRunning()
+      #expect(try region() == before)
+      #expect(try controls.exposurePointOfInterest == nil)
+    }
   }
 
   @Test func `Mirroring and turning upside down do not disturb each other`() throws {
@@ -249,21 +302,6 @@ struct CameraControlsTests {
       }
     }
     #expect(code { try controls.setVideoRotationAngle(90) } == .controlNotSupported)
-  }
-
-  @Test func `The lamp lights as a share of its greatest current`() throws {
-    let driver = studio()
-    let controls = try controls(driver)
-    #expect(controls.hasTorch && controls.hasFlash)
-    #expect(try controls.torchLevel == 0)
-    try controls.setTorchModeOn(level: 0.5)
-    #expect(try controls.torchMode == .on)
-    #expect(try controls.torchLevel == 0.5)
-    #expect(driver.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
-    try controls.setFlashMode(.on)
-    #expect(try controls.torchMode == .off)
-    #expect(try controls.flashMode == .on)
-    #expect(code { try controls.setTorchModeOn(level: 0) } == .controlOutOfRange)
   }
 
   @Test func `What a camera has not is nil, false or refused`() throws {
@@ -290,17 +328,6 @@ struct CameraControlsTests {
         code { _ = try controls.changes() },
       ] { #expect(code == .controlNotSupported) }
     }
-  }
-
-  @Test func `A camera is adjusting while what it chose changes from question to question`() throws
-  {
-    let driver = webcam()
-    let controls = try controls(driver)
-    #expect(try controls.isAdjustingExposure == nil)
-    #expect(try controls.isAdjustingExposure == false)
-    driver.change { $0.values[.exposureTime] = .number(99) }
-    #expect(try controls.isAdjustingExposure == true)
-    #expect(try controls.isAdjustingWhiteBalance == nil)
   }
 
   @Test func `Flicker, privacy and the frame rate are told and set`() throws {

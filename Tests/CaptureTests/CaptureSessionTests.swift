@@ -298,6 +298,21 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     await session.stopRunning()
   }
 
+  @Test func `The preset for photos takes the largest image, whatever its rate`() throws {
+    let machine = try FakeVideoSystemCalls("uvc-webcam;mono-hfr")
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let mono = try CaptureDevice.named("/dev/fakevideo2")
+      #expect(SessionPreset.photo.format(among: try camera.formats())?.width == 1_920)
+      #expect(SessionPreset.photo.format(among: try mono.formats())?.width == 1_280)
+      for preset in SessionPreset.allCases {
+        #expect(camera.supportsSessionPreset(preset))
+        let isFixed = preset == .vga640x480 || preset == .hd1280x720
+        #expect(mono.supportsSessionPreset(preset) != isFixed)
+      }
+    }
+  }
+
   @Test func `Full queues are an interruption from the first to the last`() async throws {
     let session = CaptureSession(try synthetic())
     let outputs = [VideoDataOutput(), VideoDataOutput()]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import TestSupport
@@ -25,6 +26,14 @@ private func intrude() -> DeviceError.Reason? {
   } catch { return error.reason }
 }
 
+/// What another program is told that sets a control.
+private func intrudeOnControls() -> DeviceError.Reason? {
+  do throws(DeviceError) {
+    try VideoDevice(opening: "/dev/fakevideo0").set(.gain, to: 11)
+    return nil
+  } catch { return error.reason }
+}
+
 struct DeviceConfigurationTests {
   @Test func `Whoever has the settings keeps them from everyone else`() throws {
     try onMachine("hfr-usb") { _ in
@@ -36,6 +45,80 @@ struct DeviceConfigurationTests {
       locked.unlockForConfiguration()
       #expect(intrude() == nil)
       _ = try camera.lockForConfiguration()
+    }
+  }
+
+  @Test func `Controls are set through the handle that has the settings`() throws {
+    try onMachine("hfr-usb") { machine in
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let before = try CameraControls(device: camera)
+      let locked = try camera.lockForConfiguration()
+      for controls in [before, try CameraControls(device: camera)] {
+        try controls.setFocusModeLocked(lensPosition: 0.5)
+        try controls.setVideoZoomFactor(2)
+        try controls.setExposureModeCustom(
+          duration: MediaTime(microseconds: 2_000), gain: 10, rounding: .towardZero)
+        try controls.set([ControlAssignment(parsing: "brightness=99")])
+      }
+      #expect(intrudeOnControls() == .busy)
+      #expect(machine.controlValue(ControlID.zoom.rawValue) == 200)
+      #expect(machine.controlValue(ControlID.gain.rawValue) == 10)
+      locked.unlockForConfiguration()
+      #expect(intrudeOnControls() == nil)
+      try before.setVideoZoomFactor(3)
+      #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `A camera is locked and set while a session runs`(keepsSettings: Bool) throws {
+    try onMachine("hfr-usb") { machine in
+      machine.pace {
+        usleep(50)
+        return true
+      }
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let format = try camera.fastestFormat()
+      let input: DeviceInput
+      if keepsSettings {
+        var mode = try camera.lockForConfiguration()
+        try mode.setActiveFormat(format)
+        input = try mode.makeInput()
+      } else {
+        input = try DeviceInput(device: camera, format: format)
+      }
+      let session = CaptureSession(input)
+      try session.startRunning()
+      let controls = try CameraControls(device: camera)
+      try controls.setVideoZoomFactor(2)
+      #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
+      var locked = try camera.lockForConfiguration()
+      try controls.setVideoZoomFactor(3)
+      #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
+      #expect(intrudeOnControls() == .busy)
+      // Another part of the program waits for its turn, and the mode is the input's.
+      #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
+      let error = #expect(throws: MediaError.self) { try locked.setActiveFormat(format) }
+      #expect(error?.code == .deviceBusy)
+      // The lock is no lock against the session.
+      session.stopRunning()
+      try session.startRunning()
+      locked.unlockForConfiguration()
+      session.stopRunning()
+      #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
+    }
+  }
+
+  @Test func `An input that keeps the settings is opened anew with them`() throws {
+    try onMachine("hfr-usb") { _ in
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      var locked = try camera.lockForConfiguration()
+      try locked.setActiveFormat(try camera.fastestFormat())
+      let input = try locked.makeInput()
+      let session = CaptureSession(input)
+      try session.setSessionPreset(.medium)
+      #expect(input.format.width == 640)
+      #expect(intrudeOnControls() == .busy)
     }
   }
 

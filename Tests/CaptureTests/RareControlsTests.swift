@@ -91,6 +91,7 @@ struct RareControlsTests {
       #expect(led.change { $0.openCount } == 0)
       #expect(controls.hasTorch && controls.hasFlash)
       try controls.setTorchModeOn(level: 0.5)
+      camera.handles.setStreaming(true, "/dev/video0")
       #expect(try controls.torchLevel == 0.5)
       #expect(led.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
       // One list, in which nothing of the lamp's hides what the camera has itself.
@@ -117,22 +118,69 @@ struct RareControlsTests {
     let controls = try controls()
     #expect(controls.hasFlash && !controls.hasTorch)
     #expect(try controls.flashMode == .off && controls.torchMode == nil)
-    try controls.setFlashMode(.on)
+    for mode in [FlashMode.auto, .on] {
+      try controls.setFlashMode(mode)
+      #expect(controls.flashMode == mode)
+    }
+    #expect(driver.writes == [])
     try controls.fireFlash()
-    #expect(try controls.flashMode == .on)
     #expect(driver.numbersWritten == ["led_mode=1", "strobe=0"])
     let error = #expect(throws: MediaError.self) { try controls.setTorchMode(.on) }
     #expect(error?.code == .controlNotSupported)
   }
 
-  @Test func `White is measured once, and the camera adjusts until its temperature rests`() throws {
+  @Test func `White is measured once, and stays`() throws {
     let controls = try controls()
-    #expect(try controls.isAdjustingWhiteBalance == nil)
     try controls.setWhiteBalanceMode(.autoWhiteBalance)
     #expect(driver.numbersWritten == ["white_balance_automatic=0", "do_white_balance=0"])
-    driver.change { $0.values[.whiteBalanceTemperature] = .number(5_200) }
-    #expect(try controls.isAdjustingWhiteBalance == true)
-    #expect(try controls.isAdjustingWhiteBalance == false)
     #expect(try controls.whiteBalanceMode == .locked)
+  }
+
+  @Test func `A boost in low light is a scene, and leaves the frame rate alone`() throws {
+    let driver = ScriptedControls([
+      DeviceControl(
+        id: .sceneMode, name: "Scene Mode", kind: .menu, maximum: 8,
+        menu: [(0, "None"), (8, "Night")].map { DeviceControl.MenuItem(index: $0, name: $1) }),
+      DeviceControl(
+        id: .exposureMayLowerRate, name: "Exposure, Dynamic Framerate", kind: .boolean,
+        maximum: 1),
+    ])
+    let boosted = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0")
+    }
+    #expect(boosted.isLowLightBoostSupported)
+    #expect(try boosted.isLowLightBoostEnabled == false)
+    try boosted.setLowLightBoostEnabled(true)
+    #expect(try boosted.isLowLightBoostEnabled == true)
+    #expect(try boosted.isAutoVideoFrameRateEnabled == false)
+    #expect(driver.numbersWritten == ["scene_mode=8"])
+    let plain = try controls()
+    #expect(try plain.isLowLightBoostEnabled == nil)
+    let error = #expect(throws: MediaError.self) { try plain.setLowLightBoostEnabled(false) }
+    #expect(error?.code == .controlNotSupported)
+  }
+
+  @Test func `Automatic focus is kept to what is near or far`() throws {
+    let driver = ScriptedControls([
+      DeviceControl(
+        id: .automaticFocusRange, name: "Auto Focus, Range", kind: .menu, maximum: 3,
+        defaultValue: 1,
+        menu: [(1, "Normal"), (2, "Macro")].map { DeviceControl.MenuItem(index: $0, name: $1) })
+    ])
+    let restricted = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0")
+    }
+    #expect(restricted.isAutoFocusRangeRestrictionSupported)
+    #expect(try restricted.autoFocusRangeRestriction == AutoFocusRangeRestriction.none)
+    try restricted.setAutoFocusRangeRestriction(.near)
+    #expect(try restricted.autoFocusRangeRestriction == .near)
+    try restricted.setAutoFocusRangeRestriction(.none)
+    #expect(driver.numbersWritten == ["auto_focus_range=2", "auto_focus_range=1"])
+    let error = #expect(throws: MediaError.self) {
+      try restricted.setAutoFocusRangeRestriction(.far)
+    }
+    #expect(error?.code == .controlNotSupported)
+    #expect(try controls().autoFocusRangeRestriction == nil)
+    #expect(try !controls().isAutoFocusRangeRestrictionSupported)
   }
 }

@@ -11,9 +11,10 @@ import Testing
 
 /// Claims about what is known of a frame besides its picture.
 struct SampleAttachmentTests {
-  @Test func `Exposure and gain are told while they are set by hand, also when that is new`()
-    async throws
-  {
+  @Test(arguments: [false, true])
+  func `Exposure and gain are told while they are set by hand, also when that is new`(
+    keepsSettings: Bool
+  ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     machine.pace {
       usleep(50)
@@ -21,10 +22,14 @@ struct SampleAttachmentTests {
     }
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return (
-        try DeviceInput(device: camera, format: try camera.fastestFormat()),
-        try CameraControls(device: camera)
-      )
+      let format = try camera.fastestFormat()
+      let controls = try CameraControls(device: camera)
+      guard keepsSettings else {
+        return (try DeviceInput(device: camera, format: format), controls)
+      }
+      var locked = try camera.lockForConfiguration()
+      try locked.setActiveFormat(format)
+      return (try locked.makeInput(), controls)
     }
     let session = CaptureSession(input)
     let output = VideoDataOutput()
@@ -35,7 +40,7 @@ struct SampleAttachmentTests {
     #expect(first.attachments.isExposureCustom == false)
     #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
     #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
-    // By another handle of the device, as another program would.
+    // By another handle of the device, as another program would; or by the one that streams.
     let wanted = MediaTime(microseconds: 2_000)
     try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
     var sample = try #require(await iterator.next())
@@ -54,6 +59,71 @@ struct SampleAttachmentTests {
     }
     #expect(sample.attachments.exposureDuration == nil && sample.attachments.gain == nil)
     await session.stopRunning()
+  }
+
+  @Test func `What a camera tells of its light is in Exif, and what it hides is not`() async throws
+  {
+    let machine = try FakeVideoSystemCalls("sensor-module")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return (
+        try DeviceInput(device: camera, format: try camera.fastestFormat()),
+        try CameraControls(device: camera)
+      )
+    }
+    try controls.setISO(200)
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    var sample = try #require(await iterator.next())
+    let told = ["ISOSpeedRatings", "ExposureBiasValue", "MeteringMode", "WhiteBalance", "Flash"]
+    #expect(told.map { sample.exif[$0] } == ["200", "0/1", "2", "0", "0"])
+    #expect(sample.attachments.whiteBalanceTemperature == nil)
+    #expect(sample.exif["FNumber"] == nil && sample.exif["FocalLength"] == nil)
+    try controls.setISO(800)
+    try controls.setExposureTargetBias(-500)
+    try controls.setWhiteBalanceModeLocked(temperature: 3_200)
+    while sample.attachments.whiteBalanceTemperature != 3_200 {
+      sample = try #require(await iterator.next())
+    }
+    #expect(told.map { sample.exif[$0] } == ["800", "-1/2", "2", "1", "0"])
+    await session.stopRunning()
+  }
+
+  @Test func `What a program attaches is in Exif, and travels on with the pixels`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    let sample = try #require(await iterator.next())
+    await session.stopRunning()
+    sample.attachments.iso = 400
+    sample.attachments.properties = ["LensModel": "25 mm", "PixelXDimension": "127"]
+    #expect(sample.exif["ISOSpeedRatings"] == "400" && sample.exif["LensModel"] == "25 mm")
+    #expect(sample.exif["PixelXDimension"] == "127")
+    #expect(try sample.pixelBuffer(as: .gray).attachments == sample.attachments.properties)
+  }
+
+  @Test func `The iris of a USB camera is in hundredths of its f-number`() {
+    var exposure = ExposureInForce()
+    #expect(exposure.fNumber == nil && exposure.meteringMode == nil && !exposure.isFlashOff)
+    exposure.note(.iris, 280)
+    exposure.note(.exposureMetering, 9)
+    exposure.note(.flashMode, 2)
+    #expect(exposure.fNumber == Rational(14, over: 5))
+    #expect(exposure.meteringMode == nil && !exposure.isFlashOff)
+    exposure.note(.exposureMetering, 3)
+    exposure.note(.automaticISO, 1)
+    exposure.note(.isoSensitivity, 100_000)
+    #expect(exposure.meteringMode == .matrix && exposure.iso == nil)
   }
 
   @Test func `A camera without controls tells its pictures' size and time`() async throws {

@@ -61,6 +61,9 @@ private final class SessionSequence {
   private var outputs: [VideoDataOutput] = []
   private var kept: [SampleBuffer] = []
   private var pool: [BufferPool] = []
+  private let controls: [CameraControls]
+  private var locked: DeviceConfiguration?
+  private var isLocked = false
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed &+ 77)
@@ -81,6 +84,9 @@ private final class SessionSequence {
         return try DeviceInput(device: camera, format: format)
       }
     }
+    controls = try DeviceSystem.$calls.withValue(machine) { [inputs] in
+      try inputs.map { try CameraControls(device: $0.device) }
+    }
     let session = CaptureSession(inputs[0], retryMilliseconds: 1)
     events = session.events
     (self.machine, self.session, self.random, self.seed) = (machine, session, random, seed)
@@ -88,7 +94,7 @@ private final class SessionSequence {
 
   func step() async throws {
     guard let session else { return }
-    switch Int.random(in: -1..<16, using: &random) {
+    switch Int.random(in: -1..<18, using: &random) {
     case -1...1: await expectingFaults { try await session.startRunning() }
     case 2: await session.stopRunning()
     case 3 where outputs.count < 3:
@@ -113,9 +119,27 @@ private final class SessionSequence {
       } else {
         session.removeInput(input)
       }
+    case 11: await expectingFaults { try self.lockOrUnlock() }
+    case 12: await expectingFaults { try self.setControl() }
     default: await takeFrame(session)
     }
     check()
+  }
+
+  /// Locks one of the cameras, whoever has it, or gives it back.
+  private func lockOrUnlock() throws {
+    locked = nil
+    isLocked.toggle()
+    guard isLocked else { return }
+    isLocked = false
+    let camera = inputs[Int.random(in: 0..<2, using: &random)].device
+    try DeviceSystem.$calls.withValue(machine) { locked = try camera.lockForConfiguration() }
+    isLocked = true
+  }
+
+  private func setControl() throws {
+    let controls = controls[Int.random(in: 0..<2, using: &random)]
+    try controls.setVideoZoomFactor(Double.random(in: 1...5, using: &random))
   }
 
   /// Takes a frame where one comes, or gives up when the task is cancelled.
@@ -157,6 +181,7 @@ private final class SessionSequence {
   }
 
   func finish() async throws {
+    locked = nil
     for _ in 0..<25 { await expectingFaults { try await self.session?.commitConfiguration() } }
     await session?.stopRunning()
     #expect(session?.isRunning == false && session?.isInterrupted == false)

@@ -13,6 +13,8 @@ import Synchronization
 ///
 /// A file's text names the description of its node; `forbidden` is one that may not be opened.
 final class StubDriver: VideoSystemCalls {
+  let handles = SharedHandles()
+
   /// What a node is and has.
   struct Node: Sendable {
     var card = "Stub"

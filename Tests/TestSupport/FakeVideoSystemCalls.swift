@@ -4,7 +4,7 @@ package import FakeVideo4Linux
 import Glibc
 import OvercrankCapture
 package import OvercrankFrameAccounting
-import OvercrankV4L2
+package import OvercrankV4L2
 import Synchronization
 
 /// The simulated driver in place of the kernel's calls.
@@ -18,6 +18,8 @@ import Synchronization
 package final class FakeVideoSystemCalls: VideoSystemCalls {
   /// The true outcome of a frame period, from the generator's log.
   package typealias Truth = fakevideo_truth
+
+  package let handles = SharedHandles()
 
   /// A box for the closure, because `Mutex` would wrap a bare closure anew on each access.
   private struct Gate {

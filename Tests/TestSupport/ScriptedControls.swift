@@ -7,6 +7,8 @@ import Synchronization
 
 /// A simulated driver that has only controls and follows a script.
 package final class ScriptedControls: VideoSystemCalls {
+  package let handles = SharedHandles()
+
   /// The driver's values, and a log of requests.
   package struct State: Sendable {
     package var controls: [DeviceControl]

@@ -37,11 +37,11 @@ extension CameraControls {
     guard let node else { throw missing("controls") }
     let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
-    let controls = try watched.use { device throws(DeviceError) in try device.controls() }
+    let controls = try watched.useOwn { device throws(DeviceError) in try device.controls() }
     for control in controls
     where control.kind != .heading && (names.isEmpty || names.contains(control.spelledName)) {
       // A driver may support events for some controls only.
-      let isTold: Void? = try? watched.use { device throws(DeviceError) in
+      let isTold: Void? = try? watched.useOwn { device throws(DeviceError) in
         try device.subscribe(to: .control(control.id))
       }
       if isTold != nil { spelled[control.id] = control.spelledName }
@@ -102,7 +102,7 @@ private final class ControlWatch: Sendable {
   func run() {
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
-        let event = try node.use { device throws(DeviceError) in
+        let event = try node.useOwn { device throws(DeviceError) in
           try device.nextEvent(timeoutMilliseconds: 100)
         }
         guard case .control(let change) = event?.kind, let name = names[change.id] else { continue }

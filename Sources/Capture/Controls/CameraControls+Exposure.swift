@@ -20,14 +20,18 @@ extension CameraControls {
 
   /// The current exposure mode, or nil where the camera does not report one.
   ///
-  /// A camera with manual exposure reports ``ExposureMode/custom``, even if another program set it.
+  /// A camera with manual exposure reports ``ExposureMode/custom``, even if another program set it. It
+  /// reports ``ExposureMode/locked`` while it holds the values that ``setExposureMode(_:)`` locked.
   public var exposureMode: ExposureMode? {
     get throws(MediaError) {
       if try isLocked(.exposure) { return .locked }
-      guard let mode = try number(.automaticExposure) else {
-        return has(.exposureTime) ? .custom : nil
+      if let mode = try number(.automaticExposure) {
+        guard ControlID.automaticExposure.isManual(at: mode) else { return .continuousAutoExposure }
+      } else if !has(.exposureTime) {
+        return nil
       }
-      return ControlID.automaticExposure.isManual(at: mode) ? .custom : .continuousAutoExposure
+      guard let locked = state.withLock({ $0.lockedExposure }) else { return .custom }
+      return try exposure == locked ? .locked : .custom
     }
   }
 
@@ -39,6 +43,7 @@ extension CameraControls {
   /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setExposureMode(_ mode: ExposureMode) throws(MediaError) {
     guard isExposureModeSupported(mode) else { throw missing("exposure mode \(mode.rawValue)") }
+    state.withLock { $0.lockedExposure = nil }
     switch mode {
     case .locked where canLock(.exposure): try setLock(.exposure, true)
     case .locked, .custom:
@@ -52,6 +57,9 @@ extension CameraControls {
       if let gain = chosen.gain, let control = try gainControl {
         try set(control, control.nearestValue(to: gain))
       }
+      guard mode == .locked else { return }
+      let held = try exposure
+      state.withLock { $0.lockedExposure = held }
     case .continuousAutoExposure:
       guard let item = automaticExposureItem else { return }
       try setLock(.exposure, false)
@@ -126,6 +134,7 @@ extension CameraControls {
       }
     }
     let chosen = try exposure
+    state.withLock { $0.lockedExposure = nil }
     try setByHand()
     if let units = units ?? chosen.duration?.value {
       try set(time, time.nearestValue(to: units))
@@ -220,23 +229,6 @@ extension CameraControls {
     }
     try set(control, control.nearestValue(to: wanted))
     return try exposureTargetBias ?? bias
-  }
-
-  /// Whether automatic exposure is still changing, or nil where this cannot be determined.
-  ///
-  /// V4L2 does not report this state. Each read compares the current exposure duration with that of
-  /// the read before, so read the property twice. The first read returns nil, as does a camera that
-  /// does not report its automatic duration.
-  public var isAdjustingExposure: Bool? {
-    get throws(MediaError) {
-      guard let control = try find(.exposureTime), control.flags.contains(.volatile),
-        let now = try value(control).number
-      else { return nil }
-      return state.withLock { state in
-        defer { state.lastExposure = now }
-        return state.lastExposure.map { $0 != now }
-      }
-    }
   }
 }
 

@@ -13,7 +13,57 @@ public enum FocusMode: String, Hashable, Sendable, CaseIterable {
   case continuousAutoFocus
 }
 
+/// The distances that autofocus searches.
+public enum AutoFocusRangeRestriction: String, Hashable, Sendable, CaseIterable {
+  /// All distances.
+  case none
+  /// Near the camera.
+  case near
+  /// Far from the camera.
+  case far
+
+  /// The matching items of `V4L2_CID_AUTO_FOCUS_RANGE`, in order of preference.
+  fileprivate var items: [Int64] {
+    switch self {
+    case .none: [ControlItem.focusAnywhere, ControlItem.focusNormal]
+    case .near: [ControlItem.focusNear]
+    case .far: [ControlItem.focusFar]
+    }
+  }
+}
+
 extension CameraControls {
+  /// Whether the camera can restrict the distances that autofocus searches.
+  public var isAutoFocusRangeRestrictionSupported: Bool {
+    isAutoFocusRangeRestrictionSupported(.near) || isAutoFocusRangeRestrictionSupported(.far)
+  }
+
+  /// Whether the camera supports a restriction of the autofocus range.
+  public func isAutoFocusRangeRestrictionSupported(
+    _ restriction: AutoFocusRangeRestriction
+  ) -> Bool {
+    restriction.items.contains { has(.automaticFocusRange, item: $0) }
+  }
+
+  /// The distances that autofocus searches, or nil where the camera lacks the control.
+  public var autoFocusRangeRestriction: AutoFocusRangeRestriction? {
+    get throws(MediaError) {
+      guard let item = try number(.automaticFocusRange) else { return nil }
+      return AutoFocusRangeRestriction.allCases.first { $0.items.contains(item) }
+    }
+  }
+
+  /// Restricts the distances that autofocus searches: `V4L2_CID_AUTO_FOCUS_RANGE`.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported`, also for a range that its menu lacks.
+  public func setAutoFocusRangeRestriction(
+    _ restriction: AutoFocusRangeRestriction
+  ) throws(MediaError) {
+    guard let item = restriction.items.first(where: { has(.automaticFocusRange, item: $0) })
+    else { throw missing("restriction of autofocus to \(restriction.rawValue)") }
+    try set(.automaticFocusRange, item)
+  }
+
   /// Whether the camera supports a focus mode.
   public func isFocusModeSupported(_ mode: FocusMode) -> Bool {
     switch mode {
@@ -87,15 +137,6 @@ extension CameraControls {
     try setIfPresent(.automaticFocus, 0)
     try setLock(.focus, false)
     try set(control, control.value(at: 1 - lensPosition))
-  }
-
-  /// Whether the lens is moving to focus, or nil where the camera does not report it.
-  ///
-  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
-  public var isAdjustingFocus: Bool? {
-    get throws(MediaError) {
-      try number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
-    }
   }
 }
 

@@ -16,8 +16,8 @@ public enum PowerLineFrequency: Int, Hashable, Sendable, CaseIterable {
 extension CameraControls {
   /// Whether automatic exposure may lower the frame rate in poor light.
   ///
-  /// Corresponds to low-light boost and automatic frame rate in AVFoundation. A steady frame rate
-  /// requires false, but many webcams start with true. Nil where the camera lacks the control.
+  /// A steady frame rate requires false, but many webcams start with true. Nil where the camera lacks
+  /// the control. Low-light boost, which keeps the frame rate, is ``isLowLightBoostEnabled``.
   public var isAutoVideoFrameRateEnabled: Bool? {
     get throws(MediaError) { try flag(.exposureMayLowerRate) }
   }
@@ -28,6 +28,29 @@ extension CameraControls {
   ///   exposure is automatic; others throw `.controlOutOfRange` or `.deviceFailed`.
   public func setAutoVideoFrameRateEnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.exposureMayLowerRate, isEnabled ? 1 : 0)
+  }
+
+  /// Whether the camera has a scene mode for low light.
+  public var isLowLightBoostSupported: Bool { has(.sceneMode, item: ControlItem.sceneNight) }
+
+  /// Whether the scene mode for low light is on, or nil where the camera lacks it.
+  ///
+  /// Corresponds to `automaticallyEnablesLowLightBoostWhenAvailable`.
+  public var isLowLightBoostEnabled: Bool? {
+    get throws(MediaError) {
+      guard isLowLightBoostSupported else { return nil }
+      return try number(.sceneMode) == ControlItem.sceneNight
+    }
+  }
+
+  /// Switches the scene mode for low light on or off: `V4L2_CID_SCENE_MODE`.
+  ///
+  /// ``setAutoVideoFrameRateEnabled(_:)`` decides whether the camera may lower its frame rate.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported`.
+  public func setLowLightBoostEnabled(_ isEnabled: Bool) throws(MediaError) {
+    guard isLowLightBoostSupported else { throw missing("low-light boost") }
+    try set(.sceneMode, isEnabled ? ControlItem.sceneNight : ControlItem.sceneNone)
   }
 
   /// Whether the camera extends its dynamic range (HDR), or nil where it cannot.

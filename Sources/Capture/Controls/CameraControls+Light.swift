@@ -2,17 +2,22 @@
 
 public import OvercrankMediaCore
 import OvercrankV4L2
+import Synchronization
 
-/// The state of the torch, the camera's continuous light.
+/// What the torch, the camera's continuous light, does while a session captures.
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
+  /// Lit while frames are dark.
+  case auto
 }
 
-/// Whether the flash fires when it is triggered.
+/// Whether the flash fires for a photo.
 public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
+  /// Fires if frames are dark.
+  case auto
 }
 
 // A camera's LED is usually a device of its own, `/dev/v4l-subdev…`, in the same media device. The
@@ -25,11 +30,11 @@ extension CameraControls {
   /// Whether the camera has a flash that this user has permission to open.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
-  /// The state of the torch, or nil if the camera has none.
-  public var torchMode: TorchMode? {
+  /// Whether the torch is lit now, or nil if the camera has none.
+  public var isTorchActive: Bool? {
     get throws(MediaError) {
       guard hasTorch, let mode = try number(.flashMode) else { return nil }
-      return mode == ControlItem.ledLights ? .on : .off
+      return mode == ControlItem.ledLights
     }
   }
 
@@ -38,8 +43,8 @@ extension CameraControls {
   /// The value is 0 while the torch is off. It is 1 for a lit torch without adjustable brightness.
   public var torchLevel: Double? {
     get throws(MediaError) {
-      guard let mode = try torchMode else { return nil }
-      guard mode == .on else { return 0 }
+      guard let isActive = try isTorchActive else { return nil }
+      guard isActive else { return 0 }
       guard let control = try find(.torchIntensity), control.maximum > 0,
         let current = try value(control).number
       else { return 1 }
@@ -47,54 +52,32 @@ extension CameraControls {
     }
   }
 
-  /// Switches the torch on or off: `V4L2_CID_FLASH_LED_MODE`.
-  ///
-  /// - Throws: `MediaError` with `.controlNotSupported` where there is no torch.
-  public func setTorchMode(_ mode: TorchMode) throws(MediaError) {
-    guard hasTorch else { throw missing("torch") }
-    try setLED(mode == .on ? ControlItem.ledLights : ControlItem.ledOff)
-  }
-
-  /// Switches the torch on at a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
-  ///
-  /// - Parameter level: The fraction of the torch's greatest current, above 0 and at most 1. The
-  ///   nearest supported current is set.
-  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
-  public func setTorchModeOn(level: Double) throws(MediaError) {
-    guard hasTorch else { throw missing("torch") }
-    guard level > 0, level <= 1 else {
-      throw outOfRange("the torch level", "\(level)", takes: "numbers above 0, to 1")
-    }
-    if let control = try find(.torchIntensity) {
-      let current = (Double(control.maximum) * level).rounded()
-      try set(control, control.nearestValue(to: Int64(saturating: current)))
-    }
-    try setLED(ControlItem.ledLights)
-  }
+  // MARK: - The flash
 
   /// The flash mode, or nil if the camera has no flash.
-  public var flashMode: FlashMode? {
-    get throws(MediaError) {
-      guard hasFlash, let mode = try number(.flashMode) else { return nil }
-      return mode == ControlItem.ledFlashes ? .on : .off
-    }
-  }
-
-  /// Switches the flash on or off: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported` where there is no flash.
+  /// It is off until it is set.
+  public var flashMode: FlashMode? { hasFlash ? state.withLock { $0.flashMode } : nil }
+
+  /// Sets the flash mode, which this object stores.
+  ///
+  /// No flash fires before a photo is taken or ``fireFlash()`` is called.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera has no flash.
   public func setFlashMode(_ mode: FlashMode) throws(MediaError) {
     guard hasFlash else { throw missing("flash") }
-    try setLED(mode == .on ? ControlItem.ledFlashes : ControlItem.ledOff)
+    state.withLock { $0.flashMode = mode }
   }
 
-  /// Fires the flash once: `V4L2_CID_FLASH_STROBE`.
+  /// Fires the flash once, in every flash mode: `V4L2_CID_FLASH_LED_MODE`, `V4L2_CID_FLASH_STROBE`.
+  ///
+  /// A lit torch goes out, and stays off until it is set again.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if software cannot fire the flash, or
   ///   `.deviceFailed` if the LED is too hot or not ready.
-  public func fireFlash() throws(MediaError) { try set(.flashStrobe, 1) }
-
-  private func setLED(_ mode: Int64) throws(MediaError) {
-    try set(.flashMode, mode)
+  public func fireFlash() throws(MediaError) {
+    let strobe = try require(.flashStrobe)
+    if hasFlash { try set(.flashMode, ControlItem.ledFlashes) }
+    try set(strobe, 1)
   }
 }

@@ -17,6 +17,9 @@ public struct PointOfInterest: Hashable, Sendable {
     self.x = x
     self.y = y
   }
+
+  /// The center of the image, which selects the whole image as a point of interest.
+  public static let center = PointOfInterest(x: 0.5, y: 0.5)
 }
 
 // USB cameras have one region of interest, and one bit for each automatic mode that uses it. The
@@ -48,9 +51,12 @@ extension CameraControls {
 
   /// Sets the region that automatic exposure measures.
   ///
-  /// The region is a quarter of the image's width and height, around the point. Uses
-  /// `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux 6.15 and later. Autofocus uses
-  /// the same region if it measures a region.
+  /// The region is a quarter of the image's width and height, around the point. The center,
+  /// ``PointOfInterest/center``, selects the whole image again. If this program captures from the
+  /// camera, the region is restored when the stream ends.
+  ///
+  /// Uses `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux 6.15 and later. Autofocus
+  /// uses the same region if it measures a region.
   ///
   /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or
   ///   `.controlNotSupported`.
@@ -93,14 +99,20 @@ extension CameraControls {
     guard let node, let whole = try wholeRegion(control) else {
       throw missing("region of interest")
     }
+    let automatics = try require(.regionOfInterestAutomatics)
+    let bits = try value(automatics).number ?? 0
+    guard point != .center else {
+      let others = bits & ~automatic.bit
+      try node.setDuringCapture(automatics, to: .number(others))
+      // Another automatic may still use the region.
+      if others == 0 { try node.setDuringCapture(control, to: .rectangle(whole)) }
+      return
+    }
     let (left, width) = Self.part(of: whole.width, from: whole.left, about: point.x)
     let (top, height) = Self.part(of: whole.height, from: whole.top, about: point.y)
     let region = ControlRectangle(left: left, top: top, width: width, height: height)
-    _ = try node.use { device throws(DeviceError) in
-      try device.set(control, to: .rectangle(region))
-    }
-    let bits = try number(.regionOfInterestAutomatics) ?? 0
-    try set(.regionOfInterestAutomatics, bits | automatic.bit)
+    try node.setDuringCapture(control, to: .rectangle(region))
+    try node.setDuringCapture(automatics, to: .number(bits | automatic.bit))
   }
 
   /// A quarter of an image side, centered on a point and moved to lie inside the image.

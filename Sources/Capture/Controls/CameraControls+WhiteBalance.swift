@@ -2,7 +2,6 @@
 
 public import OvercrankMediaCore
 import OvercrankV4L2
-import Synchronization
 
 /// The white balance mode of a camera: fixed, once or continuous.
 public enum WhiteBalanceMode: String, Hashable, Sendable, CaseIterable {
@@ -94,22 +93,6 @@ extension CameraControls {
       try setAutomaticWhiteBalance(false)
     }
     return try set(control, control.nearestValue(to: temperature))
-  }
-
-  /// Whether automatic white balance is still changing, or nil where this cannot be determined.
-  ///
-  /// Each read compares the current color temperature with that of the read before, as
-  /// ``isAdjustingExposure`` does with the duration.
-  public var isAdjustingWhiteBalance: Bool? {
-    get throws(MediaError) {
-      guard let control = try find(.whiteBalanceTemperature), control.flags.contains(.volatile),
-        let now = try value(control).number
-      else { return nil }
-      return state.withLock { state in
-        defer { state.lastTemperature = now }
-        return state.lastTemperature.map { $0 != now }
-      }
-    }
   }
 
   private func setAutomaticWhiteBalance(_ isOn: Bool) throws(MediaError) {

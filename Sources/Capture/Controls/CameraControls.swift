@@ -2,14 +2,14 @@
 
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
-package import OvercrankV4L2
+import OvercrankV4L2
 import Synchronization
 
 /// The controls of a camera: focus, exposure, white balance, zoom and light.
 ///
-/// Properties have the names and meaning of those of `AVCaptureDevice`. Each object has a device
-/// handle of its own, so controls can be changed while a session captures. The camera keeps its
-/// settings after the program ends.
+/// Properties have the names and meaning of those of `AVCaptureDevice`. Controls can be changed while
+/// a session captures. If this program has locked the device, they go through the handle that holds
+/// the lock. The camera keeps its settings after the program ends, unless a property says otherwise.
 ///
 /// A camera supports only some of these controls. Each control has a property or method that
 /// reports whether it is supported. Setting an unsupported control throws. Files and the synthetic
@@ -31,12 +31,18 @@ public final class CameraControls: Sendable {
   /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
+  /// Serializes changes of the torch; never locked while `state` is.
+  let torchWork = Mutex(())
+  /// Waits between two readings of an automatic value.
+  let waitForChoice: @Sendable () -> Void
 
   /// State that is kept between calls.
   struct State {
     var zoomRamp: Task<Double, any Error>?
-    var lastExposure: Int64?
-    var lastTemperature: Int64?
+    var torch = Torch()
+    var flashMode = FlashMode.off
+    /// The exposure that was locked on a camera without a lock.
+    var lockedExposure: ExposureSetting?
     /// The LED's own node, set after the first search.
     ///
     /// The inner nil means that no such node exists.
@@ -49,6 +55,7 @@ public final class CameraControls: Sendable {
   /// - Throws: `MediaError` with `.deviceLost`, `.noPermission`.
   public init(device: CaptureDevice) throws(MediaError) {
     deviceName = device.address
+    waitForChoice = Self.pause
     if case .v4l2(let path) = device.source {
       node = try ControlledNode(path)
     } else {
@@ -57,40 +64,28 @@ public final class CameraControls: Sendable {
   }
 
   /// Opens a device node to control it.
-  package init(path: String) throws(MediaError) {
+  package init(
+    path: String, waitForChoice: @escaping @Sendable () -> Void = CameraControls.pause
+  ) throws(MediaError) {
     deviceName = path
+    self.waitForChoice = waitForChoice
     node = try ControlledNode(path)
   }
 
-  deinit { state.withLock { $0.zoomRamp?.cancel() } }
-
-  /// Calls a closure with the open device, for operations without a method of their own.
-  ///
-  /// - Returns: What `body` returns; nil where there is no device.
-  package func withDevice<Result>(
-    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
-  ) throws(MediaError) -> Result? {
-    try node?.use(body)
-  }
-
-  /// The highest priority of any handle on the device, or nil if the driver has no priorities.
-  package func priority() throws(MediaError) -> DevicePriority? {
-    let answer = try withDevice { device throws(DeviceError) in try device.priority() }
-    return answer ?? nil
-  }
-
-  /// Sets the priority of this handle.
-  ///
-  /// `.record` prevents other programs from changing the device.
-  package func setPriority(_ priority: DevicePriority) throws(MediaError) {
-    guard let node else { throw missing("priorities") }
-    try node.use { device throws(DeviceError) in try device.setPriority(priority) }
+  deinit {
+    state.withLock { $0.zoomRamp?.cancel() }
+    endTorch()
   }
 }
 
 /// An open device node that several objects share to control it.
 final class ControlledNode: Sendable {
   private let device: VideoDevice
+
+  /// The path of the node.
+  var path: String { device.path }
+  /// The handles that the parts of this program share.
+  var handles: SharedHandles { device.handles }
 
   init(_ path: String) throws(MediaError) {
     do throws(DeviceError) {
@@ -122,8 +117,26 @@ final class ControlledNode: Sendable {
 
   private init(_ device: consuming VideoDevice) { self.device = device }
 
-  /// Calls a closure with the device and converts its errors to `MediaError`.
+  /// Calls a closure with the device, through the handle that holds the lock, and converts its errors
+  /// to `MediaError`.
   func use<Result>(
+    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+  ) throws(MediaError) -> Result {
+    do throws(DeviceError) {
+      return try device.withSettings(body)
+    } catch {
+      throw MediaError(capturing: error)
+    }
+  }
+
+  /// Sets a control until this program ends its capture from the device, or permanently if it does
+  /// not capture.
+  func setDuringCapture(_ control: DeviceControl, to value: ControlValue) throws(MediaError) {
+    _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
+  }
+
+  /// Calls a closure with the handle of this object, which has its own events.
+  func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
     do throws(DeviceError) {

@@ -9,10 +9,12 @@ extension CaptureDevice {
   ///
   /// Other programs get `EBUSY` until the returned value, or an input made from it, is destroyed.
   /// The driver enforces this (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`). Drivers without
-  /// priorities do not. Corresponds to `AVCaptureDevice.lockForConfiguration()`.
+  /// priorities do not. ``CameraControls`` of this program use the handle that holds the lock.
+  /// A device that this program captures from can be locked too. Its controls can then be set, but
+  /// its format cannot. Corresponds to `AVCaptureDevice.lockForConfiguration()`.
   ///
-  /// - Throws: `MediaError` with `.deviceBusy` if another program holds the lock, `.deviceLost` or
-  ///   `.noPermission`.
+  /// - Throws: `MediaError` with `.deviceBusy` if another program, or another
+  ///   ``DeviceConfiguration``, holds the lock, `.deviceLost` or `.noPermission`.
   public func lockForConfiguration() throws(MediaError) -> DeviceConfiguration {
     try DeviceConfiguration(self)
   }
@@ -43,6 +45,10 @@ public struct DeviceConfiguration: ~Copyable {
   private(set) var requestedFrameRate: FrameRate
   /// The open node, or nil for a synthetic camera and a file.
   var node: VideoDevice?
+  /// Whether an input of this program captures from the node and owns the format.
+  private let isCapturing: Bool
+  /// The lock on the device's settings; nil for a camera without a node.
+  private let lock: SettingsLock?
   /// The format that the driver selected, or nil before the first change.
   private(set) var granted: StreamFormat?
   /// The frame duration before the first change.
@@ -57,13 +63,15 @@ public struct DeviceConfiguration: ~Copyable {
       activeVideoMinFrameDuration = activeFormat.minFrameDuration
       requestedFrameRate = activeFormat.maxFrameRate
       durationBefore = nil
+      isCapturing = false
+      lock = nil
       return
     }
-    let node = try device.openNode(at: path)
+    let node = try Self.open(device, path)
+    let lock = try Self.lock(node)
     let duration: MediaTime?
     let found: StreamFormat
     do throws(DeviceError) {
-      try Self.takeSettings(of: node)
       duration = try Self.durationInForce(node)
       found = try node.currentFormat()
     } catch { throw MediaError(capturing: error) }
@@ -73,7 +81,9 @@ public struct DeviceConfiguration: ~Copyable {
     activeVideoMinFrameDuration = rate.frameDuration
     requestedFrameRate = rate
     durationBefore = duration
+    isCapturing = node.isCapturing
     self.node = consume node
+    self.lock = consume lock
   }
 
   /// Sets the device to a mode at its highest rate.
@@ -81,9 +91,10 @@ public struct DeviceConfiguration: ~Copyable {
   /// Calls `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, and reads both back. The order matters because the
   /// former resets the latter.
   ///
-  /// - Throws: `MediaError` with `.modeRefused` if the driver selects another size or pixel format.
-  ///   A rounded rate is not an error.
+  /// - Throws: `MediaError` with `.modeRefused` if the driver selects another size or pixel format,
+  ///   `.deviceBusy` if an input of this program has the device. A rounded rate is not an error.
   public mutating func setActiveFormat(_ format: CaptureFormat) throws(MediaError) {
+    try refuseCapturing()
     if node != nil {
       guard let width = UInt32(exactly: format.width), let height = UInt32(exactly: format.height)
       else { throw .unstorable(format) }
@@ -115,6 +126,7 @@ public struct DeviceConfiguration: ~Copyable {
   public mutating func setActiveVideoFrameDuration(
     _ duration: MediaTime
   ) throws(MediaError) -> MediaTime {
+    try refuseCapturing()
     let name = device.address
     guard let rate = try? FrameRate(frameDuration: duration),
       activeFormat.frameRateRange.contains(rate)
@@ -137,7 +149,8 @@ public struct DeviceConfiguration: ~Copyable {
   ///
   /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
   public consuming func makeInput() throws(MediaError) -> DeviceInput {
-    try DeviceInput(self, sharesSettings: false)
+    try refuseCapturing()
+    return try DeviceInput(self, sharesSettings: false)
   }
 
   /// Releases the lock.
@@ -147,15 +160,30 @@ public struct DeviceConfiguration: ~Copyable {
 
   /// Lets other programs change settings again, while the device stays open.
   func sharingSettings() throws(MediaError) {
-    do throws(DeviceError) {
-      try node?.setPriority(.interactive)
-    } catch  where error.reason != .notSupported { throw MediaError(capturing: error) } catch {}
+    do throws(DeviceError) { try lock?.unlock() } catch {
+      throw MediaError(capturing: error)
+    }
   }
 
-  private static func takeSettings(of node: borrowing VideoDevice) throws(DeviceError) {
-    do throws(DeviceError) {
-      try node.setPriority(.record)
-    } catch  where error.reason != .notSupported { throw error } catch {}
+  private func refuseCapturing() throws(MediaError) {
+    guard isCapturing else { return }
+    throw MediaError(
+      .deviceBusy, "an input of this program captures from \(device.address)",
+      recovery: "set the format before the input is made, or set a preset of its session")
+  }
+
+  /// Opens the node, or shares the handle by which this program captures from it.
+  private static func open(
+    _ device: CaptureDevice, _ path: String
+  ) throws(MediaError) -> VideoDevice {
+    if let capturing = VideoDevice(capturingAt: path) { return capturing }
+    return try device.openNode(at: path)
+  }
+
+  private static func lock(_ node: borrowing VideoDevice) throws(MediaError) -> SettingsLock {
+    do throws(DeviceError) { return try node.lockSettings() } catch {
+      throw MediaError(capturing: error)
+    }
   }
 
   /// The current frame duration, or nil if the driver has none.

@@ -59,6 +59,7 @@ struct OpenedDevice: Sendable {
       throw MediaError(
         .modeRefused, "\(path) was not set to a mode", recovery: "set its active format first")
     }
+    node.keepSettings()
     let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
       pool = BufferPool(

@@ -41,6 +41,8 @@ extension DeviceInput: CapturingInput {
       }
     }
     sinks.share(pool.capacity)
+    sinks.append(
+      scene.makeSink(of: FormatDescription(delivery), maximumByteCount: maximumByteCount))
     return sinks
   }
 }

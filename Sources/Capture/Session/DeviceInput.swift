@@ -3,6 +3,7 @@
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankV4L2
 import Synchronization
 
 /// A capture device opened in one mode with a locked frame duration.
@@ -33,6 +34,8 @@ public final class DeviceInput: Sendable {
   /// Nil if the device cannot be reopened.
   private let sharesSettings: Bool?
   private var current: OpenedDevice { opened.withLock { $0 } }
+  /// Observes the brightness of frames, for the torch and for subject area changes.
+  let scene = SceneMonitor()
   /// The mode that the input was created with.
   let originalFormat: CaptureFormat
   package var canReopen: Bool { sharesSettings != nil }
@@ -76,6 +79,7 @@ public final class DeviceInput: Sendable {
     let first = try OpenedDevice(locked)
     originalFormat = first.format
     opened = Mutex(first)
+    showScene(of: first.device)
   }
 
   /// Creates an input from a custom driver and the mode that it simulates.
@@ -94,6 +98,14 @@ public final class DeviceInput: Sendable {
         device: device, format: format, driver: driver, delivery: delivery,
         negotiatedFrameRate: negotiatedFrameRate, maximumByteCount: maximumByteCount,
         audio: audio))
+  }
+
+  deinit { scene.end() }
+
+  /// Lets the controls of the device observe the brightness of its frames.
+  private func showScene(of device: CaptureDevice) {
+    guard case .v4l2(let path) = device.source else { return }
+    DeviceSystem.calls.handles.setCompanion(scene, of: path)
   }
 
   /// The modes that the device supports.
@@ -137,6 +149,7 @@ public final class DeviceInput: Sendable {
       if sharesSettings { try locked.sharingSettings() }
       let new = try OpenedDevice(locked)
       opened.withLock { $0 = new }
+      showScene(of: new.device)
     }
   }
 }

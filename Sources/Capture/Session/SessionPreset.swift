@@ -8,6 +8,10 @@ import Synchronization
 ///
 /// Corresponds to `AVCaptureSession.Preset`.
 public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
+  /// The largest frame size, at any rate.
+  ///
+  /// Among equal sizes, the highest rate.
+  case photo
   /// The largest frame size at 24 fps or more.
   ///
   /// Among equal sizes, the highest rate.
@@ -37,6 +41,7 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
     case .hd1280x720: return Self.fastest(of: (1280, 720), among: formats)
     case .medium: return Self.nearest(to: 480 * 360, among: formats)
     case .low: return Self.nearest(to: 192 * 144, among: formats)
+    case .photo: return Self.nearest(to: .max, among: formats)
     case .high:
       let fluent = formats.filter { $0.maxFrameRate.framesPerSecond >= Rational(24) }
       return Self.nearest(to: .max, among: fluent) ?? Self.nearest(to: .max, among: formats)
@@ -57,6 +62,16 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }
     return fastest(of: (best.width, best.height), among: usable)
+  }
+}
+
+extension CaptureDevice {
+  /// Whether the camera has a mode for a preset.
+  ///
+  /// The call lists the camera's formats. The value is false if that fails.
+  public func supportsSessionPreset(_ preset: SessionPreset) -> Bool {
+    guard media.contains(.video), let formats = try? formats() else { return false }
+    return preset == .inputPriority || preset.format(among: formats) != nil
   }
 }
 

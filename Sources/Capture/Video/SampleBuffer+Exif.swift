@@ -12,10 +12,20 @@ extension SampleBuffer {
   /// | `DateTimeOriginal`, `SubSecTimeOriginal`, `OffsetTimeOriginal` | capture time in UTC with microseconds, converted with the current offset of the wall clock |
   /// | `ExposureMode` | `0` for automatic, `1` for manual exposure; absent if the camera does not report it |
   /// | `ExposureTime` | seconds as a fraction; only for manual exposure |
+  /// | `ISOSpeedRatings` | ISO value; only if it is set manually |
+  /// | `ExposureBiasValue` | EV as a fraction |
+  /// | `MeteringMode` | `1` average, `2` center-weighted, `3` spot, `5` matrix |
+  /// | `WhiteBalance` | `0` for automatic, `1` for manual white balance |
+  /// | `FNumber` | fraction; only for USB cameras with an iris |
+  /// | `Flash` | `0` if the camera has an LED that was off |
+  ///
+  /// Values that the camera does not report are absent. No V4L2 driver reports the focal length or the
+  /// lens. ``Attachments/properties`` replace values and add others.
   ///
   /// Corresponds to the attachment `{Exif}` in AVFoundation. The gain has no defined unit and
   /// therefore no key. Its value is in ``attachments``.
   public var exif: [String: String] {
+    let attachments = attachments
     var keys = Self.captureDate(presentationTimeStamp)
     keys["PixelXDimension"] = "\(formatDescription.width)"
     keys["PixelYDimension"] = "\(formatDescription.height)"
@@ -23,7 +33,22 @@ extension SampleBuffer {
     if let seconds = attachments.exposureDuration?.seconds {
       keys["ExposureTime"] = "\(seconds.numerator)/\(seconds.denominator)"
     }
-    return keys
+    if let iso = attachments.iso {
+      keys["ISOSpeedRatings"] = "\(Int64(saturating: iso.rounded()))"
+    }
+    if let bias = attachments.exposureTargetBias {
+      let value = Rational(Int128(bias), over: 1000)
+      keys["ExposureBiasValue"] = "\(value.numerator)/\(value.denominator)"
+    }
+    if let mode = attachments.meteringMode { keys["MeteringMode"] = "\(mode.exifNumber)" }
+    if let isCustom = attachments.isWhiteBalanceCustom {
+      keys["WhiteBalance"] = isCustom ? "1" : "0"
+    }
+    if let number = attachments.fNumber {
+      keys["FNumber"] = "\(number.numerator)/\(number.denominator)"
+    }
+    if attachments.isFlashOff == true { keys["Flash"] = "0" }
+    return keys.merging(attachments.properties) { _, own in own }
   }
 
   /// A capture-clock time as Exif date keys.

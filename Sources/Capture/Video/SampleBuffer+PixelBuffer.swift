@@ -25,6 +25,7 @@ extension SampleBuffer {
   ///
   /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func convert(into buffer: inout PixelBuffer) throws(MediaError) {
+    buffer.attachments = attachments.properties
     try converted(to: buffer.format) { frame throws(LibAVError) in try frame.copy(into: &buffer) }
   }
 

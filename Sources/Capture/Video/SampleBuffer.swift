@@ -37,8 +37,8 @@ public struct FormatDescription: Hashable, Sendable {
 /// The buffer returns to the camera with the last reference. A program that keeps many frames
 /// causes drops with ``FrameDropReason/outOfBuffers``.
 ///
-/// All calls may come from any thread, also concurrently. Properties never change, and each
-/// concurrent conversion uses a converter of its own.
+/// All calls may come from any thread, also concurrently. Each concurrent conversion uses a converter
+/// of its own.
 public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)
@@ -67,6 +67,25 @@ public final class SampleBuffer: Sendable {
     ///
     /// A change takes effect some frames later.
     public var gain: Int64?
+    /// The manual ISO value, likewise.
+    public var iso: Double?
+    /// The exposure bias in thousandths of an EV, or nil if the camera has none.
+    public var exposureTargetBias: Int64?
+    /// The metering mode of automatic exposure, or nil if the camera does not report it.
+    public var meteringMode: MeteringMode?
+    /// Whether white balance was manual, or nil if the camera does not report it.
+    public var isWhiteBalanceCustom: Bool?
+    /// The manual color temperature in kelvin, or nil if white balance was automatic.
+    public var whiteBalanceTemperature: Int64?
+    /// The f-number of the aperture, or nil if the camera does not report it.
+    public var fNumber: Rational?
+    /// True if the camera's LED was off, otherwise nil.
+    public var isFlashOff: Bool?
+    /// Values that the program attaches, by their Exif names.
+    ///
+    /// They replace values of ``SampleBuffer/exif`` and add others. Pixel buffers made from the sample
+    /// carry them too.
+    public var properties: [String: String] = [:]
 
     init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
       sequence = observation.sequence
@@ -75,6 +94,13 @@ public final class SampleBuffer: Sendable {
       isExposureCustom = exposure.isByHand
       exposureDuration = exposure.duration
       gain = exposure.gainValue
+      iso = exposure.iso
+      exposureTargetBias = exposure.exposureBias
+      meteringMode = exposure.meteringMode
+      isWhiteBalanceCustom = exposure.isWhiteBalanceByHand
+      whiteBalanceTemperature = exposure.whiteBalanceTemperature
+      fNumber = exposure.fNumber
+      isFlashOff = exposure.isFlashOff ? true : nil
     }
   }
 
@@ -85,12 +111,18 @@ public final class SampleBuffer: Sendable {
   /// The frame duration at the rate that the driver reports.
   public let duration: MediaTime
   /// Further information about the frame.
-  public let attachments: Attachments
+  ///
+  /// May be set. Everyone who has the sample sees the change.
+  public var attachments: Attachments {
+    get { attached.withLock { $0 } }
+    set { attached.withLock { $0 = newValue } }
+  }
   /// The decode time.
   ///
   /// It equals the presentation time, since frames arrive in display order.
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
+  private let attached: Mutex<Attachments>
   private let pool: BufferPool
   private let storage: Mutex<Storage>
   private let options: DataSink.Options
@@ -105,7 +137,7 @@ public final class SampleBuffer: Sendable {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
     self.duration = duration
-    attachments = Attachments(observation, exposure)
+    attached = Mutex(Attachments(observation, exposure))
     self.pool = pool
     storage = Mutex(.held(heldBuffer))
     self.options = options

@@ -63,6 +63,11 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public internal(set) var deviceType: DeviceType
   /// The direction that the camera faces, if the driver or the firmware reports it.
   public internal(set) var position = Position.unspecified
+  /// The clockwise rotation in degrees that shows frames upright, or 0 if the driver does not report
+  /// how the sensor is mounted.
+  ///
+  /// It is the initial angle, for a device in its normal orientation.
+  public internal(set) var videoRotationAngleForHorizonLevelCapture: Int64 = 0
   package let source: Source
   /// The input options in the device's name.
   ///
@@ -142,8 +147,8 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
-  /// Other programs may stream meanwhile, because the call only enumerates. It sets input and
-  /// timings if the device's name selects them. For a range of sizes, only selected sizes are
+  /// Other programs may stream meanwhile, because the call only enumerates and reads. It sets input
+  /// and timings if the device's name selects them. For a range of sizes, only selected sizes are
   /// listed, as ``FormatList/formats`` describes. The call blocks.
   ///
   /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`,
@@ -170,7 +175,9 @@ extension CaptureDevice {
       do throws(DeviceError) {
         let inputs = try InputConnectors(of: device)
         let incoming = try inputs?.incomingSignal(of: device)
-        var list = try FormatList(asking: device, for: size, incoming: incoming)
+        var list = try FormatList(
+          asking: device, for: size, incoming: incoming,
+          capabilities: FormatCapabilities(askedOf: device))
         list.inputs = inputs
         return list
       } catch {

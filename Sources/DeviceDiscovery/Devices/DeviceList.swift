@@ -63,6 +63,7 @@ extension CaptureDevice {
       bus: capabilities.bus)
     let reported = Position(askedOf: device)
     if reported != .unspecified { position = reported }
+    videoRotationAngleForHorizonLevelCapture = Self.rotationAngle(askedOf: device)
   }
 
   /// Creates a camera from the sysfs entry of a node that could not be opened.

@@ -86,3 +86,14 @@ extension CaptureDevice.Position {
     }
   }
 }
+
+extension CaptureDevice {
+  /// The clockwise rotation that corrects a sensor's mounting: `V4L2_CID_CAMERA_SENSOR_ROTATION`,
+  /// which is counterclockwise.
+  ///
+  /// It is 0 if the driver does not report it.
+  static func rotationAngle(askedOf device: borrowing VideoDevice) -> Int64 {
+    let angle = (try? device.number(of: .sensorRotation)).flatMap(\.self) ?? 0
+    return (360 - angle % 360) % 360
+  }
+}

@@ -5,7 +5,8 @@ public import OvercrankMediaCore
 /// A mode of a camera: a pixel format, a size, and the frame rates at that size.
 ///
 /// Corresponds to `AVCaptureDevice.Format`. A camera with discrete rates has one format for each
-/// rate. A camera with a range of rates has one format for the range.
+/// rate. A camera with a range of rates has one format for the range. Two formats are equal if their
+/// modes are, whatever the camera's controls allow at the time.
 public struct CaptureFormat: Hashable, Sendable, Identifiable {
   /// The text that selects the mode, such as `320x180@60/yuyv`.
   ///
@@ -36,11 +37,13 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   public let frameRateRange: FrameRateRange
   /// The index in the driver's list, from 0, in the driver's order of preference.
   public let driverOrder: Int
+  /// The ranges of the camera's controls.
+  let capabilities: FormatCapabilities
 
   package init(
     fourcc: FourCC, width: Int, height: Int, isCompressed: Bool, isEmulated: Bool = false,
     exceedsSource: Bool = false, frameRateRange: FrameRateRange, driverOrder: Int,
-    id: String? = nil
+    id: String? = nil, capabilities: FormatCapabilities = FormatCapabilities()
   ) {
     self.fourcc = fourcc
     self.width = width
@@ -50,6 +53,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
     self.exceedsSource = exceedsSource
     self.frameRateRange = frameRateRange
     self.driverOrder = driverOrder
+    self.capabilities = capabilities
     self.id =
       id
       ?? Self.id(width, height, frameRateRange.maxFrameRate, fourcc.description.lowercased())
@@ -93,7 +97,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
     CaptureFormat(
       fourcc: fourcc, width: width, height: height, isCompressed: isCompressed,
       isEmulated: isEmulated, exceedsSource: exceedsSource, frameRateRange: range,
-      driverOrder: driverOrder, id: id)
+      driverOrder: driverOrder, id: id, capabilities: capabilities)
   }
 
   private static func id(
@@ -102,6 +106,33 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
     let size = ModeRequest.Size(width: width, height: height)
     return ModeRequest(size: size, rate: rate, fourcc: fourcc).description
   }
+}
+
+extension CaptureFormat {
+  /// The properties that identify a mode.
+  private struct Mode: Hashable {
+    let id: String
+    let fourcc: FourCC
+    let size: ModeRequest.Size
+    let flags: [Bool]
+    let range: FrameRateRange
+    let order: Int
+  }
+
+  private var mode: Mode {
+    Mode(
+      id: id, fourcc: fourcc, size: ModeRequest.Size(width: width, height: height),
+      flags: [isCompressed, isEmulated, exceedsSource], range: frameRateRange,
+      order: driverOrder)
+  }
+
+  /// Whether both are the same mode.
+  public static func == (left: CaptureFormat, right: CaptureFormat) -> Bool {
+    left.mode == right.mode
+  }
+
+  /// Hashes the properties that identify a mode.
+  public func hash(into hasher: inout Hasher) { mode.hash(into: &hasher) }
 }
 
 extension FrameRate {

@@ -49,12 +49,13 @@ extension FormatList {
   ///   - source: The driver.
   ///   - wanted: A requested size, listed in addition if it lies in a range.
   ///   - incoming: The size of the incoming signal, if known.
+  ///   - capabilities: The ranges of the camera's controls.
   /// - Throws: `DeviceError` if the device is lost.
   init(
     asking source: borrowing some FormatSource & ~Copyable, for wanted: ModeRequest.Size? = nil,
-    incoming: IncomingSignal? = nil
+    incoming: IncomingSignal? = nil, capabilities: FormatCapabilities = FormatCapabilities()
   ) throws(DeviceError) {
-    var collector = FormatCollector()
+    var collector = FormatCollector(capabilities: capabilities)
     var sizeRanges: [FrameSizeRange] = []
     var others: [ModeRequest.Size]?
     for format in try source.formats() {
@@ -106,10 +107,13 @@ private struct FormatCollector {
     let size: DriverSize
   }
 
+  let capabilities: FormatCapabilities
   private var formats: [CaptureFormat] = []
   private var nextOrder = 0
   private var ranges: [Picture: [FrameRateRange]] = [:]
   private(set) var warnings: [String] = []
+
+  init(capabilities: FormatCapabilities) { self.capabilities = capabilities }
 
   mutating func add(
     _ intervals: DriverIntervals, of format: V4L2PixelFormat, at size: DriverSize,
@@ -172,7 +176,7 @@ private struct FormatCollector {
       CaptureFormat(
         fourcc: fourcc, width: width, height: height, isCompressed: format.isCompressed,
         isEmulated: format.isEmulated, exceedsSource: exceedsSource, frameRateRange: range,
-        driverOrder: nextOrder))
+        driverOrder: nextOrder, capabilities: capabilities))
     nextOrder += 1
   }
 

@@ -30,6 +30,8 @@ public struct PixelBuffer: Hashable, Sendable {
   public private(set) var planes: [Plane] = []
   /// The bytes of all planes, in the order of ``planes``.
   public private(set) var bytes: [UInt8] = []
+  /// Values that accompany the image, by their Exif names.
+  public var attachments: [String: String] = [:]
 
   /// Makes an empty image, as the destination of a conversion.
   public init(format: PixelFormat) { self.format = format }

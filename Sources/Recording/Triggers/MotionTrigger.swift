@@ -27,7 +27,6 @@ public struct MotionTrigger: Hashable, Sendable {
 
   /// Detects triggers in a series of images.
   struct Detector {
-    private static let (columns, rows) = (32, 24)
     /// The least luma change of a cell, of 255.
     ///
     /// It is several times the sensor noise of the mean of so many pixels.
@@ -44,7 +43,7 @@ public struct MotionTrigger: Hashable, Sendable {
     ///
     /// `time` is its capture time in microseconds.
     mutating func see(_ picture: PixelBuffer, at time: Int64) -> Bool {
-      let means = Self.means(picture)
+      let means = BrightnessGrid(picture).means
       defer { last = means }
       guard last.count == means.count, !means.isEmpty else { return false }
       let changes = zip(means, last).map { $0 - $1 }
@@ -56,26 +55,6 @@ public struct MotionTrigger: Hashable, Sendable {
         .value ?? .max
       defer { lastMotion = time }
       return lastMotion.map { time - $0 > quiet } ?? true
-    }
-
-    /// The mean luma of each grid cell.
-    private static func means(_ picture: PixelBuffer) -> [Double] {
-      let (width, height, pixels) = (picture.width, picture.height, picture.bytes)
-      let (columns, rows) = (min(columns, width), min(rows, height))
-      guard columns > 0, rows > 0, width * height <= pixels.count else { return [] }
-      var means: [Double] = []
-      for row in 0..<rows {
-        let lines = row * height / rows..<(row + 1) * height / rows
-        for column in 0..<columns {
-          let places = column * width / columns..<(column + 1) * width / columns
-          var sum = 0
-          for line in lines {
-            for position in places { sum += Int(pixels[line * width + position]) }
-          }
-          means.append(Double(sum) / Double(lines.count * places.count))
-        }
-      }
-      return means
     }
   }
 }

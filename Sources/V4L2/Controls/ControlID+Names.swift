@@ -44,6 +44,7 @@ extension ControlID {
     exposureMayLowerRate: "exposure_dynamic_framerate",
     exposureBias: "auto_exposure_bias",
     exposureMetering: "exposure_metering_mode",
+    sceneMode: "scene_mode",
     isoSensitivity: "iso_sensitivity",
     automaticISO: "iso_sensitivity_auto",
     wideDynamicRange: "wide_dynamic_range",

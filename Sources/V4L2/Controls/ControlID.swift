@@ -55,6 +55,8 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   /// Exposure bias in thousandths of an EV.
   package static let exposureBias = ControlID(V4L2_CID_AUTO_EXPOSURE_BIAS)
   package static let exposureMetering = ControlID(V4L2_CID_EXPOSURE_METERING)
+  /// A menu of scene modes: none, night and others.
+  package static let sceneMode = ControlID(V4L2_CID_SCENE_MODE)
   /// ISO sensitivity in thousandths.
   package static let isoSensitivity = ControlID(V4L2_CID_ISO_SENSITIVITY)
   package static let automaticISO = ControlID(V4L2_CID_ISO_SENSITIVITY_AUTO)

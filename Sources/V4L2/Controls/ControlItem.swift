@@ -12,6 +12,14 @@ package enum ControlItem {
   // Items of `ControlID.whiteBalancePreset`.
   package static let whiteBalanceManual = Int64(V4L2_WHITE_BALANCE_MANUAL.rawValue)
   package static let whiteBalanceAutomatic = Int64(V4L2_WHITE_BALANCE_AUTO.rawValue)
+  // Items of `ControlID.automaticFocusRange`.
+  package static let focusAnywhere = Int64(V4L2_AUTO_FOCUS_RANGE_AUTO.rawValue)
+  package static let focusNormal = Int64(V4L2_AUTO_FOCUS_RANGE_NORMAL.rawValue)
+  package static let focusNear = Int64(V4L2_AUTO_FOCUS_RANGE_MACRO.rawValue)
+  package static let focusFar = Int64(V4L2_AUTO_FOCUS_RANGE_INFINITY.rawValue)
+  // Items of `ControlID.sceneMode`.
+  package static let sceneNone = Int64(V4L2_SCENE_MODE_NONE.rawValue)
+  package static let sceneNight = Int64(V4L2_SCENE_MODE_NIGHT.rawValue)
   // Items of `ControlID.flashMode`.
   package static let ledOff = Int64(V4L2_FLASH_LED_MODE_NONE.rawValue)
   package static let ledFlashes = Int64(V4L2_FLASH_LED_MODE_FLASH.rawValue)

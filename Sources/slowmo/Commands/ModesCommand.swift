@@ -77,6 +77,7 @@ struct ModesCommand: ParsableCommand, Verb {
       let frameDurationStep: String?
       let emulated: Bool
       let beyondSource: Bool
+      let flickerFree: [Int]
 
       init(_ format: CaptureFormat, _ measurement: RateMeasurement?) {
         id = format.id
@@ -95,6 +96,7 @@ struct ModesCommand: ParsableCommand, Verb {
         frameDurationStep = format.frameRateRange.frameDurationStep?.seconds.description
         emulated = format.isEmulated
         beyondSource = format.exceedsSource
+        flickerFree = format.flickerFreeMainsFrequencies
       }
     }
     let schema = schemaName("modes")

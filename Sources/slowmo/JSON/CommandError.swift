@@ -72,7 +72,8 @@ struct CommandError: Error {
 
   private static func status(_ code: String) -> ExitStatus {
     switch code {
-    case "bad_name", "bad_mode", "no_matching_format", "codec_refused", "bad_assignment",
+    case "bad_name", "bad_mode", "no_matching_format", "no_high_frame_rate", "codec_refused",
+      "bad_assignment",
       "control_not_found", "control_out_of_range", "control_read_only", "control_inactive",
       "control_not_supported",
       "empty_range", "unsupported_container", "sound_refused", "box_refused", "outside_source",

@@ -181,6 +181,37 @@ static const description_control webcam_controls[] = {
 static const description_control front_controls[] = {ORIENTATION(0), END_CONTROLS};
 static const description_control back_controls[] = {ORIENTATION(1), END_CONTROLS};
 
+// A module of a sensor, a lens and an LED, as telephones have them.
+static const description_size module_sizes[] = {{64, 48, {{1, 120}, {1, 100}, {1, 30}}}, {0}};
+static const description_format module_formats[] = {GREY8(module_sizes), END_FORMATS};
+static const description_control module_controls[] = {
+  NUMBER(V4L2_CID_BRIGHTNESS, "Brightness", 0, 255, 1, 128),
+  MENU(
+    V4L2_CID_EXPOSURE_AUTO, "Auto Exposure", 1, 1, "Auto Mode", "Manual Mode"),
+  NUMBER(V4L2_CID_EXPOSURE_ABSOLUTE, "Exposure Time, Absolute", 1, 1000, 1, 50),
+  NUMBER(V4L2_CID_ZOOM_ABSOLUTE, "Zoom, Absolute", 100, 400, 1, 100),
+  SWITCH(V4L2_CID_IMAGE_STABILIZATION, "Image Stabilization", 0),
+  {V4L2_CID_ISO_SENSITIVITY, V4L2_CTRL_TYPE_INTEGER_MENU, "ISO Sensitivity", 0, 2, 1, 0, 0,
+    {"100000", "200000", "800000"}},
+  {V4L2_CID_AUTO_EXPOSURE_BIAS, V4L2_CTRL_TYPE_INTEGER_MENU, "Auto Exposure, Bias", 0, 2, 1, 1, 0,
+    {"-500", "0", "500"}},
+  MENU(
+    V4L2_CID_EXPOSURE_METERING, "Exposure, Metering Mode", 2, 1, "Average", "Center Weighted",
+    "Spot"),
+  SWITCH(V4L2_CID_AUTO_WHITE_BALANCE, "White Balance, Automatic", 1),
+  NUMBER(
+    V4L2_CID_WHITE_BALANCE_TEMPERATURE, "White Balance Temperature", 2000, 7500, 10, 4000),
+  MENU(V4L2_CID_AUTO_FOCUS_RANGE, "Auto Focus, Range", 3, 0, "Auto", "Normal", "Macro", "Infinity"),
+  {V4L2_CID_CAMERA_ORIENTATION, V4L2_CTRL_TYPE_MENU, "Camera Orientation", 0, 2, 1, 1,
+    V4L2_CTRL_FLAG_READ_ONLY, {"Front", "Back", "External"}},
+  {V4L2_CID_CAMERA_SENSOR_ROTATION, V4L2_CTRL_TYPE_INTEGER, "Camera Sensor Rotation", 270, 270, 1,
+    270, V4L2_CTRL_FLAG_READ_ONLY, {NULL}},
+  MENU(V4L2_CID_FLASH_LED_MODE, "LED Mode", 2, 0, "Off", "Flash", "Torch"),
+  NUMBER(V4L2_CID_FLASH_TORCH_INTENSITY, "Intensity, Torch Mode", 20, 200, 20, 20),
+  {V4L2_CID_FLASH_STROBE, V4L2_CTRL_TYPE_BUTTON, "Strobe", 0, 0, 0, 0,
+    V4L2_CTRL_FLAG_WRITE_ONLY | V4L2_CTRL_FLAG_EXECUTE_ON_WRITE, {NULL}},
+  END_CONTROLS};
+
 const description fake_descriptions[] = {
   {.name = "uvc-webcam", .driver = "uvcvideo", .card = "HD Pro Webcam",
     .bus = "usb-0000:00:14.0-1", .capabilities = CAMERA, .formats = webcam_formats,
@@ -225,6 +256,9 @@ const description fake_descriptions[] = {
     .by_name_only = true},
   {.name = "raw-color", .driver = "capturecard", .card = "Raw Color", .bus = "PCI:0000:06:00.0",
     .capabilities = CAMERA, .formats = raw_color_formats, .by_name_only = true},
+  {.name = "sensor-module", .driver = "isp", .card = "Sensor Module", .bus = "platform:isp2",
+    .capabilities = CAMERA, .formats = module_formats, .controls = module_controls,
+    .by_name_only = true, .shows_brightness = true},
   {.name = "output", .driver = "display", .card = "Output Only", .bus = "platform:display",
     .capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING},
   {.name = "m2m", .driver = "codec", .card = "Memory to Memory", .bus = "platform:codec",

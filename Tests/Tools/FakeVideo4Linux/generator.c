@@ -208,6 +208,9 @@ static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_
     buffer->bytes_used = node->jpeg_length - 2 - node->jpeg_length / 4;
     fate = FAKEVIDEO_TRUNCATED;
   }
+  if (node->kind->shows_brightness)
+    memset(
+      buffer->memory, (int)control_value(node, V4L2_CID_BRIGHTNESS, 0), node->buffer_length);
   uint32_t place = is_jpeg ? node->jpeg_number : node->options.data_offset;
   if (place + 8 <= node->buffer_length) memcpy(buffer->memory + place, &node->period, 8);
   log_period(node, fate, anomaly, buffer->sequence, buffer->microseconds);

@@ -88,6 +88,8 @@ typedef struct {
   bool is_endless;
   /// Whether the kind is left out of the default machine with one device of each kind.
   bool by_name_only;
+  /// Whether every byte of a frame is what the control of brightness holds.
+  bool shows_brightness;
 } description;
 
 extern const description fake_descriptions[];

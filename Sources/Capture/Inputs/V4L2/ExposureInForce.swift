@@ -3,23 +3,34 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The exposure settings of a streaming camera, as reported by its controls.
+/// The settings of a streaming camera that belong into Exif, as reported by its controls.
 ///
-/// V4L2 does not report which values automatic exposure selects for each frame.
+/// V4L2 does not report which values an automatic selects for each frame.
 package struct ExposureInForce: Hashable, Sendable {
   /// The controls that define the exposure.
   ///
   /// A camera has only some of them.
   static let controls: [ControlID] = [
-    .automaticExposure, .exposureTime, .automaticGain, .gain, .analogueGain,
+    .automaticExposure, .exposureTime, .automaticGain, .gain, .analogueGain, .automaticISO,
+    .isoSensitivity, .automaticWhiteBalance, .whiteBalanceTemperature, .exposureBias,
+    .exposureMetering, .iris, .flashMode,
   ]
 
-  // Values as the driver reports them, 32 bits each. Nil for controls that the camera lacks.
+  // Values as the driver reports them, 32 bits each. Integer menus are resolved to their numbers. Nil
+  // for controls that the camera lacks.
   private var mode: Int32?
   private var time: Int32?
   private var automaticGain: Int32?
   private var gain: Int32?
   private var analogueGain: Int32?
+  private var automaticISO: Int32?
+  private var isoSensitivity: Int32?
+  private var automaticWhiteBalance: Int32?
+  private var temperature: Int32?
+  private var bias: Int32?
+  private var metering: Int32?
+  private var iris: Int32?
+  private var flash: Int32?
 
   package init() {}
 
@@ -32,6 +43,14 @@ package struct ExposureInForce: Hashable, Sendable {
     case .automaticGain: automaticGain = value
     case .gain: gain = value
     case .analogueGain: analogueGain = value
+    case .automaticISO: automaticISO = value
+    case .isoSensitivity: isoSensitivity = value
+    case .automaticWhiteBalance: automaticWhiteBalance = value
+    case .whiteBalanceTemperature: temperature = value
+    case .exposureBias: bias = value
+    case .exposureMetering: metering = value
+    case .iris: iris = value
+    case .flashMode: flash = value
     default: break
     }
   }
@@ -52,5 +71,65 @@ package struct ExposureInForce: Hashable, Sendable {
   var gainValue: Int64? {
     guard isByHand == true, automaticGain ?? 0 == 0 else { return nil }
     return (gain ?? analogueGain).map(Int64.init)
+  }
+
+  /// The manual ISO value, or nil if it is automatic.
+  var iso: Double? {
+    guard automaticISO ?? 0 == 0 else { return nil }
+    return isoSensitivity.map { Double($0) / 1000 }
+  }
+
+  /// Whether white balance is manual, or nil if the camera does not report it.
+  var isWhiteBalanceByHand: Bool? {
+    guard let automaticWhiteBalance else { return temperature == nil ? nil : true }
+    return automaticWhiteBalance == 0
+  }
+
+  /// The manual color temperature in kelvin, or nil if white balance is automatic.
+  var whiteBalanceTemperature: Int64? {
+    isWhiteBalanceByHand == true ? temperature.map(Int64.init) : nil
+  }
+
+  /// The exposure bias in thousandths of an EV.
+  var exposureBias: Int64? { bias.map(Int64.init) }
+
+  /// The metering mode of automatic exposure.
+  var meteringMode: MeteringMode? {
+    metering.flatMap { number in
+      MeteringMode.allCases.indices.contains(Int(number))
+        ? MeteringMode.allCases[Int(number)] : nil
+    }
+  }
+
+  /// The f-number of the aperture, or nil if the unit of the iris control is not known.
+  var fNumber: Rational? {
+    guard let iris, iris > 0 else { return nil }
+    return Rational(Int128(iris), over: 100)
+  }
+
+  /// Whether the camera's LED is off.
+  var isFlashOff: Bool { flash.map { Int64($0) == ControlItem.ledOff } ?? false }
+}
+
+/// The part of the image that automatic exposure measures.
+public enum MeteringMode: String, Hashable, Sendable, CaseIterable {
+  // In the order of `V4L2_CID_EXPOSURE_METERING`.
+  /// The whole image.
+  case average
+  /// The whole image, with more weight on the center.
+  case centerWeighted = "center_weighted"
+  /// A small part at the center.
+  case spot
+  /// Several parts of the image.
+  case matrix
+
+  /// The value of Exif's `MeteringMode`.
+  var exifNumber: Int {
+    switch self {
+    case .average: 1
+    case .centerWeighted: 2
+    case .spot: 3
+    case .matrix: 5
+    }
   }
 }

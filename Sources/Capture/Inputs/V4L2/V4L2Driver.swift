@@ -19,6 +19,8 @@ final class V4L2Driver: FrameDriver {
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
   private nonisolated(unsafe) var isToldOfExposure = false
+  /// The numbers of integer menus, by item.
+  private nonisolated(unsafe) var menus: [ControlID: [Int64: Int64]] = [:]
 
   /// Takes ownership of a configured device and requests its buffers.
   ///
@@ -62,18 +64,32 @@ final class V4L2Driver: FrameDriver {
   /// If the camera reports no settings or the driver has no events, frames carry no exposure data.
   private func readExposure() {
     exposure = ExposureInForce()
-    for control in ExposureInForce.controls {
-      guard let value = try? queue.number(of: control) else { continue }
-      exposure.note(control, value)
-      if !isToldOfExposure { try? queue.subscribe(to: control) }
+    queue.discardChanges()
+    for id in ExposureInForce.controls {
+      // Only the USB video class defines the unit of this control.
+      if id == .iris, queue.driver != "uvcvideo" { continue }
+      guard let control = try? queue.control(id), let value = try? queue.number(of: id)
+      else { continue }
+      if control.kind == .integerMenu, menus[id] == nil {
+        menus[id] = Dictionary(
+          control.menu.compactMap { item in item.number.map { (item.index, $0) } },
+          uniquingKeysWith: { first, _ in first })
+      }
+      note(id, value)
+      if !isToldOfExposure { try? queue.subscribe(to: id) }
     }
     isToldOfExposure = true
+  }
+
+  private func note(_ id: ControlID, _ value: Int64?) {
+    exposure.note(id, menus[id].map { menu in value.flatMap { menu[$0] } } ?? value)
   }
 
   /// Restores the controls, at the previous frame duration if a control requires that.
   ///
   /// The guard's report names the controls that could not be restored.
   private func giveBackControls() {
+    queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
       Self.insist(on: { () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
@@ -85,7 +101,7 @@ final class V4L2Driver: FrameDriver {
     let dequeued: Dequeued?
     do throws(DeviceError) {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
-        exposure.note(change.id, change.value)
+        note(change.id, change.value)
       }
     } catch { throw MediaError(capturing: error) }
     guard let dequeued else { return nil }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+public import OvercrankMediaCore
+import OvercrankV4L2
+import Synchronization
+
+/// The start or the end of an automatic adjustment.
+public struct CameraAdjustment: Hashable, Sendable {
+  /// A setting that cameras adjust automatically.
+  public enum Subject: String, Hashable, Sendable, CaseIterable {
+    case focus
+    case exposure
+    case whiteBalance = "white_balance"
+  }
+
+  /// The adjusted setting.
+  public let subject: Subject
+  /// Whether the adjustment starts; false if it has ended.
+  public let isAdjusting: Bool
+}
+
+// V4L2 does not report whether exposure and white balance are adjusting. The current values are
+// compared instead, if the driver reports them.
+extension CameraControls {
+  /// Waits for 100 ms, the time between two readings of an automatic value.
+  package static let pause: @Sendable () -> Void = {
+    MonotonicClock.sleep(untilMicroseconds: MonotonicClock.microseconds() + 100_000)
+  }
+
+  /// Whether the lens is moving to focus, or nil where the camera does not report it.
+  ///
+  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
+  public var isAdjustingFocus: Bool? {
+    get throws(MediaError) {
+      try number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
+    }
+  }
+
+  /// Whether automatic exposure is still changing, or nil where the camera does not report its
+  /// automatic duration.
+  ///
+  /// The duration is read twice, 100 ms apart. The call waits for that time.
+  public var isAdjustingExposure: Bool? {
+    get throws(MediaError) { try isChanging(.exposureTime) }
+  }
+
+  /// Whether automatic white balance is still changing, or nil where the camera does not report its
+  /// automatic color temperature.
+  ///
+  /// The temperature is read twice, 100 ms apart. The call waits for that time.
+  public var isAdjustingWhiteBalance: Bool? {
+    get throws(MediaError) { try isChanging(.whiteBalanceTemperature) }
+  }
+
+  /// The start and the end of each automatic adjustment of focus, exposure and white balance.
+  ///
+  /// A thread reads the automatic values ten times per second. It ends at most 100 ms after the
+  /// sequence is dropped or its task is cancelled. An adjustment ends when its value has not changed
+  /// for 300 ms. The newest 256 unread events are kept.
+  ///
+  /// - Returns: A sequence that ends with a `MediaError` when the device is lost, and never otherwise.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values.
+  public func adjustments() throws(MediaError) -> AsyncThrowingStream<CameraAdjustment, any Error> {
+    guard let node else { throw missing("automatic values that can be read") }
+    let watched = try ControlledNode(reopening: node)
+    let reading = try watched.useOwn { device throws(DeviceError) in
+      try AdjustmentReading(of: device)
+    }
+    guard !reading.isEmpty else {
+      throw missing("automatic values that can be read")
+    }
+    let (stream, continuation) = AsyncThrowingStream<CameraAdjustment, any Error>.makeStream(
+      bufferingPolicy: .bufferingNewest(256))
+    let watch = AdjustmentWatch(watched, continuation)
+    continuation.onTermination = { _ in watch.stop() }
+    try BlockingThread.started { watch.run() }.detach()
+    return stream
+  }
+
+  private func isChanging(_ id: ControlID) throws(MediaError) -> Bool? {
+    guard let before = try chosen(id) else { return nil }
+    waitForChoice()
+    return try chosen(id).map { $0 != before }
+  }
+
+  /// The current automatic value of a control, or nil if the camera does not report it.
+  private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
+    try node?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
+  }
+}
+
+extension VideoDevice {
+  /// The value of a volatile control, or nil if the device has no such control.
+  fileprivate borrowing func choice(of id: ControlID) throws(DeviceError) -> Int64? {
+    guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
+    return try value(of: control)?.number
+  }
+}
+
+/// The automatic values of a camera at one time; nil for those that it does not report.
+struct AdjustmentReading {
+  var isFocusing: Bool?
+  var exposure: Int64?
+  var whiteBalance: Int64?
+
+  var isEmpty: Bool { isFocusing == nil && exposure == nil && whiteBalance == nil }
+}
+
+extension AdjustmentReading {
+  init(of device: borrowing VideoDevice) throws(DeviceError) {
+    isFocusing = try device.number(of: .automaticFocusStatus).map {
+      $0 & ControlBit.focusIsBusy != 0
+    }
+    exposure = try device.choice(of: .exposureTime)
+    whiteBalance = try device.choice(of: .whiteBalanceTemperature)
+  }
+}
+
+/// Detects the start and the end of adjustments in a series of readings.
+struct AdjustmentDetector {
+  /// The number of unchanged readings that ends an adjustment.
+  private static let quietCount = 3
+
+  private struct Track {
+    var last: Int64?
+    var unchangedCount = 0
+    var isAdjusting = false
+  }
+  private var tracks: [CameraAdjustment.Subject: Track] = [:]
+
+  /// The adjustments that start or end with a reading.
+  mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
+    let told: [CameraAdjustment?] = [
+      reading.isFocusing.flatMap { tell($0, of: .focus) },
+      reading.exposure.flatMap { note($0, of: .exposure) },
+      reading.whiteBalance.flatMap { note($0, of: .whiteBalance) },
+    ]
+    return told.compactMap(\.self)
+  }
+
+  private mutating func note(
+    _ value: Int64, of subject: CameraAdjustment.Subject
+  ) -> CameraAdjustment? {
+    var track = tracks[subject, default: Track()]
+    let hasChanged = track.last.map { $0 != value } ?? false
+    track.unchangedCount = hasChanged ? 0 : track.unchangedCount + 1
+    track.last = value
+    tracks[subject] = track
+    if hasChanged { return tell(true, of: subject) }
+    return track.unchangedCount < Self.quietCount ? nil : tell(false, of: subject)
+  }
+
+  private mutating func tell(
+    _ isAdjusting: Bool, of subject: CameraAdjustment.Subject
+  ) -> CameraAdjustment? {
+    let wasAdjusting = tracks[subject]?.isAdjusting ?? false
+    tracks[subject, default: Track()].isAdjusting = isAdjusting
+    guard wasAdjusting != isAdjusting else { return nil }
+    return CameraAdjustment(subject: subject, isAdjusting: isAdjusting)
+  }
+}
+
+/// The work of the thread that reads the automatic values.
+private final class AdjustmentWatch: Sendable {
+  private let node: ControlledNode
+  private let continuation: AsyncThrowingStream<CameraAdjustment, any Error>.Continuation
+  private let isStopped = Atomic(false)
+
+  init(
+    _ node: ControlledNode,
+    _ continuation: AsyncThrowingStream<CameraAdjustment, any Error>.Continuation
+  ) {
+    self.node = node
+    self.continuation = continuation
+  }
+
+  func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  func run() {
+    var detector = AdjustmentDetector()
+    while !isStopped.load(ordering: .relaxed) {
+      do throws(MediaError) {
+        let reading = try node.useOwn { device throws(DeviceError) in
+          // Without a subscription this only waits, and throws for an unplugged device.
+          _ = try device.nextEvent(timeoutMilliseconds: 100)
+          return try AdjustmentReading(of: device)
+        }
+        for event in detector.see(reading) { continuation.yield(event) }
+      } catch {
+        continuation.finish(throwing: error)
+        return
+      }
+    }
+    continuation.finish()
+  }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// Measures the brightness of some of a camera's frames on its own thread.
+///
+/// Without listeners there is no thread, and no frame is copied.
+final class SceneMonitor: Sendable {
+  /// A recipient of measurements.
+  struct Listener: Sendable {
+    /// Called on the monitor's thread with a frame's brightness and its time in microseconds.
+    let see: @Sendable (BrightnessGrid, Int64) -> Void
+    /// Called when the input is destroyed.
+    var end: @Sendable () -> Void = {}
+  }
+
+  private struct State {
+    var listeners: [Int: Listener] = [:]
+    var lastNumber = 0
+    weak var sink: SceneSink?
+    var hasThread = false
+    var isOver = false
+  }
+  private let state = Mutex(State())
+  /// Signalled for each copied frame, and when the thread has to end.
+  private let wake = DispatchSemaphore(value: 0)
+
+  /// Adds a listener, called five times per second while the camera streams.
+  ///
+  /// - Returns: A number for ``remove(_:)``, or nil if the system has no thread left or the input is
+  ///   destroyed.
+  func add(_ listener: Listener) -> Int? {
+    let (number, sink) = state.withLock { state -> (Int?, SceneSink?) in
+      guard !state.isOver else { return (nil, nil) }
+      if !state.hasThread {
+        guard (try? BlockingThread.started { self.run() }.detach()) != nil else {
+          return (nil, nil)
+        }
+        state.hasThread = true
+      }
+      state.lastNumber += 1
+      state.listeners[state.lastNumber] = listener
+      return (state.lastNumber, state.sink)
+    }
+    sink?.prepare()
+    return number
+  }
+
+  /// Removes a listener; a call in progress goes on.
+  func remove(_ number: Int) {
+    state.withLock { state in
+      state.listeners[number] = nil
+      if state.listeners.isEmpty { state.sink?.rest() }
+    }
+    wake.signal()
+  }
+
+  /// Makes the sink of a new capture.
+  func makeSink(of format: FormatDescription, maximumByteCount: Int) -> SceneSink {
+    let sink = SceneSink(format, maximumByteCount: maximumByteCount, wake: wake)
+    let isWanted = state.withLock { state in
+      state.sink = sink
+      return !state.listeners.isEmpty
+    }
+    if isWanted { sink.prepare() }
+    return sink
+  }
+
+  /// Ends all listeners, when the input is destroyed.
+  func end() {
+    let listeners = state.withLock { state in
+      state.isOver = true
+      defer { state.listeners = [:] }
+      return Array(state.listeners.values)
+    }
+    wake.signal()
+    for listener in listeners { listener.end() }
+  }
+
+  /// The work of the thread, which ends with the last listener.
+  private func run() {
+    var image = PixelBuffer(format: .gray)
+    while true {
+      wake.wait()
+      let (sink, listeners) = state.withLock { state in
+        if state.listeners.isEmpty { state.hasThread = false }
+        return (state.sink, Array(state.listeners.values))
+      }
+      if listeners.isEmpty { return }
+      guard let time = sink?.takeFrame(into: &image) else { continue }
+      let grid = BrightnessGrid(image)
+      for listener in listeners { listener.see(grid, time) }
+    }
+  }
+}
+
+/// The capture thread's side of a monitor: copies a frame every 200 ms.
+final class SceneSink: FrameSink {
+  /// The interval between measured frames, in microseconds.
+  static let interval: Int64 = 200_000
+
+  private let format: FormatDescription
+  private let maximumByteCount: Int
+  private let wake: DispatchSemaphore
+  private let converters = ConverterPool()
+  /// Whether there is a listener, and memory for a frame.
+  private let isWanted = Atomic<Bool>(false)
+  /// Whether a frame waits.
+  ///
+  /// The monitor's thread owns the memory then, otherwise the capture thread.
+  private let isFull = Atomic<Bool>(false)
+  private let hasMemory = Mutex(false)
+  // Written once, under that lock and before `isWanted`.
+  private nonisolated(unsafe) var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+  private nonisolated(unsafe) var byteCount = 0
+  private nonisolated(unsafe) var time: Int64 = 0
+  // The time of the next frame in microseconds; used by the capture thread only.
+  private nonisolated(unsafe) var due: Int64?
+
+  init(_ format: FormatDescription, maximumByteCount: Int, wake: DispatchSemaphore) {
+    self.format = format
+    self.maximumByteCount = maximumByteCount
+    self.wake = wake
+  }
+
+  deinit { bytes.deallocate() }
+
+  /// Starts to copy frames, and allocates the memory for them.
+  func prepare() {
+    hasMemory.withLock { hasMemory in
+      if !hasMemory {
+        bytes = .allocate(byteCount: max(1, maximumByteCount), alignment: 64)
+        hasMemory = true
+      }
+      isWanted.store(true, ordering: .releasing)
+    }
+  }
+
+  /// Stops copying frames.
+  func rest() { isWanted.store(false, ordering: .relaxed) }
+
+  var keeping: FrameKeeping { .never }
+
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+    guard isWanted.load(ordering: .acquiring), frame.isWhole,
+      !isFull.load(ordering: .acquiring), frame.bytes.count <= bytes.count
+    else { return nil }
+    let now = frame.observation.microseconds
+    // After a clock jump backwards, the next frame is due at once.
+    if let due, now < due, due &- now <= Self.interval { return nil }
+    due = now &+ Self.interval
+    bytes.copyMemory(from: frame.bytes)
+    (byteCount, time) = (frame.bytes.count, now)
+    isFull.store(true, ordering: .releasing)
+    wake.signal()
+    return nil
+  }
+
+  func end(_ end: CaptureEnd) { due = nil }
+
+  /// Converts the waiting frame to gray, on the monitor's thread.
+  ///
+  /// - Returns: Its time in microseconds, or nil without a frame that can be converted.
+  func takeFrame(into image: inout PixelBuffer) -> Int64? {
+    guard isFull.load(ordering: .acquiring) else { return nil }
+    defer { isFull.store(false, ordering: .releasing) }
+    do throws(LibAVError) {
+      try converters.convert(
+        UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]), format, to: .gray
+      )
+      .copy(into: &image)
+    } catch { return nil }
+    return time
+  }
+}

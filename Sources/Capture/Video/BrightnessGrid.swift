@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankMediaCore
+
+/// The mean luma of the cells of an image, in a grid of up to 32 by 24.
+package struct BrightnessGrid: Sendable {
+  private static let (columns, rows) = (32, 24)
+
+  /// The mean of each cell, from 0 to 255; empty for an image without pixels.
+  package let means: [Double]
+
+  /// Measures a gray image with 8 bits per pixel.
+  package init(_ image: PixelBuffer) {
+    let (width, height, pixels) = (image.width, image.height, image.bytes)
+    let (columns, rows) = (min(Self.columns, width), min(Self.rows, height))
+    var means: [Double] = []
+    if columns > 0, rows > 0, width * height <= pixels.count {
+      for row in 0..<rows {
+        let lines = row * height / rows..<(row + 1) * height / rows
+        for column in 0..<columns {
+          let places = column * width / columns..<(column + 1) * width / columns
+          var sum = 0
+          for line in lines {
+            for position in places { sum += Int(pixels[line * width + position]) }
+          }
+          means.append(Double(sum) / Double(lines.count * places.count))
+        }
+      }
+    }
+    self.means = means
+  }
+
+  init(means: [Double]) { self.means = means }
+
+  /// The mean luma of the image, from 0 (black) to 1.
+  package var meanLevel: Double {
+    means.isEmpty ? 0 : means.reduce(0, +) / Double(means.count) / 255
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankMediaCore
+import OvercrankV4L2
+
+/// The ranges of a camera's controls, as reported by its driver.
+package struct FormatCapabilities: Sendable {
+  var maxZoomFactor = 1.0
+  var stabilizes = false
+  var exposureDurations: ClosedRange<MediaTime>?
+  var isoValues: ClosedRange<Double>?
+  /// The manual exposure in force, or nil if exposure is automatic.
+  var exposureDuration: MediaTime?
+
+  package init() {}
+
+  /// The unit of `V4L2_CID_EXPOSURE_ABSOLUTE` is 100 µs.
+  private static let exposureTimescale: Int32 = 10_000
+
+  /// Reads the controls of a device; values that cannot be read are unknown.
+  init(askedOf device: borrowing VideoDevice) {
+    if let zoom = try? device.control(.zoom), zoom.minimum > 0, zoom.minimum < zoom.maximum {
+      maxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)
+    }
+    stabilizes = (try? device.control(.imageStabilization)) != nil
+    if let iso = try? device.control(.isoSensitivity) {
+      let values = iso.menu.compactMap(\.number).map { Double($0) / 1000 }.sorted()
+      if let least = values.first, let greatest = values.last { isoValues = least...greatest }
+    }
+    guard let exposure = try? device.control(.exposureTime), exposure.minimum <= exposure.maximum
+    else { return }
+    exposureDurations = Self.time(exposure.minimum)...Self.time(exposure.maximum)
+    let mode = try? device.number(of: .automaticExposure)
+    guard mode.map(ControlID.automaticExposure.isManual) ?? true,
+      let units = try? device.number(of: .exposureTime)
+    else { return }
+    exposureDuration = Self.time(units)
+  }
+
+  private static func time(_ units: Int64) -> MediaTime {
+    MediaTime(units, over: exposureTimescale)
+  }
+}
+
+extension CaptureFormat {
+  /// The maximum zoom factor; 1 if the camera cannot zoom.
+  public var videoMaxZoomFactor: Double { capabilities.maxZoomFactor }
+  /// Whether the camera has image stabilization.
+  public var isVideoStabilizationSupported: Bool { capabilities.stabilizes }
+  /// The minimum exposure duration, or nil if the camera has no exposure control.
+  public var minExposureDuration: MediaTime? { capabilities.exposureDurations?.lowerBound }
+  /// The maximum exposure duration, or nil if the camera has no exposure control.
+  ///
+  /// Some cameras change it with the frame rate. The value is that of the rate in force when the
+  /// format was listed.
+  public var maxExposureDuration: MediaTime? { capabilities.exposureDurations?.upperBound }
+  /// The minimum ISO value, or nil if the camera has no ISO control.
+  public var minISO: Double? { capabilities.isoValues?.lowerBound }
+  /// The maximum ISO value, or nil if the camera has no ISO control.
+  public var maxISO: Double? { capabilities.isoValues?.upperBound }
+
+  /// Whether frames at the highest rate are free of flicker under mains light.
+  ///
+  /// Mains light flickers at twice the mains frequency. Frames are free of flicker if the frame
+  /// duration or the exposure duration is a whole number of flicker periods.
+  ///
+  /// - Parameters:
+  ///   - hertz: The mains frequency, above 0: 50 or 60.
+  ///   - exposureDuration: The exposure duration of each frame, or nil if it is automatic.
+  /// - Returns: Whether every frame receives the same amount of light.
+  public func isFlickerFree(
+    underMainsOf hertz: Int, exposureDuration: MediaTime? = nil
+  ) -> Bool {
+    let flickers = Rational(2 * Int64(hertz))
+    func isWhole(_ time: MediaTime) -> Bool {
+      let count = time.seconds * flickers
+      return count.denominator == 1 && count.numerator > 0
+    }
+    if isWhole(minFrameDuration) { return true }
+    guard let exposureDuration, exposureDuration <= minFrameDuration else { return false }
+    return isWhole(exposureDuration)
+  }
+
+  /// The mains frequencies, of 50 and 60 Hz, under which frames at the highest rate are free of
+  /// flicker.
+  ///
+  /// A manual exposure counts as it was in force when the format was listed.
+  public var flickerFreeMainsFrequencies: [Int] {
+    [50, 60].filter {
+      isFlickerFree(underMainsOf: $0, exposureDuration: capabilities.exposureDuration)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The handles that the parts of a program share, by the path of the node.
+///
+/// All calls may come from any thread.
+package final class SharedHandles: Sendable {
+  private struct Reference {
+    weak var handle: DeviceHandle?
+  }
+
+  private struct Entry {
+    /// The handle that holds the lock.
+    var holder = Reference()
+    /// The handle that owns the buffers.
+    var capturing = Reference()
+    var isStreaming = false
+    var observers: [Int: @Sendable (Bool) -> Void] = [:]
+    /// An object that the capture publishes for other users of the node.
+    weak var companion: (any AnyObject & Sendable)?
+  }
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    var lastObserver = 0
+  }
+  private let state = Mutex(State())
+
+  /// The handles of the kernel's nodes.
+  static let ofKernel = SharedHandles()
+
+  package init() {}
+
+  // MARK: - Settings
+
+  /// The handle that holds the lock on a node, or nil if this program has not locked it.
+  func holder(of path: String) -> DeviceHandle? {
+    state.withLock { $0.entries[path]?.holder.handle }
+  }
+
+  func setHolder(_ handle: DeviceHandle) {
+    state.withLock { $0.entries[handle.path, default: Entry()].holder.handle = handle }
+  }
+
+  /// Removes the handle that held the lock; false if it did not hold it.
+  func removeHolder(_ handle: DeviceHandle) -> Bool {
+    state.withLock { state in
+      guard state.entries[handle.path]?.holder.handle === handle else { return false }
+      state.entries[handle.path]?.holder.handle = nil
+      return true
+    }
+  }
+
+  // MARK: - Capture
+
+  /// The handle by which this program captures from a node, or nil if it does not.
+  func capturing(_ path: String) -> DeviceHandle? {
+    state.withLock { $0.entries[path]?.capturing.handle }
+  }
+
+  func beginCapture(_ handle: DeviceHandle) {
+    state.withLock { $0.entries[handle.path, default: Entry()].capturing.handle = handle }
+  }
+
+  func endCapture(_ handle: DeviceHandle) {
+    state.withLock { state in
+      guard let capturing = state.entries[handle.path]?.capturing.handle, capturing === handle
+      else { return }
+      state.entries[handle.path]?.capturing.handle = nil
+    }
+  }
+
+  /// Whether this program streams from a node.
+  package func isStreaming(_ path: String) -> Bool {
+    state.withLock { $0.entries[path]?.isStreaming ?? false }
+  }
+
+  /// Records that the stream of a node is on, or is about to be off, and calls the observers.
+  package func setStreaming(_ isStreaming: Bool, _ path: String) {
+    let observers: [@Sendable (Bool) -> Void] = state.withLock { state in
+      let wasStreaming = state.entries[path]?.isStreaming ?? false
+      guard wasStreaming != isStreaming else { return [] }
+      state.entries[path, default: Entry()].isStreaming = isStreaming
+      return state.entries[path].map { Array($0.observers.values) } ?? []
+    }
+    for observer in observers { observer(isStreaming) }
+  }
+
+  /// Calls a closure whenever this program starts or stops streaming from a node.
+  ///
+  /// - Parameters:
+  ///   - path: The node.
+  ///   - observer: Called on the thread that starts or stops the stream, which waits for it.
+  /// - Returns: A number for ``removeObserver(_:of:)``.
+  package func observeCapture(
+    of path: String, _ observer: @escaping @Sendable (Bool) -> Void
+  ) -> Int {
+    state.withLock { state in
+      state.lastObserver += 1
+      state.entries[path, default: Entry()].observers[state.lastObserver] = observer
+      return state.lastObserver
+    }
+  }
+
+  /// Removes an observer; a call in progress goes on.
+  package func removeObserver(_ number: Int, of path: String) {
+    state.withLock { _ = $0.entries[path]?.observers.removeValue(forKey: number) }
+  }
+
+  /// The object that the capture from a node publishes, or nil without a capture.
+  package func companion(of path: String) -> (any AnyObject & Sendable)? {
+    state.withLock { $0.entries[path]?.companion }
+  }
+
+  /// Publishes an object of the capture from a node, for as long as the object exists.
+  package func setCompanion(_ companion: any AnyObject & Sendable, of path: String) {
+    state.withLock { $0.entries[path, default: Entry()].companion = companion }
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import OvercrankV4L2
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+
+/// Claims about cameras that adjust something by themselves.
+struct CameraAdjustmentTests {
+  private let driver = ScriptedControls([
+    DeviceControl(
+      id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, minimum: 1,
+      maximum: 5_000, defaultValue: 157, flags: [.inactive, .volatile]),
+    DeviceControl(
+      id: .whiteBalanceTemperature, name: "White Balance Temperature", kind: .integer,
+      minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
+  ])
+
+  @Test func `Asking whether a camera adjusts changes nothing of the next answer`() throws {
+    let step = Mutex<Int64>(0)
+    let controls = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0") { [driver] in
+        let change = step.withLock { $0 }
+        driver.change { state in
+          let now = state.values[.exposureTime]?.number ?? 0
+          state.values[.exposureTime] = .number(now + change)
+        }
+      }
+    }
+    for _ in 0..<3 {
+      #expect(try controls.isAdjustingExposure == false)
+      #expect(try controls.isAdjustingWhiteBalance == false)
+    }
+    step.withLock { $0 = 5 }
+    for _ in 0..<3 { #expect(try controls.isAdjustingExposure == true) }
+    // What the camera does between two questions is no matter of either.
+    step.withLock { $0 = 0 }
+    #expect(try controls.isAdjustingExposure == false)
+  }
+
+  @Test func `An adjustment begins with a change, and ends when nothing changes any more`() {
+    var detector = AdjustmentDetector()
+    var events: [[CameraAdjustment]] = []
+    for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {
+      events.append(detector.see(AdjustmentReading(exposure: exposure)))
+    }
+    let (begins, ends) = (
+      CameraAdjustment(subject: .exposure, isAdjusting: true),
+      CameraAdjustment(subject: .exposure, isAdjusting: false)
+    )
+    #expect(events == [[], [], [begins], [], [], [], [], [], [ends], [], [begins]])
+  }
+
+  @Test func `A lens that tells whether it moves is believed at once`() {
+    var detector = AdjustmentDetector()
+    let events = [false, true, true, false].map {
+      detector.see(AdjustmentReading(isFocusing: $0)).map(\.isAdjusting)
+    }
+    #expect(events == [[], [true], [], [false]])
+  }
+
+  @Test func `Begin and end are told as they happen, until the device is gone`() async throws {
+    let controls = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0")
+    }
+    let adjustments = try controls.adjustments()
+    let changes = Task { [driver] in
+      var temperature: Int64 = 4_000
+      while !Task.isCancelled {
+        temperature = temperature == 4_000 ? 5_000 : 4_000
+        driver.change { $0.values[.whiteBalanceTemperature] = .number(temperature) }
+        await Task.yield()
+      }
+    }
+    var told: [CameraAdjustment] = []
+    do {
+      for try await adjustment in adjustments {
+        told.append(adjustment)
+        changes.cancel()
+        if !adjustment.isAdjusting { driver.change { $0.isUnplugged = true } }
+      }
+      Issue.record("the sequence ended without saying why")
+    } catch let error as MediaError {
+      #expect(error.code == .deviceLost)
+    }
+    #expect(told.allSatisfy { $0.subject == .whiteBalance })
+    #expect(told.map(\.isAdjusting) == [true, false])
+  }
+
+  @Test func `A camera that hides what it chooses tells nothing`() throws {
+    let plain = ScriptedControls([
+      DeviceControl(id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, maximum: 9)
+    ])
+    let controls = try DeviceSystem.$calls.withValue(plain) {
+      try CameraControls(path: "/dev/video0")
+    }
+    #expect(try controls.isAdjustingExposure == nil && controls.isAdjustingFocus == nil)
+    let error = #expect(throws: MediaError.self) { _ = try controls.adjustments() }
+    #expect(error?.code == .controlNotSupported)
+  }
+}

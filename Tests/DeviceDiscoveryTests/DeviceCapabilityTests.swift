@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankDeviceDiscovery
+@testable import OvercrankV4L2
+
+/// Claims about what devices and their formats can do.
+struct DeviceCapabilityTests {
+  private func onMachine<Result>(
+    _ configuration: String, _ body: () throws -> Result
+  ) throws -> Result {
+    let machine = try FakeVideoSystemCalls(configuration)
+    return try DeviceSystem.$calls.withValue(machine, operation: body)
+  }
+
+  @Test func `What a camera's controls allow is in its formats`() throws {
+    try onMachine("sensor-module;yuyv-1080p120") {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      for format in try camera.formats() {
+        #expect(format.videoMaxZoomFactor == 4)
+        #expect(format.isVideoStabilizationSupported)
+        #expect(format.minExposureDuration == MediaTime(microseconds: 100))
+        #expect(format.maxExposureDuration == MediaTime(1, over: 10))
+        #expect(format.minISO == 100 && format.maxISO == 800)
+      }
+      let plain = try CaptureDevice.named("/dev/fakevideo1").fastestFormat()
+      #expect(plain.videoMaxZoomFactor == 1 && !plain.isVideoStabilizationSupported)
+      #expect(plain.minExposureDuration == nil && plain.maxISO == nil)
+    }
+  }
+
+  @Test(
+    arguments: [
+      // Rate, exposure in microseconds; whether lamps flicker at neither 50 nor 60 Hz.
+      (100, nil, [50]), (50, nil, [50]), (25, nil, [50]), (20, nil, [50, 60]), (120, nil, [60]),
+      (60, nil, [60]), (24, nil, [60]), (240, nil, []), (30, nil, [60]), (30, 10_000, [50, 60]),
+      (30, 20_000, [50, 60]), (30, 9_000, [60]), (90, 10_000, [50]), (240, 10_000, []),
+    ] as [(Int, Int64?, [Int])])
+  func `Lamps do not flicker in frames that keep time with the mains`(
+    rate: Int, microseconds: Int64?, safe: [Int]
+  ) throws {
+    let format = CaptureFormat(
+      fourcc: .mjpg, width: 640, height: 480, isCompressed: true,
+      frameRateRange: FrameRateRange(FrameRate(rate)), driverOrder: 0)
+    let exposure = microseconds.map(MediaTime.init(microseconds:))
+    #expect(
+      [50, 60].filter { format.isFlickerFree(underMainsOf: $0, exposureDuration: exposure) } == safe
+    )
+    if exposure == nil { #expect(format.flickerFreeMainsFrequencies == safe) }
+  }
+
+  @Test func `An exposure that is set by hand counts, and one that the camera chooses does not`()
+    throws
+  {
+    try onMachine("sensor-module") {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      func safe() throws -> [Int]? {
+        try camera.formats().first { $0.maxFrameRate == FrameRate(30) }?.flickerFreeMainsFrequencies
+      }
+      let device = try VideoDevice(opening: "/dev/fakevideo0")
+      try device.set(.automaticExposure, to: ControlItem.exposureManual)
+      try device.set(.exposureTime, to: 100)
+      #expect(try safe() == [50, 60])
+      try device.set(.automaticExposure, to: ControlItem.exposureAutomatic)
+      #expect(try safe() == [60])
+    }
+  }
+
+  @Test func `A driver says which way a sensor looks, and how it is mounted`() throws {
+    try onMachine("sensor-module;stepwise-sensor") {
+      let module = try CaptureDevice.named("/dev/fakevideo0")
+      #expect(module.position == .back)
+      // 270 degrees counterclockwise.
+      #expect(module.videoRotationAngleForHorizonLevelCapture == 90)
+      let front = try CaptureDevice.named("/dev/fakevideo1")
+      #expect(front.position == .front && front.videoRotationAngleForHorizonLevelCapture == 0)
+    }
+  }
+
+  @Test func `The default device is of the type and the position that are asked for`() throws {
+    try onMachine("stepwise-sensor;sensor-module;hfr-usb") {
+      #expect(CaptureDevice.defaultDevice(.builtIn, for: .video)?.name == "Stepwise Sensor")
+      #expect(
+        CaptureDevice.defaultDevice(.builtIn, for: .video, at: .back)?.name == "Sensor Module")
+      #expect(CaptureDevice.defaultDevice(.external, for: .video)?.driver == "uvcvideo")
+      #expect(CaptureDevice.defaultDevice(.external, for: .video, at: .front) == nil)
+      #expect(CaptureDevice.defaultDevice(.virtual, for: .video) == nil)
+    }
+  }
+
+  @Test func `A camera without a high frame rate says so, and which one it has`() throws {
+    try onMachine("hfr-usb;tv-card") {
+      let fast = try CaptureDevice.named("/dev/fakevideo0")
+      let isFast = try fast.supportsHighFrameRateCapture
+      #expect(isFast)
+      let fastest = try fast.fastestFormat()
+      #expect(try fast.highFrameRateFormat() == fastest)
+      let slow = try CaptureDevice.named("/dev/fakevideo1")
+      let isSlowFast = try slow.supportsHighFrameRateCapture
+      #expect(!isSlowFast)
+      let error = #expect(throws: MediaError.self) { try slow.highFrameRateFormat() }
+      #expect(error?.code == .noHighFrameRate)
+      #expect(error?.recoverySuggestion.contains("720x576@25/yuyv") == true)
+    }
+  }
+
+  @Test func `A model is what its vendor calls it, or its driver`() throws {
+    try onMachine("sensor-module") {
+      let module = try CaptureDevice.named("/dev/fakevideo0")
+      #expect(module.modelID == "isp:Sensor Module")
+    }
+    #expect(try CaptureDevice.named("synthetic").modelID == "synthetic")
+    let directory = FileManager.default.temporaryDirectory.appending(path: "model-\(UUID())")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    #expect(CaptureDevice.usbModel(of: directory.path) == nil)
+    for (file, text) in [("idVendor", "046d\n"), ("idProduct", "0892\n")] {
+      try text.write(to: directory.appending(path: file), atomically: true, encoding: .utf8)
+    }
+    #expect(CaptureDevice.usbModel(of: directory.path) == "046d:0892")
+  }
+}
