@@ -14,6 +14,12 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   case frames
   /// A stop was requested, by Ctrl-C or by a call.
   case signal
+  /// A stop was requested by a call of the program.
+  case stopped
+  /// The camera or the output left the session, or the camera was set to another mode.
+  case reconfigured
+  /// Another program took the device.
+  case interrupted
   /// The file reached the requested size, or a burst filled its memory.
   case maxSize = "max_size"
   /// The free disk space fell to the requested limit.
@@ -43,7 +49,12 @@ package struct CaptureEnd: Sendable {
 extension CaptureEnd {
   fileprivate mutating func fail(_ error: MediaError) {
     self.error = error
-    stopReason = error.code == .deviceLost ? .deviceLost : .error
+    stopReason =
+      switch error.code {
+      case .deviceLost: .deviceLost
+      case .deviceBusy: .interrupted
+      default: .error
+      }
   }
 }
 

@@ -34,8 +34,8 @@ public final class MovieFileOutput: FrameOutput {
     var control = CaptureControl()
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
-    /// Whether no more triggers will come.
-    var isLastTrigger = false
+    /// The reason that no more triggers will come for; nil while some may.
+    var endOfTriggers: StopReason?
   }
 
   /// The options of the recording.
@@ -142,7 +142,11 @@ public final class MovieFileOutput: FrameOutput {
   /// Stops the take.
   ///
   /// May be called before the take has started.
-  public func stop() { state.withLock { $0.control }.stop(.signal) }
+  ///
+  /// - Parameter reason: The reason in the report. The first reason given is kept.
+  public func stop(_ reason: StopReason = .stopped) {
+    state.withLock { $0.control }.stop(reason)
+  }
 
   /// Leaves out frames and audio from the next frame until ``resume()``.
   ///

@@ -120,7 +120,7 @@ struct TakeRecorder: ~Copyable {
     file.discard()
     if let error = end.error { throw error }
     if let limit { throw MediaError(take.settings, limit.reason) }
-    if failure == nil, end.stopReason == .signal {
+    if failure == nil, [.signal, .stopped, .reconfigured].contains(end.stopReason) {
       throw MediaError(
         .cancelled, "\(take.settings.path) was stopped before its first frame",
         recovery: "record for longer")
