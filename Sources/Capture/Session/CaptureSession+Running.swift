@@ -167,7 +167,8 @@ extension CaptureSession {
   /// Handles the end of an input's stream, on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
-    let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
+    let news: SessionEvent? =
+      reason.map { .wasInterrupted(input.device, $0) } ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
     var told: [SessionEvent] = []
     let isAwaited = state.withLock { state in
