@@ -12,7 +12,7 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   case duration
   /// The requested number of frames was reached.
   case frames
-  /// A stop was requested, by Ctrl-C or by a call.
+  /// A stop was requested by a signal, such as that of Ctrl-C.
   case signal
   /// A stop was requested by a call of the program.
   case stopped
@@ -32,6 +32,14 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   case deviceLost = "device_lost"
   /// Another error occurred.
   case error
+
+  /// Whether a limit that was asked for is reached: nothing failed, and nobody stopped it.
+  public var isLimit: Bool {
+    switch self {
+    case .duration, .frames, .maxSize, .minFree, .maxClips: true
+    case .signal, .stopped, .reconfigured, .interrupted, .diskFull, .deviceLost, .error: false
+    }
+  }
 }
 
 /// The final state of a capture thread.
