@@ -124,6 +124,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var avEndDifference: Duration?
   /// What of the source's tags and tracks is not in the output.
   public internal(set) var lostMetadata: [String] = []
+  /// What the user should know although nothing failed.
+  public internal(set) var warnings: [String] = []
   /// How long the export took; nil for a plan.
   public internal(set) var elapsed: Duration?
 
@@ -131,7 +133,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case path = "file"
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
-    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata
+    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata, warnings
     case undecodable = "undecodableFrames"
     case sparse = "sparseFrames"
     case hiddenDuration = "hidden"

@@ -31,6 +31,13 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   /// Silence, exactly; what plays at speed 1 is heard.
   case mute
 
+  /// The speeds that it is made for; nil where these are all that it plays.
+  ///
+  /// Others play all the same, and repetition or loss is heard.
+  public var recommendedSpeeds: ClosedRange<Speed>? {
+    self == .timeDomain ? Speed(1, over: 2)...Speed(2) : nil
+  }
+
   /// Whether one engine goes on over changes of speed, rather than one for each speed.
   var followsBreakpoints: Bool {
     switch self {
