@@ -42,7 +42,12 @@ struct PassthroughExport {
         }
         packet = next
       } else {
-        let stored = try sources[frame.source].packet(at: frame.packet)
+        guard let stored = try sources[frame.source].packet(at: frame.packet) else {
+          throw MediaError(
+            .unsupportedSource,
+            "\(assets[frame.source].path) ends before packet \(frame.packet), which its index names",
+            recovery: "check that the movie plays to its end, or export in the other way")
+        }
         // What the source calls a sync sample need not be one.
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored

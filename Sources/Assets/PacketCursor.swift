@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Algorithms
-import OvercrankAssets
-import OvercrankLibAV
+package import OvercrankLibAV
 import OvercrankMediaCore
 
 /// Reads the packets of an asset's pictures by their place in the order of decoding; forwards is
 /// fastest, and backwards goes in steps.
-final class PacketCursor {
+package final class PacketCursor {
   private let asset: Asset
   private var demuxer: Demuxer?
   private var next = 0
@@ -22,15 +21,22 @@ final class PacketCursor {
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
-  init(_ asset: Asset) { self.asset = asset }
+  package init(_ asset: Asset) { self.asset = asset }
 
-  func packet(at index: Int) throws -> Packet {
+  /// The packet at an index in the order of decoding; nil where the file ends before it.
+  ///
+  /// - Throws: `LibAVError` where the file cannot be read.
+  package func packet(at index: Int) throws(LibAVError) -> Packet? {
     if let packet = kept[index] { return packet }
     if demuxer == nil { try restart() }
     if index < next {
       goesBack = true
       (kept, keptBytes) = ([:], 0)
       try seek(to: max(0, index + 1 - Self.stepLength))
+      if let packet = kept[index] { return packet }
+    } else if index - next > Self.stepLength, index < decodeTicks.count {
+      (kept, keptBytes) = ([:], 0)
+      try seek(to: index)
       if let packet = kept[index] { return packet }
     }
     while let packet = try nextPacket() {
@@ -43,9 +49,7 @@ final class PacketCursor {
       }
     }
     // A failing disk was reported by the read itself.
-    throw MediaError(
-      .unsupportedSource, "\(asset.path) ends before packet \(index), which its index names",
-      recovery: "check that the movie plays to its end, or export in the other way")
+    return nil
   }
 
   private func restart() throws(LibAVError) {
