@@ -231,7 +231,7 @@ let package = Package(
         "OvercrankFrameAccounting",
         "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
-        "TestSupport",
+        "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "slowmoTests",

@@ -14,9 +14,11 @@ public struct Asset: Sendable {
   /// The container family, such as `mov`, `matroska` or `avi`.
   public let container: String
   /// The first video track that can be decoded, or nil.
-  public let videoTrack: VideoTrack?
+  public private(set) var videoTrack: VideoTrack?
   /// The first audio track that can be decoded, or nil.
-  public let audioTrack: AudioTrack?
+  public private(set) var audioTrack: AudioTrack?
+  /// All tracks, in file order.
+  public let tracks: [AssetTrack]
   /// The metadata tags of the file.
   public let metadata: [String: String]
   /// The readable part of a truncated file, or nil for a complete one.
@@ -65,9 +67,31 @@ public struct Asset: Sendable {
     truncation = videoTrack.flatMap { index.truncation(of: $0.format) }
     let taken = [videoTrack?.format.index, audioTrack?.format.index]
     otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
+    tracks = AssetTrack.all(
+      of: index, video: videoTrack, audio: audioTrack, allowsTruncation: allowsTruncation)
     guard videoTrack != nil || audioTrack != nil else {
       throw .invalid(path, "contains no video and no audio that can be decoded")
     }
+  }
+
+  /// The tracks of one media type, in file order.
+  public func tracks(of mediaType: MediaType) -> [AssetTrack] {
+    tracks.filter { $0.mediaType == mediaType }
+  }
+
+  /// The same asset with another of its tracks as its video or audio track.
+  func choosing(_ track: AssetTrack) -> Asset {
+    var asset = self
+    asset.videoTrack = track.video ?? videoTrack
+    asset.audioTrack = track.audio ?? audioTrack
+    return asset
+  }
+
+  /// The asset's time zero in the file's own time, in seconds.
+  var origin: Rational {
+    if let videoTrack { return videoTrack.origin }
+    guard let audioTrack else { return .zero }
+    return Rational(Int128(audioTrack.originSample), over: Int128(audioTrack.sampleRate))
   }
 
   /// The duration up to the end of the last frame, or of the audio if there is no video.
@@ -77,5 +101,4 @@ public struct Asset: Sendable {
     }
     return audioTrack.flatMap { MediaTime(exactly: $0.sampleCount, over: $0.sampleRate) } ?? .zero
   }
-
 }

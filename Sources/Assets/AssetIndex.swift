@@ -198,6 +198,13 @@ struct AssetIndex {
     guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
       return nil
     }
+    return try videoTrack(track, allowsTruncation: allowsTruncation)
+  }
+
+  /// A track of images that can be decoded.
+  func videoTrack(
+    _ track: TrackFormat, allowsTruncation: Bool
+  ) throws(MediaError) -> VideoTrack {
     try checkPlain(track, "frames")
     if !allowsTruncation { try checkWholeness(track, of: "frames") }
     guard let timescale = Int32(exactly: track.timeBase.denominator),
@@ -248,6 +255,13 @@ struct AssetIndex {
     guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
       return nil
     }
+    return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)
+  }
+
+  /// A track of audio that can be decoded; nil for one that is empty.
+  func audioTrack(
+    _ track: TrackFormat, origin video: VideoTrack?, allowsTruncation: Bool
+  ) throws(MediaError) -> AudioTrack? {
     let rate = track.parameters.sampleRate
     let records = packets[track.index] ?? []
     guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }

@@ -24,6 +24,9 @@ public struct VideoTrack: Sendable {
   /// Nil for a rotation by another angle.
   package var turn: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
+  /// Where the first frame lies in the file's own time, in seconds.
+  var origin: Rational { Rational(frames.originTicks) * format.timeBase }
+
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }
   /// Ticks per second.

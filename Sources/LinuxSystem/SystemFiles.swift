@@ -42,6 +42,22 @@ package enum SystemFiles {
     access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0
   }
 
+  /// The group whose members may read and write what is at a path; nil where nothing is, where no
+  /// group may, and for a group without a name.
+  package static func permittedGroup(_ path: String) -> String? {
+    var status = stat()
+    guard stat(path.systemPath, &status) == 0, status.st_mode & 0o060 == 0o060 else { return nil }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
+      var entry = group()
+      var found: UnsafeMutablePointer<group>?
+      guard
+        getgrgid_r(status.st_gid, &entry, buffer.baseAddress, buffer.count, &found) == 0,
+        let found, let name = found.pointee.gr_name
+      else { return nil }
+      return String(cString: name)
+    }
+  }
+
   /// The names in a directory, unsorted, without `.` and `..`; empty where it cannot be read.
   package static func entries(in path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }

@@ -76,16 +76,6 @@ struct FrameReaderTests {
     #expect(try PaintedBlocks.number(in: reader.picture(at: 9)) == 9)
   }
 
-  /// The number in an image of one byte, or four, a pixel.
-  private func number(in image: PixelBuffer) -> Int {
-    (0..<16).reduce(0) { number, block in
-      let pixel =
-        image.planes[0].bytesPerRow * 4 + (block * 8 + 4) * image.bytes.count / image.width
-        / image.height
-      return number | (image.bytes[pixel] > 120 ? 1 << block : 0)
-    }
-  }
-
   @Test func `Images are given by number and by time, in the format that is asked for`() throws {
     let asset = try asset(MovieRecipe.constant(240, count: 60).h264(gop: 20, reordered: true))
     let frames = try #require(asset.videoTrack).frames
@@ -93,15 +83,15 @@ struct FrameReaderTests {
     for index in [40, 3, 59] {
       let image = try reader.pixelBuffer(ofFrame: index)
       #expect(image.format == .bgra && image.bytes.count == image.width * image.height * 4)
-      #expect(number(in: image) == index)
+      #expect(PaintedBlocks.number(in: image) == index)
       let gray = try reader.pixelBuffer(at: frames.time(ofFrame: Int64(index)), as: .gray)
-      #expect(number(in: gray) == index)
+      #expect(PaintedBlocks.number(in: gray) == index)
     }
     var gray = PixelBuffer(format: .gray)
     var places: Set<UnsafeRawPointer?> = []
     for index in 10..<20 {
       try reader.copyFrame(at: index, into: &gray)
-      #expect(number(in: gray) == index)
+      #expect(PaintedBlocks.number(in: gray) == index)
       places.insert(gray.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
     }
     #expect(places.count == 1)

@@ -173,7 +173,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       if event == .didStopRunning { break }
     }
     #expect(seen.last == .didStopRunning)
-    #expect(seen.contains(.wasInterrupted(.deviceGone)))
+    #expect(seen.contains(.wasInterrupted(input.device, .deviceGone)))
     #expect(output.ledger.offered == 50 && output.ledger.isBalanced)
   }
 
@@ -203,8 +203,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
     #expect(
       seen == [
-        .didStartRunning, .wasInterrupted(.deviceGone), .didStopRunning,
-        .interruptionEnded(.deviceGone), .didStartRunning,
+        .didStartRunning, .wasInterrupted(input.device, .deviceGone), .didStopRunning,
+        .interruptionEnded(input.device, .deviceGone), .didStartRunning,
       ])
     #expect(session.isRunning && !session.isInterrupted)
     // What was kept of before is as it was, and frames of after come.
@@ -311,24 +311,6 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
         #expect(mono.supportsSessionPreset(preset) != isFixed)
       }
     }
-  }
-
-  @Test func `Full queues are an interruption from the first to the last`() async throws {
-    let session = CaptureSession(try synthetic())
-    let outputs = [VideoDataOutput(), VideoDataOutput()]
-    var events = session.events.makeAsyncIterator()
-    session.setPressure(false, on: outputs[0])
-    session.setPressure(true, on: outputs[0])
-    session.setPressure(true, on: outputs[1])
-    session.setPressure(false, on: outputs[0])
-    #expect(session.isInterrupted)
-    session.setPressure(false, on: outputs[1])
-    #expect(!session.isInterrupted)
-    #expect(try await events.next() == .wasInterrupted(.systemPressure))
-    #expect(try await events.next() == .interruptionEnded(.systemPressure))
-    try await session.startRunning()
-    #expect(try await events.next() == .didStartRunning)
-    await session.stopRunning()
   }
 
   @Test func `A runtime error is told, and the next start goes on`() async throws {

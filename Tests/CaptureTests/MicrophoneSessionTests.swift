@@ -16,7 +16,7 @@ struct MicrophoneSessionTests {
   @Test func `A microphone that is pulled out is an interruption, one that fails an error`()
     async throws
   {
-    func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> [SessionEvent] {
+    func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {
       let listening = try Listening { $0.faults = [.init(at: 480 * 20, kind)] }
       let events = listening.session.events
       try await listening.session.startRunning()
@@ -27,12 +27,14 @@ struct MicrophoneSessionTests {
       }
       #expect(listening.output.ledger.offered == 20 && listening.output.ledger.isBalanced)
       #expect(!listening.session.isRunning)
-      return seen
+      return (seen, listening.input.device)
     }
     for kind in [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting] {
-      #expect(try await events(kind) == [.wasInterrupted(.deviceGone), .didStopRunning])
+      let (seen, device) = try await events(kind)
+      #expect(seen == [.wasInterrupted(device, .deviceGone), .didStopRunning])
+      #expect(device.media == [.audio])
     }
-    let failed = try await events(.error(-EIO))
+    let (failed, _) = try await events(.error(-EIO))
     guard case .runtimeError(let error) = failed.first else {
       Issue.record("\(failed)")
       return
@@ -83,6 +85,7 @@ struct MicrophoneSessionTests {
       $0.faults = [.init(at: 480 * 20, .unplug)]
     }
     let (session, card) = (listening.session, listening.card)
+    let microphone = listening.input.device
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let images = VideoDataOutput()
     try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
@@ -92,8 +95,9 @@ struct MicrophoneSessionTests {
     var seen: [SessionEvent] = []
     for await event in events {
       seen.append(event)
-      if event == .wasInterrupted(.deviceGone) {
-        #expect(session.isRunning && session.isInterrupted)
+      if event == .wasInterrupted(microphone, .deviceGone) {
+        #expect(session.isRunning && !session.isInterrupted)
+        #expect(session.interruptedInputs.map { $0 === listening.input } == [true])
         var frames = images.frames.makeAsyncIterator()
         for _ in 0..<3 { #expect(try await frames.next() != nil) }
         card.plugIn()
@@ -102,9 +106,10 @@ struct MicrophoneSessionTests {
     }
     #expect(
       seen == [
-        .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
+        .didStartRunning, .wasInterrupted(microphone, .deviceGone),
+        .interruptionEnded(microphone, .deviceGone),
       ])
-    #expect(session.isRunning && !session.isInterrupted)
+    #expect(session.isRunning && !session.isInterrupted && session.interruptedInputs.isEmpty)
     // The blocks of before, then those of a stream that begins anew, where the card is then.
     var positions: [Int64] = []
     for await block in listening.output.blocks {
@@ -125,6 +130,7 @@ struct MicrophoneSessionTests {
       $0.faults = [.init(at: 480 * 2, .unplug)]
     }
     let (session, card) = (listening.session, listening.card)
+    let microphone = listening.input.device
     let events = session.events
     try await session.startRunning()
     var other: AudioHandle?
@@ -136,13 +142,14 @@ struct MicrophoneSessionTests {
         card.plugIn(openedBy: &handle)
         other = handle
       }
-      if event == .wasInterrupted(.deviceInUse) { card.close(try #require(other)) }
+      if event == .wasInterrupted(microphone, .deviceInUse) { card.close(try #require(other)) }
       if event == .didStartRunning, seen.count > 1 { break }
     }
     #expect(
       seen == [
-        .didStartRunning, .wasInterrupted(.deviceGone), .didStopRunning,
-        .wasInterrupted(.deviceInUse), .interruptionEnded(.deviceInUse), .didStartRunning,
+        .didStartRunning, .wasInterrupted(microphone, .deviceGone), .didStopRunning,
+        .wasInterrupted(microphone, .deviceInUse), .interruptionEnded(microphone, .deviceInUse),
+        .didStartRunning,
       ])
     await session.stopRunning()
   }

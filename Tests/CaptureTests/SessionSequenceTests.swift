@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Random sequences of everything that can be done to a session and happen to it.
+/// Random sequences of everything that can be done to a session and its cameras, and happen to them.
 ///
 /// `OVERCRANK_SEQUENCES` says how many; unless it is set, 10 000 where `OVERCRANK_FULL` asks for
 /// all that is random, and else 300.
@@ -21,12 +21,13 @@ import Testing
   }()
 
   @Test func `Whatever is done in whatever order, no buffer is missing at the end`() async throws {
-    var (frames, interruptions, errors) = (0, 0, 0)
+    var (frames, interruptions, errors, locks, settings) = (0, 0, 0, 0, 0)
     // Sequences in which nothing happens show nothing. How much does is the machine's affair: 190
     // frames, 40 interruptions and 60 errors in 300 of them, and half the frames beside a compiler;
     // where it is less than a part of that, there are more sequences.
     func isEnough() -> Bool {
       frames > Self.count / 10 && interruptions > Self.count / 20 && errors > Self.count / 20
+        && locks > Self.count / 5 && settings > Self.count / 5
     }
     var seed = 0
     while seed < Self.count || !isEnough() {
@@ -34,6 +35,8 @@ import Testing
       for _ in 0..<24 { try await sequence.step() }
       try await sequence.finish()
       frames += sequence.frameCount
+      locks += sequence.lockCount
+      settings += sequence.settingCount
       for await event in sequence.events {
         switch event {
         case .wasInterrupted: interruptions += 1
@@ -45,13 +48,16 @@ import Testing
     }
     print(
       "\(seed) sequences: \(frames) frames taken, \(interruptions) interruptions, "
-        + "\(errors) errors")
+        + "\(errors) errors, \(locks) locks, \(settings) settings")
   }
 }
 
 /// A session on a machine of two fake cameras, and what is done to it.
 private final class SessionSequence {
   private(set) var frameCount = 0
+  /// How often a device was locked, and a setting of a camera changed.
+  private(set) var lockCount = 0
+  private(set) var settingCount = 0
   let events: any AsyncSequence<SessionEvent, Never> & Sendable
   private let seed: UInt64
   private var random: SeededGenerator
@@ -61,16 +67,16 @@ private final class SessionSequence {
   private var outputs: [VideoDataOutput] = []
   private var kept: [SampleBuffer] = []
   private var pool: [BufferPool] = []
-  private let controls: [CameraControls]
-  private var locked: DeviceConfiguration?
-  private var isLocked = false
+  private var lock: DeviceConfiguration?
+  private var controls: [CameraControls] = []
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed &+ 77)
     let position = Int.random(in: 1...400, using: &random)
     let faults = ["unplug=\(position) replug=1", "at=\(position):eio", "streamon-fails=2", ""]
     let machine = try FakeVideoSystemCalls(
-      (0..<2).map { _ in "tiny \(faults.randomElement(using: &random) ?? "")" }
+      ["tiny", ["tiny", "hfr-usb mjpegbytes=2000"].randomElement(using: &random) ?? "tiny"]
+        .map { "\($0) \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
     // On a clock of its own a camera would take the machine from those who work on the session.
     machine.pace {
@@ -81,11 +87,14 @@ private final class SessionSequence {
       try (0..<2).map { number in
         let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
         let format = try camera.fastestFormat()
-        return try DeviceInput(device: camera, format: format)
+        guard number == 1, seed % 4 == 0 else {
+          return try DeviceInput(device: camera, format: format)
+        }
+        // Its settings stay taken as long as the input lives.
+        var locked = try camera.lockForConfiguration()
+        try locked.setActiveFormat(format)
+        return try locked.makeInput()
       }
-    }
-    controls = try DeviceSystem.$calls.withValue(machine) { [inputs] in
-      try inputs.map { try CameraControls(device: $0.device) }
     }
     let session = CaptureSession(inputs[0], retryMilliseconds: 1)
     events = session.events
@@ -94,7 +103,7 @@ private final class SessionSequence {
 
   func step() async throws {
     guard let session else { return }
-    switch Int.random(in: -1..<18, using: &random) {
+    switch Int.random(in: -1..<19, using: &random) {
     case -1...1: await expectingFaults { try await session.startRunning() }
     case 2: await session.stopRunning()
     case 3 where outputs.count < 3:
@@ -119,27 +128,11 @@ private final class SessionSequence {
       } else {
         session.removeInput(input)
       }
-    case 11: await expectingFaults { try self.lockOrUnlock() }
-    case 12: await expectingFaults { try self.setControl() }
+    case 11: await changeLock()
+    case 12, 13: await changeSetting()
     default: await takeFrame(session)
     }
     check()
-  }
-
-  /// Locks one of the cameras, whoever has it, or gives it back.
-  private func lockOrUnlock() throws {
-    locked = nil
-    isLocked.toggle()
-    guard isLocked else { return }
-    isLocked = false
-    let camera = inputs[Int.random(in: 0..<2, using: &random)].device
-    try DeviceSystem.$calls.withValue(machine) { locked = try camera.lockForConfiguration() }
-    isLocked = true
-  }
-
-  private func setControl() throws {
-    let controls = controls[Int.random(in: 0..<2, using: &random)]
-    try controls.setVideoZoomFactor(Double.random(in: 1...5, using: &random))
   }
 
   /// Takes a frame where one comes, or gives up when the task is cancelled.
@@ -158,12 +151,72 @@ private final class SessionSequence {
     }
   }
 
-  /// What the machine's faults make fail may fail; nothing else.
-  private func expectingFaults(_ body: () async throws -> Void) async {
+  /// Locks a camera, sets what is locked, or unlocks it.
+  private func changeLock() async {
+    let step = Int.random(in: 0..<3, using: &random)
+    guard lock != nil else {
+      let camera = inputs[Int.random(in: 0..<2, using: &random)].device
+      await expectingFaults {
+        try DeviceSystem.$calls.withValue(machine) { lock = try camera.lockForConfiguration() }
+        lockCount += 1
+      }
+      return
+    }
+    switch step {
+    case 0: lock = nil
+    case 1:
+      await expectingFaults([.modeRefused]) {
+        guard let camera = lock?.device else { return }
+        let formats = try DeviceSystem.$calls.withValue(machine) { try camera.formats() }
+        if let format = formats.randomElement(using: &random) { try lock?.setActiveFormat(format) }
+      }
+    default:
+      await expectingFaults([.modeRefused]) {
+        try lock?.setActiveVideoFrameDuration(MediaTime(1, over: 30))
+      }
+    }
+  }
+
+  /// Changes a setting of a camera, or reads all that a program may want to show.
+  private func changeSetting() async {
+    let refusals: [MediaError.Code] = [
+      .controlNotSupported, .controlInactive, .controlReadOnly, .controlOutOfRange,
+    ]
+    guard controls.count == 2, Int.random(in: 0..<8, using: &random) > 0 else {
+      await expectingFaults {
+        controls = try DeviceSystem.$calls.withValue(machine) {
+          try inputs.map { try CameraControls(device: $0.device) }
+        }
+      }
+      return
+    }
+    let controls = controls[Int.random(in: 0..<2, using: &random)]
+    let step = Int.random(in: 0..<6, using: &random)
+    await expectingFaults(refusals) {
+      switch step {
+      case 0: try controls.setExposureMode(.continuousAutoExposure)
+      case 1:
+        try controls.setExposureModeCustom(
+          duration: MediaTime(microseconds: Int64.random(in: 100...40_000, using: &random)),
+          gain: nil, rounding: .towardZero)
+      case 2: try controls.setFocusModeLocked(lensPosition: 0.5)
+      case 3: try controls.setFocusMode(.continuousAutoFocus)
+      case 4: _ = try controls.setVideoZoomFactor(1.5)
+      default:
+        _ = (controls.exposureMode, controls.exposureDuration, controls.focusMode)
+        _ = (controls.lensPosition, controls.videoZoomFactor, controls.whiteBalanceMode)
+      }
+      settingCount += 1
+    }
+  }
+
+  /// What the machine's faults and another owner's lock make fail may fail; nothing else.
+  private func expectingFaults(
+    _ others: [MediaError.Code] = [], _ body: () async throws -> Void
+  ) async {
     do { try await body() } catch let error as MediaError {
-      #expect(
-        [.deviceLost, .deviceFailed, .deviceBusy, .badConfiguration].contains(error.code),
-        "sequence \(seed): \(error)")
+      let codes = [.deviceLost, .deviceFailed, .deviceBusy, .badConfiguration] + others
+      #expect(codes.contains(error.code), "sequence \(seed): \(error)")
     } catch { Issue.record(error) }
   }
 
@@ -181,7 +234,8 @@ private final class SessionSequence {
   }
 
   func finish() async throws {
-    locked = nil
+    lock = nil
+    controls = []
     for _ in 0..<25 { await expectingFaults { try await self.session?.commitConfiguration() } }
     await session?.stopRunning()
     #expect(session?.isRunning == false && session?.isInterrupted == false)

@@ -12,7 +12,7 @@ import Testing
 @testable import OvercrankCapture
 
 /// A camera that a script plays, joined to a session.
-private struct ScriptedSession {
+struct ScriptedSession {
   let driver: ScriptedDriver
   let input: DeviceInput
   let session: CaptureSession

@@ -97,13 +97,14 @@ struct DeviceLocationTests {
 struct DefaultDeviceTests {
   private func with<Answer>(
     _ machine: any VideoSystemCalls, _ card: FakeAudioCard.Description? = nil,
-    remembering scratch: Scratch? = nil, _ body: () throws -> Answer
+    nodesIn folder: String = "/nowhere", remembering scratch: Scratch? = nil,
+    _ body: () throws -> Answer
   ) rethrows -> Answer {
     var none = FakeAudioCard.Description()
     none.describeResult = -ENOENT
     let memory = PreferredCameras(stateFolder: scratch?.path, home: nil)
     return try DeviceSystem.$calls.withValue(machine) {
-      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none)) {
+      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none, nodeFolder: folder)) {
         try PreferredCameras.$current.withValue(memory, operation: body)
       }
     }
@@ -142,29 +143,67 @@ struct DefaultDeviceTests {
       #expect(CaptureDevice.defaultDevice(for: .video) == nil)
       #expect(CaptureDevice.userPreferredCamera == nil)
       #expect(CaptureDevice.systemPreferredCamera == nil)
-      #expect(CaptureDevice.authorizationStatus(for: .video) == .notDetermined)
-      #expect(CaptureDevice.authorizationStatus(for: .audio) == .notDetermined)
+      for media in [MediaType.video, .audio] {
+        #expect(CaptureDevice.authorizationStatus(for: media) == .noDevice)
+        let error = #expect(throws: MediaError.self) { try CaptureDevice.requestAccess(for: media) }
+        #expect(error?.code == .deviceNotFound)
+      }
     }
   }
 
-  @Test func `Want of permission is told from absence, for each kind of media`() throws {
+  @Test func `Who lacks permission learns which group has it, and who lacks a device that`() throws
+  {
     let scratch = try Scratch()
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
-    func status(_ change: (inout FakeAudioCard.Description) -> Void) -> [String] {
+    try "".write(toFile: "\(scratch.path)/controlC0", atomically: false, encoding: .utf8)
+    // Only root can give a node to another group than its own.
+    let isRoot = geteuid() == 0
+    func give(_ name: String, to group: gid_t, mode: mode_t = 0o660) {
+      let path = "\(scratch.path)/\(name)"
+      chmod(path, mode)
+      if isRoot { #expect(chown(path, 0, group) == 0) }
+    }
+    func groupName(_ id: gid_t) -> String? {
+      getgrgid(id).map { String(cString: $0.pointee.gr_name) }
+    }
+    let (video, audio): (gid_t, gid_t) = isRoot ? (44, 29) : (getegid(), getegid())
+    func status(_ result: CInt) -> [CaptureDevice.AuthorizationStatus] {
       var card = FakeAudioCard.Description()
-      change(&card)
-      return with(machine, card) {
-        [MediaType.video, .audio].map { CaptureDevice.authorizationStatus(for: $0).rawValue }
+      card.describeResult = result
+      return with(machine, card, nodesIn: scratch.path) {
+        [MediaType.video, .audio].map { CaptureDevice.authorizationStatus(for: $0) }
       }
     }
-    #expect(status { $0.describeResult = -ENOENT } == ["not_determined", "not_determined"])
+    func refusal(_ media: MediaType, _ result: CInt) -> MediaError? {
+      var card = FakeAudioCard.Description()
+      card.describeResult = result
+      return with(machine, card, nodesIn: scratch.path) {
+        do throws(MediaError) { try CaptureDevice.requestAccess(for: media) } catch { return error }
+        return nil
+      }
+    }
+    #expect(status(-ENOENT) == [.noDevice, .noDevice])
     try machine.plug(0, "forbidden")
-    #expect(status { $0.describeResult = -EACCES } == ["denied", "denied"])
+    give("video0", to: video)
+    give("controlC0", to: audio)
+    #expect(
+      status(-EACCES) == [.denied(group: groupName(video)), .denied(group: groupName(audio))])
+    for (media, group) in [(MediaType.video, video), (.audio, audio)] {
+      let error = try #require(refusal(media, -EACCES))
+      let name = try #require(groupName(group))
+      #expect(error.code == .noPermission)
+      #expect(error.recoverySuggestion.contains("usermod -aG \(name) $USER"), "\(error)")
+    }
+    // A node that grants its group nothing names none.
+    give("video0", to: video, mode: 0o600)
+    #expect(status(-EACCES)[0] == .denied(group: nil))
+    #expect(refusal(.video, -EACCES)?.code == .noPermission)
     // One that another program has is one that may be opened.
-    #expect(status { $0.describeResult = -EBUSY } == ["denied", "authorized"])
+    #expect(status(-EBUSY) == [.denied(group: nil), .authorized])
+    #expect(refusal(.audio, -EBUSY) == nil)
     try machine.plug(1, "camera")
-    #expect(status { _ in } == ["authorized", "authorized"])
+    #expect(status(0) == [.authorized, .authorized])
     with(machine) {
       #expect(CaptureDevice.defaultDevice(for: .video)?.path == "\(scratch.path)/video1")
     }

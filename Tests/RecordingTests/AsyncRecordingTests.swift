@@ -43,7 +43,7 @@ struct AsyncRecordingTests {
     for await step in steps where step.stored > 0 { break }
     task.cancel()
     let report = try await task.value
-    #expect(report.stoppedBy == .signal && report.problem == nil)
+    #expect(report.stoppedBy == .stopped && report.problem == nil)
     #expect(report.ledger.stored > 0 && report.isPlayable)
     let numbers = try paintedNumbers(Asset(path: report.path))
     #expect(numbers == Array(0..<Int(report.ledger.stored)))

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
@@ -43,7 +45,7 @@ struct CameraSwitchTests {
     switcher?.join()
     #expect(failure.withLock { $0 } == nil)
     #expect(report.problem == nil && report.isPlayable && report.ledger.isBalanced)
-    #expect(report.stoppedBy == .signal && report.ledger.stored >= 30)
+    #expect(report.stoppedBy.rawValue == "reconfigured" && report.ledger.stored >= 30)
     let first = try #require(try Asset(path: takes[0]).videoTrack)
     #expect(first.frameCount == Int(report.ledger.stored))
     #expect(session.isRunning)
@@ -53,6 +55,72 @@ struct CameraSwitchTests {
     _ = try MovieFileOutput(session: session, settings: settings).record()
     let widths = try takes.map { try Asset(path: $0).videoTrack?.width }
     #expect(widths == [128, 192])
+    session.stopRunning()
+  }
+
+  /// Something that happens to a session while it records.
+  enum Change: CaseIterable {
+    case preset, removalOfCamera, removalOfOutput, stopOfSession, stopOfOutput, otherProgram, unplug
+
+    var faults: String {
+      switch self {
+      case .otherProgram: "fail=DQBUF:EBUSY@60*1"
+      case .unplug: "unplug=60"
+      default: ""
+      }
+    }
+
+    var reason: String {
+      switch self {
+      case .preset, .removalOfCamera, .removalOfOutput: "reconfigured"
+      case .stopOfSession, .stopOfOutput: "stopped"
+      case .otherProgram: "interrupted"
+      case .unplug: "device_lost"
+      }
+    }
+  }
+
+  @Test(arguments: Change.allCases)
+  func `A take ends with the reason that its camera stopped for`(change: Change) throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 \(change.faults)")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let input = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+    let session = CaptureSession(input)
+    let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("take.mov")))
+    try session.addOutput(movie)
+    try session.startRunning()
+    let failure = Mutex<String?>(nil)
+    var thread: BlockingThread?
+    let report = try movie.record { progress in
+      guard progress.stored >= 10, thread == nil else { return }
+      thread = try? BlockingThread {
+        do {
+          switch change {
+          case .preset: try session.setSessionPreset(.low)
+          case .removalOfCamera: session.removeInput(input)
+          case .removalOfOutput: session.removeOutput(movie)
+          case .stopOfSession: session.stopRunning()
+          case .stopOfOutput: movie.stop()
+          case .otherProgram, .unplug: break
+          }
+        } catch { failure.withLock { $0 = "\(error)" } }
+      }
+    }
+    thread?.join()
+    #expect(failure.withLock { $0 } == nil)
+    #expect(report.stoppedBy.rawValue == change.reason)
+    #expect(report.isPlayable && report.ledger.isBalanced && report.ledger.stored >= 10)
+    let isFault = change == .otherProgram || change == .unplug
+    #expect((report.problem != nil) == isFault)
+    #expect(try Asset(path: report.path).videoTrack?.frameCount == Int(report.ledger.stored))
+    #expect(session.isRunning == [.preset, .removalOfOutput, .stopOfOutput].contains(change))
     session.stopRunning()
   }
 }

@@ -134,7 +134,7 @@ struct FileFateTests {
       if progress.stored >= 30, stopper == nil { stopper = try? BlockingThread { output.stop() } }
     }
     stopper?.join()
-    #expect(report.stoppedBy == .signal)
+    #expect(report.stoppedBy == .stopped)
     #expect(report.ledger.isBalanced && report.isPlayable && report.ledger.stored >= 30)
   }
 }

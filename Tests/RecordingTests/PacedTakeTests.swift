@@ -105,7 +105,7 @@ import Testing
         while session.isRunning { sched_yield() }
       }
     }
-    #expect(isHeld && report.stoppedBy == .signal)
+    #expect(isHeld && report.stoppedBy == .stopped)
     #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.isPlayable)
     #expect(report.ledger.stored == report.ledger.expected)
   }

@@ -53,7 +53,7 @@ struct TriggeredTakeTests {
     defer { pusher.join() }
     return take.write(
       from: ring.queue, end: { CaptureEnd(stopReason: .duration) },
-      takeTriggers: { (ring.takeTriggers(), false) }, tell: tell)
+      takeTriggers: { (ring.takeTriggers(), nil) }, tell: tell)
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
+package import OvercrankMediaCore
 
 /// A frame number painted as sixteen adjacent black or white blocks, one per bit.
 package enum PaintedBlocks {
@@ -27,6 +28,16 @@ package enum PaintedBlocks {
         repeating: 128, count: frame.bytesPerRow(plane) * chromaHeight)
     }
     return frame
+  }
+
+  /// Reads the number of an image of one byte, or four, a pixel.
+  package static func number(in image: PixelBuffer) -> Int {
+    (0..<16).reduce(0) { number, block in
+      let pixel =
+        image.planes[0].bytesPerRow * 4 + (block * 8 + 4) * image.bytes.count / image.width
+        / image.height
+      return number | (image.bytes[pixel] > 120 ? 1 << block : 0)
+    }
   }
 
   /// Reads the number of a decoded frame; nil where a block is neither black nor white.

@@ -180,7 +180,7 @@ extension VividTests {
       #expect(gone?.code == .deviceNotFound)
       let offered = output.ledger.offered
       try await write("bind")
-      for await event in events where event == .interruptionEnded(.deviceGone) { break }
+      for await case .interruptionEnded(_, .deviceGone) in events { break }
       while output.ledger.delivered < offered + 20 { _ = try #require(await blocks.next()) }
       #expect(session.isRunning && !session.isInterrupted)
       await session.stopRunning()
@@ -309,7 +309,8 @@ extension VividTests {
       }
       #expect(
         seen == [
-          .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
+          .didStartRunning, .wasInterrupted(camera, .deviceGone),
+          .interruptionEnded(session.inputs[0].device, .deviceGone),
         ])
       let (offered, heard) = (images.ledger.offered, audio.ledger.delivered)
       while images.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }

@@ -29,6 +29,17 @@ struct ArticleTests {
     #expect(named > 50)
   }
 
+  @Test func `Whether a file plays is told by its own property, not by the lack of a problem`()
+    throws
+  {
+    let file = "Sources/Overcrank/Overcrank.docc/Articles/ComingFromAVFoundation.md"
+    let article = try String(contentsOf: Self.checkout.appending(path: file), encoding: .utf8)
+    let row = article.split(separator: "\n").first {
+      $0.contains("`AVErrorRecordingSuccessfullyFinishedKey`")
+    }
+    #expect(row?.contains("| `RecordingReport.isPlayable`") == true)
+  }
+
   /// The names that follow `public … func`, `var`, `class` and so on, and the cases of enumerations.
   private static func publicNames() throws -> Set<String> {
     let sources = checkout.appending(path: "Sources")

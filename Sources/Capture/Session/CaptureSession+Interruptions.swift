@@ -60,7 +60,7 @@ extension CaptureSession {
       } catch {
         return stillInterrupted(interruption, by: error)
       }
-      endChange([.interruptionEnded(interruption.reason)])
+      endChange([.interruptionEnded(input.device, interruption.reason)])
       return true
     }
   }
@@ -88,26 +88,9 @@ extension CaptureSession {
       if state.isWanted { state.interruptions.append(interruption) }
       return state.isWanted
     }
-    endChange(isNews && isWanted ? [.wasInterrupted(interruption.reason)] : [])
+    let device = interruption.input.device
+    endChange(isNews && isWanted ? [.wasInterrupted(device, interruption.reason)] : [])
     return !isWanted
-  }
-
-  /// Records whether the queue of an output is full.
-  package func setPressure(_ isPressed: Bool, on output: any CaptureOutput) {
-    let isNews = state.withLock { state in
-      let wasPressed = !state.pressed.isEmpty
-      if isPressed {
-        state.pressed.insert(ObjectIdentifier(output))
-      } else {
-        state.pressed.remove(ObjectIdentifier(output))
-      }
-      return wasPressed == state.pressed.isEmpty
-    }
-    guard isNews else { return }
-    let event: SessionEvent =
-      isPressed ? .wasInterrupted(.systemPressure) : .interruptionEnded(.systemPressure)
-    hub.send(event)
-    log([event])
   }
 }
 

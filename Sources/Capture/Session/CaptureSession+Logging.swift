@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 
@@ -24,10 +25,14 @@ extension CaptureSession {
       switch event {
       case .didStartRunning: logger.info("the session runs")
       case .didStopRunning: logger.info("the session stopped")
-      case .wasInterrupted(let reason):
-        logger.warning("the session was interrupted", metadata: ["reason": "\(reason.rawValue)"])
-      case .interruptionEnded(let reason):
-        logger.info("the interruption ended", metadata: ["reason": "\(reason.rawValue)"])
+      case .wasInterrupted(let device, let reason):
+        logger.warning(
+          "an input was interrupted",
+          metadata: ["device": "\(device.address)", "reason": "\(reason.rawValue)"])
+      case .interruptionEnded(let device, let reason):
+        logger.info(
+          "the interruption ended",
+          metadata: ["device": "\(device.address)", "reason": "\(reason.rawValue)"])
       case .runtimeError(let error):
         logger.error(
           "an input stopped", metadata: ["code": "\(error.code.rawValue)", "error": "\(error)"])

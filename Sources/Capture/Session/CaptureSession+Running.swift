@@ -34,7 +34,7 @@ extension CaptureSession {
       return (state.runningNow, state.interruptions.removeAndReturnAll())
     }
     for interruption in interruptions { interruption.end() }
-    for entry in running { entry.control.stop(.signal) }
+    for entry in running { entry.control.stop(.stopped) }
     for entry in running { entry.capture.waitUntilEnded() }
   }
 
@@ -167,7 +167,8 @@ extension CaptureSession {
   /// Handles the end of an input's stream, on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
-    let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
+    let news: SessionEvent? =
+      reason.map { .wasInterrupted(input.device, $0) } ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
     var told: [SessionEvent] = []
     let isAwaited = state.withLock { state in
@@ -254,7 +255,7 @@ extension CaptureSession {
   private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
     guard input.format.id != format.id else { return }
     for entry in state.withLock({ $0.runningNow }) where entry.input === input {
-      entry.control.stop(.signal)
+      entry.control.stop(.reconfigured)
       entry.capture.waitUntilEnded()
     }
     try input.open(as: format)
@@ -296,7 +297,7 @@ extension CaptureSession {
     // Devices on one bus share its bandwidth. Removed inputs stop before new ones start.
     for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
-      entry.control.stop(.signal)
+      entry.control.stop(.reconfigured)
       entry.capture.waitUntilEnded()
     }
     let (running, interruptions) = state.withLock { ($0.runningNow, $0.interruptions) }

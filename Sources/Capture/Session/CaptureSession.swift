@@ -17,8 +17,8 @@ import Synchronization
 /// ```
 ///
 /// Each input has this state on its own. The other inputs continue while one is interrupted; the
-/// session is then both running and interrupted. If one input cannot start, the session starts
-/// none. A full movie queue interrupts only that movie.
+/// session runs as long as one of them does. If one input cannot start, the session starts none. A
+/// full movie queue is an event of its output and no interruption.
 ///
 /// Inputs, outputs and connections may be changed in every state. Changes between
 /// ``beginConfiguration()`` and `commitConfiguration()` take effect together. All calls may come
@@ -48,8 +48,6 @@ public final class CaptureSession: Sendable {
     var interruptions: [Interruption] = []
     /// Events collected while inputs are started or replaced, or nil at other times.
     var change: Change?
-    /// The outputs with full queues.
-    var pressed: Set<ObjectIdentifier> = []
     /// The graph under configuration, or else the graph in effect.
     var latest: SessionGraph { draft?.graph ?? graph }
 
@@ -114,9 +112,15 @@ public final class CaptureSession: Sendable {
 
   /// Whether at least one input is running.
   public var isRunning: Bool { state.withLock { !$0.running.isEmpty } }
-  /// Whether an input waits for its interruption to end, or a movie's queue is full.
+  /// Whether no input runs, and at least one waits for its interruption to end.
+  ///
+  /// Never true together with ``isRunning``.
   public var isInterrupted: Bool {
-    state.withLock { !$0.interruptions.isEmpty || !$0.pressed.isEmpty }
+    state.withLock { $0.running.isEmpty && !$0.interruptions.isEmpty }
+  }
+  /// The inputs that were interrupted and are waited for, also while others run.
+  public var interruptedInputs: [any CaptureInput] {
+    state.withLock { $0.interruptions.map { $0.input } }
   }
   /// The inputs, in the order in which they were added.
   public var inputs: [any CaptureInput] { state.withLock { $0.graph.inputs } }

@@ -82,7 +82,12 @@ private final class DeviceCapture: InputCapture {
   }
 
   func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
-    let goesOn = sinks.set(try input.frameSinks(for: connections))
+    let new = try input.frameSinks(for: connections)
+    let goesOn = sinks.set(new) { before in
+      for sink in before where !new.contains(where: { $0 === sink }) {
+        sink.end(CaptureEnd(stopReason: .reconfigured))
+      }
+    }
     try audio?.connect(connections)
     return goesOn
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
 /// A state change of a session.
@@ -8,10 +9,12 @@ public enum SessionEvent: Hashable, Sendable {
   case didStartRunning
   /// The session stopped, and no input is running.
   case didStopRunning
-  /// The session was interrupted for a reason that may be temporary.
-  case wasInterrupted(InterruptionReason)
-  /// The interruption ended, and frames flow again.
-  case interruptionEnded(InterruptionReason)
+  /// The input of this device was interrupted for a reason that may be temporary.
+  ///
+  /// `CaptureDevice.media` is the media type that is missing. The other inputs continue.
+  case wasInterrupted(CaptureDevice, InterruptionReason)
+  /// The interruption ended, and the input of this device runs again.
+  case interruptionEnded(CaptureDevice, InterruptionReason)
   /// An input stopped with an error.
   ///
   /// `CaptureSession.startRunning()` restarts it.
@@ -23,9 +26,5 @@ public enum SessionEvent: Hashable, Sendable {
     case deviceInUse = "device_in_use"
     /// The device was unplugged.
     case deviceGone = "device_gone"
-    /// A movie writer is too slow and its queue is full.
-    ///
-    /// Frames are missing in the movie.
-    case systemPressure = "system_pressure"
   }
 }

@@ -12,8 +12,14 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   case duration
   /// The requested number of frames was reached.
   case frames
-  /// A stop was requested, by Ctrl-C or by a call.
+  /// A stop was requested by a signal, such as that of Ctrl-C.
   case signal
+  /// A stop was requested by a call of the program.
+  case stopped
+  /// The camera or the output left the session, or the camera was set to another mode.
+  case reconfigured
+  /// Another program took the device.
+  case interrupted
   /// The file reached the requested size, or a burst filled its memory.
   case maxSize = "max_size"
   /// The free disk space fell to the requested limit.
@@ -26,6 +32,14 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   case deviceLost = "device_lost"
   /// Another error occurred.
   case error
+
+  /// Whether a limit that was asked for is reached: nothing failed, and nobody stopped it.
+  public var isLimit: Bool {
+    switch self {
+    case .duration, .frames, .maxSize, .minFree, .maxClips: true
+    case .signal, .stopped, .reconfigured, .interrupted, .diskFull, .deviceLost, .error: false
+    }
+  }
 }
 
 /// The final state of a capture thread.
@@ -43,7 +57,12 @@ package struct CaptureEnd: Sendable {
 extension CaptureEnd {
   fileprivate mutating func fail(_ error: MediaError) {
     self.error = error
-    stopReason = error.code == .deviceLost ? .deviceLost : .error
+    stopReason =
+      switch error.code {
+      case .deviceLost: .deviceLost
+      case .deviceBusy: .interrupted
+      default: .error
+      }
   }
 }
 

@@ -3,7 +3,7 @@
 /// A receiver of frames from the capture thread.
 ///
 /// Except for `allow(keeping:)`, all calls come from the capture thread. Implementations must not
-/// block or allocate memory.
+/// block or allocate memory. `end` may come from another thread after the sink was removed.
 package protocol FrameSink: AnyObject, Sendable {
   /// Accepts or ignores a frame.
   ///
@@ -17,7 +17,7 @@ package protocol FrameSink: AnyObject, Sendable {
 
   /// Ends the sink.
   ///
-  /// The stream is off, and no more frames will come.
+  /// The stream is off, or the sink was removed. No more frames will come.
   func end(_ end: CaptureEnd)
 
   /// Whether the sink keeps frames after the call.

@@ -25,9 +25,13 @@ package final class SinkList<Sink: Sendable>: Sendable {
   ///
   /// This takes until the next frame, at most 0.1 s.
   ///
+  /// - Parameters:
+  ///   - sinks: The new sinks.
+  ///   - whenReplaced: Called with the previous sinks once the capture thread no longer uses them.
+  ///     Not called if the capture ended with them.
   /// - Returns: True if the new sinks are in use, false if the capture has ended.
   @discardableResult
-  package func set(_ sinks: [Sink]) -> Bool {
+  package func set(_ sinks: [Sink], whenReplaced: ([Sink]) -> Void = { _ in }) -> Bool {
     changes.withLock { _ in
       // The old list is kept until the capture thread has released it, so that memory is not freed
       // on that thread.
@@ -37,7 +41,7 @@ package final class SinkList<Sink: Sendable>: Sendable {
         return state.sinks
       }
       guard let before else { return false }
-      defer { withExtendedLifetime(before) {} }
+      defer { whenReplaced(before) }
       let target = version.wrappingAdd(1, ordering: .acquiringAndReleasing).newValue
       while adopted.load(ordering: .acquiring) < target {
         if state.withLock({ $0.isClosed }) { return false }

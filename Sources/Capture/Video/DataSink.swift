@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankFrameAccounting
+import OvercrankMediaCore
 import Synchronization
 
 /// The capture thread's side of a data output, which holds or drops each frame.
@@ -13,8 +14,8 @@ final class DataSink: FrameSink {
   let counters: DataOutputCounters
   let options: Options
   private let wake: DispatchSemaphore
-  // Due time of the next frame, in microseconds. Used only by the capture thread.
-  private nonisolated(unsafe) var due: Int64?
+  // Used only by the capture thread.
+  private nonisolated(unsafe) var interval: MinimumFrameInterval
 
   /// Settings and counters that other threads may access while frames flow.
   final class Options: Sendable {
@@ -37,9 +38,10 @@ final class DataSink: FrameSink {
   }
 
   init(
-    _ gate: ConnectionGate, pool: BufferPool, ring: VideoSampleRing, counters: DataOutputCounters,
-    options: Options, wake: DispatchSemaphore
+    _ gate: ConnectionGate, pool: BufferPool, frameRate: FrameRate, ring: VideoSampleRing,
+    counters: DataOutputCounters, options: Options, wake: DispatchSemaphore
   ) {
+    interval = MinimumFrameInterval(frameRate: frameRate)
     self.gate = gate
     self.pool = pool
     self.ring = ring
@@ -73,7 +75,7 @@ final class DataSink: FrameSink {
       && pool.heldCount < pool.capacity && ring.count < ring.capacity
   }
 
-  func end(_ end: CaptureEnd) { due = nil }
+  func end(_ end: CaptureEnd) { interval.reset() }
 
   var keeping: FrameKeeping { .always }
 
@@ -86,9 +88,9 @@ final class DataSink: FrameSink {
     let observation = frame.observation
     guard frame.isWhole else { return .dropped(.corrupt, observation) }
     let time = observation.microseconds
-    let duration = options.minFrameDuration.load(ordering: .relaxed)
-    // Driver timestamps jitter. A frame up to 1/8 of the interval early is accepted.
-    if let due, duration > 0, time &+ duration / 8 < due { return .dropped(.tooSoon, observation) }
+    if interval.isTooSoon(time, minimum: options.minFrameDuration.load(ordering: .relaxed)) {
+      return .dropped(.tooSoon, observation)
+    }
     // The program holds one frame. No further frame may wait behind it.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
@@ -99,9 +101,7 @@ final class DataSink: FrameSink {
     else { return .dropped(.outOfBuffers, observation) }
     options.kept.wrappingAdd(1, ordering: .relaxed)
     options.waiting.wrappingAdd(1, ordering: .relaxed)
-    // The next due time counts from the last due time. The average rate is then correct even if the
-    // camera's rate is no multiple of it.
-    due = duration > 0 ? max((due ?? time) &+ duration, time &+ duration / 2) : nil
+    interval.choose(time)
     return .held(heldBuffer, observation, frame.exposure)
   }
 }

@@ -52,7 +52,10 @@ public final class VideoDataOutput: FrameOutput {
   /// The shortest interval between delivered frames, or zero to deliver every frame.
   ///
   /// The interval is rounded down to whole microseconds. Frames that arrive earlier are dropped
-  /// with ``FrameDropReason/tooSoon``.
+  /// with ``FrameDropReason/tooSoon``: at 1/15 s, a camera of 24 frames per second delivers every
+  /// second frame, 1/12 s apart. If the interval is a whole number of the camera's frame periods, a
+  /// frame may be early by the jitter of the driver's timestamps: at most by a quarter of the
+  /// interval and by half a period.
   public var minFrameDuration: MediaTime {
     get { MediaTime(microseconds: options.minFrameDuration.load(ordering: .relaxed)) }
     set {
@@ -123,8 +126,8 @@ public final class VideoDataOutput: FrameOutput {
         try delivery.begin(
           VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))
         let sink = DataSink(
-          connection.gate, pool: pool, ring: ring, counters: counters, options: options,
-          wake: delivery.wake)
+          connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
+          counters: counters, options: options, wake: delivery.wake)
         sinks = [ObjectIdentifier(connection.gate): sink]
         return sink
       }

@@ -44,30 +44,8 @@ extension CaptureDevice {
       ?? best(among: cameras.filter { $0.kind == .v4l2 })
   }
 
-  /// The permission of this user to open devices of a media type.
-  public enum AuthorizationStatus: String, Hashable, Sendable {
-    /// The machine has no such device, so that permission cannot be determined.
-    case notDetermined = "not_determined"
-    /// This user may not open any of the devices.
-    ///
-    /// Their nodes belong to a group.
-    case denied
-    /// This user may open at least one device, even if another program uses it now.
-    case authorized
-  }
-
-  /// Whether this user has permission to open cameras or microphones.
-  ///
-  /// The warnings of ``discover()`` name the missing group. The synthetic camera needs no
-  /// permission and does not count.
-  public static func authorizationStatus(for mediaType: MediaType) -> AuthorizationStatus {
-    let devices = devices(for: mediaType)
-    if devices.isEmpty { return .notDetermined }
-    return devices.allSatisfy(\.isForbidden) ? .denied : .authorized
-  }
-
   /// The cameras or microphones of the machine, without the synthetic camera.
-  private static func devices(for mediaType: MediaType) -> [CaptureDevice] {
+  static func devices(for mediaType: MediaType) -> [CaptureDevice] {
     switch mediaType {
     case .audio: MicrophoneList().devices
     case .video: discover().filter { $0.kind == .v4l2 }

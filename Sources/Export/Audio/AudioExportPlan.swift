@@ -83,6 +83,27 @@ struct AudioExportPlan: Sendable {
     end = Rational(Int128(samples), over: rate)
   }
 
+  /// A warning about audio at speeds outside its algorithm's recommended range, or nil.
+  var speedWarning: String? {
+    guard case .rendered(let segments, let retimer, _) = method,
+      let recommended = retimer.algorithm.recommendedSpeeds
+    else { return nil }
+    // The speeds of a ramp may be off by the rounding of a time.
+    let least = recommended.lowerBound.fraction.doubleValue * 0.999_999
+    let most = recommended.upperBound.fraction.doubleValue * 1.000_001
+    let ranges = segments.map(\.mapping).filter { mapping in
+      guard mapping.motion != .hold else { return false }
+      let ends = [mapping.target.start, mapping.target.end]
+        .compactMap { try? mapping.nearSpeed(at: $0.seconds).fraction.doubleValue }
+      return ends.contains { !(least...most).contains($0) }
+    }
+    .map(\.target)
+    guard let first = ranges.first, let last = ranges.last else { return nil }
+    return "\(retimer.algorithm.rawValue) is made for speeds from \(recommended.lowerBound) to "
+      + "\(recommended.upperBound), and audio between \(first.start.displayText) and "
+      + "\(last.end.displayText) s is slower or faster; spectral suits it better"
+  }
+
   /// Returns whether a container can hold copies of an asset's audio packets.
   ///
   /// MP4 does not support uncompressed audio. Rare codecs are tested with their first packet.

@@ -42,7 +42,12 @@ struct PassthroughExport {
         }
         packet = next
       } else {
-        let stored = try sources[frame.source].packet(at: frame.packet)
+        guard let stored = try sources[frame.source].packet(at: frame.packet) else {
+          throw MediaError(
+            .unsupportedSource,
+            "\(assets[frame.source].path) ends before packet \(frame.packet) of its index",
+            recovery: "check that the movie plays to its end, or use the other export mode")
+        }
         // A packet that the source marks as a sync sample may still need earlier packets.
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored

@@ -85,6 +85,7 @@ struct ExportPlan {
     keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
     if let audio = try AudioExportPlan(session, settings, container) {
       report.audio = audio.report
+      report.warnings += audio.speedWarning.map { [$0] } ?? []
       report.avEndDifference = try Self.duration(
         audio.end - report.duration.seconds, .halfAwayFromZero)
       self.audio = audio

@@ -10,6 +10,7 @@ extension ExportReport {
     if !lostMetadata.isEmpty {
       logger.warning("not kept: \(lostMetadata.joined(separator: ", "))", metadata: file)
     }
+    for warning in warnings { logger.warning("\(warning)", metadata: file) }
     for frame in undecodable {
       logger.warning(
         "a frame could not be decoded",

@@ -123,6 +123,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var avEndDifference: Duration?
   /// Metadata and tracks of the sources that the output does not have.
   public internal(set) var lostMetadata: [String] = []
+  /// Warnings about the output; the export succeeded.
+  public internal(set) var warnings: [String] = []
   /// The elapsed time of the export; nil for a plan.
   public internal(set) var elapsed: Duration?
 
@@ -130,7 +132,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case path = "file"
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
-    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata
+    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata, warnings
     case undecodable = "undecodableFrames"
     case sparse = "sparseFrames"
     case hiddenDuration = "hidden"

@@ -34,8 +34,8 @@ public final class MovieFileOutput: FrameOutput {
     var control = CaptureControl()
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
-    /// Whether no more triggers will come.
-    var isLastTrigger = false
+    /// The reason that no more triggers will come for; nil while some may.
+    var endOfTriggers: StopReason?
   }
 
   /// The options of the recording.
@@ -47,54 +47,6 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
-
-  /// The progress of a take.
-  public struct Progress: Hashable, Sendable {
-    /// The number of frames stored so far.
-    public var stored: Int64
-    /// The number of frames lost so far, for any reason.
-    public var missing: Int64
-    /// The duration of the file so far.
-    public var duration: MediaTime
-    /// The fill level of the writer's queue, from 0 to 1, for display.
-    public var queueFill: Double
-    /// The number of bytes written so far.
-    public var bytes: Int64
-    /// The level of each audio channel over the last 300 ms.
-    ///
-    /// Empty without audio.
-    public var levels: [AudioLevel] = []
-  }
-
-  /// A state change of a recording.
-  public enum Event: Sendable {
-    /// The recording to this path started.
-    case didStart(path: String)
-    /// The recording was paused, and frames are left out.
-    case didPause(path: String)
-    /// The recording resumed.
-    case didResume(path: String)
-    /// The recording ended.
-    ///
-    /// The report contains any error that occurred after the start.
-    case didFinish(RecordingReport)
-    /// The recording failed.
-    ///
-    /// No file exists.
-    case didFail(path: String, MediaError)
-  }
-
-  /// A state change of a triggered recording.
-  public enum TriggeredEvent: Sendable {
-    /// Frames are kept in a ring of this size in bytes, until a trigger.
-    case waiting(ringBytes: Int)
-    /// A trigger arrived, and its clip started.
-    case triggered(CaptureTrigger, clip: Int)
-    /// More of a clip was stored.
-    case progress(Progress)
-    /// A clip is finished.
-    case finished(RecordingReport)
-  }
 
   /// Creates an output, to be added to a session.
   public init(settings: RecordingSettings) { self.settings = settings }
@@ -142,7 +94,11 @@ public final class MovieFileOutput: FrameOutput {
   /// Stops the take.
   ///
   /// May be called before the take has started.
-  public func stop() { state.withLock { $0.control }.stop(.signal) }
+  ///
+  /// - Parameter reason: The reason in the report. The first reason given is kept.
+  public func stop(_ reason: StopReason = .stopped) {
+    state.withLock { $0.control }.stop(reason)
+  }
 
   /// Leaves out frames and audio from the next frame until ``resume()``.
   ///
@@ -300,7 +256,7 @@ public final class MovieFileOutput: FrameOutput {
       "the recording began", metadata: ["path": "\(settings.path)", "mode": "\(input.modeName)"])
     let report = try take.write(
       from: queue, of: begun.sink, into: file, proof: begun.proof,
-      pressure: { session.setPressure($0, on: self) },
+      queueIsFull: { reportQueue(isFull: $0, to: session.logger) },
       paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
       progress: { step in
         progressHub.send(step)
@@ -308,6 +264,17 @@ public final class MovieFileOutput: FrameOutput {
       })
     report.log(to: session.logger)
     return report
+  }
+
+  /// Sends and logs the event of a queue that is full, or has room again.
+  private func reportQueue(isFull: Bool, to logger: Logger) {
+    let path = settings.path
+    hub.send(isFull ? .didFillQueue(path: path) : .didDrainQueue(path: path))
+    if isFull {
+      logger.warning("the queue to the file is full", metadata: ["path": "\(path)"])
+    } else {
+      logger.info("the queue to the file has room again", metadata: ["path": "\(path)"])
+    }
   }
 
   /// Receives the session's audio after its next start or refresh, with a history of `duration`

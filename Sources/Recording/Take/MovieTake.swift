@@ -34,13 +34,13 @@ struct MovieTake {
   /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
-    proof: FrameRateVerification?, pressure: (Bool) -> Void = { _ in },
+    proof: FrameRateVerification?, queueIsFull: (Bool) -> Void = { _ in },
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws(MediaError) -> RecordingReport {
     let mostUnsettled = mostUnsettled
     var movie = TakeRecorder(self, into: file, unsettledFrames: mostUnsettled)
-    var gauge = PressureGauge()
+    var gauge = QueueGauge()
     if settings.isBurst { waitForBurst(in: queue, progress) }
     var isPaused = false
     var unsettledCount = 0
@@ -57,11 +57,11 @@ struct MovieTake {
       unsettledCount = 0
       movie.settle()
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
-        pressure(change)
+        queueIsFull(change)
       }
       progress(movie.progress(queueFill: queue.fillLevel))
     }
-    if gauge.isPressed { pressure(false) }
+    if gauge.isFull { queueIsFull(false) }
     return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
 

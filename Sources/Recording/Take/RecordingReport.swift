@@ -49,9 +49,12 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   ///
   /// Nil for a take without trigger.
   public var trigger: TriggerMark?
-  /// The reason why the take ended.
+  /// The reason why the take ended; ``StopReason/isLimit`` tells whether a limit was reached.
   public var stoppedBy = StopReason.signal
-  /// Whether the file was read back successfully and is playable.
+  /// Whether the file was read back successfully and is playable, whatever ended the take.
+  ///
+  /// The counterpart of `AVErrorRecordingSuccessfullyFinishedKey`. Independent of ``problem``: a
+  /// take whose device was lost is playable and has a problem.
   public var isPlayable = false
   /// The video codec.
   public var codec: VideoCodec?

@@ -120,7 +120,7 @@ struct TakeRecorder: ~Copyable {
     file.discard()
     if let error = end.error { throw error }
     if let limit { throw MediaError(take.settings, limit.reason) }
-    if failure == nil, end.stopReason == .signal {
+    if failure == nil, [.signal, .stopped, .reconfigured].contains(end.stopReason) {
       throw MediaError(
         .cancelled, "\(take.settings.path) was stopped before its first frame",
         recovery: "record for longer")
@@ -147,23 +147,22 @@ extension MediaError {
   }
 }
 
-/// Tracks queue pressure, with hysteresis: it starts with a rejected frame and ends at half the
-/// fill level.
-struct PressureGauge {
-  private(set) var isPressed = false
+/// Tracks whether a queue is full, with hysteresis: from a rejected frame to half the fill level.
+struct QueueGauge {
+  private(set) var isFull = false
   private var refusedCount: Int64 = 0
 
   /// Updates the state.
   ///
   /// Returns the new state if it has changed, else nil.
   mutating func change(refused: Int64, _ queue: FrameQueue) -> Bool? {
-    let was = isPressed
+    let was = isFull
     if refused > refusedCount {
-      isPressed = true
+      isFull = true
     } else if queue.fillLevel < 0.5 {
-      isPressed = false
+      isFull = false
     }
     refusedCount = refused
-    return isPressed == was ? nil : isPressed
+    return isFull == was ? nil : isFull
   }
 }

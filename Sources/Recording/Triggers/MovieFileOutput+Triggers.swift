@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import OvercrankCapture
+public import OvercrankCapture
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
@@ -67,7 +67,7 @@ extension MovieFileOutput {
     events(.waiting(ringBytes: ring.capacity))
     var report = take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
-      takeTriggers: { state.withLock { ($0.triggers.take(), $0.isLastTrigger) } }, tell: events)
+      takeTriggers: { state.withLock { ($0.triggers.take(), $0.endOfTriggers) } }, tell: events)
     state.withLock { report.count($0.triggers) }
     for clip in report.clips { clip.log(to: session.logger) }
     for warning in report.warnings { session.logger.warning("\(warning)") }
@@ -99,7 +99,11 @@ extension MovieFileOutput {
   /// Announces that no more triggers will come.
   ///
   /// The capture ends after the clips in progress.
-  public func endTriggers() { state.withLock { $0.isLastTrigger = true } }
+  ///
+  /// - Parameter reason: The reason in the report. The first reason given is kept.
+  public func endTriggers(_ reason: StopReason = .stopped) {
+    state.withLock { $0.endOfTriggers = $0.endOfTriggers ?? reason }
+  }
 
   /// Adds an output that triggers clips by loud audio.
   ///

@@ -79,12 +79,12 @@ struct TriggeredTake {
   /// - Parameters:
   ///   - queue: The ring.
   ///   - end: The end of the capture. Called after the queue is closed.
-  ///   - takeTriggers: Returns the new triggers, and whether they are the last.
+  ///   - takeTriggers: Returns the new triggers, and the reason why no more will come, or nil.
   ///   - tell: Called with each event, on this thread.
   /// - Returns: The report of the capture and its clips.
   func write(
     from queue: FrameQueue, end: () -> CaptureEnd,
-    takeTriggers: () -> (new: [CaptureTrigger], isLast: Bool),
+    takeTriggers: () -> (new: [CaptureTrigger], end: StopReason?),
     tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> TriggeredReport {
     var state = begin(queue)
@@ -98,7 +98,7 @@ struct TriggeredTake {
       if takesTriggers {
         let triggers = takeTriggers()
         for trigger in triggers.new { open(trigger, queue, &state, tell) }
-        if triggers.isLast, state.clips.isEmpty { control.stop(.signal) }
+        if let reason = triggers.end, state.clips.isEmpty { control.stop(reason) }
         if state.report.triggerCount >= maximumClipCount, state.clips.isEmpty {
           control.stop(.maxClips)
         }

@@ -104,7 +104,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     settings.limit = CaptureLimit(duration: duration ?? MediaTime(seconds: 5))
     let session = try CaptureSession(device: camera, format: format)
     let movie = try MovieFileOutput(session: session, settings: settings)
-    Interrupt.onFirst { movie.stop() }
+    Interrupt.onFirst { movie.stop(.signal) }
     var memory = MemorySamples()
     let before = ProcessCost.now()
     let report = try withExtendedLifetime(session) {

@@ -154,7 +154,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let input = try DeviceInput(device: device, format: format)
     let session = try audio.session(of: input)
     let movie = try MovieFileOutput(session: session, settings: settings)
-    Interrupt.onFirst { movie.stop() }
+    Interrupt.onFirst { movie.stop(.signal) }
     let progress = ProgressReporter(writing.progress)
     let preflight = try movie.preflight()
     for warning in preflight.warnings(for: triggers.isTriggered ? nil : duration) {

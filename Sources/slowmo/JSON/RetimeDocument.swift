@@ -15,7 +15,7 @@ struct RetimeDocument: Encodable, TextDocument {
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case schema, dryRun, file, duration, plan, cuts, lostMetadata
+    case schema, dryRun, file, duration, plan, cuts, lostMetadata, warnings
     // These keys are null for a project.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
@@ -68,6 +68,7 @@ struct RetimeDocument: Encodable, TextDocument {
       try container.encode(path, forKey: .file)
       try container.encode(isDryRun, forKey: .dryRun)
       try container.encode([String](), forKey: .lostMetadata)
+      try container.encode([String](), forKey: .warnings)
     }
     try container.encode(schemaName(verb), forKey: .schema)
     try container.encode(segments, forKey: .plan)

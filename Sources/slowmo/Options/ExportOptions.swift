@@ -14,8 +14,11 @@ struct ExportOptions: ParsableArguments {
   var fps: FrameRate?
 
   @Option(
-    help: "Audio of retimed parts: spectral, time-domain, varispeed, low-quality or mute.")
-  var pitch = AudioTimePitchAlgorithm.spectral
+    help: """
+      The audio of retimed parts: spectral, time-domain, varispeed, low-quality or mute; \
+      low-quality:snap plays it at the nearest speed that low-quality has.
+      """)
+  var pitch = PitchOption(.spectral)
 
   @Option(
     help: "Frame sampling with --fps: hold (last frame due), nearest, or blend (mix all).")
@@ -111,7 +114,8 @@ struct ExportOptions: ParsableArguments {
     }
     let session = try ExportSession(composition, of: assets)
     var settings = ExportSettings(path: output, mode: mode)
-    settings.audioTimePitchAlgorithm = pitch
+    settings.audioTimePitchAlgorithm = pitch.algorithm
+    settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec
     settings.undecodableFrames = onError
     settings.overwrites = writing.overwrite
@@ -119,6 +123,7 @@ struct ExportOptions: ParsableArguments {
     if writing.dryRun {
       let plan = try session.plan(settings)
       note(plan.sparse, output)
+      for warning in plan.warnings { Output.warning(warning) }
       return try tell(RetimeDocument(verb, plan: plan, composition), common)
     }
     let progress = ProgressReporter(writing.progress)
@@ -131,6 +136,7 @@ struct ExportOptions: ParsableArguments {
           frame: done, totalFrames: total,
           seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
     }
+    for warning in report.warnings { progress.warning(warning) }
     progress.end(file: output)
     note(report.sparse, output)
     for frame in report.undecodable {
@@ -269,6 +275,5 @@ func noteUndecodable(
 }
 
 extension UndecodableFramePolicy: ExpressibleByArgument {}
-extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
 extension CutPolicy: ExpressibleByArgument {}
 extension FrameSampling: ExpressibleByArgument {}

@@ -19,7 +19,7 @@ final class TriggerSources {
         LineInput.read {
           movie.trigger(.key)
         } atEnd: {
-          if endsWithLines { movie.endTriggers() }
+          if endsWithLines { movie.endTriggers(.signal) }
         }
       case .udp(let host, let port):
         listeners.append(try DatagramListener(host: host, port: port) { movie.trigger(.udp) })

@@ -31,6 +31,13 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   /// Replaces retimed content with silence; content at speed 1 stays audible.
   case mute
 
+  /// The speeds that the algorithm is designed for; nil if it supports no others.
+  ///
+  /// Other speeds are rendered with audible repetition or loss.
+  public var recommendedSpeeds: ClosedRange<Speed>? {
+    self == .timeDomain ? Speed(1, over: 2)...Speed(2) : nil
+  }
+
   /// Whether one renderer continues across speed changes.
   var followsBreakpoints: Bool {
     switch self {

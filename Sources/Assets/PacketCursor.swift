@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Algorithms
-import OvercrankAssets
-import OvercrankLibAV
+package import OvercrankLibAV
 import OvercrankMediaCore
 
 /// Reads an asset's video packets by decode index; forward access is fastest.
-final class PacketCursor {
+package final class PacketCursor {
   private let asset: Asset
   private var demuxer: Demuxer?
   private var next = 0
@@ -21,15 +20,22 @@ final class PacketCursor {
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
-  init(_ asset: Asset) { self.asset = asset }
+  package init(_ asset: Asset) { self.asset = asset }
 
-  func packet(at index: Int) throws -> Packet {
+  /// The packet at an index in the order of decoding; nil where the file ends before it.
+  ///
+  /// - Throws: `LibAVError` where the file cannot be read.
+  package func packet(at index: Int) throws(LibAVError) -> Packet? {
     if let packet = kept[index] { return packet }
     if demuxer == nil { try restart() }
     if index < next {
       goesBack = true
       (kept, keptBytes) = ([:], 0)
       try seek(to: max(0, index + 1 - Self.stepLength))
+      if let packet = kept[index] { return packet }
+    } else if index - next > Self.stepLength, index < decodeTicks.count {
+      (kept, keptBytes) = ([:], 0)
+      try seek(to: index)
       if let packet = kept[index] { return packet }
     }
     while let packet = try nextPacket() {
@@ -42,9 +48,7 @@ final class PacketCursor {
       }
     }
     // An I/O error was already thrown by the read itself.
-    throw MediaError(
-      .unsupportedSource, "\(asset.path) ends before packet \(index) of its index",
-      recovery: "check that the movie plays to its end, or use the other export mode")
+    return nil
   }
 
   private func restart() throws(LibAVError) {

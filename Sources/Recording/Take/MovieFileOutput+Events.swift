@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankCapture
+public import OvercrankMediaCore
+
+extension MovieFileOutput {
+  /// The progress of a take.
+  public struct Progress: Hashable, Sendable {
+    /// The number of frames stored so far.
+    public var stored: Int64
+    /// The number of frames lost so far, for any reason.
+    public var missing: Int64
+    /// The duration of the file so far.
+    public var duration: MediaTime
+    /// The fill level of the writer's queue, from 0 to 1, for display.
+    public var queueFill: Double
+    /// The number of bytes written so far.
+    public var bytes: Int64
+    /// The level of each audio channel over the last 300 ms.
+    ///
+    /// Empty without audio.
+    public var levels: [AudioLevel] = []
+  }
+
+  /// A state change of a recording.
+  public enum Event: Sendable {
+    /// The recording to this path started.
+    case didStart(path: String)
+    /// The recording was paused, and frames are left out.
+    case didPause(path: String)
+    /// The recording resumed.
+    case didResume(path: String)
+    /// The writer is too slow and its queue is full.
+    ///
+    /// Frames are missing in the movie.
+    case didFillQueue(path: String)
+    /// The queue is half empty again, and no more frames are lost.
+    case didDrainQueue(path: String)
+    /// The recording ended.
+    ///
+    /// The report contains any error that occurred after the start.
+    case didFinish(RecordingReport)
+    /// The recording failed.
+    ///
+    /// No file exists.
+    case didFail(path: String, MediaError)
+  }
+
+  /// A state change of a triggered recording.
+  public enum TriggeredEvent: Sendable {
+    /// Frames are kept in a ring of this size in bytes, until a trigger.
+    case waiting(ringBytes: Int)
+    /// A trigger arrived, and its clip started.
+    case triggered(CaptureTrigger, clip: Int)
+    /// More of a clip was stored.
+    case progress(Progress)
+    /// A clip is finished.
+    case finished(RecordingReport)
+  }
+}
