@@ -19,6 +19,15 @@ struct DevicesCommand: ParsableCommand, Verb {
       of its id. Besides, synthetic:1280x720@240 is a camera of the program's own, and
       file:clip.mp4 plays a file as one. --watch tells of those that are there, then of each that
       comes and goes, a line each, until Ctrl-C; with --json each line is a document.
+
+      The synthetic camera shows a ball that bounces, a stop-watch and the frame number; each
+      contact of the ball is heard as a click. Options follow a question mark, joined by &:
+        height=0.8      how high the ball rises, 0.01 to 1.3 meters (default: 1.226)
+        period=0.5      from one contact to the next, 0.1 to 60 seconds (default: 1)
+        scene=pattern   show moving stripes in place of the ball
+        drop=5%         lose this share of the frames; seed=7 chooses which
+        pace=max        hand frames over as fast as they are taken
+        counter=FILE    count the frames that were handed over in a file of eight bytes
       """)
 
   @Flag(help: "Go on, and tell of devices as they come and go.")
