@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
@@ -142,6 +143,19 @@ struct SyntheticCameraTests {
     try second.giveBack()
     try held.giveBack()
     try late.giveBack()
+  }
+
+  @Test(arguments: [Rational(1, over: 3), Rational(7, over: 10), Rational(1001, over: 1000), 60])
+  func `A click begins with the first sample at or after a contact`(period: Rational) throws {
+    let ball = try #require(BouncingBall(height: 1, period: period))
+    let audio = SyntheticAudio(of: ball)
+    for contact in [0, 1, 2, 3, 1_000, 123_456_789] as [Int64] {
+      let exact = ball.time(ofContact: contact) * Rational(Int64(SyntheticAudio.sampleRate))
+      let first = Int64(try exact.rounded(.towardPositiveInfinity))
+      #expect(abs(audio.sample(first)) > 0.6)
+      #expect(abs(audio.sample(first - 1)) < 0.11)
+      #expect(abs(audio.sample(first + Int64(SyntheticAudio.clickLength))) < 0.11)
+    }
   }
 
   @Test func `The click is at each whole second, above a quiet tone`() {

@@ -197,6 +197,27 @@ struct SyntheticCameraTests {
     #expect(camera.pace == .realTime)
   }
 
+  @Test(
+    "The scene is the ball on Earth, another ball or the pattern",
+    arguments: [
+      ("synthetic", "613/500", "1/1"), ("synthetic?scene=ball", "613/500", "1/1"),
+      ("synthetic?height=0.8", "4/5", "1/1"), ("synthetic?period=2/3&height=1.3", "13/10", "2/3"),
+      ("synthetic:640x480@240?period=500ms", "613/500", "1/2"),
+      ("synthetic:640x480@240?scene=pattern&drop=5%", nil, nil),
+    ] as [(String, String?, String?)])
+  func scene(name: String, height: String?, period: String?) throws {
+    let scene = try camera(name).scene
+    guard let height, let period else {
+      #expect(scene == .pattern)
+      return
+    }
+    #expect(
+      try scene
+        == .ball(
+          #require(
+            BouncingBall(height: Rational(parsing: height), period: Rational(parsing: period)))))
+  }
+
   @Test func `A camera that waits for who takes its frames says so`() throws {
     let name = "synthetic:640x480@240?drop=5%&pace=max&seed=7"
     #expect(try camera(name).pace == .maximum)
@@ -214,6 +235,12 @@ struct SyntheticCameraTests {
       "synthetic?drop=5", "synthetic?drop=-5%", "synthetic?drop=101%", "synthetic?drop=5%&drop=6%",
       "synthetic?seed=-1", "synthetic?seed=18446744073709551616", "synthetic?seed=+1",
       "synthetic?colour=red", "synthetic?drop=5%%", "synthetic?pace=2", "synthetic?pace",
+      "synthetic?scene=", "synthetic?scene=Ball", "synthetic?height=0", "synthetic?height=1.31",
+      "synthetic?height=-1", "synthetic?height=1m", "synthetic?height=1e-1",
+      "synthetic?height=0.1234567", "synthetic?period=0", "synthetic?period=0.09",
+      "synthetic?period=61", "synthetic?period=2min", "synthetic?period=1/0",
+      "synthetic?period=0.3333333", "synthetic?scene=pattern&height=1",
+      "synthetic?period=1&scene=pattern",
     ])
   func mistakes(name: String) throws {
     // An empty end is no mistake.

@@ -119,6 +119,7 @@ struct OpenedDevice: Sendable {
     settings.seed = camera.seed
     settings.counterPath = camera.counterPath
     settings.pace = camera.pace
+    settings.scene = camera.scene
     let driver = try SyntheticDriver(settings: settings)
     pool = BufferPool(driver)
     guard let subType = format.mediaSubType else { throw .unstorable(format) }
@@ -127,7 +128,7 @@ struct OpenedDevice: Sendable {
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
     audio = (
-      SyntheticAudio(), { driver.firstFrameMicroseconds },
+      SyntheticAudio(of: camera.scene.ball), { driver.firstFrameMicroseconds },
       { driver.runningFirstFrameMicroseconds }, driver.frameClock
     )
   }

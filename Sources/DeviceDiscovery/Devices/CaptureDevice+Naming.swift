@@ -17,6 +17,18 @@ extension CaptureDevice {
   /// | `file:clip.mp4?pace=max` | a file played as a camera |
   /// | `hw:0,1` | a microphone |
   ///
+  /// The synthetic camera shows a ball that bounces, a stop-watch and the frame number. Its audio
+  /// clicks at each contact of the ball with the ground. Its options:
+  ///
+  /// | Option | Meaning |
+  /// |---|---|
+  /// | `height=0.8` | how high the ball rises, 0.01 to 1.3 meters; 1.226 by default |
+  /// | `period=0.5` | the time between two contacts, 0.1 to 60 seconds; 1 by default |
+  /// | `scene=pattern` | moving stripes instead of the ball |
+  /// | `drop=5%`, `seed=7` | the share of frames to drop, and the seed that selects them |
+  /// | `pace=max` | frames as fast as they are taken |
+  /// | `counter=/dev/shm/frames` | a file of eight bytes that counts the delivered frames |
+  ///
   /// A part of an id that fits exactly one camera selects that camera, even if it also fits
   /// microphones. The reason is that a webcam's microphone has nearly the same id.
   ///

@@ -22,6 +22,8 @@ package struct SyntheticCamera: Hashable, Sendable {
   package let counterPath: String?
   /// The pacing of the frames.
   package let pace: Pace
+  /// The scene in front of the camera.
+  package let scene: SyntheticScene
 
   /// The supported pixel formats, the preferred one first.
   package static let fourccs: [FourCC] = [.mjpg, .yuyv, .gray]
@@ -38,6 +40,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     seed = 0
     counterPath = nil
     pace = .realTime
+    scene = .ball(BouncingBall())
   }
 
   /// Parses a device name, or returns nil for a name of another kind.
@@ -63,6 +66,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     var seed: UInt64 = 0
     var counterPath: String?
     var pace = Pace.realTime
+    var scene = SyntheticScene.Options(of: parts)
     for option in parts.options {
       switch option.key {
       case "drop":
@@ -89,16 +93,23 @@ package struct SyntheticCamera: Hashable, Sendable {
           throw parts.failure("pace=\(option.value) is unknown", recovery: "write pace=max")
         }
         pace = value
+      case "scene": try scene.setScene(option.value)
+      case "height": try scene.setHeight(option.value)
+      case "period": try scene.setPeriod(option.value)
       default:
         throw parts.failure(
           "the synthetic camera has no option \"\(option.key)\"",
-          recovery: "it has drop=5%, seed=7, counter=/dev/shm/frames and pace=max")
+          recovery: """
+            it has drop=5%, seed=7, counter=/dev/shm/frames, pace=max, scene=pattern, height=0.8 \
+            and period=0.5
+            """)
       }
     }
     self.dropShare = dropShare
     self.seed = seed
     self.counterPath = counterPath
     self.pace = pace
+    self.scene = try scene.scene()
   }
 
   /// The listed modes: three sizes, four rates and three formats, restricted by the name.

@@ -19,6 +19,15 @@ struct DevicesCommand: ParsableCommand, Verb {
       of its id. synthetic:1280x720@240 is a built-in synthetic camera; file:clip.mp4 plays a
       file as a camera. --watch lists the present devices, then prints one line for each device
       added or removed, until Ctrl-C. With --json each line is a document.
+
+      The synthetic camera shows a bouncing ball, a stopwatch and the frame number. A click
+      sounds at each contact of the ball. Options follow a question mark, joined by &:
+        height=0.8      the height of the bounce, 0.01 to 1.3 meters (default: 1.226)
+        period=0.5      the time between contacts, 0.1 to 60 seconds (default: 1)
+        scene=pattern   show moving stripes instead of the ball
+        drop=5%         drop this share of the frames; seed=7 selects which
+        pace=max        deliver frames as fast as they are taken
+        counter=FILE    count the delivered frames in a file of 8 bytes
       """)
 
   @Flag(help: "Keep running and report devices as they are added and removed.")

@@ -15,8 +15,8 @@ struct ExportOptions: ParsableArguments {
 
   @Option(
     help: """
-      The audio of retimed parts: spectral, time-domain, varispeed, low-quality or mute; \
-      low-quality:snap plays it at the nearest speed that low-quality has.
+      Audio of retimed parts: spectral, time-domain, varispeed, low-quality or mute; \
+      low-quality:snap uses the nearest speed that low-quality supports.
       """)
   var pitch = PitchOption(.spectral)
 

@@ -12,7 +12,7 @@ package enum FrameNumberPattern {
   package static let limit = 1 << 26
   /// The height of a row of cells in pixels, equal to one row of JPEG macroblocks.
   static let rowHeight = 16
-  private static let cellCount = 32
+  static let cellCount = 32
 
   /// The arrangement of the cells in an image of a given width.
   struct Layout {
@@ -25,6 +25,14 @@ package enum FrameNumberPattern {
     init(width: Int) {
       cellsPerRow = max(1, min(FrameNumberPattern.cellCount, width / 8))
       cellWidth = max(1, width / cellsPerRow)
+    }
+
+    /// The rectangle of a cell, which extends to the edge of the image for the last one of a row.
+    func rect(ofCell cell: Int, width: Int) -> PixelRect {
+      let (row, column) = (cell / cellsPerRow, cell % cellsPerRow)
+      let right = column == cellsPerRow - 1 ? width : (column + 1) * cellWidth
+      return PixelRect(
+        x: column * cellWidth..<right, y: row * rowHeight..<(row + 1) * rowHeight)
     }
   }
 
@@ -66,7 +74,8 @@ package enum FrameNumberPattern {
     return self.bits(of: number) == bits ? number : nil
   }
 
-  private static func bits(of number: Int) -> UInt32 {
+  /// The cells in order, the first in the highest bit; a 1 is white.
+  static func bits(of number: Int) -> UInt32 {
     let value = UInt32(truncatingIfNeeded: number) % UInt32(limit)
     // The check value prevents 32 equal bits, so that black and white images have no frame number.
     return value << 6 | (value % 61 + 1)

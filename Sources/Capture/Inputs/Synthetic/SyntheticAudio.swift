@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 
-/// What the synthetic camera hears: a quiet tone, and a click at each whole second.
+/// The audio of the synthetic camera: a quiet tone, and a click at each contact of the ball.
 ///
-/// The sound is a function of the sample's number alone, and sample 0 is at the instant of
-/// frame 0, so that click and flash share an instant.
+/// A sample depends only on its number, and sample 0 coincides with frame 0. A click starts with the
+/// first sample at or after the contact.
 package struct SyntheticAudio: Sendable {
   /// Samples per second and channel.
   package static let sampleRate = 48_000
@@ -16,7 +18,16 @@ package struct SyntheticAudio: Sendable {
   /// The click's length in samples: 2 ms.
   static let clickLength = 96
 
-  package init() {}
+  /// The numerator and the denominator of the samples per period.
+  private let samplesPerPeriod: UInt64
+  private let periodScale: UInt64
+
+  /// Makes the audio of a ball.
+  package init(of ball: BouncingBall = BouncingBall()) {
+    let samples = ball.period * Rational(Int64(Self.sampleRate))
+    samplesPerPeriod = UInt64(clamping: samples.numerator)
+    periodScale = UInt64(clamping: samples.denominator)
+  }
 
   /// Samples from number `start` on, between -1 and 1; silence before sample 0.
   package func samples(from start: Int64, count: Int) -> [Float] {
@@ -32,10 +43,22 @@ package struct SyntheticAudio: Sendable {
       2 * Double.pi * Double(inSecond * Self.toneFrequency % Self.sampleRate)
       / Double(Self.sampleRate)
     var value = 0.1 * sin(phase)
-    if inSecond < Self.clickLength {
-      let decay = 1 - Double(inSecond) / Double(Self.clickLength)
-      value += inSecond % 12 < 6 ? 0.8 * decay : -0.8 * decay
+    let sinceContact = samplesSinceContact(UInt64(number))
+    if sinceContact < UInt64(Self.clickLength) {
+      let decay = 1 - Double(sinceContact) / Double(Self.clickLength)
+      value += sinceContact % 12 < 6 ? 0.8 * decay : -0.8 * decay
     }
     return Float(value)
+  }
+
+  /// The number of samples since the first one at or after the last contact.
+  private func samplesSinceContact(_ number: UInt64) -> UInt64 {
+    guard periodScale > 1 else { return number % samplesPerPeriod }
+    // Exact in units of a fraction of a sample. The product needs more than 64 bits.
+    let scaled = number.multipliedFullWidth(by: periodScale)
+    let rest = samplesPerPeriod.dividingFullWidth(
+      (scaled.high % samplesPerPeriod, scaled.low)
+    ).remainder
+    return rest / periodScale
   }
 }

@@ -36,6 +36,8 @@ package final class SyntheticDriver: FrameDriver {
     package var counterPath: String?
     /// Whether frames are delivered in real time.
     package var pace = Pace.realTime
+    /// The scene in the frames.
+    package var scene = SyntheticScene.ball(BouncingBall())
 
     package init(width: Int, height: Int, frameRate: FrameRate, layout: Layout) {
       self.width = width
@@ -61,15 +63,9 @@ package final class SyntheticDriver: FrameDriver {
   ///
   /// - Throws: `MediaError` if the image cannot be created.
   package init(settings: Settings, bufferCount: Int = 32) throws(MediaError) {
-    let picture = TestPattern(width: settings.width, height: settings.height)
     let maker: any TestPatternGenerator & Sendable
     do throws(LibAVError) {
-      maker =
-        switch settings.layout {
-        case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
-        case .yuyv: YUYVTestPatternGenerator(pattern: picture)
-        case .gray: GrayTestPatternGenerator(pattern: picture)
-        }
+      maker = try settings.generator()
     } catch {
       throw MediaError(
         .deviceFailed, "the synthetic camera \(error)", recovery: "choose another size or format")
@@ -175,9 +171,8 @@ package final class SyntheticDriver: FrameDriver {
         sequence: UInt32(truncatingIfNeeded: number), microseconds: due)
       frame.overrunsBefore = overruns
       overruns = 0
-      let picture = Int(number % Int64(FrameNumberPattern.limit))
       let count = try? maker.make(
-        number: picture, isFlash: isFlash(number), into: queue.memory(of: index))
+        number: Int(number), isFlash: settings.isFlash(number), into: queue.memory(of: index))
       frame.isMarkedCorrupt = count == nil
       queue.publish(index, byteCount: count ?? 0, frame)
     }
@@ -222,14 +217,36 @@ package final class SyntheticDriver: FrameDriver {
     let threshold = settings.dropShare.numerator * (1 << 32) / settings.dropShare.denominator
     return Int128(bits >> 32) < threshold
   }
+}
 
-  /// Whether this frame is the first at or after a whole second.
-  private func isFlash(_ number: Int64) -> Bool {
-    let rate = settings.frameRate
-    func second(_ number: Int64) -> Int64 {
-      number * Int64(rate.denominator) / Int64(rate.numerator)
+extension SyntheticDriver.Settings {
+  /// Makes the generator of the frames.
+  ///
+  /// - Throws: `LibAVError` when an encoder fails.
+  func generator() throws(LibAVError) -> any TestPatternGenerator & Sendable {
+    switch scene {
+    case .pattern:
+      let pattern = TestPattern(width: width, height: height)
+      return switch layout {
+      case .mjpeg: try JPEGTestPatternGenerator(pattern: pattern)
+      case .yuyv: YUYVTestPatternGenerator(pattern: pattern)
+      case .gray: GrayTestPatternGenerator(pattern: pattern)
+      }
+    case .ball(let ball):
+      let scene = BallScene(width: width, height: height, ball: ball, frameRate: frameRate)
+      return switch layout {
+      case .mjpeg: try JPEGSceneGenerator(scene: scene)
+      case .yuyv: YUYVSceneGenerator(scene: scene)
+      case .gray: GraySceneGenerator(scene: scene)
+      }
     }
-    return number == 0 || number * Int64(rate.denominator) % Int64(rate.numerator) == 0
-      || second(number) != second(number - 1)
+  }
+
+  /// Whether this frame is the first at or after a contact of the ball.
+  func isFlash(_ number: Int64) -> Bool {
+    func contact(_ number: Int64) -> Int64 {
+      scene.ball.lastContact(at: Rational(number) / frameRate.framesPerSecond)
+    }
+    return number == 0 || contact(number) != contact(number - 1)
   }
 }

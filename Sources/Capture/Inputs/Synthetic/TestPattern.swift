@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the synthetic camera sees: a pattern that moves, with the frame number on top.
+/// A pattern that moves, with the frame number on top: what the synthetic camera shows with
+/// `scene=pattern`.
 ///
 /// From the top: the cells of ``FrameNumberPattern``, a band with the number in figures (white on
 /// black, inverted in the first frame of each second), and a diagonal pattern that moves two
@@ -16,6 +17,12 @@ struct TestPattern: Sendable {
   static let period = 256
   /// The height of the band of figures.
   static let figureBandHeight = 32
+  /// Pixels from the left, and from the top of the band, to the first figure.
+  static let figureLeft = 8
+  static let figureTop = 2
+
+  /// The pixels of a dot of a figure.
+  static func figureScale(width: Int) -> Int { width >= 200 ? 4 : 2 }
 
   init(width: Int, height: Int) {
     self.width = width
@@ -38,21 +45,22 @@ struct TestPattern: Sendable {
       }
       return
     }
+    let painted = number % FrameNumberPattern.limit
     let paper = isFlash ? Self.white : Self.black
     let ink = isFlash ? Self.black : Self.white
     row.update(repeating: paper, count: width)
-    let scale = width >= 200 ? 4 : 2
-    let line = (y - layout.height - 2) / scale
-    guard y - layout.height >= 2, line < Figures.height else { return }
-    var x = 8
+    let scale = Self.figureScale(width: width)
+    let line = (y - layout.height - Self.figureTop) / scale
+    guard y - layout.height >= Self.figureTop, line < DotFont.height else { return }
+    var x = Self.figureLeft
     // The place of the highest figure, and then of each below it.
     var place = 1
-    while number / place >= 10 { place *= 10 }
+    while painted / place >= 10 { place *= 10 }
     while place > 0 {
-      let dots = Figures.dots(of: number / place % 10, line: line)
+      let dots = DotFont.dots(of: DotFont.digit(painted / place), line: line)
       place /= 10
-      for column in 0..<Figures.width {
-        if dots >> (Figures.width - 1 - column) & 1 == 1 {
+      for column in 0..<DotFont.width {
+        if dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
           for pixel in x..<min(width, x + scale) { row[pixel] = ink }
         }
         x += scale
@@ -77,31 +85,4 @@ struct TestPattern: Sendable {
   // Video range and full range both tell these from grey.
   static let black: UInt8 = 16
   static let white: UInt8 = 235
-}
-
-/// Ten figures of 5 by 7 dots.
-private enum Figures {
-  static let width = 5
-  static let height = 7
-
-  /// The dots of one line of a figure, the leftmost in the highest of five bits.
-  ///
-  /// Not a table: that is a global made at its first use, and Linux takes a lock for each look at
-  /// one, at which the real-time threads of several cameras queue up.
-  static func dots(of figure: Int, line: Int) -> UInt64 {
-    let lines: UInt64 =
-      switch figure {
-      case 0: 0b01110_10001_10011_10101_11001_10001_01110
-      case 1: 0b00100_01100_00100_00100_00100_00100_01110
-      case 2: 0b01110_10001_00001_00110_01000_10000_11111
-      case 3: 0b11111_00010_00100_00010_00001_10001_01110
-      case 4: 0b00010_00110_01010_10010_11111_00010_00010
-      case 5: 0b11111_10000_11110_00001_00001_10001_01110
-      case 6: 0b00110_01000_10000_11110_10001_10001_01110
-      case 7: 0b11111_00001_00010_00100_01000_01000_01000
-      case 8: 0b01110_10001_10001_01110_10001_10001_01110
-      default: 0b01110_10001_10001_01111_00001_00010_01100
-      }
-    return lines >> UInt64(width * (height - 1 - line)) & 0b11111
-  }
 }

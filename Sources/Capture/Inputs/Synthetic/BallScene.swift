@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+
+/// A bouncing ball in front of a ruler, a stop-watch, and the frame number on top.
+///
+/// The number looks as in ``TestPattern``. Only the parts that differ from the previous frame are
+/// drawn, and ``changed`` lists them. The result does not depend on the previous frames.
+struct BallScene: Sendable {
+  let ball: BouncingBall
+  let frameRate: FrameRate
+  let geometry: SceneGeometry
+  let stopWatch: StopWatchLayout
+  /// The scene without the ball, its shadow, the digits and the number.
+  let background: SceneImage
+  /// The most recently drawn frame.
+  private(set) var image: SceneImage
+  /// The parts of the image that may differ from the previous frame.
+  ///
+  /// For the first frame: from the background.
+  private(set) var changed: [PixelRect] = []
+
+  private let layout: FrameNumberPattern.Layout
+  private let shadow: BallShadow
+  private var isBlank = true
+  private var drawnNumber = 0
+  private var drawnFlash = false
+  private var drawnTime = StopWatchText(milliseconds: 0)
+  private var drawnBall: PixelRect
+  private var drawnShade = -1
+
+  init(width: Int, height: Int, ball: BouncingBall, frameRate: FrameRate) {
+    self.ball = ball
+    self.frameRate = frameRate
+    geometry = SceneGeometry(width: width, height: height)
+    layout = FrameNumberPattern.Layout(width: width)
+    stopWatch = StopWatchLayout(width: width, geometry: geometry)
+    background = SceneBackground(
+      width: width, height: height, ball: ball, geometry: geometry, stopWatch: stopWatch
+    ).image()
+    image = background
+    shadow = BallShadow(in: geometry.shadowRect(height: height))
+    drawnBall = geometry.ballRect(y: geometry.ballY(atHeight: 0))
+    changed.reserveCapacity(128)
+  }
+
+  /// Draws a frame.
+  mutating func draw(number: Int, isFlash: Bool) {
+    changed.removeAll(keepingCapacity: true)
+    let painted = number % FrameNumberPattern.limit
+    drawCells(painted)
+    drawFigures(painted, isFlash: isFlash)
+    let time = Rational(Int64(number)) / frameRate.framesPerSecond
+    drawStopWatch(at: time)
+    let height = ball.height(at: time).doubleValue
+    drawShadow(height: height)
+    drawBall(height: height)
+    drawnNumber = painted
+    drawnFlash = isFlash
+    isBlank = false
+  }
+
+  /// The parts of the image that are not always background.
+  var reach: [PixelRect] {
+    let highest = geometry.ballRect(y: geometry.ballY(atHeight: ball.height.doubleValue))
+    let lowest = geometry.ballRect(y: geometry.ballY(atHeight: 0))
+    return [
+      PixelRect(x: 0..<image.width, y: 0..<geometry.top), stopWatch.panel, shadow.rect,
+      PixelRect(x: highest.x, y: highest.y.lowerBound..<lowest.y.upperBound),
+    ]
+  }
+
+  private mutating func fill(_ rect: PixelRect, luma: UInt8) {
+    image.fill(rect, luma: luma)
+    changed.append(rect)
+  }
+
+  /// Draws the cells whose bit changed.
+  private mutating func drawCells(_ number: Int) {
+    let bits = FrameNumberPattern.bits(of: number)
+    let different: UInt32 = isBlank ? .max : bits ^ FrameNumberPattern.bits(of: drawnNumber)
+    for cell in 0..<FrameNumberPattern.cellCount {
+      let shift = FrameNumberPattern.cellCount - 1 - cell
+      guard different >> shift & 1 == 1 else { continue }
+      fill(
+        layout.rect(ofCell: cell, width: image.width),
+        luma: bits >> shift & 1 == 1 ? TestPattern.white : TestPattern.black)
+    }
+  }
+
+  /// Draws the figures that changed, or the whole band if their count or its color changed.
+  private mutating func drawFigures(_ number: Int, isFlash: Bool) {
+    let paper = isFlash ? TestPattern.white : TestPattern.black
+    let ink = isFlash ? TestPattern.black : TestPattern.white
+    let scale = TestPattern.figureScale(width: image.width)
+    var place = 1
+    while number / place >= 10 { place *= 10 }
+    // The count of figures is the same if the previous number has one figure at the highest place.
+    let isNew =
+      isBlank || isFlash != drawnFlash || drawnNumber / place >= 10
+      || (place > 1 && drawnNumber / place == 0)
+    if isNew {
+      fill(PixelRect(x: 0..<image.width, y: layout.height..<geometry.top), luma: paper)
+    }
+    var x = TestPattern.figureLeft
+    let y = layout.height + TestPattern.figureTop
+    while place > 0, x < image.width {
+      let figure = DotFont.digit(number / place)
+      if isNew || figure != DotFont.digit(drawnNumber / place) {
+        fill(
+          PixelRect(x: x..<x + DotFont.width * scale, y: y..<y + DotFont.height * scale),
+          luma: paper)
+        image.draw(figure, x: x, y: y, scale: scale, luma: ink)
+      }
+      x += (DotFont.width + 1) * scale
+      place /= 10
+    }
+  }
+
+  /// Draws the characters of the stop-watch that changed.
+  private mutating func drawStopWatch(at time: Rational) {
+    let whole = (try? (time * 1_000).rounded(.towardNegativeInfinity)) ?? 0
+    let text = StopWatchText(milliseconds: Int(whole % StopWatchText.period))
+    for index in 0..<StopWatchText.count
+    where isBlank || text[index] != drawnTime[index] {
+      fill(stopWatch.rect(ofCharacter: index), luma: StopWatchLayout.paper.luma)
+      image.draw(
+        text[index], x: stopWatch.x(ofCharacter: index), y: stopWatch.textY,
+        scale: stopWatch.scale, luma: StopWatchLayout.ink)
+    }
+    drawnTime = text
+  }
+
+  /// Draws the shadow, darker for a lower ball.
+  private mutating func drawShadow(height: Double) {
+    let shade = shadow.shade(height: height)
+    guard shade != drawnShade else { return }
+    drawnShade = shade
+    shadow.draw(shade, on: background, into: &image)
+    changed.append(shadow.rect)
+  }
+
+  private mutating func drawBall(height: Double) {
+    let y = geometry.ballY(atHeight: height)
+    let rect = geometry.ballRect(y: y)
+    image.copy(drawnBall, from: background)
+    BallSprite(radius: geometry.ballRadius, x: geometry.ballX, y: y).draw(in: rect, into: &image)
+    changed.append(drawnBall)
+    if rect != drawnBall { changed.append(rect) }
+    drawnBall = rect
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A ball lit from the upper left, at a position with fractions of a pixel.
+struct BallSprite {
+  private let radius: Float
+  private let x: Float
+  private let y: Float
+
+  init(radius: Double, x: Double, y: Double) {
+    self.radius = Float(radius)
+    self.x = Float(x)
+    self.y = Float(y)
+  }
+
+  /// Draws the part of the ball in a rectangle of even coordinates.
+  ///
+  /// Pixels at the edge are blended by the fraction that the ball covers.
+  func draw(in rect: PixelRect, into image: inout SceneImage) {
+    let stride = image.stride
+    image.luma.withUnsafeMutableBufferPointer { luma in
+      for row in rect.y {
+        let dy = Float(row) + 0.5 - y
+        let (columns, inner) = span(dy, edge: 1)
+        let shade = 96 - 22.4 * dy / radius
+        let spotY = (dy / radius + 0.4) * (dy / radius + 0.4)
+        for column in columns.clamped(to: rect.x) {
+          let dx = Float(column) + 0.5 - x
+          let spotX = dx / radius + 0.35
+          // At most 140. The wall is brighter everywhere, so that a program can find the ball by a
+          // threshold.
+          let ball = shade - 16 * dx / radius + 26 * max(0, 1 - 8 * (spotX * spotX + spotY))
+          let index = row * stride + column
+          let share = abs(dx) < inner ? 1 : coverage(dx, dy, edge: 1)
+          luma[index] = blend(luma[index], ball, share)
+        }
+      }
+    }
+    drawChroma(&image.cb, 78, in: rect, stride: stride / 2)
+    drawChroma(&image.cr, 204, in: rect, stride: stride / 2)
+  }
+
+  private func drawChroma(_ plane: inout [UInt8], _ ball: Float, in rect: PixelRect, stride: Int) {
+    plane.withUnsafeMutableBufferPointer { plane in
+      for row in rect.y.lowerBound / 2..<rect.y.upperBound / 2 {
+        let dy = Float(2 * row + 1) - y
+        let (columns, inner) = span(dy, edge: 2)
+        let visible = columns.clamped(to: rect.x)
+        for column in visible.lowerBound / 2..<(visible.upperBound + 1) / 2 {
+          let dx = Float(2 * column + 1) - x
+          let index = row * stride + column
+          let share = abs(dx) < inner ? 1 : coverage(dx, dy, edge: 2)
+          plane[index] = blend(plane[index], ball, share)
+        }
+      }
+    }
+  }
+
+  private func blend(_ below: UInt8, _ above: Float, _ share: Float) -> UInt8 {
+    UInt8(Float(below) + (above - Float(below)) * share + 0.5)
+  }
+
+  /// The columns that a row of the ball may touch, and the horizontal distance from the center up to
+  /// which it covers whole pixels.
+  private func span(_ dy: Float, edge: Float) -> (columns: Range<Int>, inner: Float) {
+    let (outer, inner) = (radius + edge, radius - edge)
+    let reach = max(0, outer * outer - dy * dy).squareRoot()
+    let covered = inner > 0 ? max(0, inner * inner - dy * dy).squareRoot() : 0
+    return (Int(x - reach - 1)..<Int(x + reach + 2), covered)
+  }
+
+  /// The fraction of a pixel that the ball covers, at an offset from the center of the ball.
+  private func coverage(_ dx: Float, _ dy: Float, edge: Float) -> Float {
+    min(1, max(0, (radius - (dx * dx + dy * dy).squareRoot()) / edge + 0.5))
+  }
+}
+
+/// The shadow of the ball on the ground.
+struct BallShadow: Sendable {
+  let rect: PixelRect
+  /// The darkness of each pixel, 255 at the center.
+  private let weights: [UInt8]
+
+  init(in rect: PixelRect) {
+    self.rect = rect
+    let middleX = Float(rect.x.lowerBound + rect.x.upperBound) / 2
+    let middleY = Float(rect.y.lowerBound + rect.y.upperBound) / 2
+    let (reachX, reachY) = (Float(rect.x.count) / 2, Float(rect.y.count) / 2)
+    weights = rect.y.flatMap { y in
+      rect.x.map { x in
+        let (dx, dy) = ((Float(x) + 0.5 - middleX) / reachX, (Float(y) + 0.5 - middleY) / reachY)
+        return UInt8(255 * min(1, 1.6 * max(0, 1 - dx * dx - dy * dy)))
+      }
+    }
+  }
+
+  /// The darkness under a ball at a height in meters, in steps of 1/64.
+  func shade(height: Double) -> Int {
+    Int(max(6, 48 * (1 - height / SceneGeometry.visibleHeight)))
+  }
+
+  /// Draws the shadow over the ground.
+  func draw(_ shade: Int, on ground: borrowing SceneImage, into image: inout SceneImage) {
+    var index = 0
+    for y in rect.y {
+      for x in rect.x {
+        let place = y * image.stride + x
+        let luma = Int(ground.luma[place])
+        image.luma[place] = UInt8(luma - luma * shade * Int(weights[index]) / (64 * 255))
+        index += 1
+      }
+    }
+  }
+}

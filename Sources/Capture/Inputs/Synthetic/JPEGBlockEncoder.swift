@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+
+/// Encodes blocks of 16 by 16 pixels for a baseline JPEG in 4:2:0, independent of each other.
+///
+/// The tables are those of an existing JPEG. The bytes of a block end with the marker after it: a
+/// restart marker, or the end of the image.
+struct JPEGBlockEncoder: Sendable {
+  /// Huffman codes and their lengths, by symbol.
+  private struct Codes {
+    var codes: [UInt32] = Array(repeating: 0, count: 256)
+    var lengths: [Int] = Array(repeating: 0, count: 256)
+  }
+
+  private let blockCount: Int
+  private let transform: [JPEGTransform]
+  private let dcCodes: [Codes]
+  private let acCodes: [Codes]
+  /// The quantized coefficients of one 8 by 8 block, in zigzag order.
+  private var coefficients: [Int32] = Array(repeating: 0, count: 64)
+  /// The 64 samples of a block, transformed in place.
+  private var samples: [Float] = Array(repeating: 0, count: 64)
+  /// Whether a block was too large for its memory.
+  private(set) var isOverfull = false
+
+  /// Makes an encoder with the tables of a JPEG.
+  ///
+  /// - Throws: `LibAVError` if they are not those of a baseline JPEG with three components.
+  init(tablesOf parts: JPEGParts, blockCount: Int) throws(LibAVError) {
+    self.blockCount = blockCount
+    var (quantizers, codes) = ([Int: [UInt8]](), [Int: Codes]())
+    var (quantizerOf, codesOf) = ([Int](), [Int]())
+    for segment in parts.segments {
+      let bytes = Array(segment.dropFirst(4))
+      switch segment[1] {
+      case 0xDB:  // DQT: a number, and 64 steps in zigzag order
+        for start in stride(from: 0, to: bytes.count - 64, by: 65) {
+          quantizers[Int(bytes[start])] = Array(bytes[start + 1...start + 64])
+        }
+      case 0xC4:  // DHT: a number, 16 counts of codes by length, and the symbols
+        var rest = bytes[...]
+        while rest.count > 17, let name = rest.first {
+          let counts = rest.dropFirst().prefix(16).map(Int.init)
+          let symbols = rest.dropFirst(17).prefix(counts.reduce(0, +))
+          codes[Int(name)] = Self.codes(counts, Array(symbols))
+          rest = rest.dropFirst(17 + symbols.count)
+        }
+      case 0xC0 where bytes.count >= 15:  // SOF0: the tables of each component
+        quantizerOf = [8, 11, 14].map { Int(bytes[$0]) }
+      case 0xDA where bytes.count >= 7:  // SOS: the tables of each component
+        codesOf = [2, 4, 6].map { Int(bytes[$0] & 15) }
+      default: break
+      }
+    }
+    transform = quantizerOf.compactMap { quantizers[$0].map(JPEGTransform.init) }
+    dcCodes = codesOf.compactMap { codes[$0] }
+    acCodes = codesOf.compactMap { codes[$0 | 16] }
+    guard transform.count == 3, dcCodes.count == 3, acCodes.count == 3 else {
+      throw LibAVError("take apart", "the tables of a JPEG", code: -22)
+    }
+  }
+
+  /// Assigns codes to symbols in order of length, as specified in T.81, annex C.
+  private static func codes(_ counts: [Int], _ symbols: [UInt8]) -> Codes {
+    var (result, code, next) = (Codes(), UInt32(0), 0)
+    for (index, count) in counts.enumerated() {
+      for symbol in symbols[next..<next + count] {
+        result.codes[Int(symbol)] = code
+        result.lengths[Int(symbol)] = index + 1
+        code += 1
+      }
+      next += count
+      code <<= 1
+    }
+    return result
+  }
+
+  /// Encodes a block and returns the number of bytes.
+  mutating func encode(
+    column: Int, row: Int, of image: borrowing SceneImage,
+    into memory: UnsafeMutableRawBufferPointer
+  ) -> Int {
+    var writer = BitWriter(memory)
+    var last: Int32 = 0
+    for part in 0..<4 {
+      let x = column * 16 + part % 2 * 8
+      let y = row * 16 + part / 2 * 8
+      last = encode(
+        image.luma, from: y * image.stride + x, stride: image.stride, component: 0,
+        after: last, into: &writer)
+    }
+    let start = row * 8 * (image.stride / 2) + column * 8
+    _ = encode(
+      image.cb, from: start, stride: image.stride / 2, component: 1, after: 0, into: &writer)
+    _ = encode(
+      image.cr, from: start, stride: image.stride / 2, component: 2, after: 0, into: &writer)
+    let index = row * (image.stride / 16) + column
+    // RST0 ... RST7 in turn after each block but the last, which EOI follows.
+    writer.end(marker: index == blockCount - 1 ? 0xD9 : 0xD0 + UInt8(index % 8))
+    if writer.isOverfull { isOverfull = true }
+    return writer.count
+  }
+
+  /// Encodes an 8 by 8 block and returns its DC coefficient.
+  private mutating func encode(
+    _ plane: borrowing [UInt8], from start: Int, stride: Int, component: Int, after last: Int32,
+    into writer: inout BitWriter
+  ) -> Int32 {
+    let isFlat = plane.withUnsafeBytes { plane in
+      let first = UInt64(plane[start]) &* 0x0101_0101_0101_0101
+      return (0..<8).allSatisfy {
+        plane.loadUnaligned(fromByteOffset: start + $0 * stride, as: UInt64.self) == first
+      }
+    }
+    var lastNonZero = 0
+    if isFlat {
+      coefficients[0] = transform[component].coefficient(ofFlat: plane[start])
+    } else {
+      plane.withUnsafeBufferPointer { plane in
+        samples.withUnsafeMutableBufferPointer { samples in
+          for y in 0..<8 {
+            for x in 0..<8 { samples[y * 8 + x] = Float(plane[start + y * stride + x]) - 128 }
+          }
+        }
+      }
+      lastNonZero = transform[component].transform(&samples, into: &coefficients)
+    }
+    writer.append(coefficients[0] - last, codes: dcCodes[component], zeros: 0)
+    var zeros = 0
+    if lastNonZero > 0 {
+      for index in 1...lastNonZero {
+        let value = coefficients[index]
+        guard value != 0 else {
+          zeros += 1
+          continue
+        }
+        while zeros > 15 {
+          writer.append(symbol: 0xF0, codes: acCodes[component])
+          zeros -= 16
+        }
+        writer.append(value, codes: acCodes[component], zeros: zeros)
+        zeros = 0
+      }
+    }
+    if lastNonZero < 63 { writer.append(symbol: 0, codes: acCodes[component]) }
+    return coefficients[0]
+  }
+
+  /// Writes codes bit by bit, with a zero byte after each 0xFF.
+  private struct BitWriter {
+    private let memory: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+    private(set) var isOverfull = false
+    private var bits: UInt64 = 0
+    private var bitCount = 0
+
+    init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
+
+    /// Writes a coefficient: the code of its length and of the zeros before it, and its bits.
+    mutating func append(_ value: Int32, codes: borrowing Codes, zeros: Int) {
+      let length = 32 - value.magnitude.leadingZeroBitCount
+      append(symbol: zeros << 4 | length, codes: codes)
+      let bits = UInt32(bitPattern: value < 0 ? value - 1 : value)
+      append(bits & ((1 << UInt32(length)) - 1), length)
+    }
+
+    mutating func append(symbol: Int, codes: borrowing Codes) {
+      append(codes.codes[symbol], codes.lengths[symbol])
+    }
+
+    private mutating func append(_ value: UInt32, _ length: Int) {
+      bits = bits << UInt64(length) | UInt64(value)
+      bitCount += length
+      while bitCount >= 8 {
+        bitCount -= 8
+        let byte = UInt8(truncatingIfNeeded: bits >> UInt64(bitCount))
+        append(byte)
+        if byte == 0xFF { append(0) }
+      }
+    }
+
+    private mutating func append(_ byte: UInt8) {
+      guard count < memory.count else {
+        isOverfull = true
+        return
+      }
+      memory[count] = byte
+      count += 1
+    }
+
+    /// Pads the last byte with ones and writes a marker.
+    mutating func end(marker: UInt8) {
+      if bitCount > 0 { append((1 << UInt32(8 - bitCount)) - 1, 8 - bitCount) }
+      append(0xFF as UInt8)
+      append(marker)
+    }
+  }
+}

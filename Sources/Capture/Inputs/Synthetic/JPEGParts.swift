@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+
+/// A JPEG file taken apart: its tables, and the data between them and the end.
+struct JPEGParts {
+  /// Marker segments in order, each with its marker and length: tables, frame and scan header.
+  let segments: [[UInt8]]
+  let data: [UInt8]
+
+  init(_ packet: Packet) throws(LibAVError) {
+    let bytes = packet.withBytes { [UInt8]($0) }
+    var segments: [[UInt8]] = []
+    var position = 2
+    while position + 4 <= bytes.count, bytes[position] == 0xFF {
+      let length = Int(bytes[position + 2]) << 8 | Int(bytes[position + 3])
+      let end = min(bytes.count, position + 2 + length)
+      segments.append(Array(bytes[position..<end]))
+      let isScan = bytes[position + 1] == 0xDA
+      position = end
+      if isScan { break }
+    }
+    guard segments.last?[1] == 0xDA, bytes.count >= position + 2, bytes.suffix(2) == [0xFF, 0xD9]
+    else { throw LibAVError("take apart", "a JPEG of \(bytes.count) bytes", code: -22) }
+    self.segments = segments
+    data = Array(bytes[position..<(bytes.count - 2)])
+  }
+
+  /// The header of an image of another size, with a restart interval in blocks of 16 by 16 pixels.
+  ///
+  /// By default the interval is a row of blocks.
+  func header(width: Int, height: Int, blocksPerRestart: Int? = nil) -> [UInt8] {
+    var result: [UInt8] = [0xFF, 0xD8]
+    for segment in segments {
+      switch segment[1] {
+      case 0xDB, 0xC4:  // DQT, DHT
+        result += segment
+      case 0xC0:  // SOF0: marker, length, precision, height, width, components
+        var frame = segment
+        frame[5] = UInt8(height >> 8)
+        frame[6] = UInt8(height & 0xFF)
+        frame[7] = UInt8(width >> 8)
+        frame[8] = UInt8(width & 0xFF)
+        result += frame
+      case 0xDA:  // SOS, and before it how many blocks of 16x16 lie between restarts
+        let interval = blocksPerRestart ?? (width + 15) / 16
+        result += [0xFF, 0xDD, 0, 4, UInt8(interval >> 8), UInt8(interval & 0xFF)]
+        result += segment
+      default: break  // Comments and application data.
+      }
+    }
+    return result
+  }
+}

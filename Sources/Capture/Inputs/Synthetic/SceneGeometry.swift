@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The positions of the ball, the ground and the ruler in an image.
+///
+/// Coordinates are in pixels from the upper left corner. The center of the first pixel is at 0.5.
+package struct SceneGeometry: Sendable {
+  /// The visible height above the ground, in meters, unless the image is narrow.
+  package static let visibleHeight = 1.5
+  /// The radius of the ball, in meters.
+  package static let ballRadius = 0.1
+
+  /// The number of rows above the scene, with the frame number in blocks and in digits.
+  package let top: Int
+  /// The first row of the ground, whose upper edge the ball touches.
+  package let ground: Int
+  /// The scale.
+  package let pixelsPerMeter: Double
+  /// The horizontal center of the ball.
+  package let ballX: Double
+
+  package init(width: Int, height: Int) {
+    top = FrameNumberPattern.Layout(width: width).height + TestPattern.figureBandHeight
+    ground = height - max(3, (height - top) / 10)
+    // A ball is never wider than a quarter of the image.
+    pixelsPerMeter = min(
+      Double(ground - top) / Self.visibleHeight, Double(width) / 8 / Self.ballRadius)
+    ballX = (Double(width) * 0.6).rounded()
+  }
+
+  /// The radius of the ball in pixels.
+  package var ballRadius: Double { Self.ballRadius * pixelsPerMeter }
+
+  /// The vertical center of a ball whose lowest point is at a height in meters.
+  package func ballY(atHeight height: Double) -> Double {
+    Double(ground) - (height + Self.ballRadius) * pixelsPerMeter
+  }
+
+  /// The first row at or below a height in meters.
+  func row(atHeight height: Double) -> Int {
+    ground - Int((height * pixelsPerMeter).rounded())
+  }
+
+  /// A rectangle of even coordinates around a ball with a vertical center.
+  func ballRect(y: Double) -> PixelRect {
+    func range(_ middle: Double) -> Range<Int> {
+      Int(middle - ballRadius - 1)..<Int(middle + ballRadius + 2)
+    }
+    return PixelRect(x: range(ballX), y: range(y).clamped(to: top..<ground)).even
+  }
+
+  /// A rectangle of even coordinates around the ball's shadow on the ground.
+  func shadowRect(height: Int) -> PixelRect {
+    let depth = height - ground
+    let first = (ground + 1 + depth / 8) & ~1
+    let reach = Int(ballRadius * 1.2) + 1
+    return PixelRect(
+      x: Int(ballX) - reach..<Int(ballX) + reach, y: first..<max(first + 2, ground + depth * 5 / 8)
+    ).even
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A rectangle of whole pixels.
+struct PixelRect: Equatable {
+  var x: Range<Int>
+  var y: Range<Int>
+
+  /// The smallest rectangle of even coordinates around this one.
+  var even: PixelRect {
+    PixelRect(
+      x: x.lowerBound & ~1..<(x.upperBound + 1) & ~1,
+      y: y.lowerBound & ~1..<(y.upperBound + 1) & ~1)
+  }
+
+  func clamped(to other: PixelRect) -> PixelRect {
+    PixelRect(x: x.clamped(to: other.x), y: y.clamped(to: other.y))
+  }
+}
+
+/// A color of the scene.
+struct SceneColor {
+  let luma: UInt8
+  var cb: UInt8 = 128
+  var cr: UInt8 = 128
+}
+
+/// A 4:2:0 image that the scene is drawn into.
+///
+/// The planes are padded to multiples of 16 pixels, the block size of JPEG. Drawing may reach into
+/// the padding.
+struct SceneImage: Sendable {
+  let width: Int
+  let height: Int
+  /// Bytes per row of luma, twice those of a row of chroma.
+  let stride: Int
+  /// Rows of luma, including the padding.
+  let rows: Int
+  var luma: [UInt8]
+  var cb: [UInt8]
+  var cr: [UInt8]
+
+  init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+    stride = (width + 15) & ~15
+    rows = (height + 15) & ~15
+    luma = Array(repeating: 16, count: stride * rows)
+    cb = Array(repeating: 128, count: stride * rows / 4)
+    cr = cb
+  }
+
+  /// All pixels, including the padding.
+  var bounds: PixelRect { PixelRect(x: 0..<stride, y: 0..<rows) }
+
+  /// Fills the part of a rectangle in the image with a luma value.
+  mutating func fill(_ rect: PixelRect, luma value: UInt8) {
+    let rect = rect.clamped(to: bounds)
+    let stride = stride
+    luma.withUnsafeMutableBufferPointer { luma in
+      guard let start = luma.baseAddress else { return }
+      for y in rect.y {
+        (start + y * stride + rect.x.lowerBound).update(repeating: value, count: rect.x.count)
+      }
+    }
+  }
+
+  /// Fills the part of a rectangle in the image with a color.
+  ///
+  /// At odd edges the chroma of the adjacent pixel changes, too.
+  mutating func fill(_ rect: PixelRect, _ color: SceneColor) {
+    fill(rect, luma: color.luma)
+    let even = rect.even.clamped(to: bounds)
+    for y in even.y.lowerBound / 2..<even.y.upperBound / 2 {
+      for x in even.x.lowerBound / 2..<even.x.upperBound / 2 {
+        cb[y * stride / 2 + x] = color.cb
+        cr[y * stride / 2 + x] = color.cr
+      }
+    }
+  }
+
+  /// Draws a character with dots of `scale` pixels, clipped to the image.
+  mutating func draw(_ character: UInt8, x left: Int, y top: Int, scale: Int, luma ink: UInt8) {
+    for line in 0..<DotFont.height {
+      let dots = DotFont.dots(of: character, line: line)
+      for column in 0..<DotFont.width
+      where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
+        let (x, y) = (left + column * scale, top + line * scale)
+        fill(PixelRect(x: x..<x + scale, y: y..<y + scale), luma: ink)
+      }
+    }
+  }
+
+  /// Draws a line of text, with six dots per character.
+  mutating func draw(_ text: String, x: Int, y: Int, scale: Int, luma ink: UInt8) {
+    for (index, character) in text.utf8.enumerated() {
+      draw(character, x: x + index * (DotFont.width + 1) * scale, y: y, scale: scale, luma: ink)
+    }
+  }
+
+  /// Copies a rectangle of even coordinates from an image of the same size.
+  mutating func copy(_ rect: PixelRect, from other: borrowing SceneImage) {
+    for y in rect.y {
+      let range = y * stride + rect.x.lowerBound..<y * stride + rect.x.upperBound
+      for index in range { luma[index] = other.luma[index] }
+    }
+    for y in rect.y.lowerBound / 2..<rect.y.upperBound / 2 {
+      let start = y * stride / 2
+      for index in start + rect.x.lowerBound / 2..<start + rect.x.upperBound / 2 {
+        cb[index] = other.cb[index]
+        cr[index] = other.cr[index]
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Generates the ball scene in packed 4:2:2 (`YUYV`).
+struct YUYVSceneGenerator: TestPatternGenerator {
+  private var scene: BallScene
+  /// The most recent frame.
+  private var canvas: [UInt8]
+
+  init(scene: BallScene) {
+    self.scene = scene
+    canvas = Array(repeating: 0, count: scene.image.width * scene.image.height * 2)
+    convert(visible)
+  }
+
+  private var visible: PixelRect {
+    PixelRect(x: 0..<scene.image.width, y: 0..<scene.image.height)
+  }
+
+  var maximumByteCount: Int { canvas.count }
+
+  mutating func make(
+    number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
+  ) -> Int {
+    scene.draw(number: number, isFlash: isFlash)
+    for rect in scene.changed { convert(rect.clamped(to: visible).even) }
+    canvas.withUnsafeBytes { buffer.copyMemory(from: $0) }
+    return canvas.count
+  }
+
+  private mutating func convert(_ rect: PixelRect) {
+    let image = scene.image
+    for y in rect.y {
+      let (luma, color) = (y * image.stride, y / 2 * (image.stride / 2))
+      for x in stride(from: rect.x.lowerBound, to: rect.x.upperBound, by: 2) {
+        let target = (y * image.width + x) * 2
+        canvas[target] = image.luma[luma + x]
+        canvas[target + 1] = image.cb[color + x / 2]
+        canvas[target + 2] = image.luma[luma + x + 1]
+        canvas[target + 3] = image.cr[color + x / 2]
+      }
+    }
+  }
+}
