@@ -20,7 +20,7 @@ struct ExtremeSettingsTests {
   ]
 
   private func session() throws(MediaError) -> CaptureSession {
-    try CaptureSession(CaptureDevice.named("synthetic:64x48@240?pace=max"))
+    try CaptureSession(CaptureDevice.named("synthetic:128x96@240?pace=max"))
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
