@@ -86,7 +86,7 @@ struct FileFateTests {
     let error = #expect(throws: MediaError.self) { try output.record() }
     #expect(error?.code == .cannotCreate)
     #expect(error?.message.contains("no/such/take.mov") == true)
-    #expect(error?.recoverySuggestion.contains("folder") == true)
+    #expect(error?.recoverySuggestion.contains("directory") == true)
     #expect(driver.stopCount == 0)
   }
 

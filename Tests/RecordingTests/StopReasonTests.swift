@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import TestSupport
 import Testing

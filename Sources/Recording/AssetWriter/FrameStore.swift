@@ -162,6 +162,15 @@ final class FrameStore: Sendable {
         .invalidData, "the time of a frame of \(path) does not increase",
         recovery: "append frames in the order of their times, at least 1 µs apart")
     }
+    // A movie fragment stores a duration in 32 bits.
+    if let last = state.lastMicroseconds,
+      microseconds.subtractingReportingOverflow(last).overflow
+        || microseconds - last > Int64(Int32.max)
+    {
+      throw MediaError(
+        .invalidData, "a frame of \(path) is more than 35 minutes after the one before",
+        recovery: "write such a recording to several files")
+    }
     defer { state.count &+= 1 }
     return FrameObservation(sequence: state.count, microseconds: microseconds)
   }
