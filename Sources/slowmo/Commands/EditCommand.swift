@@ -72,7 +72,7 @@ struct EditCommand: ParsableCommand, Verb {
     } catch let error as MediaError where error.code == .audioRefused {
       // The speed comes from the project, but the pitch algorithm from the command line.
       throw CommandError(
-        exporting.pitch == .spectral ? .badData : .usage, code: error.code.rawValue,
+        exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
         "\(project): \(error.message)",
         hint: error.recovery.map(Advice.text) ?? "choose another speed")
     } catch {

@@ -3,21 +3,23 @@
 import ArgumentParser
 import Overcrank
 
-/// The value of `--pitch`: an algorithm, and with `low-quality:snap` the leave to play at the nearest
-/// speed that it has.
+/// The value of `--pitch`: an algorithm.
+///
+/// `low-quality:snap` also allows the nearest speed that `low-quality` supports.
 struct PitchOption: ExpressibleByArgument {
   let algorithm: AudioTimePitchAlgorithm
   let otherSpeeds: UnsupportedSpeedPolicy
 
   private static let snapping = "\(AudioTimePitchAlgorithm.lowQuality.rawValue):snap"
 
-  init(_ algorithm: AudioTimePitchAlgorithm) {
-    (self.algorithm, otherSpeeds) = (algorithm, .refused)
+  init(_ algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy = .refused) {
+    self.algorithm = algorithm
+    self.otherSpeeds = otherSpeeds
   }
 
   init?(argument: String) {
     if argument == Self.snapping {
-      (algorithm, otherSpeeds) = (.lowQuality, .snapped)
+      self.init(.lowQuality, otherSpeeds: .snapped)
     } else if let algorithm = AudioTimePitchAlgorithm(rawValue: argument) {
       self.init(algorithm)
     } else {
