@@ -215,6 +215,7 @@ struct PauseTests {
         names.append("pause")
         output.resume()
       case .didResume: names.append("resume")
+      case .didFillQueue, .didDrainQueue: break
       case .didFinish(let report):
         names.append("finish")
         #expect(report.ledger.stored == 60 && report.ledger.expected == 60 && report.isPlayable)
