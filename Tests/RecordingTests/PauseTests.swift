@@ -221,7 +221,6 @@ struct PauseTests {
         #expect(report.ledger.stored == 60 && report.ledger.expected == 60 && report.isPlayable)
         #expect(report.pauses.isEmpty)
       case .didFail(_, let error): Issue.record(error)
-      case .didFillQueue, .didDrainQueue: break
       }
       if names.last == "finish" { break }
     }
