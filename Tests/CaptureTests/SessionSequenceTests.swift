@@ -190,21 +190,21 @@ private final class SessionSequence {
       }
       return
     }
-    let controls = controls[Int.random(in: 0..<2, using: &random)]
+    let chosen = controls[Int.random(in: 0..<2, using: &random)]
     let step = Int.random(in: 0..<6, using: &random)
     await expectingFaults(refusals) {
       switch step {
-      case 0: try controls.setExposureMode(.continuousAutoExposure)
+      case 0: try chosen.setExposureMode(.continuousAutoExposure)
       case 1:
-        try controls.setExposureModeCustom(
+        try chosen.setExposureModeCustom(
           duration: MediaTime(microseconds: Int64.random(in: 100...40_000, using: &random)),
           gain: nil, rounding: .towardZero)
-      case 2: try controls.setFocusModeLocked(lensPosition: 0.5)
-      case 3: try controls.setFocusMode(.continuousAutoFocus)
-      case 4: _ = try controls.setVideoZoomFactor(1.5)
+      case 2: try chosen.setFocusModeLocked(lensPosition: 0.5)
+      case 3: try chosen.setFocusMode(.continuousAutoFocus)
+      case 4: _ = try chosen.setVideoZoomFactor(1.5)
       default:
-        _ = (controls.exposureMode, controls.exposureDuration, controls.focusMode)
-        _ = (controls.lensPosition, controls.videoZoomFactor, controls.whiteBalanceMode)
+        _ = try (chosen.exposureMode, chosen.exposureDuration, chosen.focusMode)
+        _ = try (chosen.lensPosition, chosen.videoZoomFactor, chosen.whiteBalanceMode)
       }
       settingCount += 1
     }
