@@ -20,7 +20,7 @@ import Synchronization
 /// ```
 ///
 /// All calls may come from any thread. ``record(progress:)`` blocks until the take ends; its
-/// `async` form suspends the task. ``stop()``, ``pause()``, ``resume()`` and triggers return at
+/// `async` form suspends the task. ``stop(_:)``, ``pause()``, ``resume()`` and triggers return at
 /// once.
 public final class MovieFileOutput: FrameOutput {
   struct State {
@@ -165,7 +165,7 @@ public final class MovieFileOutput: FrameOutput {
   /// Empty while not recording audio.
   public var levels: [AudioLevel] { state.withLock { $0.audio }?.levels ?? [] }
 
-  /// Records until a limit, ``stop()`` or an error.
+  /// Records until a limit, ``stop(_:)`` or an error.
   ///
   /// Blocks.
   ///
@@ -189,9 +189,9 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  /// Records on a background thread until a limit, ``stop()`` or an error, and suspends the task.
+  /// Records on a background thread until a limit, ``stop(_:)`` or an error, and suspends the task.
   ///
-  /// Cancelling the task stops the take as ``stop()`` does, and the recording is kept. ``progress``
+  /// Cancelling the task stops the take as ``stop(_:)`` does, and the recording is kept. ``progress``
   /// reports its progress.
   ///
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
@@ -203,7 +203,7 @@ public final class MovieFileOutput: FrameOutput {
   /// Records around triggers on a background thread, and suspends the task until the clips are
   /// finished.
   ///
-  /// Cancelling the task stops the capture as ``stop()`` does. Clips that have started are kept.
+  /// Cancelling the task stops the capture as ``stop(_:)`` does. Clips that have started are kept.
   ///
   /// - Parameters:
   ///   - triggers: The length and number of clips.

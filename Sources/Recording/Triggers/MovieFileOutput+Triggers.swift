@@ -12,7 +12,7 @@ extension MovieFileOutput {
   /// Blocks.
   ///
   /// The call returns after the clip is finished. With repeating triggers, it returns after
-  /// ``stop()``, the duration in the settings, or an error. Without
+  /// ``stop(_:)``, the duration in the settings, or an error. Without
   /// ``RecordingSettings/minFreeDiskSpaceLimit``, a capture with repeating triggers ends when 5 %
   /// of the disk is free, at most 512 MiB.
   ///
