@@ -39,7 +39,7 @@ struct BadFileTests {
   @Test func `What is no file of a movie is told apart`() throws {
     expect(folder.file("missing.mov"), .fileNotFound)
     expect(folder.file("missing/clip.mov"), .fileNotFound)
-    expect(folder.path, .invalidData, "folder")
+    expect(folder.path, .invalidData, "directory")
     expect("/dev/null", .invalidData)
     expect(try folder.write([], as: "empty.mov"), .invalidData, "empty")
     let text = Array("These are notes about a movie.\n".utf8)

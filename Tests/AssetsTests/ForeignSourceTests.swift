@@ -34,7 +34,7 @@ struct ForeignSourceTests {
     try #require(mkfifo(pipe, 0o600) == 0)
     for path in [pipe, "/dev/zero"] {
       let error = #expect(throws: MediaError.self) { try Asset(path: path) }
-      #expect(error?.message.contains("no regular file") == true)
+      #expect(error?.message.contains("not a regular file") == true)
     }
     #expect(throws: MediaError.self) { try Asset(path: folder.path) }
   }

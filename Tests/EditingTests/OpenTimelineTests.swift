@@ -179,8 +179,9 @@ struct OpenTimelineTests {
   }
 
   @Test(arguments: [
-    ("", "not JSON"), ("[]", "no OpenTimelineIO timeline"), ("{\"a\": 1}", "no OpenTimelineIO"),
-    ("{\"OTIO_SCHEMA\": \"Marker.2\"}", "no OpenTimelineIO timeline"),
+    ("", "not JSON"), ("[]", "not an OpenTimelineIO timeline"),
+    ("{\"a\": 1}", "not an OpenTimelineIO"),
+    ("{\"OTIO_SCHEMA\": \"Marker.2\"}", "not an OpenTimelineIO timeline"),
   ])
   func `What is no project says so`(text: String, what: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }

@@ -148,7 +148,7 @@ struct OverflowTests {
 
   private static let expected: Set<MediaError.Code> = [
     .overflow, .notExact, .notPositive, .emptyRange, .outsideSource, .outsideComposition,
-    .cutInRamp, .overlappingRanges,
+    .cutInRamp, .overlappingRanges, .syntax,
   ]
 
   private static func edit(

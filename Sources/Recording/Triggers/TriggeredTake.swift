@@ -65,7 +65,8 @@ struct TriggeredTake {
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
     // The ring also holds two seconds of frames for a stalled disk. It is never filled completely.
-    let kept = triggers.preDuration.doubleValue + Double(Self.latestNews) / 1_000_000
+    // A clip may also start after its trigger: then only late triggers need earlier frames.
+    let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
     let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
