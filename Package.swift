@@ -65,22 +65,26 @@ let package = Package(
     // What became of each frame: values only.
     .module("FrameAccounting", on: ["MediaCore"], with: [.deque]),
     // Movie files to the byte: boxes, fragments, journals, NAL units.
-    .module("MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"]),
+    .module(
+      "MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"], with: [.deque]),
 
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
-    .module("ALSA", on: ["LinuxSystem", "MediaCore", "V4L2"], with: ["CALSA"]),
+    .module("ALSA", on: ["LinuxSystem", "MediaCore"], with: ["CALSA"]),
     .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
 
     // The way of a frame.
     .module(
-      "DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"]),
+      "DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
+      with: [.systemPackage]),
     .module(
       "Capture",
       on: [
         "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore",
       ],
-      with: [.logging, .product(name: "Histogram", package: "hdrhistogram-swift")]),
+      with: [
+        .deque, .logging, .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ]),
     .module(
       "Recording",
       on: [
@@ -91,7 +95,7 @@ let package = Package(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
       with: [.algorithms]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"], with: [.algorithms]),
-    .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
+    .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand", .deque]),
     .module(
       "Export",
       on: [
@@ -114,7 +118,7 @@ let package = Package(
       dependencies: [
         "Overcrank", "OvercrankLinuxSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Subprocess", package: "swift-subprocess"),
+        .product(name: "Subprocess", package: "swift-subprocess"), .systemPackage,
       ],
       path: "Sources/slowmo", exclude: ["Schemas"]),
     .executableTarget(
@@ -210,8 +214,8 @@ let package = Package(
     .testTarget(
       name: "MovieFormatTests",
       dependencies: [
-        "OvercrankFrameAccounting", "OvercrankLinuxSystem", "OvercrankMediaCore",
-        "OvercrankMovieFormat", "TestSupport",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+        "OvercrankMovieFormat", "OvercrankRecording", "TestSupport",
       ]),
     .testTarget(
       name: "FrameAccountingTests",

@@ -29,7 +29,7 @@ MODULES = {
         "OvercrankFrameAccounting", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore"],
-    "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankV4L2"],
+    "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],

@@ -4,7 +4,8 @@
 
 A file in Sources is named after a type, or an extension of a type, that it declares:
 `Type.swift` or `Type+Topic.swift`. No public symbol and no file has a word in its name for which the
-field has another. No library imports all of Foundation. Public symbols are read from the symbol
+field has another, labels of arguments included; nor has a type, a member or a parameter that Sources
+declare for themselves. No library imports all of Foundation. Public symbols are read from the symbol
 graphs of the modules that were built. Articles and the README have no such word either, no link to
 a file that is not there, and no figure without what answers for it (Tests/articles.py).
 
@@ -25,6 +26,8 @@ import symbol_graphs
 # Words of public symbols and files, in small letters, and what to write instead.
 WORDS = {
     "room": "module, or space", "rooms": "modules", "folder": "directory",
+    "folders": "directories", "asked": "requested", "proof": "verification",
+    "proves": "verifies",
     "place": "index, offset or position", "places": "indices, offsets or positions",
     "placed": "aligned", "sound": "audio", "sounds": "audio", "picture": "image or frame",
     "pictures": "images or frames", "words": "description", "tell": "report", "tells": "reports",
@@ -72,10 +75,22 @@ NAMES = {
     "FrameWholeness": "FrameIntegrityCheck", "MissingSound": "AudioGapTracker",
     "CompanionSound": "CameraAudio", "SoundPlacer": "AudioAligner",
 }
+# Names with such a word that are right all the same, and why.
+ALLOWED = {
+    "pictureSets": "H.264 calls them picture parameter sets",
+}
 DECLARATION = re.compile(
     r"^\s*(?:(?:@\w+(?:\([^)]*\))?|public|package|internal|fileprivate|private|final|indirect|"
     r"nonisolated)\s+)*(?:struct|class|enum|protocol|actor|extension|typealias)\s+([\w.]+)", re.M)
 FOUNDATION = re.compile(r"^\s*(?:\w+\s+)?import\s+Foundation\s*$", re.M)
+# Comments, literals and what else a source file consists of. Code between the quotation marks of a
+# string declares nothing that others see.
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|(?P<hash>\#*)\"{3}.*?\"{3}(?P=hash)|\#+"[^\n]*?"\#+|"""
+    r""""(?:\\\((?:[^()"]|"[^"\n]*"|\((?:[^()]|\([^()]*\))*\))*\)|\\.|[^"\\\n])*"|"""
+    r"""`?[A-Za-z_]\w*`?|[0-9][\w.]*|\S""", re.S)
+TYPES = {"struct", "class", "enum", "protocol", "actor", "extension"}
+MEMBERS = {"var", "let", "case", "typealias", "associatedtype"}
 
 
 def words(name):
@@ -85,6 +100,8 @@ def words(name):
 
 def wrong_names(name):
     """What is wrong with a name, as sentences."""
+    if name in ALLOWED:
+        return []
     if name in NAMES:
         return [f"write {NAMES[name]}"]
     return [f"{word}: write {WORDS[word]}" for word in words(name) if word in WORDS]
@@ -102,12 +119,83 @@ def wrong_file(path, text):
     return problems
 
 
+def parameters(tokens, start):
+    """The labels and names between a parenthesis and its end, and where that is."""
+    names, depth, index = [], 0, start
+    while index < len(tokens):
+        token = tokens[index]
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if depth == 0:
+            break
+        # `label name: Type` or `name: Type`; in an inner parenthesis those of a tuple.
+        if token == ":" and tokens[index - 1].isidentifier():
+            before = index - 1
+            while before > start and tokens[before].isidentifier():
+                names.append(tokens[before])
+                before -= 1
+        index += 1
+    return names, index
+
+
+def pattern(tokens, start, isCase):
+    """What a declaration names, `name`, `(one, two)` or `one(label: Type)`, and where that ends."""
+    if tokens[start] == "(":
+        end = tokens.index(")", start)
+        return [name for name in tokens[start:end] if name.isidentifier()], end + 1
+    names, index = [tokens[start].strip("`")], start + 1
+    if isCase and tokens[index:index + 1] == ["("]:
+        labels, index = parameters(tokens, index)
+        names, index = names + labels, index + 1
+    if isCase and tokens[index:index + 1] == ["="]:
+        # A raw value; one that is text is no token.
+        index += 1 if tokens[index + 1] in (",", "case", "}") else 2
+    return names, index
+
+
+def declared_names(text):
+    """The names of types, members and parameters that source text declares; not of what is local."""
+    tokens = [token for token in (match.group() for match in TOKEN.finditer(text))
+              if not token.startswith(("//", "/*", '"', "#\""))]
+    # For each brace that is open, whether members are declared in it.
+    scopes, opensType, index = [True], False, 0
+    while index < len(tokens):
+        token = tokens[index]
+        following = tokens[index + 1].strip("`") if index + 1 < len(tokens) else ""
+        isMember = scopes[-1]
+        if token in TYPES and following.isidentifier() and following not in ("func", "var", "let"):
+            opensType = True
+            if token != "extension":
+                yield following
+        elif token in ("func", "init", "subscript") and tokens[index - 1] != ".":
+            if token == "func" and following.isidentifier():
+                yield following
+            while index < len(tokens) and tokens[index] not in ("(", "{", "}"):
+                index += 1
+            names, index = parameters(tokens, index)
+            yield from (name for name in names if name != "_")
+        elif isMember and token in MEMBERS:
+            index += 1
+            while True:
+                names, index = pattern(tokens, index, token == "case")
+                yield from names
+                if index >= len(tokens) or tokens[index] != ",":
+                    break
+                index += 1
+            continue
+        elif token == "{":
+            scopes.append(opensType)
+            opensType = False
+        elif token == "}" and len(scopes) > 1:
+            scopes.pop()
+        index += 1
+
+
 def public_names(graph):
-    """The names of a module's public symbols, without the labels of arguments."""
+    """The names of a module's public symbols, and the labels of their arguments."""
     for symbol in graph["symbols"]:
         if symbol["accessLevel"] in ("public", "open"):
             for part in symbol["pathComponents"]:
-                yield part.split("(")[0]
+                yield from (name for name in re.split(r"[(:)]", part) if name not in ("", "_"))
 
 
 def modules_of(repo):
@@ -125,8 +213,10 @@ def check(repo, build):
     """All problems of a checkout."""
     problems = []
     for path in sorted((repo / "Sources").rglob("*.swift")):
-        name = path.relative_to(repo)
-        problems += [f"{name}: {problem}" for problem in wrong_file(name, path.read_text())]
+        name, text = path.relative_to(repo), path.read_text()
+        problems += [f"{name}: {problem}" for problem in wrong_file(name, text)]
+        problems += [f"{name}: {declared}: {problem}" for declared in sorted(set(declared_names(text)))
+                     for problem in wrong_names(declared)]
     found = set()
     with tempfile.TemporaryDirectory() as directory:
         for module in modules_of(repo):
@@ -148,7 +238,29 @@ def self_test():
     graph = {"symbols": [
         {"accessLevel": "public", "pathComponents": ["Take", "soundTrack(of:)"]},
         {"accessLevel": "internal", "pathComponents": ["Room"]}]}
-    assert [wrong_names(name) for name in public_names(graph)] == [[], ["sound: write audio"]]
+    assert [wrong_names(name) for name in public_names(graph)] == [[], ["sound: write audio"], []]
+    graph = {"symbols": [{"accessLevel": "public", "pathComponents": ["turn(_:inFolder:)"]}]}
+    assert list(public_names(graph)) == ["turn", "inFolder"]
+    assert all(wrong_names(name) for name in public_names(graph))
+    # A word that is planted as a type, a member, a case, a label and a parameter is found; in
+    # comments, in strings and for what is local it is not.
+    text = """
+      /// The room of var picture: Int.
+      struct Room<Element> where Element: Sendable {
+        private let (told, other): (Int, Int)
+        var pictures: [Int] { let place = 1; return [place] }
+        case lamp(sound: Int), voice
+        static func turn<T>(_ folder: T, at place: (words: Int, Int)) -> Int {
+          let means = "let ways = \\(of(room: 1))"
+          return means.count
+        }
+        init?(mend value: Int) { for way in [value] { _ = way } }
+      }
+      """
+    assert [name for name in declared_names(text) if wrong_names(name)] == [
+        "Room", "told", "pictures", "lamp", "sound", "voice", "turn", "folder", "place", "words",
+        "mend"], list(declared_names(text))
+    assert not wrong_names("pictureSets")
     assert wrong_names("StampClock") and not wrong_names("mushroom") and not wrong_names("soundness")
 
 

@@ -5,7 +5,8 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import time
+
+from program_costs import measure
 
 GOAL = 0.9
 WORK = pathlib.Path(os.environ["WORK"])
@@ -22,18 +23,6 @@ def frames(path):
          "stream=nb_read_packets", "-of", "csv=p=0", path],
         check=True, capture_output=True, text=True)
     return int(answer.stdout.strip().rstrip(","))
-
-
-def run(command):
-    """The elapsed and CPU seconds of a program, and its peak memory in MiB."""
-    started = time.monotonic()
-    program = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(program.pid, 0)
-    program.returncode = os.waitstatus_to_exitcode(status)
-    if program.returncode != 0:
-        sys.exit(f"{command[0]} ended with {program.returncode}: {' '.join(map(str, command))}")
-    wall = time.monotonic() - started
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main():
@@ -60,7 +49,7 @@ def main():
     # The programs run in turn, so that other load affects all of them alike.
     for _ in range(runs):
         for name, command in commands.items():
-            results[name].append(run(list(map(str, command))))
+            results[name].append(measure(list(map(str, command))))
     counts = {name: frames(command[command.index("-o") + 1] if "-o" in command else command[-1])
               for name, command in commands.items()}
     print(f"1280x720 at 240 fps, 8 s, seconds 2 to 4 at 1/8, at 30 fps, {sampling}; "

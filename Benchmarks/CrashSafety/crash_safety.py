@@ -11,23 +11,13 @@ import subprocess
 import sys
 import time
 
+from program_costs import measure
+
 SLOWMO = os.environ["SLOWMO"]
 WORK = pathlib.Path(os.environ["WORK"])
 FFMPEG = ["ffmpeg", "-v", "error", "-nostdin", "-y"]
 FRAGMENTS = ["-movflags", "empty_moov+default_base_moof", "-frag_duration", "250000"]
 RATE = 240
-
-
-def measure(command):
-    """The elapsed seconds, CPU seconds and peak MiB of a program."""
-    start = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.monotonic() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{command[0]} ended with {process.returncode}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def compare_cost(rounds):

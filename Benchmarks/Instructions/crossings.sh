@@ -4,7 +4,7 @@
 # and at another commit. callgrind counts them; inlined calls are not included.
 #
 #   Benchmarks/Instructions/crossings.sh [COMMIT]     default: HEAD~1
-# shellcheck source=Benchmarks/Support/programs.sh
+# shellcheck source=Benchmarks/Instructions/programs.sh
 . "$(dirname "$0")/programs.sh"
 
 # crossings PROGRAM ARGUMENTS...: the calls and pairs of one run.

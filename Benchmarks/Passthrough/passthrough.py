@@ -5,7 +5,8 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import time
+
+from program_costs import measure
 
 SLOWMO = os.environ["SLOWMO"]
 WORK = pathlib.Path(os.environ["WORK"])
@@ -26,18 +27,6 @@ def clip(name, seconds):
         [*FFMPEG, "-stream_loop", str(seconds // 2 - 1), "-i", part, "-c", "copy",
          "-video_track_timescale", "240000", path], check=True)
     return path
-
-
-def measure(command):
-    """The elapsed seconds, CPU seconds and peak MiB of a program."""
-    start = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.monotonic() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{command[0]} ended with {process.returncode}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main():

@@ -8,9 +8,9 @@ import Glibc
 /// can run all code above it with a simulated clock and simulated faults.
 package protocol ALSACalls: Sendable {
   /// The directory of the device nodes, `/dev/snd`.
-  var nodeFolder: String { get }
+  var nodeDirectory: String { get }
 
-  /// The names in ``nodeFolder``, unsorted, including playback devices and other files.
+  /// The names in ``nodeDirectory``, unsorted, including playback devices and other files.
   func nodes() -> [String]
 
   /// Describes a card and one of its capture devices: snd_ctl_pcm_info(3).

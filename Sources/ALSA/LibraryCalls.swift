@@ -3,7 +3,6 @@
 import CALSA
 import Glibc
 import OvercrankLinuxSystem
-import OvercrankV4L2
 
 /// The ALSA library (libasound).
 package enum AudioLibrary {
@@ -13,12 +12,12 @@ package enum AudioLibrary {
 
 /// ALSA calls through libasound.
 package struct LibraryCalls: ALSACalls {
-  package let nodeFolder: String
+  package let nodeDirectory: String
 
-  /// - Parameter nodeFolder: The directory to use instead of `/dev/snd`.
-  package init(nodeFolder: String = "/dev/snd") { self.nodeFolder = nodeFolder }
+  /// - Parameter nodeDirectory: The directory to use instead of `/dev/snd`.
+  package init(nodeDirectory: String = "/dev/snd") { self.nodeDirectory = nodeDirectory }
 
-  package func nodes() -> [String] { SystemFiles.entries(in: nodeFolder) }
+  package func nodes() -> [String] { SystemFiles.entries(in: nodeDirectory) }
 
   package func describe(_ node: AudioNode, _ description: inout AudioDescription) -> CInt {
     _ = Self.silencedLibrary
@@ -62,7 +61,7 @@ package struct LibraryCalls: ALSACalls {
   /// distinguish them.
   private func withPermission(_ result: CInt, _ node: AudioNode) -> CInt {
     guard result == -ENOENT || result == -ENODEV || result == -ENXIO else { return result }
-    return SystemFiles.isForbidden("\(nodeFolder)/\(node.controlName)") ? -EACCES : result
+    return SystemFiles.isForbidden("\(nodeDirectory)/\(node.controlName)") ? -EACCES : result
   }
 
   package func close(_ handle: AudioHandle) { snd_pcm_close(handle.pcm) }

@@ -49,8 +49,8 @@ package struct AudioReader: ~Copyable {
     let available = min(last, bufferEnd)
     guard first < available else { return result }
     for channel in result.indices {
-      for place in first..<available {
-        result[channel][Int(place - start)] = buffer[channel][Int(place - bufferStart)]
+      for position in first..<available {
+        result[channel][Int(position - start)] = buffer[channel][Int(position - bufferStart)]
       }
     }
     forget(before: start - Int64(Self.kept))
@@ -84,13 +84,13 @@ package struct AudioReader: ~Copyable {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the audio of", asset.path, code: -22)
     }
-    var place = bufferEnd
+    var position = bufferEnd
     if let ticks = frame.pts, let own = track.format.sample(atTicks: ticks) {
-      place = own &- track.originSample
+      position = own &- track.originSample
     }
     let isInSamples = track.format.timeBase.denominator % Int128(track.sampleRate) == 0
     let tolerance = isInSamples ? 0 : Int64(track.sampleRate / 200)
-    let gap = place - bufferEnd
+    let gap = position - bufferEnd
     // A jump of more than one minute is treated as an invalid time, not as a gap.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {
       for channel in buffer.indices {
@@ -101,8 +101,8 @@ package struct AudioReader: ~Copyable {
     for channel in buffer.indices { buffer[channel] += samples[channel].dropFirst(skipped) }
   }
 
-  private mutating func forget(before place: Int64) {
-    let count = Int(min(place - bufferStart, Int64(buffer.first?.count ?? 0)))
+  private mutating func forget(before position: Int64) {
+    let count = Int(min(position - bufferStart, Int64(buffer.first?.count ?? 0)))
     // Samples are removed in large steps, because each removal copies the rest.
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }

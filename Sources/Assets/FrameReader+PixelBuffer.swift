@@ -48,7 +48,7 @@ extension FrameReader {
   public mutating func copyFrame(
     at index: Int, into buffer: inout PixelBuffer
   ) throws(MediaError) {
-    let frame = try picture(at: index)
+    let frame = try mediaFrame(at: index)
     if converterFormat != buffer.format {
       converter = try FrameConverter(frames: buffer.format)
       converterFormat = buffer.format

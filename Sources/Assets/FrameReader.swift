@@ -17,7 +17,7 @@ public struct FrameReader: ~Copyable {
   /// The last frame returned.
   ///
   /// Callers often request the same frame again.
-  private var last: (index: Int, picture: MediaFrame)?
+  private var last: (index: Int, frame: MediaFrame)?
   /// Whether each frame will be requested.
   ///
   /// Nil means all frames.
@@ -77,7 +77,7 @@ public struct FrameReader: ~Copyable {
   /// The rotation that players apply, if it is a multiple of 90 degrees.
   ///
   /// Otherwise none.
-  package var turn: FrameRotation { track.turn ?? .none }
+  package var frameRotation: FrameRotation { track.frameRotation ?? .none }
 
   /// The index of the frame shown at a time: the last frame that starts at or before it.
   ///
@@ -95,21 +95,21 @@ public struct FrameReader: ~Copyable {
   ///
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
   ///   frame that cannot be decoded.
-  package mutating func picture(at index: Int) throws(MediaError) -> MediaFrame {
+  package mutating func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
     guard track.frames.entries.indices.contains(index) else {
       throw MediaError(
         .outsideSource, "\(asset.path) has no frame \(index)",
         recovery: "its \(track.frameCount) frames are counted from 0")
     }
-    if let last, last.index == index { return last.picture }
+    if let last, last.index == index { return last.frame }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
       // The request includes a frame that was excluded, so decoding starts again with all frames.
       wanted = nil
       nextIndex = nil
     }
-    if !broken.contains(index), let picture = try decode(index) {
-      last = (index, picture)
-      return picture
+    if !broken.contains(index), let frame = try decode(index) {
+      last = (index, frame)
+      return frame
     }
     broken.insert(index)
     if !undecodableFrames.contains(index) { undecodableFrames.append(index) }
@@ -127,11 +127,11 @@ public struct FrameReader: ~Copyable {
     let before = (0..<index).reversed().prefix(Self.mostSubstitutes)
     let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.mostSubstitutes)
     for other in Array(before) + behind where !broken.contains(other) {
-      if let last, last.index == other { return last.picture }
+      if let last, last.index == other { return last.frame }
       wanted = nil
-      if let picture = try decode(other) {
-        last = (other, picture)
-        return picture
+      if let frame = try decode(other) {
+        last = (other, frame)
+        return frame
       }
       broken.insert(other)
     }
@@ -142,16 +142,16 @@ public struct FrameReader: ~Copyable {
   ///
   /// Nil if it cannot be decoded.
   private mutating func decode(_ index: Int) throws(MediaError) -> MediaFrame? {
-    if isAhead(index), let picture = try decodeOn(to: index) { return picture }
+    if isAhead(index), let frame = try decodeOn(to: index) { return frame }
     var start = keyFrame(before: index)
     try seek(to: start)
-    if let picture = try decodeOn(to: index) { return picture }
+    if let frame = try decodeOn(to: index) { return frame }
     // The key frame may be mislabeled, or the container may seek past it. The second attempt starts
     // one key frame earlier.
     if start > 0 {
       start = keyFrame(before: start - 1)
       try seek(to: start)
-      if let picture = try decodeOn(to: index) { return picture }
+      if let frame = try decodeOn(to: index) { return frame }
     }
     return nil
   }

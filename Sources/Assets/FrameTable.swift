@@ -218,7 +218,7 @@ public struct FrameTable: Sendable {
       numbers[parts[index]] = min(known.lowerBound, number)..<number + 1
     }
     var end = 0
-    let places = numbers.map { range -> Range<Int> in
+    let spans = numbers.map { range -> Range<Int> in
       end = max(end, range?.upperBound ?? end)
       return range ?? end..<end
     }
@@ -227,7 +227,7 @@ public struct FrameTable: Sendable {
     }
     let hidden = packets.enumerated().filter(\.element.isDiscarded).map { index, record in
       HiddenPacket(
-        decodeIndex: index, nextFrame: number(after: record.pts, in: places[parts[index]]),
+        decodeIndex: index, nextFrame: number(after: record.pts, in: spans[parts[index]]),
         decodeTicks: record.dts, isKeyFrame: record.isKeyFrame,
         isIndependent: record.isIndependent,
         isJump: index > 0 && parts[index] != parts[index - 1])

@@ -28,10 +28,11 @@ public struct RawFrameWriter: ~Copyable {
   public mutating func data(
     of index: Int, from reader: inout FrameReader
   ) throws(MediaError) -> [UInt8] {
-    let picture = try reader.picture(at: index)
-    let turn = appliesRotation ? reader.turn : .none
-    do throws(LibAVError) { return try converter.convert(picture).turned(turn).packedBytes() } catch
-    {
+    let frame = try reader.mediaFrame(at: index)
+    let rotation = appliesRotation ? reader.frameRotation : .none
+    do throws(LibAVError) {
+      return try converter.convert(frame).rotated(by: rotation).packedBytes()
+    } catch {
       throw MediaError(reading: error)
     }
   }

@@ -15,14 +15,14 @@ public struct VideoTrack: Sendable {
   public let rotation: Int
   /// Whether the track's transformation consists only of mirroring and rotation by multiples of 90
   /// degrees.
-  public var rotatesByRightAngles: Bool { turn != nil }
+  public var rotatesByRightAngles: Bool { frameRotation != nil }
   /// The presentation times of the frames.
   public let frames: FrameTable
   package let format: TrackFormat
   /// The transformation that players apply.
   ///
   /// Nil for a rotation by another angle.
-  package var turn: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
+  package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
   /// Where the first frame lies in the file's own time, in seconds.
   var origin: Rational { Rational(frames.originTicks) * format.timeBase }

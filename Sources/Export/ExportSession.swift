@@ -172,7 +172,7 @@ public struct ExportSession: Sendable {
     do {
       report = try write(
         plan, audio, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
-    } catch let error as LibAVError { throw file.told(error) }
+    } catch let error as LibAVError { throw file.errorNamingTarget(error) }
     try file.finish()
     report.audio = audio?.report
     report.elapsed = ContinuousClock.now - started
@@ -188,7 +188,7 @@ public struct ExportSession: Sendable {
       path: path, plan: plan, asset: asset, properties: composition.track(.video),
       captureFrameRate: settings.captureFrameRate, audio: audio, isCancelled: isCancelled)
     var report = plan.report
-    switch plan.pictures {
+    switch plan.frames {
     case .copied(let frames, let crf):
       report.undecodable = try PassthroughExport(
         plan: frames, assets: plan.assets, track: plan.track, crf: crf,

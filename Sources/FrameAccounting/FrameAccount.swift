@@ -42,7 +42,7 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// The take's clock: zero at its first stored frame, stopped while the take is paused.
+  /// The file's clock: zero at its first stored frame, stopped while the take is paused.
   package private(set) var clock = PausableClock()
 
   /// Makes the account of a take.

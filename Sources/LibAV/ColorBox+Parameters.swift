@@ -12,7 +12,7 @@ extension ColorBox {
   }
 }
 
-extension ColorBox.Coding {
+extension ColorBox.CodePoints {
   /// Makes the color description of a track.
   init(_ parameters: CodecParameters) {
     let codec = parameters.pointer.pointee

@@ -4,6 +4,7 @@ import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// The location of a packet in its file, and its index entry.
 package struct PacketLocation: Sendable {
@@ -19,10 +20,10 @@ package struct PacketLocation: Sendable {
 }
 
 /// The locations of all packets of a track.
-package struct PacketPlaces: Sendable {
+package struct PacketIndex: Sendable {
   /// The first packet itself, since it may carry data for all packets, such as a palette.
   package let first: Packet
-  package let places: [PacketLocation]
+  package let locations: [PacketLocation]
 }
 
 /// An open movie file, read packet by packet in file order.
@@ -40,7 +41,10 @@ package struct Demuxer: ~Copyable {
 
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let watch: ReadWatch
-  private var fields: FieldPairs?
+  /// Reads the fields of the video track; nil where every packet of it is a frame.
+  private let fieldParser: PacketParser?
+  private let fieldTrack: Int
+  private var fields = FieldPairs<Packet>()
 
   /// The accepted formats by their libavformat names: formats that contain their own media data.
   ///
@@ -75,8 +79,8 @@ package struct Demuxer: ~Copyable {
     try self.init(file.path, at: file.pathToReopen, probes: probes)
   }
 
-  private init(_ path: String, at place: String, probes: Bool) throws(LibAVError) {
-    try Self.checkKind(of: place)
+  private init(_ path: String, at location: String, probes: Bool) throws(LibAVError) {
+    try Self.checkKind(of: location)
     var opened = avformat_alloc_context()
     guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_ENOMEM) }
     let watch = ReadWatch()
@@ -87,7 +91,7 @@ package struct Demuxer: ~Copyable {
     av_dict_set(&options, "protocol_whitelist", "file", 0)
     // The prefix "file:" keeps libavformat from parsing a name with a colon as a protocol.
     let result = LibAVLog.during {
-      avformat_open_input(&opened, ("file:" + place).systemPath, nil, &options)
+      avformat_open_input(&opened, ("file:" + location).systemPath, nil, &options)
     }
     try Self.check(result: result, "open", path, watch)
     do {
@@ -125,7 +129,9 @@ package struct Demuxer: ~Copyable {
     self.context = context
     self.watch = watch
     // MOV and MP4 samples are complete frames, so only other containers need field pairing.
-    fields = isMOV ? nil : tracks.first { $0.kind == .video }.flatMap { FieldPairs($0) }
+    let track = containerName.hasPrefix("mov,") ? nil : tracks.first { $0.kind == .video }
+    fieldParser = track.flatMap { PacketParser.ofFields($0) }
+    fieldTrack = track?.index ?? -1
   }
 
   deinit {
@@ -160,14 +166,17 @@ package struct Demuxer: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "read" when the file cannot be read further.
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
-    guard fields != nil else { return try storedPacket() }
+    guard let fieldParser else { return try storedPacket() }
     while true {
-      if let packet = fields?.next() { return packet }
+      if let packet = fields.next() { return packet }
       guard let packet = try storedPacket() else {
-        fields?.finish()
-        return fields?.next()
+        fields.finish()
+        return fields.next()
       }
-      try fields?.append(packet)
+      let isOther = packet.trackIndex != fieldTrack
+      try fields.append(packet, isOther ? .otherTrack : fieldParser.fieldContent(of: packet)) {
+        first, second throws(LibAVError) in try first.joined(with: second)
+      }
     }
   }
 
@@ -234,22 +243,22 @@ package struct Demuxer: ~Copyable {
   /// track.
   ///
   /// No packets can be read afterwards. Errors are those of ``nextPacket()``.
-  package mutating func packetPlaces() throws(LibAVError) -> [Int: PacketPlaces] {
+  package mutating func packetIndices() throws(LibAVError) -> [Int: PacketIndex] {
     var firsts: [Int: Packet] = [:]
     while firsts.count < tracks.count, let packet = try nextPacket() {
       if firsts[packet.trackIndex] == nil { firsts[packet.trackIndex] = packet }
       context.pointee.streams[packet.trackIndex]?.pointee.discard = AVDISCARD_ALL
     }
     while try nextPacket() != nil {}
-    var result: [Int: PacketPlaces] = [:]
+    var result: [Int: PacketIndex] = [:]
     for (track, first) in firsts {
       guard let stream = context.pointee.streams[track] else { continue }
-      result[track] = PacketPlaces(first: first, places: Self.places(of: stream))
+      result[track] = PacketIndex(first: first, locations: Self.locations(of: stream))
     }
     return result
   }
 
-  private static func places(of stream: UnsafeMutablePointer<AVStream>) -> [PacketLocation] {
+  private static func locations(of stream: UnsafeMutablePointer<AVStream>) -> [PacketLocation] {
     (0..<avformat_index_get_entries_count(stream)).compactMap { index in
       guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return nil }
       return PacketLocation(
@@ -260,11 +269,11 @@ package struct Demuxer: ~Copyable {
   }
 
   /// The locations of a track's packets, according to the index read so far.
-  package func places(ofTrack track: Int) -> [PacketLocation] {
+  package func locations(ofTrack track: Int) -> [PacketLocation] {
     guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
       return []
     }
-    return Self.places(of: stream)
+    return Self.locations(of: stream)
   }
 
   /// Skips packets of a track without reading them: all packets, or all except key frames.
@@ -281,6 +290,6 @@ package struct Demuxer: ~Copyable {
     try LibAVError.check(
       av_seek_frame(context, Int32(clamping: track), ticks, AVSEEK_FLAG_BACKWARD), "seek in",
       path)
-    fields?.reset()
+    fields.reset()
   }
 }

@@ -90,7 +90,7 @@ extension MediaFrame {
     guard let layout = PixelComponents(pixelFormat) else {
       throw LibAVError("enlarge", "a picture", code: CFFmpeg_EINVAL)
     }
-    let result = try MediaFrame.picture(width: width, height: height, pixelFormat: pixelFormat)
+    let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
     for component in layout.components {
       let size = layout.size(of: component, width: self.width, height: self.height)
       let target = layout.size(of: component, width: width, height: height)

@@ -11,7 +11,7 @@ final class IndexSink {
   /// The end of the file, where the index begins.
   private let start: Int64
   private(set) var bytes: [UInt8] = []
-  private var place: Int64 = 0
+  private var position: Int64 = 0
   private static let bufferBytes = 1 << 16
 
   init(start: Int64) { self.start = start }
@@ -45,8 +45,8 @@ final class IndexSink {
   }
 
   private func write(_ source: UnsafeRawBufferPointer) {
-    let first = place - start
-    place += Int64(source.count)
+    let first = position - start
+    position += Int64(source.count)
     guard first >= 0 else { return }
     let end = Int(first) + source.count
     if bytes.count < end { bytes += repeatElement(0, count: end - bytes.count) }
@@ -57,12 +57,12 @@ final class IndexSink {
 
   private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
     switch whence & ~AVSEEK_FORCE {
-    case SEEK_SET: place = offset
-    case SEEK_CUR: place += offset
+    case SEEK_SET: position = offset
+    case SEEK_CUR: position += offset
     case AVSEEK_SIZE, SEEK_END: return start + Int64(bytes.count)
     default: return -1
     }
-    return place
+    return position
   }
 }
 

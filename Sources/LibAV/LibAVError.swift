@@ -128,7 +128,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
 
 extension WholeFile {
   /// Returns the error with the user's file name instead of the temporary name.
-  package borrowing func told(_ error: LibAVError) -> LibAVError {
+  package borrowing func errorNamingTarget(_ error: LibAVError) -> LibAVError {
     error.renamed(from: writtenPath, to: target)
   }
 }

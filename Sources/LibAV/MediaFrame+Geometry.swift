@@ -63,13 +63,13 @@ extension MediaFrame {
   ///
   /// - Throws: `LibAVError` for "turn" for formats whose samples are not whole bytes. Also for a
   ///   transposition of formats with different horizontal and vertical chroma subsampling.
-  package func turned(_ turn: FrameRotation) throws(LibAVError) -> MediaFrame {
-    if turn == .none { return self }
+  package func rotated(by rotation: FrameRotation) throws(LibAVError) -> MediaFrame {
+    if rotation == .none { return self }
     guard let layout = PixelComponents(pixelFormat),
-      !turn.isTransposed || layout.chromaShift.x == layout.chromaShift.y
+      !rotation.isTransposed || layout.chromaShift.x == layout.chromaShift.y
     else { throw LibAVError("turn", "a picture", code: CFFmpeg_EINVAL) }
-    let result = try MediaFrame.picture(
-      width: turn.isTransposed ? height : width, height: turn.isTransposed ? width : height,
+    let result = try MediaFrame.video(
+      width: rotation.isTransposed ? height : width, height: rotation.isTransposed ? width : height,
       pixelFormat: pixelFormat)
     for component in layout.components {
       let size = layout.size(of: component, width: result.width, height: result.height)
@@ -77,12 +77,12 @@ extension MediaFrame {
       else { continue }
       let (stride, step) = (bytesPerRow(component.plane), component.step)
       for y in 0..<size.height {
-        let row = turn.flipsY ? size.height - 1 - y : y
+        let row = rotation.flipsY ? size.height - 1 - y : y
         // The source offset of the first column, and the step to the next column.
-        let along = turn.isTransposed ? stride : step
-        let start = (turn.isTransposed ? row * step : row * stride) + component.offset
-        let first = turn.flipsX ? start + (size.width - 1) * along : start
-        let stepIn = turn.flipsX ? -along : along
+        let along = rotation.isTransposed ? stride : step
+        let start = (rotation.isTransposed ? row * step : row * stride) + component.offset
+        let first = rotation.flipsX ? start + (size.width - 1) * along : start
+        let stepIn = rotation.flipsX ? -along : along
         let output = to + y * result.bytesPerRow(component.plane) + component.offset
         if layout.bytesPerSample == 1 {
           for x in 0..<size.width { output[x * step] = from[first + x * stepIn] }

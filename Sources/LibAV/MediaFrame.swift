@@ -53,7 +53,7 @@ package final class MediaFrame: @unchecked Sendable {
   /// Allocates a video frame with undefined pixels.
   ///
   /// The caller fills it before sharing it.
-  package static func picture(
+  package static func video(
     width: Int, height: Int, pixelFormat: AVPixelFormat
   ) throws(LibAVError) -> MediaFrame {
     let frame = try MediaFrame()
@@ -80,11 +80,11 @@ package final class MediaFrame: @unchecked Sendable {
   ///
   /// `bytesPerRow` is the stride of the first plane; 0 means no padding. Too few bytes for the
   /// frame are an error.
-  package static func picture(
+  package static func video(
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
   ) throws(LibAVError) -> MediaFrame {
-    let frame = try picture(width: width, height: height, pixelFormat: pixelFormat)
+    let frame = try video(width: width, height: height, pixelFormat: pixelFormat)
     let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {

@@ -51,17 +51,17 @@ package struct MovieWriter: ~Copyable {
   let settings: Settings
   /// The capture frame rate for the Android tag; nil without one.
   let captureRate: Float?
-  private let context: UnsafeMutablePointer<AVFormatContext>
-  private(set) var tracks: [Track] = []
+  let context: UnsafeMutablePointer<AVFormatContext>
+  var tracks: [Track] = []
   private var packetCount = 0
-  private var hasColorProfile = false
+  var hasColorProfile = false
   /// A track whose full range only our own `colr` box can express; nil without one.
-  private(set) var fullRangeTrack: (index: Int, parameters: CodecParameters)?
-  private var hasHeader = false
-  private var hasTrailer = false
-  private let scratch: UnsafeMutablePointer<AVPacket>
+  var fullRangeTrack: (index: Int, parameters: CodecParameters)?
+  private(set) var hasHeader = false
+  var hasTrailer = false
+  let scratch: UnsafeMutablePointer<AVPacket>
   /// The sink and start offset of the index, when only an index is written.
-  private let index: (sink: IndexSink, start: Int64)?
+  let index: (sink: IndexSink, start: Int64)?
 
   /// Opens an existing file for writing.
   ///
@@ -130,8 +130,8 @@ package struct MovieWriter: ~Copyable {
     let count = settings.chapters.count
     guard let list = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
     else { return }
-    let places = list.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
-    context.pointee.chapters = places
+    let entries = list.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
+    context.pointee.chapters = entries
     for (number, chapter) in settings.chapters.enumerated() {
       guard let memory = av_mallocz(MemoryLayout<AVChapter>.size) else { return }
       let entry = memory.bindMemory(to: AVChapter.self, capacity: 1)
@@ -140,7 +140,7 @@ package struct MovieWriter: ~Copyable {
       entry.pointee.start = chapter.start
       entry.pointee.end = chapter.end
       av_dict_set(&entry.pointee.metadata, "title", chapter.title, 0)
-      places[number] = entry
+      entries[number] = entry
       context.pointee.nb_chapters = UInt32(clamping: number + 1)
     }
   }
@@ -156,71 +156,6 @@ package struct MovieWriter: ~Copyable {
     avformat_free_context(context)
     var gone: UnsafeMutablePointer<AVPacket>? = scratch
     av_packet_free(&gone)
-  }
-
-  /// Adds a track.
-  ///
-  /// Call before ``begin()``.
-  ///
-  /// - Parameters:
-  ///   - parameters: The codec parameters; the codec tag is replaced for this container.
-  ///   - timescale: Ticks per second of the track's times.
-  ///   - metadata: Tags of the track, such as `language`. A language without a code in the
-  ///     container is omitted.
-  ///   - displayMatrix: The nine numbers of the display matrix; empty for none.
-  ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
-  /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
-  /// - Throws: `LibAVError` when there is no memory.
-  package mutating func addTrack(
-    _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
-    displayMatrix: [Int32] = [], sideData: [TrackSideData] = []
-  ) throws(LibAVError) -> Int {
-    guard let stream = avformat_new_stream(context, nil) else {
-      throw LibAVError("add a track to", path, code: CFFmpeg_ENOMEM)
-    }
-    try LibAVError.check(
-      avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
-    stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
-    // libavformat rejects a track whose pixel aspect ratio differs from its codec's.
-    stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
-    stream.pointee.time_base = AVRational(num: 1, den: timescale)
-    for (key, value) in metadata {
-      let stored =
-        key == "language" ? TrackLanguage.stored(value, in: settings.container) : value
-      if let stored { av_dict_set(&stream.pointee.metadata, key, stored, 0) }
-    }
-    if displayMatrix.count == 9,
-      let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36)
-    {
-      displayMatrix.withUnsafeBytes { matrix in
-        if let start = matrix.baseAddress {
-          UnsafeMutableRawPointer(data).copyMemory(from: start, byteCount: 36)
-        }
-      }
-    }
-    for data in sideData where data.isStorable(in: settings.container) {
-      data.add(to: stream)
-      hasColorProfile = hasColorProfile || data.isColorProfile
-      // libavformat writes some of these boxes only in "unofficial" compliance mode.
-      context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
-    }
-    if settings.container == "mov", ColorBox.isNeeded(for: parameters) {
-      fullRangeTrack = (tracks.count, parameters)
-    }
-    tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
-    return tracks.count - 1
-  }
-
-  /// The codec tag, where libavformat's default is unsuitable; otherwise 0.
-  private func chooseTag(for parameters: CodecParameters) -> UInt32 {
-    // libavformat would choose hev1, which some players reject. hvc1 is equivalent where all
-    // headers are in the track.
-    if parameters.isHVC1 { return CodecParameters.hvc1 }
-    guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
-    // QuickTime's own gray format is inverted and is read as palette colors. Y800 is the format of
-    // cameras and is read as gray. libavformat writes Y800 only in "unofficial" compliance mode.
-    context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
-    return CodecParameters.y800
   }
 
   /// Writes the header.
@@ -298,51 +233,8 @@ package struct MovieWriter: ~Copyable {
     try checkOutput()
   }
 
-  /// Adds an index entry for a packet that is already in the file.
-  ///
-  /// `first` provides the side data of the track's first packet.
-  ///
-  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)``.
-  package mutating func enter(
-    _ entry: PacketLocation, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
-    duration: Int64
-  ) throws(LibAVError) {
-    let time = entry.ticks
-    try check(track, pts: time, dts: time, duration: duration, byteCount: entry.byteCount)
-    defer { av_packet_unref(scratch) }
-    if let first {
-      try LibAVError.check(av_packet_copy_props(scratch, first.pointer), "index", path)
-    }
-    try placeholder.fill(scratch, byteCount: entry.byteCount)
-    scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
-    stamp(track, pts: time, dts: time, duration: duration)
-    // Direct mode: the sink receives the packet's position and discards its bytes. The local
-    // variable is needed because Swift 6.3 cannot compile an access through a property of a
-    // noncopyable value for the thread sanitizer.
-    let file = context
-    file.pointee.pb.pointee.direct = 1
-    avio_seek(file.pointee.pb, entry.position, SEEK_SET)
-    try LibAVError.check(av_write_frame(context, scratch), "index", path)
-  }
-
-  /// Completes the new index and returns its bytes, to be appended to the file.
-  ///
-  /// - Throws: `LibAVError` for "index".
-  package mutating func finishIndex() throws(LibAVError) -> [UInt8] {
-    guard let index, hasHeader, !hasTrailer else { return [] }
-    hasTrailer = true
-    let file = context
-    file.pointee.pb.pointee.direct = 0
-    avio_seek(file.pointee.pb, index.start, SEEK_SET)
-    try LibAVError.check(av_write_trailer(context), "index", path)
-    avio_flush(context.pointee.pb)
-    var bytes = index.sink.bytes
-    if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
-    return bytes
-  }
-
   /// Rejects packets on which libavformat would assert.
-  private mutating func check(
+  mutating func check(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64, byteCount: Int
   ) throws(LibAVError) {
     guard hasHeader, tracks.indices.contains(track) else {
@@ -364,7 +256,7 @@ package struct MovieWriter: ~Copyable {
     packetCount += 1
   }
 
-  private func stamp(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {
+  func stamp(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {
     let stream = tracks[track].stream
     scratch.pointee.stream_index = stream.pointee.index
     scratch.pointee.pts = pts

@@ -43,7 +43,7 @@ extension PacketParser {
   /// Makes a parser that detects picture types; nil for other codecs.
   ///
   /// Supported are MPEG-1, MPEG-2 and MPEG-4 Part 2.
-  package static func ofPictureTypes(_ parameters: CodecParameters) -> PacketParser? {
+  package static func ofFrameTypes(_ parameters: CodecParameters) -> PacketParser? {
     let codecs = [AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4]
     return codecs.contains(parameters.codecID) ? PacketParser(parameters) : nil
   }

@@ -54,7 +54,7 @@ package struct Scaler: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
-    let result = try MediaFrame.picture(width: width, height: height, pixelFormat: pixelFormat)
+    let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
     try LibAVError.check(
       sws_scale_frame(context, result.pointer, frame.pointer), "convert", "a picture")
     return result

@@ -234,8 +234,8 @@ extension TrackFormat {
       return nil
     case AVMEDIA_TYPE_DATA where tag == Array("tmcd"): return "timecode track"
     default:
-      let words = tag.allSatisfy { $0.isLetter || $0.isNumber } ? String(tag) : name
-      return "data track (\(words))"
+      let label = tag.allSatisfy { $0.isLetter || $0.isNumber } ? String(tag) : name
+      return "data track (\(label))"
     }
   }
 }

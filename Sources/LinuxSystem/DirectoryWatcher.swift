@@ -22,14 +22,14 @@ package final class DirectoryWatcher: Sendable {
       case changed
     }
 
-    package let folder: String
+    package let directory: String
     package let name: String
     package let change: Change
   }
 
   /// The inotify descriptor; readable when events are pending.
   package let descriptor: CInt
-  private let folders = Mutex<[CInt: String]>([:])
+  private let directories = Mutex<[CInt: String]>([:])
 
   /// Makes a watcher without directories.
   ///
@@ -43,12 +43,12 @@ package final class DirectoryWatcher: Sendable {
 
   /// Starts watching a directory; false where the directory does not exist.
   @discardableResult
-  package func add(_ folder: String) -> Bool {
+  package func add(_ directory: String) -> Bool {
     let mask = IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR
     // For a directory that is already watched, inotify returns the existing watch number.
-    let number = inotify_add_watch(descriptor, folder, UInt32(truncatingIfNeeded: mask))
+    let number = inotify_add_watch(descriptor, directory, UInt32(truncatingIfNeeded: mask))
     guard number >= 0 else { return false }
-    folders.withLock { $0[number] = folder }
+    directories.withLock { $0[number] = directory }
     return true
   }
 
@@ -82,11 +82,11 @@ package final class DirectoryWatcher: Sendable {
     func has(_ flag: some BinaryInteger) -> Bool {
       event.mask & UInt32(truncatingIfNeeded: flag) != 0
     }
-    let folder = folders.withLock { folders in
+    let directory = directories.withLock { directories in
       // IN_IGNORED means that the directory was deleted; inotify may reuse its watch number.
-      has(IN_IGNORED) ? folders.removeValue(forKey: event.wd) : folders[event.wd]
+      has(IN_IGNORED) ? directories.removeValue(forKey: event.wd) : directories[event.wd]
     }
-    guard let folder, !name.isEmpty else { return nil }
+    guard let directory, !name.isEmpty else { return nil }
     let change: Event.Change
     if has(IN_CREATE) || has(IN_MOVED_TO) {
       change = .appeared
@@ -97,6 +97,6 @@ package final class DirectoryWatcher: Sendable {
     } else {
       return nil
     }
-    return Event(folder: folder, name: name, change: change)
+    return Event(directory: directory, name: name, change: change)
   }
 }

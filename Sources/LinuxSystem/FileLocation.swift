@@ -13,14 +13,14 @@ package struct FileLocation {
 
   package init(_ path: String) {
     var status = stat()
-    if stat(path.systemPath, &status) == 0, let real = Self.real(path) {
-      name = real
+    if stat(path.systemPath, &status) == 0, let real = SystemFiles.resolved(path) {
+      name = real.systemBytes
       file = FileIdentity(status)
     } else {
-      let (folder, last) = path.folderAndName
+      let directory = path.parentDirectory
       name =
-        (Self.real(folder.isEmpty ? "." : folder) ?? folder.systemBytes) + [0x2F]
-        + last.systemBytes
+        (SystemFiles.resolved(directory) ?? directory).systemBytes + [0x2F]
+        + path.lastPathComponent.systemBytes
     }
   }
 
@@ -28,11 +28,5 @@ package struct FileLocation {
   package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found
-  }
-
-  private static func real(_ path: String) -> [UInt8]? {
-    guard let real = realpath(path.systemPath, nil) else { return nil }
-    defer { free(real) }
-    return String(systemPath: real).systemBytes
   }
 }

@@ -6,6 +6,9 @@ import Glibc
 ///
 /// Renaming or deleting the file does not affect it. The descriptor is closed with the last
 /// reference.
+///
+/// The descriptor is a number and not swift-system's `FileDescriptor`, which lacks most of the calls
+/// made on it: locks, syncs, reservations, and exchanges of names.
 package final class OpenFile: Sendable {
   /// The path for messages; the file may have been renamed since.
   package let path: String

@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+import SystemPackage
 
 /// An open file for reads and writes at given offsets.
 package struct RandomAccessFile: ~Copyable {
@@ -42,14 +43,8 @@ package struct RandomAccessFile: ~Copyable {
   ///
   /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
   package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(SystemError) {
-    var rest = bytes
-    var position = off_t(start)
-    while !rest.isEmpty {
-      let count = pwrite(descriptor, rest.baseAddress, rest.count, position)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw SystemError("write to", path, count < 0 ? errno : EIO) }
-      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-      position += off_t(count)
+    if let reason = FileDescriptor(rawValue: descriptor).writeFully(bytes, at: start) {
+      throw SystemError("write to", path, reason.rawValue)
     }
   }
 
@@ -104,9 +99,8 @@ package struct RandomAccessFile: ~Copyable {
   ///
   /// Failures are ignored, since some file systems cannot sync directories.
   package func syncName() {
-    let folder = path.folderAndName.folder
     let opened = open(
-      (folder.isEmpty ? "." : folder).systemPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      path.parentDirectory.systemPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard opened >= 0 else { return }
     fsync(opened)
     close(opened)

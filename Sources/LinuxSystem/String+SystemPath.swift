@@ -82,17 +82,20 @@ extension String {
   /// The last component of the path; the whole text where there is no component.
   package var lastPathComponent: String { FilePath(self).lastComponent?.string ?? self }
 
-  /// The directory with its trailing slash, and the file name.
-  package var folderAndName: (folder: String, name: String) {
-    // The search goes by bytes, because a combining mark after the slash would merge with it.
-    guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", self) }
-    let start = utf8.index(after: slash)
-    return (String(self[..<start]), String(self[start...]))
+  /// The path's directory; `.` where the path has none.
+  package var parentDirectory: String {
+    let parent = FilePath(self).removingLastComponent()
+    return parent.isEmpty ? "." : parent.string
   }
 
-  /// The file name's extension in lower case; nil where there is none.
-  package var fileExtension: String? {
-    let name = folderAndName.name
-    return name.lastIndex(of: ".").map { name[name.index(after: $0)...].lowercased() }
+  /// The path of another name in the same directory.
+  package func replacingLastPathComponent(with name: String) -> String {
+    FilePath(self).removingLastComponent().appending(name).string
   }
+
+  /// The last part of the path without its extension.
+  package var fileStem: String { FilePath(self).stem ?? self }
+
+  /// The extension of the path's name in small letters; nil where there is none.
+  package var fileExtension: String? { FilePath(self).extension?.lowercased() }
 }

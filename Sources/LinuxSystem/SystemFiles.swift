@@ -34,12 +34,12 @@ package enum SystemFiles {
   /// Whether only the owner has permissions on the file at a path.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+    return stat(path.systemPath, &status) == 0 && status.st_mode & 0o077 == 0
   }
 
   /// Whether the file exists but this user may not both read and write it.
   package static func isForbidden(_ path: String) -> Bool {
-    access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0
+    access(path.systemPath, F_OK) == 0 && access(path.systemPath, R_OK | W_OK) != 0
   }
 
   /// The group whose members may read and write what is at a path; nil where nothing is, where no
@@ -58,13 +58,16 @@ package enum SystemFiles {
     }
   }
 
-  /// The names in a directory, unsorted, without `.` and `..`; empty where it cannot be read.
+  /// The names in a directory, byte for byte and unsorted, without `.` and `..`; empty where it
+  /// cannot be read.
   package static func entries(in path: String) -> [String] {
-    guard let directory = opendir(path) else { return [] }
+    guard let directory = opendir(path.systemPath) else { return [] }
     defer { closedir(directory) }
     var names: [String] = []
     while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { text($0) }
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(systemBytes: bytes.prefix { $0 != 0 })
+      }
       if name != ".", name != ".." { names.append(name) }
     }
     return names
@@ -74,17 +77,17 @@ package enum SystemFiles {
   package static func linkTarget(_ path: String) -> String? {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
       guard let start = buffer.baseAddress else { return nil }
-      let count = readlink(path, start, buffer.count)
+      let count = readlink(path.systemPath, start, buffer.count)
       guard count >= 0 else { return nil }
-      return String(decoding: UnsafeRawBufferPointer(buffer).prefix(count), as: UTF8.self)
+      return String(systemBytes: UnsafeRawBufferPointer(buffer).prefix(count))
     }
   }
 
   /// The path with all symbolic links resolved; nil where it does not exist.
   package static func resolved(_ path: String) -> String? {
-    guard let real = realpath(path, nil) else { return nil }
+    guard let real = realpath(path.systemPath, nil) else { return nil }
     defer { free(real) }
-    return String(cString: real)
+    return String(systemPath: real)
   }
 
   /// The first line of a small text file such as those in `/sys`; nil where empty or unreadable.
@@ -95,7 +98,7 @@ package enum SystemFiles {
 
   /// The first lines of a text file, split after 255 bytes; empty where it cannot be read.
   package static func lines(of path: String, upTo limit: Int = 1_000) -> [String] {
-    guard let file = fopen(path, "re") else { return [] }
+    guard let file = fopen(path.systemPath, "re") else { return [] }
     defer { fclose(file) }
     var lines: [String] = []
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

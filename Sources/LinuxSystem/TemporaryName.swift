@@ -20,9 +20,8 @@ package enum TemporaryName {
   ///   - attempt: A number that makes the name distinct.
   /// - Returns: A path whose last component has at most 255 bytes.
   package static func beside(_ path: String, _ kind: String, attempt: Int = 0) -> String {
-    let (folder, name) = path.folderAndName
     let process = attempt == 0 ? "\(getpid())" : "\(getpid())-\(attempt)"
-    return folder + mark(process, kind, name)
+    return path.replacingLastPathComponent(with: mark(process, kind, path.lastPathComponent))
   }
 
   /// Returns a temporary name that is free at present.

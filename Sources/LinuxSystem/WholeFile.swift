@@ -2,6 +2,7 @@
 
 import CLinuxSystem
 import Glibc
+import SystemPackage
 
 /// A file that receives its name only once it is complete.
 ///
@@ -31,7 +32,7 @@ package struct WholeFile: ~Copyable {
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
       guard overwrites else { throw FileCreationError(path: target, errorNumber: EEXIST) }
-      if status.st_mode & S_IFMT == S_IFLNK, let real = Self.realPath(target),
+      if status.st_mode & S_IFMT == S_IFLNK, let real = SystemFiles.resolved(target),
         stat(real.systemPath, &status) == 0
       {
         location = real
@@ -109,12 +110,6 @@ package struct WholeFile: ~Copyable {
   private func error(_ number: Int32) -> FileCreationError {
     FileCreationError(path: location, errorNumber: number)
   }
-
-  private static func realPath(_ path: String) -> String? {
-    guard let real = realpath(path.systemPath, nil) else { return nil }
-    defer { free(real) }
-    return String(systemPath: real)
-  }
 }
 
 extension WholeFile {
@@ -139,22 +134,9 @@ extension WholeFile {
   ) throws(FileCreationError) {
     let descriptor = open(path.systemPath, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
-    var failure = writeAll(bytes, to: descriptor)
+    var failure = FileDescriptor(rawValue: descriptor).writeFully(bytes)?.rawValue
     // Some file systems, such as NFS, report a full disk only at close(2).
     if close(descriptor) != 0, failure == nil, errno != EINTR { failure = errno }
     if let failure { throw FileCreationError(path: target, errorNumber: failure, isWriting: true) }
-  }
-
-  /// Writes all bytes, retrying partial writes; returns the errno of a failure, else nil.
-  package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
-    bytes.withUnsafeBytes { buffer in
-      var location = 0
-      while location < buffer.count, let start = buffer.baseAddress {
-        let count = Glibc.write(descriptor, start + location, buffer.count - location)
-        if count < 0, errno != EINTR { return errno }
-        location += max(0, count)
-      }
-      return nil
-    }
   }
 }

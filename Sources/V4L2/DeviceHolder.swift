@@ -33,14 +33,14 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
     var holders: [DeviceHolder] = []
     for process in SystemFiles.entries(in: "/proc").compactMap({ Int32($0) }).sorted() {
       guard holders.count < limit else { break }
-      let folder = "/proc/\(process)"
+      let directory = "/proc/\(process)"
       guard process != own,
         // The link is only read. Following it could block on a hanging network file system.
-        SystemFiles.entries(in: "\(folder)/fd").contains(where: {
-          SystemFiles.linkTarget("\(folder)/fd/\($0)") == node
+        SystemFiles.entries(in: "\(directory)/fd").contains(where: {
+          SystemFiles.linkTarget("\(directory)/fd/\($0)") == node
         })
       else { continue }
-      let name = SystemFiles.firstLine(of: "\(folder)/comm") ?? "a program"
+      let name = SystemFiles.firstLine(of: "\(directory)/comm") ?? "a program"
       holders.append(DeviceHolder(process: process, name: name))
     }
     return holders

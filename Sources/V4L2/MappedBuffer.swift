@@ -15,18 +15,18 @@ struct MappedBuffer {
   init(
     _ index: UInt32, of device: borrowing VideoDevice, joining: [Int]
   ) throws(DeviceError) {
-    let (result, places) = device.ask(CVideo4Linux_VIDIOC_QUERYBUF, buffer: index) {
+    let (result, extents) = device.ask(CVideo4Linux_VIDIOC_QUERYBUF, buffer: index) {
       (result, _, planes) -> (CInt, [(length: Int, offset: Int64)]) in
       (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
     }
     try DeviceError.check(result, .mapBuffer, device.path)
     // A single plane needs no joining. Several planes need a matching list of sizes.
-    guard places.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
+    guard extents.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
       throw DeviceError(.mapBuffer, device.path, code: ENOTSUP)
     }
     var planes: [UnsafeMutableRawBufferPointer] = []
     do throws(DeviceError) {
-      for position in places {
+      for position in extents {
         planes.append(try device.map(length: position.length, offset: position.offset))
       }
     } catch {

@@ -54,11 +54,11 @@ package protocol VideoSystemCalls: Sendable {
   var handles: SharedHandles { get }
 
   /// The directory that contains the device nodes and udev's `v4l` links.
-  var nodeFolder: String { get }
+  var nodeDirectory: String { get }
 }
 
 extension VideoSystemCalls {
-  package var nodeFolder: String { "/dev" }
+  package var nodeDirectory: String { "/dev" }
   package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
   package func leds(of node: String) -> [String] { [] }
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
@@ -74,18 +74,18 @@ package enum DeviceSystem {
 ///
 /// Where a libv4l2 plugin is active, they go through libv4l2 with conversion disabled.
 struct KernelVideoCalls: VideoSystemCalls {
-  let nodeFolder: String
+  let nodeDirectory: String
   var handles: SharedHandles { .ofKernel }
 
   /// The sysfs directory that maps nodes to devices.
-  private let classFolder: String
+  private let classDirectory: String
 
   /// - Parameters:
-  ///   - nodeFolder: The directory to use instead of `/dev`.
-  ///   - classFolder: The directory to use instead of `/sys/class/video4linux`.
-  init(nodeFolder: String = "/dev", classFolder: String = "/sys/class/video4linux") {
-    self.nodeFolder = nodeFolder
-    self.classFolder = classFolder
+  ///   - nodeDirectory: The directory to use instead of `/dev`.
+  ///   - classDirectory: The directory to use instead of `/sys/class/video4linux`.
+  init(nodeDirectory: String = "/dev", classDirectory: String = "/sys/class/video4linux") {
+    self.nodeDirectory = nodeDirectory
+    self.classDirectory = classDirectory
   }
 
   func open(_ path: String) -> CInt {
@@ -128,16 +128,16 @@ struct KernelVideoCalls: VideoSystemCalls {
   /// - Returns: The paths of the entities' nodes; entities without a visible node are omitted.
   func parts(of node: String, _ entities: (String) -> [String]) -> [String] {
     let name = (SystemFiles.resolved(node) ?? node).lastPathComponent
-    let media = SystemFiles.entries(in: "\(classFolder)/\(name)/device").filter {
+    let media = SystemFiles.entries(in: "\(classDirectory)/\(name)/device").filter {
       $0.hasPrefix("media") && Int($0.dropFirst("media".count)) != nil
     }
-    let numbers = media.sorted().flatMap { entities("\(nodeFolder)/\($0)") }
+    let numbers = media.sorted().flatMap { entities("\(nodeDirectory)/\($0)") }
     guard !numbers.isEmpty else { return [] }
     let names = Dictionary(
-      SystemFiles.entries(in: classFolder).compactMap { name in
-        SystemFiles.firstLine(of: "\(classFolder)/\(name)/dev").map { ($0, name) }
+      SystemFiles.entries(in: classDirectory).compactMap { name in
+        SystemFiles.firstLine(of: "\(classDirectory)/\(name)/dev").map { ($0, name) }
       }, uniquingKeysWith: { first, _ in first })
-    return numbers.compactMap { names[$0] }.map { "\(nodeFolder)/\($0)" }
+    return numbers.compactMap { names[$0] }.map { "\(nodeDirectory)/\($0)" }
   }
 
   /// Returns a query that lists a media device's entities with one function, such as a flash.
@@ -195,7 +195,7 @@ struct KernelVideoCalls: VideoSystemCalls {
   func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
   func nodes() -> [String] {
-    SystemFiles.entries(in: nodeFolder).map { "\(nodeFolder)/\($0)" }.filter {
+    SystemFiles.entries(in: nodeDirectory).map { "\(nodeDirectory)/\($0)" }.filter {
       VideoDevice.number(ofNode: $0) != nil
     }
   }

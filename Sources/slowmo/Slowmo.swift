@@ -46,7 +46,7 @@ struct Slowmo: ParsableCommand {
     // Without a terminal width, ArgumentParser wraps at 80 columns and breaks the examples.
     setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()
-    ProgressEvents.turnOn(by: arguments)
+    ProgressEvents.enable(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
     // Output that could not be written is a failure, even if the verb itself succeeded.
     if let problem = Output.problem {

@@ -123,7 +123,7 @@ struct AssetTests {
     #expect(frames.entries.first?.decodeIndex == 24)
     #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))
     var reader = try FrameReader(asset)
-    let first = try reader.picture(at: 0)
+    let first = try reader.mediaFrame(at: 0)
     #expect(PaintedBlocks.number(in: first) == 24)
   }
 
@@ -176,7 +176,7 @@ struct AssetTests {
     #expect(frames.entries.map(\.ticks) == Array(recipe.times.prefix(count)))
     var reader = try FrameReader(asset)
     for index in 0..<count {
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
     }
   }
 }

@@ -162,7 +162,7 @@ struct BadFileTests {
       _ = video.frames.isVariable
       var reader = try FrameReader(asset)
       for index in [0, video.frameCount / 2, video.frameCount - 1, 0] {
-        _ = try reader.picture(at: index)
+        _ = try reader.mediaFrame(at: index)
       }
     }
     if let audio = asset.audioTrack {

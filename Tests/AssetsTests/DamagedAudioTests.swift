@@ -22,15 +22,15 @@ struct DamagedAudioTests {
     let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     let track = try #require(try Asset(path: path).audioTrack)
     var demuxer = try Demuxer(opening: path)
-    let places = try #require(try demuxer.packetPlaces()[track.format.index]).places
-    var random = RandomBytes(state: 18)
+    let locations = try #require(try demuxer.packetIndices()[track.format.index]).locations
+    var random = SeededGenerator(seed: 18)
     var damaged = 0
     for _ in 0..<400 {
       var bytes = whole
-      let offset = places[random.next(below: places.count)]
-      for _ in 0...random.next(below: 24) {
-        bytes[Int(offset.position) + random.next(below: offset.byteCount)] = UInt8(
-          random.next(below: 256))
+      let offset = locations[Int.random(in: 0..<locations.count, using: &random)]
+      for _ in 0...Int.random(in: 0..<24, using: &random) {
+        let index = Int.random(in: 0..<offset.byteCount, using: &random)
+        bytes[Int(offset.position) + index] = UInt8.random(in: 0...255, using: &random)
       }
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       do {
@@ -43,18 +43,5 @@ struct DamagedAudioTests {
       }
     }
     #expect(damaged > 100)
-  }
-}
-
-/// SplitMix64.
-private struct RandomBytes {
-  var state: UInt64
-
-  mutating func next(below bound: Int) -> Int {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var bits = state
-    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-    return Int((bits ^ (bits >> 31)) % UInt64(bound))
   }
 }

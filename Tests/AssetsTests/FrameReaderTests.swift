@@ -46,19 +46,19 @@ struct FrameReaderTests {
     #expect(asset.videoTrack?.frameCount == 150)
     var reader = try FrameReader(asset)
     for index in 0..<150 {
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
     }
     for index in (0..<150).reversed() where index % 7 == 0 {
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
     }
     var generator = SeededGenerator(seed: 7)
     for _ in 0..<60 {
       let index = Int.random(in: 0..<150, using: &generator)
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
     }
     for index in stride(from: 0, to: 150, by: 8) {
-      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: index)) == index)
     }
   }
 
@@ -66,14 +66,14 @@ struct FrameReaderTests {
     var reader = try FrameReader(try asset(MovieRecipe.constant(240, count: 10)))
     for index in [-1, 10, Int.max] {
       do {
-        _ = try reader.picture(at: index)
+        _ = try reader.mediaFrame(at: index)
         Issue.record("frame \(index) came")
       } catch {
         #expect(error.code == .outsideSource)
         #expect(error.message.contains("clip.mov"))
       }
     }
-    #expect(try PaintedBlocks.number(in: reader.picture(at: 9)) == 9)
+    #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: 9)) == 9)
   }
 
   @Test func `Images are given by number and by time, in the format that is asked for`() throws {

@@ -63,8 +63,8 @@ struct FakeCameraTests {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=\(darkness)")
     let before = values(machine)
     let input = try input(machine, "640x360@240/mjpg")
-    let proof = try input.verifyFrameRate()
-    #expect(proof.isLocked, "\(proof)")
+    let verification = try input.verifyFrameRate()
+    #expect(verification.isLocked, "\(verification)")
     let (_, account, times) = try take(input, on: machine, CaptureLimit(frameCount: 10_000))
     let rate = try #require(account.measuredFrameRate).doubleValue
     #expect(abs(rate / 240 - 1) <= 0.001)
@@ -77,7 +77,7 @@ struct FakeCameraTests {
   @Test func `Without its lock the same camera is half as fast`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=2")
     let input = try input(machine, "640x360@240/mjpg")
-    let measured = try input.measure(for: DeviceInput.proofDuration)
+    let measured = try input.measure(for: DeviceInput.verificationDuration)
     #expect(measured.frameRate.map { abs($0.doubleValue - 120) < 0.1 } == true)
     // Half as many frames, but none of them lost.
     #expect(measured.dropped == 0)
@@ -90,16 +90,16 @@ struct FakeCameraTests {
     let machine = try FakeVideoSystemCalls("hfr-usb lie=\(rate)")
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
-    let proof = try input.verifyFrameRate()
+    let verification = try input.verifyFrameRate()
     // The second half is for the try with an exposure set by hand.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
-    #expect(proof.negotiated.doubleValue == 240)
-    let measured = try #require(proof.measurement.frameRate).doubleValue
+    #expect(verification.negotiated.doubleValue == 240)
+    let measured = try #require(verification.measurement.frameRate).doubleValue
     if rate == 239 {
-      #expect(proof.isLocked)  // Within what crystals and fractions differ by.
+      #expect(verification.isLocked)  // Within what crystals and fractions differ by.
     } else {
-      #expect(!proof.isLocked && proof.cause == .falseReport)
+      #expect(!verification.isLocked && verification.cause == .falseReport)
     }
     #expect(abs(measured / rate - 1) < 0.001)
   }

@@ -47,18 +47,18 @@ struct FrameRateVerificationTests {
     measurement.ledger.expected = measured.expected
     measurement.ledger.lostDevice = measured.lost
     measurement.ledger.corrupt = measured.corrupt
-    let proof = FrameRateVerification(
+    let verification = FrameRateVerification(
       requested: FrameRate(Int(requested)), negotiated: FrameRate(Int(negotiated)),
       measurement: measurement, weaknesses: weaknesses)
-    #expect(proof.cause == cause)
-    #expect(proof.isLocked == (cause == nil))
+    #expect(verification.cause == cause)
+    #expect(verification.isLocked == (cause == nil))
   }
 
   @Test func `A rate that was not measured is not proved`() throws {
     let rate = FrameRate(240)
-    let proof = FrameRateVerification(
+    let verification = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
-    #expect(!proof.isLocked)
+    #expect(!verification.isLocked)
     // So where somebody asks to stop before the first frame.
     let machine = try FakeVideoSystemCalls("hfr-usb")
     let stopped = try DeviceSystem.$calls.withValue(machine) {
@@ -74,11 +74,11 @@ struct FrameRateVerificationTests {
     faults: String, cause: FrameRateMismatchReason?
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb \(faults) apart=2 seed=3")
-    let proof = try DeviceSystem.$calls.withValue(machine) {
+    let verification = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let input = try DeviceInput(device: camera, format: try camera.fastestFormat())
       return try input.verifyFrameRate()
     }
-    #expect(proof.cause == cause, "\(proof)")
+    #expect(verification.cause == cause, "\(verification)")
   }
 }

@@ -106,7 +106,7 @@ struct TorchTests {
   @Test func `A subject area changes with light and with motion, and not with noise`() {
     var detector = SubjectAreaDetector()
     func see(_ means: [Double], at seconds: Int64) -> SubjectAreaChange? {
-      detector.see(BrightnessGrid(means: means), at: seconds * 1_000_000)
+      detector.see(BrightnessGrid(averages: means), at: seconds * 1_000_000)
     }
     let gray = [Double](repeating: 100, count: 8)
     #expect(see(gray, at: 0) == nil)
@@ -120,7 +120,7 @@ struct TorchTests {
     #expect(see([200, 200] + gray.dropFirst(2), at: 5) == nil)
     let darker = see([Double](repeating: 51, count: 8), at: 6)
     #expect(darker?.changedShare == 1 && darker?.meanLevel == 0.2)
-    #expect(detector.see(BrightnessGrid(means: gray), at: 6_500_000) == nil)
+    #expect(detector.see(BrightnessGrid(averages: gray), at: 6_500_000) == nil)
   }
 
   @Test func `A camera tells that it sees something else until its input goes`() async throws {

@@ -81,7 +81,7 @@ struct DeviceLocationTests {
     // No machine has so many cards: the library knows nothing of this one.
     try scratch.write("", to: "controlC31")
     chmod("\(scratch.path)/controlC31", 0)
-    let calls = LibraryCalls(nodeFolder: scratch.path)
+    let calls = LibraryCalls(nodeDirectory: scratch.path)
     var description = AudioDescription()
     var handle = AudioHandle()
     let node = AudioNode(card: 31, device: 0)
@@ -102,9 +102,9 @@ struct DefaultDeviceTests {
   ) rethrows -> Answer {
     var none = FakeAudioCard.Description()
     none.describeResult = -ENOENT
-    let memory = PreferredCameras(stateFolder: scratch?.path, home: nil)
+    let memory = PreferredCameras(stateDirectory: scratch?.path, home: nil)
     return try DeviceSystem.$calls.withValue(machine) {
-      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none, nodeFolder: folder)) {
+      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none, nodeDirectory: folder)) {
         try PreferredCameras.$current.withValue(memory, operation: body)
       }
     }
@@ -266,7 +266,7 @@ struct DefaultDeviceTests {
 
   @Test func `Eight are remembered, and what is no line of ids is none`() throws {
     let scratch = try Scratch()
-    let memory = PreferredCameras(stateFolder: scratch.path, home: "/nowhere")
+    let memory = PreferredCameras(stateDirectory: scratch.path, home: "/nowhere")
     #expect(memory.ids == [])
     for number in 0..<12 {
       let camera = CaptureDevice(
@@ -307,6 +307,6 @@ struct DefaultDeviceTests {
       ("", nil, nil), (nil, "relative", nil),
     ] as [(String?, String?, String?)])
   func `The memory is where the XDG standard says`(state: String?, home: String?, path: String?) {
-    #expect(PreferredCameras(stateFolder: state, home: home).path == path)
+    #expect(PreferredCameras(stateDirectory: state, home: home).path == path)
   }
 }

@@ -22,7 +22,7 @@ private final class ScratchDevices {
   init() throws {
     var card = FakeAudioCard.Description()
     card.hasNodesInFolder = true
-    self.card = FakeAudioCard(card, nodeFolder: "\(folder)/snd")
+    self.card = FakeAudioCard(card, nodeDirectory: "\(folder)/snd")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     driver = StubDriver(
       folder,

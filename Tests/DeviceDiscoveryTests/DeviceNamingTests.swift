@@ -88,8 +88,8 @@ struct DeviceNamingTests {
     for name in ["video0", "video", "videox", "video-1", "video99999999999"] {
       #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
     }
-    let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeFolder: folder)) {
-      ALSASystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.discover() }
+    let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeDirectory: folder)) {
+      ALSASystem.$calls.withValue(LibraryCalls(nodeDirectory: folder)) { CaptureDevice.discover() }
     }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])
@@ -115,7 +115,7 @@ struct DeviceNamingTests {
       try FileManager.default.createSymbolicLink(
         atPath: "\(places)/\(link)", withDestinationPath: node)
     }
-    let identity = DeviceIdentity(linksIn: folder, placesIn: places)
+    let identity = DeviceIdentity(linksIn: folder, pathsIn: places)
     func name(_ node: String) -> String { identity.name(of: node, driver: "d r", bus: "usb:1/2") }
     #expect(name("/dev/null") == "usb-046d_C920_AB")
     #expect(name("/dev/full") == "usb-046d_C920_AB-video-index2")

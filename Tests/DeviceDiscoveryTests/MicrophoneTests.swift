@@ -61,7 +61,7 @@ struct MicrophoneTests {
     try FileManager.default.createSymbolicLink(
       atPath: links.appending(path: "usb-046d_0825_A1B2-02").path,
       withDestinationPath: "../controlC0")
-    let card = FakeAudioCard(FakeAudioCard.Description(), nodeFolder: real.path)
+    let card = FakeAudioCard(FakeAudioCard.Description(), nodeDirectory: real.path)
     let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
@@ -92,7 +92,7 @@ struct MicrophoneTests {
   }
 
   @Test func `A machine without sound cards lists none and fails nothing`() {
-    let calls = LibraryCalls(nodeFolder: "/nowhere/at/all")
+    let calls = LibraryCalls(nodeDirectory: "/nowhere/at/all")
     let list = ALSASystem.$calls.withValue(calls) { CaptureDevice.discover() }
     #expect(list.devices.allSatisfy { $0.media == [.video] })
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })

@@ -42,26 +42,26 @@ final class StubDriver: VideoSystemCalls {
     var requests: [UInt: Int] = [:]
   }
 
-  let nodeFolder: String
+  let nodeDirectory: String
   private let nodesByText: [String: Node]
   let state = Mutex(State())
 
   init(_ folder: String, _ nodes: [String: Node]) {
-    nodeFolder = folder
+    nodeDirectory = folder
     nodesByText = nodes
   }
 
   /// Plugs a node in, or changes what it is.
   func plug(_ number: Int, _ text: String, mode: mode_t = 0o660) throws {
-    let path = "\(nodeFolder)/video\(number)"
+    let path = "\(nodeDirectory)/video\(number)"
     try text.write(toFile: path + ".part", atomically: false, encoding: .utf8)
     chmod(path + ".part", mode)
     rename(path + ".part", path)
   }
 
-  func unplug(_ number: Int) { unlink("\(nodeFolder)/video\(number)") }
+  func unplug(_ number: Int) { unlink("\(nodeDirectory)/video\(number)") }
 
-  func nodes() -> [String] { KernelVideoCalls(nodeFolder: nodeFolder).nodes() }
+  func nodes() -> [String] { KernelVideoCalls(nodeDirectory: nodeDirectory).nodes() }
 
   func open(_ path: String) -> CInt {
     guard let text = SystemFiles.firstLine(of: path) else { return -ENOENT }

@@ -159,7 +159,7 @@ struct ConstantRateTests {
         if (10..<15).contains(slot) {
           #expect(levels.allSatisfy { $0 < 4 }, "\(codec) \(slot)")
         } else {
-          let number = PaintedBlocks.number(in: try reader.picture(at: slot))
+          let number = PaintedBlocks.number(in: try reader.mediaFrame(at: slot))
           #expect(number == (slot < 10 ? slot : slot - 5))
         }
       }

@@ -192,7 +192,7 @@ struct ForeignFileTests {
     #expect(track.nominalFrameRate == FrameRate(25))
     var reader = try FrameReader(asset)
     for frame in Array(0..<13) + [4, 11, 0] {
-      let picture = try reader.picture(at: frame)
+      let picture = try reader.mediaFrame(at: frame)
       let rows = try #require(picture.planeData(0))
       #expect(rows[0] == FieldCodedVideo.luma(ofFrame: frame, isBottom: false))
       #expect(

@@ -96,7 +96,7 @@ struct PassthroughTests {
     var after = try FrameReader(result)
     for index in 0..<480 {
       let same =
-        try before.picture(at: index).packedBytes() == after.picture(at: index).packedBytes()
+        try before.mediaFrame(at: index).packedBytes() == after.mediaFrame(at: index).packedBytes()
       #expect(same, "frame \(index)")
     }
     #expect(report.maxTimeError.wholeNanoseconds == 0)

@@ -27,7 +27,7 @@ struct PictureTests {
 
   private func picture(_ index: Int, of asset: Asset) throws -> MediaFrame {
     var reader = try FrameReader(asset)
-    return try reader.picture(at: index)
+    return try reader.mediaFrame(at: index)
   }
 
   /// The same pictures as they are stored, with nothing done to them.
@@ -198,11 +198,11 @@ struct PictureTests {
     var plain = try FrameReader(asset)
     for index in stride(from: 1, to: 96, by: 8) {
       #expect(
-        try picky.picture(at: index).packedBytes() == plain.picture(at: index).packedBytes())
+        try picky.mediaFrame(at: index).packedBytes() == plain.mediaFrame(at: index).packedBytes())
     }
     // And one that was not announced comes all the same.
-    #expect(PaintedBlocks.number(in: try picky.picture(at: 50)) == 50)
-    #expect(PaintedBlocks.number(in: try picky.picture(at: 57)) == 57)
+    #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 50)) == 50)
+    #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 57)) == 57)
   }
 
   @Test(arguments: ["mov", "mp4"])

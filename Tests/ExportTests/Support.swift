@@ -65,7 +65,7 @@ extension Asset {
   func numbers() throws -> [Int?] {
     var reader = try FrameReader(self)
     return try (0..<(videoTrack?.frameCount ?? 0)).map {
-      PaintedBlocks.number(in: try reader.picture(at: $0))
+      PaintedBlocks.number(in: try reader.mediaFrame(at: $0))
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+import TestSupport
 import Testing
 
 /// Names of files go through a `String` and come out as they went in.
@@ -37,13 +38,27 @@ struct SystemPathTests {
   }
 
   @Test func `A path is cut at its last slash`() {
-    #expect("a/b/c.mov".folderAndName == ("a/b/", "c.mov"))
-    #expect("c.mov".folderAndName == ("", "c.mov"))
+    #expect("a/b/c.mov".parentDirectory == "a/b" && "a/b/c.mov".lastPathComponent == "c.mov")
+    #expect("c.mov".parentDirectory == "." && "c.mov".lastPathComponent == "c.mov")
+    #expect("/c.mov".parentDirectory == "/")
     // A mark that combines with the slash.
-    #expect("a/\u{301}c".folderAndName == ("a/", "\u{301}c"))
+    #expect("a/\u{301}c".parentDirectory == "a" && "a/\u{301}c".lastPathComponent == "\u{301}c")
+    #expect("a/b.mov".replacingLastPathComponent(with: "c") == "a/c")
+    #expect("b.mov".replacingLastPathComponent(with: "c") == "c")
+    #expect("a.b/c.d.mov".fileStem == "c.d")
     #expect("a.b/c".fileExtension == nil)
     #expect("a.b/c.MOV".fileExtension == "mov")
     #expect("c.".fileExtension?.isEmpty == true)
+  }
+
+  @Test func `A directory is read byte for byte`() throws {
+    let scratch = try Scratch()
+    let name = String(systemBytes: [0x61, 0xFF, 0x62])
+    try WholeFile.write([7], to: scratch.file(name), overwrites: false)
+    #expect(SystemFiles.entries(in: scratch.file("")) == [name])
+    let resolved = try #require(SystemFiles.resolved(scratch.file(name)))
+    #expect(resolved.lastPathComponent == name)
+    #expect(FileLocation(scratch.file(name)).isFile(of: FileLocation(resolved)))
   }
 
   @Test(arguments: [1, 200, 240, 255])
@@ -51,7 +66,7 @@ struct SystemPathTests {
     let name = String(repeating: "ä", count: length / 2) + (length % 2 == 1 ? "a" : "")
     let temporary = TemporaryName.beside("folder/" + name, "part", attempt: 3)
     #expect(temporary.hasPrefix("folder/."))
-    let last = temporary.folderAndName.name
+    let last = temporary.lastPathComponent
     #expect(last.systemBytes.count <= 255)
     #expect(last.last == name.last)
     #expect(TemporaryName.process(in: last, "part", of: name)?.hasSuffix("-3") == true)

@@ -100,4 +100,18 @@ struct WholeFileTests {
     )
     #expect(FileLocation(scratch.file("hard")).name != position.name)
   }
+
+  @Test func `Bytes are written at their offset, and a full disk is told of`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.write([1, 2, 3], as: "a.bin")
+    let file = try RandomAccessFile(opening: path)
+    try file.write([UInt8](repeating: 9, count: 1 << 20), at: 2)
+    try file.write([], at: 5)
+    #expect(file.count() == 2 + 1 << 20)
+    #expect(file.read(4, at: 0) == [1, 2, 9, 9])
+    let full = try RandomAccessFile(opening: "/dev/full")
+    #expect { try full.write([1], at: 0) } throws: {
+      ($0 as? SystemError)?.errorNumber == ENOSPC
+    }
+  }
 }

@@ -105,11 +105,11 @@ struct AudioAlignerTests {
     let sine = Sine(hertz: 40)
     var card = SimulatedCard(
       rate: rate, driftPPM: drift, jitter: 1_000_000, epoch: -200_000_000, wave: sine.value)
-    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var aligner = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
     var output: [Float] = []
     var losses = 0
     while output.count < seconds * rate {
-      output += try placer.place(card.piece(40))[0]
+      output += try aligner.align(card.piece(40))[0]
       if hasOverruns, card.sample / 40 % 10_000 == 9_999 {
         card.lose(777)
         losses += 1
@@ -119,7 +119,7 @@ struct AudioAlignerTests {
     for second in 0..<seconds - 1 {
       let window = second * rate..<(second + 1) * rate
       let time = Double(second)
-      if placer.gaps.contains(where: {
+      if aligner.gaps.contains(where: {
         let begin = $0.time.doubleValue
         return begin < time + 1.1 && begin + Double($0.sampleCount) / Double(rate) > time - 0.1
       }) {
@@ -132,8 +132,8 @@ struct AudioAlignerTests {
       last = late
       roughest = max(roughest, sine.roughness(of: output[window], rate: rate))
     }
-    let (found, reported) = (placer.driftPPM ?? 0, placer.worstError)
-    let (gaps, offset) = (placer.gaps, placer.startOffset)
+    let (found, reported) = (aligner.driftPPM ?? 0, aligner.worstError)
+    let (gaps, offset) = (aligner.gaps, aligner.startOffset)
     print(
       "sound: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
         + "\(found) ppm, pace off by at most \(fastest * 1e6) ppm, roughness \(roughest) of "
@@ -154,9 +154,9 @@ struct AudioAlignerTests {
     let rate = 48_000
     let sine = Sine(hertz: 397)
     var card = SimulatedCard(rate: rate, driftPPM: drift, jitter: 300_000, wave: sine.value)
-    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var aligner = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
     var output: [Float] = []
-    while output.count < 20 * rate { output += try placer.place(card.piece(480))[0] }
+    while output.count < 20 * rate { output += try aligner.align(card.piece(480))[0] }
     let roughness = sine.roughness(of: output[480..<19 * rate], rate: rate)
     let late = (0..<19).map { sine.lateness(of: output[$0 * rate..<($0 + 1) * rate], rate: rate) }
     print("sound: \(sine.hertz) Hz, \(drift) ppm: roughness \(roughness), late \(late) s")
@@ -174,10 +174,10 @@ struct AudioAlignerTests {
     let sine = Sine(hertz: 997)
     for (epoch, skipped) in [(-1_234_567_891, 0), (0, 0), (250_000_000, 12_000)] as [(Int64, Int)] {
       var card = SimulatedCard(rate: rate, epoch: epoch, wave: sine.value)
-      var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+      var aligner = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
       var output: [Float] = []
-      while output.count < rate { output += try placer.place(card.piece(480))[0] }
-      let (offset, gaps) = (placer.startOffset, placer.gaps)
+      while output.count < rate { output += try aligner.align(card.piece(480))[0] }
+      let (offset, gaps) = (aligner.startOffset, aligner.gaps)
       #expect(offset == Int64(skipped) * 1_000_000_000 / 48_000 && gaps.isEmpty)
       // The filter sees the end of the silence a little before and after.
       let quiet = output.prefix(max(0, skipped - 64))
@@ -199,11 +199,11 @@ struct AudioAlignerTests {
     let rate = 8_000
     let sine = Sine(hertz: 200)
     var card = SimulatedCard(rate: rate, driftPPM: 50, wave: sine.value)
-    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var aligner = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
     var output: [Float] = []
     func grow(to seconds: Double) throws {
       while Double(output.count) < seconds * Double(rate) {
-        output += try placer.place(card.piece(80))[0]
+        output += try aligner.align(card.piece(80))[0]
       }
     }
     try grow(to: 10)
@@ -213,17 +213,17 @@ struct AudioAlignerTests {
     // Nothing comes for three seconds; then the card says that its buffer ran over.
     let second = card.sample
     card.lose(24_000)
-    output += try placer.fill(before: 22 * 8_000, .late)[0]
+    output += try aligner.fill(before: 22 * 8_000, .late)[0]
     try grow(to: 30)
     // The clock jumps by 100 ms without a word.
     let third = card.sample
     card.lose(800)
     var piece = card.piece(80)
     piece.interruption = nil
-    output += try placer.place(piece)[0]
+    output += try aligner.align(piece)[0]
     try grow(to: 35)
-    output += try placer.fill(before: 36 * 8_000, .ended, isLast: true)[0]
-    let gaps = placer.gaps
+    output += try aligner.fill(before: 36 * 8_000, .ended, isLast: true)[0]
+    let gaps = aligner.gaps
     #expect(gaps.map(\.cause) == [.overrun, .overrun, .clockJump, .ended])
     for (gap, (start, count)) in zip(
       gaps, [(first, 4_000), (second, 24_000), (third, 800)] as [(Int64, Int64)])
@@ -245,7 +245,7 @@ struct AudioAlignerTests {
     var random = SeededGenerator(seed: 4)
     let strange: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 40, 1 << 62, .max]
     for _ in 0..<20 {
-      var placer = try AudioAligner(rate: 8_000, channelCount: 2, originNanoseconds: 0)
+      var aligner = try AudioAligner(rate: 8_000, channelCount: 2, originNanoseconds: 0)
       var count = 0
       for round in 0..<100 as Range<Int64> {
         var time = round * 10_000_000
@@ -256,10 +256,10 @@ struct AudioAlignerTests {
           nanoseconds: time,
           interruption: Bool.random(using: &random) ? .restart : nil,
           channels: Array(repeating: Array(repeating: 0.1, count: 80), count: 2))
-        count += try placer.place(piece)[0].count
+        count += try aligner.align(piece)[0].count
       }
-      count += try placer.fill(before: 40_000, .late, isLast: true)[0].count
-      let total = Int(placer.outputCount)
+      count += try aligner.fill(before: 40_000, .late, isLast: true)[0].count
+      let total = Int(aligner.outputCount)
       #expect(count == total && count >= 40_000)
     }
   }

@@ -218,7 +218,7 @@ struct MicrophoneTakeTests {
     // The session goes on while a slow disk takes what waited.
     let report = try take.write(
       from: queue, of: sink,
-      into: MovieFile(creating: settings.path, overwrites: false), proof: nil
+      into: MovieFile(creating: settings.path, overwrites: false), verification: nil
     ) { _ in hear(blocks: 20) }
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
@@ -308,7 +308,7 @@ struct ClickAndFlashTests {
     let lines = asset.frameTimingRows()
     let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in
-      let picture = try converter.convert(try reader.picture(at: index))
+      let picture = try converter.convert(try reader.mediaFrame(at: index))
       let luma = try #require(picture.planeData(0))
       guard luma[row * picture.bytesPerRow(0) + 120] > 128 else { return nil }
       return Double(lines[index].time.wholeNanoseconds) / 1e9

@@ -47,13 +47,13 @@ struct TriggeredTakeTests {
 
   private func run(
     _ take: TriggeredTake, _ ring: ScriptedRing,
-    tell: (MovieFileOutput.TriggeredEvent) -> Void = { _ in }
+    notify: (MovieFileOutput.TriggeredEvent) -> Void = { _ in }
   ) throws -> TriggeredReport {
     let pusher = try BlockingThread { ring.push() }
     defer { pusher.join() }
     return take.write(
       from: ring.queue, end: { CaptureEnd(stopReason: .duration) },
-      takeTriggers: { (ring.takeTriggers(), nil) }, tell: tell)
+      takeTriggers: { (ring.takeTriggers(), nil) }, notify: notify)
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])

@@ -58,7 +58,7 @@ struct FrameBlenderTests {
       FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
     for level in [0, 255] as [UInt8] {
-      let picture = try MediaFrame.picture(width: 2, height: 2, pixelFormat: .gray8)
+      let picture = try MediaFrame.video(width: 2, height: 2, pixelFormat: .gray8)
       picture.planeData(0)?.update(repeating: level, count: picture.bytesPerRow(0) * 2)
       try blender.add(picture, share: 0.5)
     }
@@ -75,7 +75,7 @@ struct FrameBlenderTests {
     let blender = try #require(
       FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
-    let other = try MediaFrame.picture(width: 4, height: 2, pixelFormat: .gray8)
+    let other = try MediaFrame.video(width: 4, height: 2, pixelFormat: .gray8)
     let error = #expect(throws: MediaError.self) { try blender.add(other, share: 1) }
     #expect(error?.code == .unsupportedFormat)
   }
@@ -160,7 +160,7 @@ struct FrameBlenderTests {
     _ format: LibAVPixelFormat, _ layout: PixelComponents, _ width: Int, _ height: Int,
     _ random: inout SeededGenerator
   ) throws -> MediaFrame {
-    let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
+    let frame = try MediaFrame.video(width: width, height: height, pixelFormat: format)
     let codes = 1 << layout.depth
     for (number, component) in layout.components.enumerated() {
       let size = layout.size(of: component, width: width, height: height)

@@ -43,7 +43,7 @@ package final class FakeAudioCard: ALSACalls {
     package var layouts: [SampleLayout] = [.s16, .s32]
     package var channelCounts = 1...2
     package var rates = [44_100, 48_000]
-    /// Whether the nodes are the files in `nodeFolder`, rather than those that belong to ``node``.
+    /// Whether the nodes are the files in `nodeDirectory`, rather than those that belong to ``node``.
     package var hasNodesInFolder = false
     /// The clock error in parts per million; positive is too fast.
     package var driftPPM: Int64 = 0
@@ -87,14 +87,14 @@ package final class FakeAudioCard: ALSACalls {
   }
 
   package let description: Description
-  package let nodeFolder: String
+  package let nodeDirectory: String
   /// The time of sample 0, in nanoseconds.
   package static let epoch: Int64 = 77_000_000_000
   private let state: Mutex<State>
 
-  package init(_ description: Description, seed: UInt64 = 1, nodeFolder: String = "/nowhere") {
+  package init(_ description: Description, seed: UInt64 = 1, nodeDirectory: String = "/nowhere") {
     self.description = description
-    self.nodeFolder = nodeFolder
+    self.nodeDirectory = nodeDirectory
     state = Mutex(
       State(
         faults: description.faults.sorted { $0.sample < $1.sample },
@@ -126,7 +126,7 @@ package final class FakeAudioCard: ALSACalls {
 
   package func nodes() -> [String] {
     if state.withLock({ $0.isGone }) { return [] }
-    if description.hasNodesInFolder { return SystemFiles.entries(in: nodeFolder) }
+    if description.hasNodesInFolder { return SystemFiles.entries(in: nodeDirectory) }
     let node = description.node
     return [
       "controlC\(node.card)", "pcmC\(node.card)D\(node.device)c", "pcmC\(node.card)D7p", "seq",

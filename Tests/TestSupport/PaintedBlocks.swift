@@ -13,7 +13,7 @@ package enum PaintedBlocks {
   package static func picture(
     number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
-    let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
+    let frame = try MediaFrame.video(width: width, height: height, pixelFormat: format)
     if let luma = frame.planeData(0) {
       for y in 0..<height {
         for x in 0..<width {

@@ -13,7 +13,7 @@ package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
   var converter = FrameConverter(to: .gray8, isFullRange: true)
   var numbers: [Int?] = []
   for index in 0..<(asset.videoTrack?.frameCount ?? 0) {
-    let frame = try converter.convert(try reader.picture(at: index))
+    let frame = try converter.convert(try reader.mediaFrame(at: index))
     guard let luma = frame.planeData(0) else { throw MediaError.unreadable(asset.path) }
     let stride = frame.bytesPerRow(0)
     numbers.append(

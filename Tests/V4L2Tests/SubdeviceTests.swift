@@ -26,9 +26,9 @@ struct SubdeviceTests {
       ("v4l-subdev0", "81:5", "i2c/3-0036/video4linux"),
       ("v4l-subdev1", "81:6", "i2c/3-0063/video4linux"),
     ]
-    let classFolder = scratch.file("class")
+    let classDirectory = scratch.file("class")
     try FileManager.default.createDirectory(
-      atPath: classFolder, withIntermediateDirectories: true)
+      atPath: classDirectory, withIntermediateDirectories: true)
     for (name, number, position) in nodes {
       let folder = scratch.file("devices/\(position)/\(name)")
       try write(number + "\n", folder + "/dev")
@@ -37,12 +37,12 @@ struct SubdeviceTests {
       try FileManager.default.createSymbolicLink(
         atPath: folder + "/device", withDestinationPath: device)
       try FileManager.default.createSymbolicLink(
-        atPath: "\(classFolder)/\(name)", withDestinationPath: folder)
+        atPath: "\(classDirectory)/\(name)", withDestinationPath: folder)
     }
     for media in ["csi/media1", "usb/media0", "csi/media_other"] {
       try write("", scratch.file("devices/\(media)/dev"))
     }
-    let calls = KernelVideoCalls(nodeFolder: "/dev", classFolder: classFolder)
+    let calls = KernelVideoCalls(nodeDirectory: "/dev", classDirectory: classDirectory)
     func parts(_ node: String) -> [String] {
       // 81:9 has no node that this system shows.
       calls.parts(of: node) { $0 == "/dev/media1" ? ["81:6", "81:9"] : [] }

@@ -68,7 +68,7 @@ struct PaintedSlotTests {
     guard kind == .jittered else { return try paintedNumbers(asset).map { try #require($0) } }
     var reader = try FrameReader(asset)
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map {
-      try #require(PaintedBlocks.number(in: reader.picture(at: $0)))
+      try #require(PaintedBlocks.number(in: reader.mediaFrame(at: $0)))
     }
   }
 

@@ -39,7 +39,7 @@ struct SyntheticSceneTests {
     #expect(count == 600)
     var farthest = 0.0
     for index in 0..<count {
-      let frame = try converter.convert(try reader.picture(at: index))
+      let frame = try converter.convert(try reader.mediaFrame(at: index))
       let luma = try #require(frame.planeData(0))
       let stride = frame.bytesPerRow(0)
       #expect(FrameNumberPattern.read(width: 640, height: 480) { luma[$1 * stride + $0] } == index)

@@ -54,7 +54,7 @@ struct TrimTests {
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)
     return try frames.entries.indices.filter { frames.entries[$0].duration > 1 }
-      .map { PaintedBlocks.number(in: try reader.picture(at: $0)) }
+      .map { PaintedBlocks.number(in: try reader.mediaFrame(at: $0)) }
   }
 
   private func times(_ asset: Asset) throws -> [Rational] {

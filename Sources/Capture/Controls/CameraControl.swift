@@ -121,7 +121,7 @@ extension CameraControl {
     step = hasRange ? control.step : nil
     defaultValue = control.kind.isNumber || control.kind.isArrayOnly ? control.defaultValue : nil
     menu = control.menu.map { MenuItem(index: $0.index, name: $0.name) }
-    flags = control.flags.words
+    flags = control.flags.names
     unit = control.id.unit
     value =
       switch held {
@@ -168,7 +168,7 @@ extension DeviceControl.Kind {
 
 extension DeviceControl.Flags {
   /// The names of the flags as v4l2-ctl prints them.
-  fileprivate var words: [String] {
+  fileprivate var names: [String] {
     let names: [(DeviceControl.Flags, String)] = [
       (.grabbed, "grabbed"), (.readOnly, "read-only"), (.update, "update"),
       (.inactive, "inactive"), (.slider, "slider"), (.writeOnly, "write-only"),

@@ -131,12 +131,12 @@ struct AdjustmentDetector {
 
   /// The adjustments that start or end with a reading.
   mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
-    let told: [CameraAdjustment?] = [
-      reading.isFocusing.flatMap { tell($0, of: .focus) },
+    let reported: [CameraAdjustment?] = [
+      reading.isFocusing.flatMap { report($0, of: .focus) },
       reading.exposure.flatMap { note($0, of: .exposure) },
       reading.whiteBalance.flatMap { note($0, of: .whiteBalance) },
     ]
-    return told.compactMap(\.self)
+    return reported.compactMap(\.self)
   }
 
   private mutating func note(
@@ -147,11 +147,11 @@ struct AdjustmentDetector {
     track.unchangedCount = hasChanged ? 0 : track.unchangedCount + 1
     track.last = value
     tracks[subject] = track
-    if hasChanged { return tell(true, of: subject) }
-    return track.unchangedCount < Self.quietCount ? nil : tell(false, of: subject)
+    if hasChanged { return report(true, of: subject) }
+    return track.unchangedCount < Self.quietCount ? nil : report(false, of: subject)
   }
 
-  private mutating func tell(
+  private mutating func report(
     _ isAdjusting: Bool, of subject: CameraAdjustment.Subject
   ) -> CameraAdjustment? {
     let wasAdjusting = tracks[subject]?.isAdjusting ?? false

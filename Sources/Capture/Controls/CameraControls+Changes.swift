@@ -41,10 +41,10 @@ extension CameraControls {
     for control in controls
     where control.kind != .heading && (names.isEmpty || names.contains(control.spelledName)) {
       // A driver may support events for some controls only.
-      let isTold: Void? = try? watched.useOwn { device throws(DeviceError) in
+      let isSubscribed: Void? = try? watched.useOwn { device throws(DeviceError) in
         try device.subscribe(to: .control(control.id))
       }
-      if isTold != nil { spelled[control.id] = control.spelledName }
+      if isSubscribed != nil { spelled[control.id] = control.spelledName }
     }
     if let unknown = names.first(where: { name in !controls.contains { $0.spelledName == name } }) {
       throw missing(unknown)

@@ -163,9 +163,9 @@ extension CameraControls {
       throw missing("rotation by \(angle) degrees")
     }
     let isMirrored = try isVideoMirrored ?? false
-    let turns = has(.rotation)
-    let isFlipped = !turns && angle == 180
-    if turns { try set(.rotation, angle) }
+    let canRotate = has(.rotation)
+    let isFlipped = !canRotate && angle == 180
+    if canRotate { try set(.rotation, angle) }
     try setIfPresent(.isFlipped, isFlipped ? 1 : 0)
     try setIfPresent(.isMirrored, isMirrored != isFlipped ? 1 : 0)
   }

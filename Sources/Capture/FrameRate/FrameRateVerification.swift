@@ -76,7 +76,7 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
 
 extension DeviceInput {
   /// The duration of a rate measurement, from the first frame.
-  public static let proofDuration = MediaTime(microseconds: 500_000)
+  public static let verificationDuration = MediaTime(microseconds: 500_000)
 
   /// Measures whether the device delivers the negotiated rate, and corrects its exposure if not.
   ///
@@ -90,16 +90,16 @@ extension DeviceInput {
   public func verifyFrameRate(
     until isStopped: () -> Bool = { false }
   ) throws(MediaError) -> FrameRateVerification {
-    let first = try proof(isStopped)
+    let first = try verify(isStopped)
     guard !first.isLocked, first.cause != .driverClamp, first.cause != .bandwidth, !isStopped(),
       let guardian = driver.exposureGuard, guardian.canExposeManually
     else { return first }
     guardian.willExposeManually()
-    return try proof(isStopped)
+    return try verify(isStopped)
   }
 
-  private func proof(_ isStopped: () -> Bool) throws(MediaError) -> FrameRateVerification {
-    judge(try measure(for: Self.proofDuration, until: isStopped))
+  private func verify(_ isStopped: () -> Bool) throws(MediaError) -> FrameRateVerification {
+    judge(try measure(for: Self.verificationDuration, until: isStopped))
   }
 
   /// Compares a measurement with the requested and the negotiated rate.

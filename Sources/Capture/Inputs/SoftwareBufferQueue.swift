@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Dispatch
 import Glibc
 import OvercrankFrameAccounting
@@ -12,8 +13,9 @@ import Synchronization
 /// them. After initialization nothing is allocated.
 final class SoftwareBufferQueue: Sendable {
   private struct State {
-    var free: RingOfIndices
-    var filled: RingOfIndices
+    // Neither ever holds more than it was made for, so neither grows.
+    var free: Deque<Int>
+    var filled: Deque<Int>
     var frames: [FrameObservation]
     /// Whether no more buffers will be filled and none is waiting.
     var hasEnded = false
@@ -41,11 +43,11 @@ final class SoftwareBufferQueue: Sendable {
       throw QueueChunks.refusal(bytes: byteCount, of: "the camera's buffers")
     }
     self.memory = memory
-    var free = RingOfIndices(capacity: count)
-    for index in 0..<count { free.append(index) }
+    var free = Deque<Int>(minimumCapacity: count)
+    free.append(contentsOf: 0..<count)
     state = Mutex(
       State(
-        free: free, filled: RingOfIndices(capacity: count),
+        free: free, filled: Deque(minimumCapacity: count),
         frames: Array(repeating: FrameObservation(sequence: 0, microseconds: 0), count: count),
         byteCounts: Array(repeating: 0, count: count)))
   }
@@ -56,8 +58,8 @@ final class SoftwareBufferQueue: Sendable {
   func restart(keeping held: [Int]) {
     state.withLock { state in
       state.hasEnded = false
-      while state.free.popFirst() != nil {}
-      while state.filled.popFirst() != nil {}
+      state.free.removeAll(keepingCapacity: true)
+      state.filled.removeAll(keepingCapacity: true)
       for index in 0..<count where !held.contains(index) { state.free.append(index) }
     }
     while filledSignal.wait(timeout: .now()) == .success {}
@@ -133,31 +135,10 @@ final class SoftwareBufferQueue: Sendable {
 
   /// Returns a buffer to the free list.
   func giveBack(_ index: Int) {
-    state.withLock { $0.free.append(index) }
-    freeSignal.signal()
-  }
-}
-
-/// A first-in, first-out list of at most `capacity` indices, without allocation after creation.
-private struct RingOfIndices {
-  private var slots: [Int]
-  private var start = 0
-  private var count = 0
-
-  init(capacity: Int) { slots = Array(repeating: 0, count: capacity) }
-
-  mutating func append(_ index: Int) {
-    precondition(count < slots.count, "A buffer was given back twice.")
-    slots[(start + count) % slots.count] = index
-    count += 1
-  }
-
-  mutating func popFirst() -> Int? {
-    guard count > 0 else { return nil }
-    defer {
-      start = (start + 1) % slots.count
-      count -= 1
+    state.withLock {
+      precondition($0.free.count < count, "A buffer was given back twice.")
+      $0.free.append(index)
     }
-    return slots[start]
+    freeSignal.signal()
   }
 }

@@ -170,7 +170,7 @@ extension CaptureSession {
     let news: SessionEvent? =
       reason.map { .wasInterrupted(input.device, $0) } ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
-    var told: [SessionEvent] = []
+    var reported: [SessionEvent] = []
     let isAwaited = state.withLock { state in
       state.running.removeAll { $0.input === input }
       let isAwaited =
@@ -183,11 +183,11 @@ extension CaptureSession {
       } else {
         if state.running.isEmpty { events.append(state.endOfRunning(of: self)) }
         for event in events { hub.send(event) }
-        told = events
+        reported = events
       }
       return isAwaited
     }
-    log(told)
+    log(reported)
     if isAwaited { awaitReturn(of: input) }
   }
 
@@ -203,7 +203,7 @@ extension CaptureSession {
   ///
   /// - Parameter news: Events to send first.
   func endChange(_ news: [SessionEvent] = []) {
-    let told = state.withLock { state -> [SessionEvent] in
+    let reported = state.withLock { state -> [SessionEvent] in
       guard let change = state.change.take() else { return [] }
       var events = news
       if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
@@ -214,7 +214,7 @@ extension CaptureSession {
       for event in events { hub.send(event) }
       return events
     }
-    log(told)
+    log(reported)
   }
 
   /// Puts a new graph into effect, or keeps the current one if an error occurs.

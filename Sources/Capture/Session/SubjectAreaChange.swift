@@ -29,15 +29,15 @@ struct SubjectAreaDetector {
   ///
   /// `time` is its capture time in microseconds.
   mutating func see(_ grid: BrightnessGrid, at time: Int64) -> SubjectAreaChange? {
-    guard reference.count == grid.means.count, !reference.isEmpty else {
-      reference = grid.means
+    guard reference.count == grid.averages.count, !reference.isEmpty else {
+      reference = grid.averages
       return nil
     }
     if let lastChange, time &- lastChange < Self.quietPeriod, time >= lastChange { return nil }
-    let changed = zip(grid.means, reference).count { abs($0 - $1) >= Self.step }
+    let changed = zip(grid.averages, reference).count { abs($0 - $1) >= Self.step }
     let share = Double(changed) / Double(reference.count)
     guard share >= Self.share else { return nil }
-    reference = grid.means
+    reference = grid.averages
     lastChange = time
     return SubjectAreaChange(
       presentationTimeStamp: MediaTime(microseconds: time), meanLevel: grid.meanLevel,

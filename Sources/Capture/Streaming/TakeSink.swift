@@ -52,7 +52,11 @@ package final class TakeSink: FrameSink {
     var end = CaptureEnd()
     var isOver = false
     var queuedCount: Int64 = 0
-    /// The clock of the take, which is zero at the first queued frame.
+    /// The clock of the take's limit, which is zero at the first queued frame.
+    ///
+    /// ``FrameAccount`` has the file's clock instead, which is zero at the first stored frame: in
+    /// H.264 the first key frame, which the writer's thread finds after this thread has checked the
+    /// limit.
     var clock = PausableClock()
     /// The first frame of a pause that is not yet noted in the queue.
     var pause: FrameObservation?

@@ -7,13 +7,13 @@ package struct BrightnessGrid: Sendable {
   private static let (columns, rows) = (32, 24)
 
   /// The mean of each cell, from 0 to 255; empty for an image without pixels.
-  package let means: [Double]
+  package let averages: [Double]
 
   /// Measures a gray image with 8 bits per pixel.
   package init(_ image: PixelBuffer) {
     let (width, height, pixels) = (image.width, image.height, image.bytes)
     let (columns, rows) = (min(Self.columns, width), min(Self.rows, height))
-    var means: [Double] = []
+    var averages: [Double] = []
     if columns > 0, rows > 0, width * height <= pixels.count {
       for row in 0..<rows {
         let lines = row * height / rows..<(row + 1) * height / rows
@@ -23,17 +23,17 @@ package struct BrightnessGrid: Sendable {
           for line in lines {
             for position in places { sum += Int(pixels[line * width + position]) }
           }
-          means.append(Double(sum) / Double(lines.count * places.count))
+          averages.append(Double(sum) / Double(lines.count * places.count))
         }
       }
     }
-    self.means = means
+    self.averages = averages
   }
 
-  init(means: [Double]) { self.means = means }
+  init(averages: [Double]) { self.averages = averages }
 
   /// The mean luma of the image, from 0 (black) to 1.
   package var meanLevel: Double {
-    means.isEmpty ? 0 : means.reduce(0, +) / Double(means.count) / 255
+    averages.isEmpty ? 0 : averages.reduce(0, +) / Double(averages.count) / 255
   }
 }

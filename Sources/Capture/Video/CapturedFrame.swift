@@ -68,7 +68,7 @@ extension VideoDataOutput {
   public func withNextFrame<Result, Failure: Error>(
     _ body: (borrowing CapturedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
-    guard let frame = delivery.waitForNext({ ($0 as? VideoSampleQueue)?.lend() }) else {
+    guard let frame = delivery.waitForNext({ ($0 as? VideoSampleQueue)?.takeFrame() }) else {
       return nil
     }
     return try body(frame)

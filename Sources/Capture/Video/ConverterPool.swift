@@ -35,7 +35,7 @@ final class ConverterPool: Sendable {
     ) throws(LibAVError) -> MediaFrame {
       switch description.mediaSubType {
       case .pixels(let name):
-        return try MediaFrame.picture(
+        return try MediaFrame.video(
           copying: bytes, width: description.width, height: description.height,
           pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow)
       case .codec(let codec):

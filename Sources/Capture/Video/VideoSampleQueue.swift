@@ -72,7 +72,7 @@ final class VideoSampleQueue: SampleQueue {
   /// Removes the oldest frame for use without allocation.
   ///
   /// Nil if the oldest entry is no frame.
-  func lend() -> CapturedFrame? {
+  func takeFrame() -> CapturedFrame? {
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil
     }

@@ -58,7 +58,7 @@ extension CaptureDevice {
       switch source {
       case .v4l2(let path): path
       // The card is asked by its control node, which is opened first.
-      case .alsa(let node): "\(ALSASystem.calls.nodeFolder)/\(node.controlName)"
+      case .alsa(let node): "\(ALSASystem.calls.nodeDirectory)/\(node.controlName)"
       case .synthetic, .file: nil
       }
     return node.flatMap(SystemFiles.permittedGroup)

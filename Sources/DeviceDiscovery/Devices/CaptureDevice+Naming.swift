@@ -104,7 +104,7 @@ extension CaptureDevice {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)
       if node.capabilities.isVideoCapture {
-        return CaptureDevice(node, DeviceIdentity(nodeFolder: DeviceSystem.calls.nodeFolder))
+        return CaptureDevice(node, DeviceIdentity(nodeDirectory: DeviceSystem.calls.nodeDirectory))
       }
     } catch {
       switch SystemFiles.kind(of: path) {

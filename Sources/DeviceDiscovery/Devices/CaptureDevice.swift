@@ -177,7 +177,7 @@ extension CaptureDevice {
         let incoming = try inputs?.incomingSignal(of: device)
         var list = try FormatList(
           asking: device, for: size, incoming: incoming,
-          capabilities: FormatCapabilities(askedOf: device))
+          capabilities: FormatCapabilities(reportedBy: device))
         list.inputs = inputs
         return list
       } catch {

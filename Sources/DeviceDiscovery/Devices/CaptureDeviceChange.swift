@@ -38,7 +38,7 @@ extension CaptureDevice {
       watch = try DirectoryWatcher()
     } catch {
       throw MediaError(
-        discovering: DeviceError(.watch, calls.nodeFolder, code: error.errorNumber))
+        discovering: DeviceError(.watch, calls.nodeDirectory, code: error.errorNumber))
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
     let monitor = DeviceMonitor(watch, calls, ALSASystem.calls)
@@ -69,7 +69,7 @@ final class DeviceMonitor: Sendable {
     var held: Set<String> = []
     var microphones: [CaptureDevice] = []
     /// The devices as last reported, with unique ids.
-    var told: [CaptureDevice] = []
+    var reported: [CaptureDevice] = []
   }
 
   private let watch: DirectoryWatcher
@@ -83,24 +83,24 @@ final class DeviceMonitor: Sendable {
     self.audioCalls = audioCalls
   }
 
-  private var folder: String { calls.nodeFolder }
-  private var linkFolders: [String] {
-    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"] + audioFolders
+  private var directory: String { calls.nodeDirectory }
+  private var linkDirectories: [String] {
+    ["\(directory)/v4l", "\(directory)/v4l/by-id", "\(directory)/v4l/by-path"] + audioDirectories
   }
-  private var audioFolders: [String] {
-    let folder = audioCalls.nodeFolder
-    return [folder, "\(folder)/by-id", "\(folder)/by-path"]
+  private var audioDirectories: [String] {
+    let directory = audioCalls.nodeDirectory
+    return [directory, "\(directory)/by-id", "\(directory)/by-path"]
   }
 
   /// Begins to watch and reports the present devices.
   func begin() -> [CaptureDeviceChange] {
-    watch.add(folder)
+    watch.add(directory)
     return state.withLock { state in
       watchLinks()
       DeviceSystem.$calls.withValue(calls) { inspectAll(&state) }
       inspectMicrophones(&state)
-      state.told = told(state)
-      return state.told.map { .added($0) }
+      state.reported = reported(state)
+      return state.reported.map { .added($0) }
     }
   }
 
@@ -117,7 +117,7 @@ final class DeviceMonitor: Sendable {
           inspectAll(&state)
           return
         }
-        let identity = DeviceIdentity(nodeFolder: folder)
+        let identity = DeviceIdentity(nodeDirectory: directory)
         let nodes = nodes(events, state)
         for path in nodes.touched {
           if nodes.gone.contains(path) {
@@ -140,12 +140,12 @@ final class DeviceMonitor: Sendable {
 
   /// Watches the link directories, which exist only while a camera is present.
   private func watchLinks() {
-    for folder in linkFolders { watch.add(folder) }
+    for directory in linkDirectories { watch.add(directory) }
   }
 
   private func isAboutAudio(_ event: DirectoryWatcher.Event) -> Bool {
-    audioFolders.contains(event.folder)
-      || "\(event.folder)/\(event.name)" == audioCalls.nodeFolder
+    audioDirectories.contains(event.directory)
+      || "\(event.directory)/\(event.name)" == audioCalls.nodeDirectory
   }
 
   /// Lists the microphones, except new ones whose permissions udev has not set yet.
@@ -155,12 +155,12 @@ final class DeviceMonitor: Sendable {
     let list = ALSASystem.$calls.withValue(audioCalls) { MicrophoneList() }
     state.microphones = list.devices.filter { device in
       guard device.problem != nil, case .alsa(let node) = device.source else { return true }
-      return !SystemFiles.isForOwnerOnly("\(audioCalls.nodeFolder)/\(node.controlName)")
+      return !SystemFiles.isForOwnerOnly("\(audioCalls.nodeDirectory)/\(node.controlName)")
     }
   }
 
   private func inspectAll(_ state: inout State) {
-    let identity = DeviceIdentity(nodeFolder: folder)
+    let identity = DeviceIdentity(nodeDirectory: directory)
     state.held = []
     state.cameras = [:]
     for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
@@ -173,8 +173,8 @@ final class DeviceMonitor: Sendable {
     var touched: Set<String> = []
     var gone: Set<String> = []
     for event in events {
-      let path = "\(event.folder)/\(event.name)"
-      if event.folder == folder {
+      let path = "\(event.directory)/\(event.name)"
+      if event.directory == directory {
         guard VideoDevice.number(ofNode: path) != nil else { continue }
         touched.insert(path)
         if event.change == .disappeared { gone.insert(path) }
@@ -200,19 +200,19 @@ final class DeviceMonitor: Sendable {
     state.cameras[path] = node.device
   }
 
-  private func told(_ state: State) -> [CaptureDevice] {
+  private func reported(_ state: State) -> [CaptureDevice] {
     let cameras = CaptureDevice.inOrder(state.cameras.keys).compactMap { state.cameras[$0] }
     return CaptureDevice.withUniqueIDs(cameras) + [.synthetic] + state.microphones
   }
 
   private func changes(_ state: inout State, _ replaced: Set<String>) -> [CaptureDeviceChange] {
-    let now = told(state)
+    let now = reported(state)
     func stays(_ device: CaptureDevice) -> Bool {
       now.contains(device) && !replaced.contains(device.path ?? "")
     }
-    let gone = state.told.filter { !stays($0) }
-    let stayed = Set(state.told.filter(stays))
-    state.told = now
+    let gone = state.reported.filter { !stays($0) }
+    let stayed = Set(state.reported.filter(stays))
+    state.reported = now
     return gone.map { .removed(id: $0.id, path: $0.path) }
       + now.filter { !stayed.contains($0) }.map { .added($0) }
   }

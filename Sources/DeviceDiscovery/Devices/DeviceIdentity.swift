@@ -8,26 +8,26 @@ struct DeviceIdentity {
   /// udev's names from the device's own strings, by node path.
   private let links: [String: String]
   /// udev's names from the device's port, by node path.
-  private let places: [String: String]
+  private let paths: [String: String]
 
   /// Reads the current links of udev.
   ///
-  /// - Parameter nodeFolder: The directory of the device nodes, usually `/dev`.
-  init(nodeFolder: String) {
-    self.init(linksIn: "\(nodeFolder)/v4l/by-id", placesIn: "\(nodeFolder)/v4l/by-path")
+  /// - Parameter nodeDirectory: The directory of the device nodes, usually `/dev`.
+  init(nodeDirectory: String) {
+    self.init(linksIn: "\(nodeDirectory)/v4l/by-id", pathsIn: "\(nodeDirectory)/v4l/by-path")
   }
 
   /// Reads the links in directories such as `/dev/v4l/by-id` and `/dev/v4l/by-path`.
-  init(linksIn folder: String, placesIn other: String? = nil) {
-    links = Self.links(in: folder)
-    places = other.map(Self.links(in:)) ?? [:]
+  init(linksIn directory: String, pathsIn other: String? = nil) {
+    links = Self.links(in: directory)
+    paths = other.map(Self.links(in:)) ?? [:]
   }
 
-  private static func links(in folder: String) -> [String: String] {
+  private static func links(in directory: String) -> [String: String] {
     var links: [String: String] = [:]
     // The order makes the choice between several links to one node deterministic.
-    for name in SystemFiles.entries(in: folder).sorted() {
-      guard let node = SystemFiles.resolved("\(folder)/\(name)"), links[node] == nil else {
+    for name in SystemFiles.entries(in: directory).sorted() {
+      guard let node = SystemFiles.resolved("\(directory)/\(name)"), links[node] == nil else {
         continue
       }
       links[node] = name
@@ -48,7 +48,7 @@ struct DeviceIdentity {
   func name(of node: String, driver: String, bus: String) -> String {
     if let link = links[node] { return Self.withoutFirstIndex(link) }
     if let name = Self.usbName(of: node) { return name }
-    if let position = places[node] { return Self.withoutFirstIndex(position) }
+    if let position = paths[node] { return Self.withoutFirstIndex(position) }
     return Self.cleaned("\(driver)-\(bus)")
   }
 

@@ -31,7 +31,7 @@ extension CaptureDevice {
   /// The call opens device nodes and may block. It may come from any thread.
   public static func discover() -> DeviceList {
     let calls = DeviceSystem.calls
-    let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
+    let identity = DeviceIdentity(nodeDirectory: calls.nodeDirectory)
     var nodes: [NodeProbe] = []
     for path in inOrder(calls.nodes()) { nodes.append(NodeProbe(path, identity)) }
     let microphones = MicrophoneList()
@@ -61,9 +61,9 @@ extension CaptureDevice {
         bus: capabilities.bus),
       node: device.path, name: capabilities.card, driver: capabilities.driver,
       bus: capabilities.bus)
-    let reported = Position(askedOf: device)
+    let reported = Position(reportedBy: device)
     if reported != .unspecified { position = reported }
-    videoRotationAngleForHorizonLevelCapture = Self.rotationAngle(askedOf: device)
+    videoRotationAngleForHorizonLevelCapture = Self.rotationAngle(reportedBy: device)
   }
 
   /// Creates a camera from the sysfs entry of a node that could not be opened.

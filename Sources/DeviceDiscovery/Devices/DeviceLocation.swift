@@ -2,6 +2,7 @@
 
 import OvercrankLinuxSystem
 import OvercrankV4L2
+import SystemPackage
 
 extension CaptureDevice {
   /// The direction that a camera faces.
@@ -35,12 +36,12 @@ struct DeviceLocation {
   /// Reads the location from a directory in `/sys`.
   ///
   /// - Parameters:
-  ///   - folder: The device's directory. Symbolic links are resolved. Missing files count as
+  ///   - directory: The device's directory. Symbolic links are resolved. Missing files count as
   ///     unknown.
   ///   - driver: The driver's name.
   ///   - bus: The bus address from the driver.
-  init(of folder: String, driver: String, bus: String) {
-    let real = SystemFiles.resolved(folder) ?? ""
+  init(of directory: String, driver: String, bus: String) {
+    let real = SystemFiles.resolved(directory) ?? ""
     guard !Self.virtualDrivers.contains(driver), !real.hasPrefix("/sys/devices/virtual/") else {
       (type, position) = (.virtual, .unspecified)
       return
@@ -61,14 +62,12 @@ struct DeviceLocation {
   ]
 
   /// The first line of a file in a directory, or in its nearest parent with such a file.
-  private static func nearest(_ file: String, from folder: String) -> String? {
-    var parts = folder.split(separator: "/")
+  private static func nearest(_ file: String, from directory: String) -> String? {
+    var directory = FilePath(directory)
     // All devices are below `/sys/devices/`.
-    while parts.count > 2 {
-      if let line = SystemFiles.firstLine(of: "/\(parts.joined(separator: "/"))/\(file)") {
-        return line
-      }
-      parts.removeLast()
+    while directory.components.count > 2 {
+      if let line = SystemFiles.firstLine(of: directory.appending(file).string) { return line }
+      directory.removeLastComponent()
     }
     return nil
   }
@@ -78,7 +77,7 @@ extension CaptureDevice.Position {
   /// Reads a camera's orientation: `V4L2_CID_CAMERA_ORIENTATION`.
   ///
   /// A read error counts as unspecified.
-  init(askedOf device: borrowing VideoDevice) {
+  init(reportedBy device: borrowing VideoDevice) {
     switch try? device.number(of: .cameraOrientation) {
     case 0: self = .front
     case 1: self = .back
@@ -92,7 +91,7 @@ extension CaptureDevice {
   /// which is counterclockwise.
   ///
   /// It is 0 if the driver does not report it.
-  static func rotationAngle(askedOf device: borrowing VideoDevice) -> Int64 {
+  static func rotationAngle(reportedBy device: borrowing VideoDevice) -> Int64 {
     let angle = (try? device.number(of: .sensorRotation)).flatMap(\.self) ?? 0
     return (360 - angle % 360) % 360
   }

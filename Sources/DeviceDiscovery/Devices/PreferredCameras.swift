@@ -45,20 +45,20 @@ struct PreferredCameras: Sendable {
   ///
   /// Tests replace it for a task.
   @TaskLocal static var current = PreferredCameras(
-    stateFolder: getenv("XDG_STATE_HOME").map { String(cString: $0) },
+    stateDirectory: getenv("XDG_STATE_HOME").map { String(cString: $0) },
     home: getenv("HOME").map { String(cString: $0) })
 
   /// Locates the file.
   ///
   /// - Parameters:
-  ///   - stateFolder: The value of `XDG_STATE_HOME`. Ignored unless it is an absolute path.
+  ///   - stateDirectory: The value of `XDG_STATE_HOME`. Ignored unless it is an absolute path.
   ///   - home: The user's home directory.
-  init(stateFolder: String?, home: String?) {
+  init(stateDirectory: String?, home: String?) {
     let isAbsolute = { (path: String) in path.hasPrefix("/") }
-    let folder =
-      stateFolder.flatMap { isAbsolute($0) ? $0 : nil }
+    let directory =
+      stateDirectory.flatMap { isAbsolute($0) ? $0 : nil }
       ?? home.flatMap { isAbsolute($0) ? "\($0)/.local/state" : nil }
-    path = folder.map { "\($0)/overcrank/preferred-cameras" }
+    path = directory.map { "\($0)/overcrank/preferred-cameras" }
   }
 
   /// The stored ids, the latest first.

@@ -18,7 +18,7 @@ package struct FormatCapabilities: Sendable {
   private static let exposureTimescale: Int32 = 10_000
 
   /// Reads the controls of a device; values that cannot be read are unknown.
-  init(askedOf device: borrowing VideoDevice) {
+  init(reportedBy device: borrowing VideoDevice) {
     if let zoom = try? device.control(.zoom), zoom.minimum > 0, zoom.minimum < zoom.maximum {
       maxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)
     }

@@ -87,9 +87,9 @@ extension FormatList {
         others = [inForce, incoming?.size, wanted].compactMap(\.self)
       }
       for size in range.sizesToList(besides: others ?? []) {
-        guard let asked = size.driverSize else { continue }
+        guard let requested = size.driverSize else { continue }
         collector.add(
-          try source.intervals(of: format.fourcc, at: asked), of: format, at: asked,
+          try source.intervals(of: format.fourcc, at: requested), of: format, at: requested,
           incoming: incoming, isOfRange: true)
       }
     }
@@ -102,7 +102,7 @@ extension FormatList {
 
 /// Converts a driver's enumerations to formats, one entry at a time.
 private struct FormatCollector {
-  private struct Picture: Hashable {
+  private struct SizedFormat: Hashable {
     let fourcc: UInt32
     let size: DriverSize
   }
@@ -110,7 +110,7 @@ private struct FormatCollector {
   let capabilities: FormatCapabilities
   private var formats: [CaptureFormat] = []
   private var nextOrder = 0
-  private var ranges: [Picture: [FrameRateRange]] = [:]
+  private var ranges: [SizedFormat: [FrameRateRange]] = [:]
   private(set) var warnings: [String] = []
 
   init(capabilities: FormatCapabilities) { self.capabilities = capabilities }
@@ -119,10 +119,10 @@ private struct FormatCollector {
     _ intervals: DriverIntervals, of format: V4L2PixelFormat, at size: DriverSize,
     incoming: IncomingSignal? = nil, isOfRange: Bool = false
   ) {
-    let picture = Picture(fourcc: format.fourcc, size: size)
+    let key = SizedFormat(fourcc: format.fourcc, size: size)
     func add(_ range: FrameRateRange) {
       let isBeyond = isOfRange && range.exceedsSource(at: size, incoming)
-      keep(range, of: format, picture, exceedsSource: isBeyond)
+      keep(range, of: format, key, exceedsSource: isBeyond)
     }
     switch intervals {
     case .discrete(let single):
@@ -153,19 +153,19 @@ private struct FormatCollector {
   ///
   /// UVC cameras list some sizes several times.
   private mutating func keep(
-    _ range: FrameRateRange, of format: V4L2PixelFormat, _ picture: Picture, exceedsSource: Bool
+    _ range: FrameRateRange, of format: V4L2PixelFormat, _ key: SizedFormat, exceedsSource: Bool
   ) {
-    let known = ranges[picture, default: []]
+    let known = ranges[key, default: []]
     guard !known.contains(where: { $0.contains(range) }) else { return }
     var range = range
     let fourcc = FourCC(rawValue: format.fourcc)
-    let (width, height) = (Int(picture.size.width), Int(picture.size.height))
+    let (width, height) = (Int(key.size.width), Int(key.size.height))
     // Two ranges with the same highest rate would have the same id, so they are merged.
     if let other = known.first(where: { $0.maxFrameRate == range.maxFrameRate }) {
       range = range.joined(other)
     }
     let replaced = known.filter(range.contains)
-    ranges[picture] = known.filter { !range.contains($0) } + [range]
+    ranges[key] = known.filter { !range.contains($0) } + [range]
     if !replaced.isEmpty {
       formats.removeAll {
         $0.fourcc == fourcc && $0.width == width && $0.height == height

@@ -80,9 +80,9 @@ extension InputChoice.Timings {
       return
     }
     var numbers: [String: Int] = [:]
-    let words = text.split(separator: ",", omittingEmptySubsequences: false)
-    let isComputed = words.first == "cvt"
-    for word in words.dropFirst(isComputed ? 1 : 0) {
+    let fields = text.split(separator: ",", omittingEmptySubsequences: false)
+    let isComputed = fields.first == "cvt"
+    for word in fields.dropFirst(isComputed ? 1 : 0) {
       let parts = word.split(separator: "=", omittingEmptySubsequences: false)
       guard parts.count == 2, let number = UInt16(parts[1]), numbers[String(parts[0])] == nil
       else { return nil }

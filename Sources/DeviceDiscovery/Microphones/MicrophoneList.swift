@@ -20,15 +20,15 @@ extension MicrophoneList {
   /// distinguished from a missing one.
   init() {
     let calls = ALSASystem.calls
-    let folder = calls.nodeFolder
-    let identity = DeviceIdentity(linksIn: "\(folder)/by-id", placesIn: "\(folder)/by-path")
+    let directory = calls.nodeDirectory
+    let identity = DeviceIdentity(linksIn: "\(directory)/by-id", pathsIn: "\(directory)/by-path")
     var devices: [CaptureDevice] = []
     var warnings: [String] = []
     for node in calls.nodes().compactMap(AudioNode.init(named:)).sorted() {
       var description = AudioDescription()
       let result = calls.describe(node, &description)
       guard result < 0 else {
-        devices.append(CaptureDevice(node, description, identity, folder))
+        devices.append(CaptureDevice(node, description, identity, directory))
         continue
       }
       let error = ALSAError(.describe, node.hardwareName, code: -result)
@@ -36,7 +36,7 @@ extension MicrophoneList {
       if error.reason == .notFound { continue }
       warnings.append("\(error.description); \(error.recovery)")
       guard error.reason == .noPermission || error.reason == .busy else { continue }
-      var device = CaptureDevice(node, .fromKernel(node), identity, folder)
+      var device = CaptureDevice(node, .fromKernel(node), identity, directory)
       device.problem = error.description
       device.isForbidden = error.reason == .noPermission
       devices.append(device)
@@ -55,13 +55,13 @@ extension CaptureDevice {
   /// Creates a microphone from the description of its sound card.
   fileprivate init(
     _ node: AudioNode, _ description: AudioDescription, _ identity: DeviceIdentity,
-    _ folder: String
+    _ directory: String
   ) {
     let card = "/sys/class/sound/card\(node.card)"
     let bus =
       SystemFiles.resolved("\(card)/device")?.lastPathComponent
       ?? description.cardID
-    let control = "\(folder)/\(node.controlName)"
+    let control = "\(directory)/\(node.controlName)"
     let name = identity.name(
       of: SystemFiles.resolved(control) ?? control, driver: description.cardID, bus: bus)
     self.init(
@@ -86,15 +86,15 @@ extension CaptureDevice {
 extension AudioDescription {
   /// The description of a sound card from procfs and sysfs, which every user can read.
   fileprivate static func fromKernel(_ node: AudioNode) -> AudioDescription {
-    let folder = "/proc/asound/card\(node.card)"
+    let directory = "/proc/asound/card\(node.card)"
     let id =
       SystemFiles.firstLine(of: "/sys/class/sound/card\(node.card)/id") ?? "card\(node.card)"
-    let words = SystemFiles.lines(of: "/proc/asound/cards").lazy
+    let card = SystemFiles.lines(of: "/proc/asound/cards").lazy
       .compactMap(AudioCardLine.init).first { $0.card == node.card }
-    let device = SystemFiles.lines(of: "\(folder)/pcm\(node.device)c/info").lazy
+    let device = SystemFiles.lines(of: "\(directory)/pcm\(node.device)c/info").lazy
       .first { $0.hasPrefix("name: ") }
     return AudioDescription(
-      cardID: id, cardName: words?.name ?? id, driver: words?.driver ?? "unknown",
+      cardID: id, cardName: card?.name ?? id, driver: card?.driver ?? "unknown",
       deviceName: device.map { String($0.dropFirst("name: ".count)) } ?? "")
   }
 }
@@ -110,8 +110,8 @@ struct AudioCardLine: Hashable {
   /// Nil for the second line of each card, which contains only the location.
   init?(_ line: String) {
     guard let (start, rest) = Self.halves(line, at: " ["), let number = UInt32(start.trimmed),
-      let (_, words) = Self.halves(rest, at: "]: "),
-      let (driver, name) = Self.halves(words, at: " - ")
+      let (_, label) = Self.halves(rest, at: "]: "),
+      let (driver, name) = Self.halves(label, at: " - ")
     else { return nil }
     (card, self.driver, self.name) = (number, driver.trimmed, name.trimmed)
   }

@@ -25,8 +25,8 @@ extension Composition {
     try Self.checkApart(ranges, of: source)
     var trimmed = Composition()
     for range in ranges {
-      let place = try place(of: range, of: source)
-      try trimmed.insertTimeRange(place, of: self, at: trimmed.duration)
+      let playedRange = try playedRange(of: range, of: source)
+      try trimmed.insertTimeRange(playedRange, of: self, at: trimmed.duration)
     }
     return trimmed
   }
@@ -45,7 +45,7 @@ extension Composition {
   }
 
   /// Returns the composition range in which a source range plays.
-  private func place(
+  private func playedRange(
     of range: TimeRange, of source: MediaSource
   ) throws(MediaError) -> TimeRange {
     let (start, end) = (range.start.seconds, range.end.seconds)

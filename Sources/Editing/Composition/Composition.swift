@@ -345,7 +345,7 @@ extension Composition {
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
     try change("reversing \(range.displayText)") { (track) throws(MediaError) in
-      try track.turn(range)
+      try track.reverseSegments(range)
     }
   }
 

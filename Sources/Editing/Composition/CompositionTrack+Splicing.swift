@@ -57,7 +57,7 @@ extension CompositionTrack {
     }
   }
 
-  mutating func turn(_ range: TimeRange) throws(MediaError) {
+  mutating func reverseSegments(_ range: TimeRange) throws(MediaError) {
     func mirrored(_ time: MediaTime) -> Rational { range.start + range.end - time.seconds }
     try replace(range, lasting: range.duration) { (inside) throws(MediaError) in
       try inside.reversed().map { (segment) throws(MediaError) in

@@ -245,6 +245,8 @@ extension CompositionTrack {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
-    try exactly("reversing \(range.displayText)") { () throws(MediaError) in try turn(range) }
+    try exactly("reversing \(range.displayText)") {
+      () throws(MediaError) in try reverseSegments(range)
+    }
   }
 }

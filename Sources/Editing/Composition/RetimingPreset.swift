@@ -84,7 +84,7 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
       try composition.freezeFrame(at: time, for: width)
       return composition
     }
-    let placed = try exactly("the preset \(rawValue) at \(time.displayText)") {
+    let moved = try exactly("the preset \(rawValue) at \(time.displayText)") {
       () throws(MediaError) in
       try points(slowSpeed ?? Speed(1, over: 8), width.seconds).map { (point) throws(MediaError) in
         let position = try (time.seconds + point.seconds).checked("a point of the preset")
@@ -92,6 +92,6 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
           try MediaTime(min(max(position, .zero), source.duration.seconds)), point.speed)
       }
     }
-    return try .ramped(source, points: placed, easing: .easeInOut)
+    return try .ramped(source, points: moved, easing: .easeInOut)
   }
 }

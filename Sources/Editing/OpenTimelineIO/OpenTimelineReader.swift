@@ -30,7 +30,7 @@ struct OpenTimelineReader {
 
   mutating func composition(of document: JSONValue) throws(MediaError) -> Composition {
     let stack = try OpenTimelineRoot.stack(of: document)
-    var pictures: [Layer] = []
+    var videos: [Layer] = []
     var audios: [Layer] = []
     var audiosBelow = 0
     for (number, child) in try stack.otioItems("children", "the stack of tracks").enumerated() {
@@ -41,8 +41,8 @@ struct OpenTimelineReader {
       }
       switch try child.otioTrackKind(name) {
       case "Video":
-        if pictures.isEmpty { audiosBelow = audios.count }
-        pictures.append(
+        if videos.isEmpty { audiosBelow = audios.count }
+        videos.append(
           Layer(name: name, track: child, content: try content(of: child, .video, name, depth: 0)))
       case "Audio":
         do {
@@ -55,7 +55,7 @@ struct OpenTimelineReader {
       case let kind: notes.append("\(name) is of kind \(kind) and left out")
       }
     }
-    let end = (pictures + audios).map(\.content.duration).max() ?? .zero
+    let end = (videos + audios).map(\.content.duration).max() ?? .zero
     let curve = try curve(stack, lasting: end, "the stack of tracks")
     var composition = Composition()
     for (number, item) in (stack["markers"]?.elements ?? []).enumerated() {
@@ -66,10 +66,10 @@ struct OpenTimelineReader {
       }
     }
     composition.tracks = try heard(audios, along: curve, &audiosBelow)
-    if !pictures.isEmpty {
-      var seen = try ProjectContent.stacked(pictures.map(\.content))
+    if !videos.isEmpty {
+      var seen = try ProjectContent.stacked(videos.map(\.content))
       if let curve { seen = try seen.played(along: curve) }
-      let track = try Self.tagged(media.track(seen, .video), by: pictures.map(\.track))
+      let track = try Self.tagged(media.track(seen, .video), by: videos.map(\.track))
       composition.tracks.insert(track, at: min(audiosBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {

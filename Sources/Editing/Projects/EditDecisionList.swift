@@ -187,11 +187,11 @@ struct EditDecisionList {
         events.append(event)
         continue
       }
-      let words = line.split(whereSeparator: \.isWhitespace)
-      if words.first == "FCM:" { isDrop = words.dropFirst().first == "DROP" }
+      let fields = line.split(whereSeparator: \.isWhitespace)
+      if fields.first == "FCM:" { isDrop = fields.dropFirst().first == "DROP" }
       guard !events.isEmpty else { continue }
-      if words.first == "M2" {
-        let numbers = words.dropFirst().reversed()
+      if fields.first == "M2" {
+        let numbers = fields.dropFirst().reversed()
         guard let code = numbers.first.flatMap(TimeCode.init),
           let pace = numbers.dropFirst().first.flatMap({ Double($0) }), abs(pace) < 100_000
         else {
@@ -199,7 +199,7 @@ struct EditDecisionList {
             "the M2 line of event \(events.last?.number ?? "") is damaged")
         }
         // A dissolve has two M2 lines, each with the reel that it applies to.
-        let index = events.lastIndex { $0.reel == words.dropFirst().first } ?? events.count - 1
+        let index = events.lastIndex { $0.reel == fields.dropFirst().first } ?? events.count - 1
         events[index].motion = (pace, code)
       }
       for (key, isFile) in [
@@ -220,19 +220,19 @@ struct EditDecisionList {
 
   /// Parses an event line: number, reel, tracks, edit type, optional transition length, timecodes.
   private static func event(_ line: Substring) -> Event? {
-    let words = line.split(whereSeparator: \.isWhitespace)
-    guard words.count >= 8, words[0].allSatisfy(\.isNumber) else { return nil }
+    let fields = line.split(whereSeparator: \.isWhitespace)
+    guard fields.count >= 8, fields[0].allSatisfy(\.isNumber) else { return nil }
     // Text after the four timecodes is ignored, because programs add remarks there.
-    let location = words.indices.first { $0 >= 4 && TimeCode(words[$0]) != nil }
-    guard let location, words.count >= location + 4 else { return nil }
-    let codes = words[location..<location + 4].compactMap(TimeCode.init)
-    let heads = words[2..<location]
+    let location = fields.indices.first { $0 >= 4 && TimeCode(fields[$0]) != nil }
+    guard let location, fields.count >= location + 4 else { return nil }
+    let codes = fields[location..<location + 4].compactMap(TimeCode.init)
+    let heads = fields[2..<location]
     guard codes.count == 4, let kind = heads.dropFirst().first ?? heads.last,
       let tracks = heads.first
     else { return nil }
     let isBoth = tracks == "B"
     return Event(
-      number: words[0], reel: words[1], isVideo: isBoth || tracks.contains("V"),
+      number: fields[0], reel: fields[1], isVideo: isBoth || tracks.contains("V"),
       isAudio: isBoth || tracks.contains("A"), isCut: kind == "C", codes: codes)
   }
 

@@ -8,9 +8,9 @@ extension FinalCutProject {
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws(MediaError) -> [ProjectContent.CurvePart] {
-    let end = try (start + duration).checked("the end of \(Self.words(element))")
+    let end = try (start + duration).checked("the end of \(Self.describe(element))")
     if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
-      notes.append("\(Self.words(element)) plays at its own frame rate")
+      notes.append("\(Self.describe(element)) plays at its own frame rate")
     }
     guard let map = element.first("timeMap") else {
       return [.init(start: .zero, end: duration, from: start, to: end)]
@@ -20,15 +20,15 @@ extension FinalCutProject {
       guard let time = try Self.time(point, "time"), let value = try Self.time(point, "value"),
         points.last.map({ $0.time < time }) ?? true
       else {
-        throw MediaError.invalidProject("the time map of \(Self.words(element)) is damaged")
+        throw MediaError.invalidProject("the time map of \(Self.describe(element)) is damaged")
       }
       for key in ["inTime", "outTime"] where (try Self.time(point, key) ?? .zero) > .zero {
-        notes.append("smooth speed changes of \(Self.words(element)) become linear")
+        notes.append("smooth speed changes of \(Self.describe(element)) become linear")
       }
       points.append((time, value))
     }
     guard points.count > 1 else {
-      throw MediaError.invalidProject("the time map of \(Self.words(element)) has no curve")
+      throw MediaError.invalidProject("the time map of \(Self.describe(element)) has no curve")
     }
     func value(_ time: Rational, _ index: Int) -> Rational {
       let (one, two) = (points[index], points[index + 1])
@@ -58,14 +58,14 @@ extension FinalCutProject {
       let time = (above / below).ifValid
     else {
       throw MediaError.invalidProject(
-        "the \(key) of \(words(element)) is not a time: \(text.prefix(40))")
+        "the \(key) of \(describe(element)) is not a time: \(text.prefix(40))")
     }
     return time
   }
 
   static func name(of element: XMLElement) -> String { element["name"] ?? "" }
 
-  static func words(_ element: XMLElement) -> String {
+  static func describe(_ element: XMLElement) -> String {
     "the \(element.name) \(element["name"].map { "\"\($0)\"" } ?? "without a name")"
   }
 }

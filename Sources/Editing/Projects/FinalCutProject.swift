@@ -99,12 +99,12 @@ struct FinalCutProject {
       guard Self.kinds.contains(child.name) || child.name == "audition" else { continue }
       let offset =
         try Self.time(child, "offset").map { (offset) throws(MediaError) in
-          try (offset - start).checked("the offset of \(Self.words(child))")
+          try (offset - start).checked("the offset of \(Self.describe(child))")
         } ?? row.content.duration
       let played = try clip(child, depth: depth + 1)
       guard offset >= row.content.duration else {
         throw MediaError.invalidProject(
-          "\(Self.words(child)) starts before the previous clip ends")
+          "\(Self.describe(child)) starts before the previous clip ends")
       }
       row.content = try row.content.padded(upTo: offset)
       try row.content.append(played.content)
@@ -135,7 +135,7 @@ struct FinalCutProject {
     } else {
       start = try naturalStart(of: element)
     }
-    let location = Self.words(element)
+    let location = Self.describe(element)
     var content = try content(element, depth: depth)
     let duration = try Self.time(element, "duration") ?? content?.duration ?? .zero
     guard duration > .zero else { throw MediaError.invalidProject("\(location) has no length") }
@@ -160,7 +160,7 @@ struct FinalCutProject {
         continue
       }
       let offset = try Self.time(child, "offset") ?? start
-      let at = try (offset - start).checked("the offset of \(Self.words(child))")
+      let at = try (offset - start).checked("the offset of \(Self.describe(child))")
       let inner = try clip(child, depth: depth + 1)
       played.connected.append(Connected(lane: lane, at: at, content: inner.content))
       played.connected += try inner.later(by: at).map {
@@ -213,7 +213,8 @@ struct FinalCutProject {
       return try ProjectContent.stacked(layers)
     case "ref-clip":
       guard let sequence = element["ref"].flatMap({ sequences[$0] }) else {
-        throw MediaError.invalidProject("\(Self.words(element)) refers to a missing compound clip")
+        throw MediaError.invalidProject(
+          "\(Self.describe(element)) refers to a missing compound clip")
       }
       let isSilenced =
         mediaType == .video
@@ -224,10 +225,10 @@ struct FinalCutProject {
       return try ProjectContent.stacked([Self.later(content, by: start)])
     case "mc-clip":
       throw MediaError.invalidProject(
-        "\(Self.words(element)) is a multicam clip, which is not supported")
+        "\(Self.describe(element)) is a multicam clip, which is not supported")
     case "title", "video":
       if element.name == "title" || element["ref"].map({ assets[$0] == nil }) ?? true {
-        notes.append("\(Self.words(element)) is a generated clip and shows nothing")
+        notes.append("\(Self.describe(element)) is a generated clip and shows nothing")
       }
       return nil
     default: return nil

@@ -124,10 +124,10 @@ struct AudioExportPlan: Sendable {
 
   /// Returns the codec of rendered audio; uncompressed audio stays uncompressed in MOV.
   private static func codec(
-    for track: AudioTrack, _ container: String, _ asked: AudioCodec?
+    for track: AudioTrack, _ container: String, _ requested: AudioCodec?
   ) -> AudioCodec {
     let isUncompressed = track.codec.isUncompressed && container == "mov"
-    guard asked?.isUncompressed ?? isUncompressed else { return .aac }
+    guard requested?.isUncompressed ?? isUncompressed else { return .aac }
     let kept = [
       "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le",
       "pcm_f32be",

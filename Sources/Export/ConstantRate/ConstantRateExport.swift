@@ -62,7 +62,7 @@ private final class FrameWork: Sendable {
   /// One source frame of a blended output frame.
   private struct Part: Sendable {
     let frame: ConstantRatePlan.Frame?
-    let picture: MediaFrame?
+    let image: MediaFrame?
     let share: Float
     /// The number of output frames that show the finished image; zero unless this is the last part.
     let count: Int64
@@ -72,7 +72,7 @@ private final class FrameWork: Sendable {
 
   private struct Painted: Sendable {
     /// The image; nil for skipped output frames.
-    let picture: MediaFrame?
+    let image: MediaFrame?
     let count: Int64
   }
 
@@ -138,17 +138,17 @@ private final class FrameWork: Sendable {
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
         let isLast = number == item.parts.count - 1
-        var picture: MediaFrame?
+        var image: MediaFrame?
         if let frame = part.frame {
-          picture = try readers[frame.source].picture(at: frame.index, mayLeaveOut: mayLeaveOut)
-          guard picture != nil else {
-            parts = [Part(frame: nil, picture: nil, share: 0, count: item.count, isLeftOut: true)]
+          image = try readers[frame.source].mediaFrame(at: frame.index, mayLeaveOut: mayLeaveOut)
+          guard image != nil else {
+            parts = [Part(frame: nil, image: nil, share: 0, count: item.count, isLeftOut: true)]
             break
           }
         }
         parts.append(
           Part(
-            frame: part.frame, picture: picture, share: part.share,
+            frame: part.frame, image: image, share: part.share,
             count: isLast ? item.count : 0))
       }
       for part in parts {
@@ -158,20 +158,20 @@ private final class FrameWork: Sendable {
   }
 
   private func paint() throws {
-    var painter = FrameRenderer(geometry, colors)
+    var renderer = FrameRenderer(geometry, colors)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
       guard !part.isLeftOut else {
-        guard painted.put(Painted(picture: nil, count: part.count)) else { return }
+        guard painted.put(Painted(image: nil, count: part.count)) else { return }
         continue
       }
-      let picture = try painter.paint(part.frame, part.picture)
+      let image = try renderer.paint(part.frame, part.image)
       isMixing = isMixing || part.count == 0
-      if isMixing { try painter.mix(picture, share: part.share) }
+      if isMixing { try renderer.mix(image, share: part.share) }
       guard part.count > 0 else { continue }
-      let made = isMixing ? try painter.mixed() : picture
+      let made = isMixing ? try renderer.mixed() : image
       isMixing = false
-      guard painted.put(Painted(picture: made, count: part.count)) else { return }
+      guard painted.put(Painted(image: made, count: part.count)) else { return }
     }
   }
 
@@ -184,15 +184,15 @@ private final class FrameWork: Sendable {
         .unsupportedSource, "a rate of \(rate) fps cannot be stored",
         recovery: "choose a rate such as 30")
     }
-    var picture = Encoder.VideoSettings(
+    var video = Encoder.VideoSettings(
       codec: settings.encoding.encoderName, width: geometry.encoded.width,
       height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
-    picture.frameRate = rate
-    picture.isFullRange = geometry.isFullRange
-    picture.colors = colors
-    picture.pixelAspect = geometry.pixelAspect
-    settings.encoding.configure(&picture)
-    var encoder = try Encoder(video: picture)
+    video.frameRate = rate
+    video.isFullRange = geometry.isFullRange
+    video.colors = colors
+    video.pixelAspect = geometry.pixelAspect
+    settings.encoding.configure(&video)
+    var encoder = try Encoder(video: video)
     let ticksPerSlot = Int64(rate.denominator) * factor
     guard
       encoded.put(
@@ -200,14 +200,14 @@ private final class FrameWork: Sendable {
     else { return }
     var slot: Int64 = 0
     while case .element(let next) = try painted.take() {
-      guard let picture = next.picture else {
+      guard let image = next.image else {
         slot += next.count
         continue
       }
       for _ in 0..<next.count {
         // An encoder may buffer many frames before it returns the first packet.
         if encoded.isStopped { return }
-        try encoder.send(picture, at: slot * ticksPerSlot)
+        try encoder.send(image, at: slot * ticksPerSlot)
         slot += 1
         while let packet = try encoder.nextPacket() {
           guard encoded.put(.packet(packet)) else { return }
@@ -243,14 +243,14 @@ private final class FrameSource {
   }
 
   /// Returns an image; nil for an undecodable frame that may be skipped.
-  func picture(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
-    do throws(MediaError) { return try picture(at: index) } catch {
+  func mediaFrame(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
+    do throws(MediaError) { return try mediaFrame(at: index) } catch {
       guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
       return mayLeaveOut ? nil : try reader?.substitute(for: index)
     }
   }
 
-  private func picture(at index: Int) throws(MediaError) -> MediaFrame {
+  private func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
     if reader == nil {
       // The encoder needs the remaining processors, and multithreaded decoding costs more CPU time.
       // Measured with 8 s of H.264 at 1280x720@240: 3.1 s with one thread, 4.0 s with three. libav
@@ -259,10 +259,10 @@ private final class FrameSource {
         asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
         undecodable: policy)
     }
-    guard let picture = try reader?.picture(at: index) else {
+    guard let image = try reader?.mediaFrame(at: index) else {
       throw MediaError(
         .invalidData, "\(asset.path) has no video", recovery: "choose a movie with video")
     }
-    return picture
+    return image
   }
 }

@@ -74,9 +74,9 @@ struct ConstantRatePlan: Sendable {
         jittered += try shown.filter { try slots.suffice(for: $1, run.mappings[$0]) }.values
       }
     }
-    let pictures = try slots.frames(
+    let blended = try slots.frames(
       of: times, until: track.duration.seconds, sampling, jittered: jittered)
-    items = pictures.map { image in
+    items = blended.map { image in
       let total = Float(image.total)
       return Item(
         parts: image.parts.map {
@@ -84,9 +84,9 @@ struct ConstantRatePlan: Sendable {
         },
         count: image.count)
     }
-    duplicatedCount = pictures.reduce(0) { $0 + $1.count - 1 }
+    duplicatedCount = blended.reduce(0) { $0 + $1.count - 1 }
     var isShown = [Bool](repeating: false, count: frames.count)
-    for image in pictures { for part in image.parts { isShown[part.frame] = true } }
+    for image in blended { for part in image.parts { isShown[part.frame] = true } }
     skippedCount = zip(frames, isShown).reduce(0) { $0 + ($1.0 != nil && !$1.1 ? 1 : 0) }
     sparse = try Self.sparse(track, slots, times)
   }
@@ -178,7 +178,7 @@ private struct SlotTimes {
       let inside = min(max(time, line.source.start.seconds), line.source.end.seconds)
       if let exact = line.targetSeconds(of: inside).ifValid { return exact }
     }
-    let placed = try ticks.tick(at: time, rounding: rounding)
-    return Rational(Int128(placed.ticks), over: Int128(timescale))
+    let tick = try ticks.tick(at: time, rounding: rounding)
+    return Rational(Int128(tick.ticks), over: Int128(timescale))
   }
 }

@@ -13,7 +13,7 @@ struct FrameRenderer: ~Copyable {
   private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
   /// The last converted frame, which the next output frame often shows again.
-  private var last: (frame: ConstantRatePlan.Frame, picture: MediaFrame)?
+  private var last: (frame: ConstantRatePlan.Frame, image: MediaFrame)?
 
   init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags) {
     self.geometry = geometry
@@ -26,18 +26,18 @@ struct FrameRenderer: ~Copyable {
 
   /// Returns a converted source frame, or black for a gap.
   mutating func paint(
-    _ frame: ConstantRatePlan.Frame?, _ picture: MediaFrame?
+    _ frame: ConstantRatePlan.Frame?, _ image: MediaFrame?
   ) throws -> MediaFrame {
-    guard let frame, let picture else { return try black() }
-    if let last, last.frame == frame { return last.picture }
-    let painted = try converter.convert(geometry.cropped(picture)).turned(geometry.turn)
+    guard let frame, let image else { return try black() }
+    if let last, last.frame == frame { return last.image }
+    let painted = try converter.convert(geometry.cropped(image)).rotated(by: geometry.rotation)
       .padded(width: geometry.encoded.width, height: geometry.encoded.height)
     last = (frame, painted)
     return painted
   }
 
   /// Adds an image to the blend.
-  mutating func mix(_ picture: MediaFrame, share: Float) throws {
+  mutating func mix(_ image: MediaFrame, share: Float) throws {
     if blender == nil {
       blender = FrameBlender(
         width: geometry.encoded.width, height: geometry.encoded.height,
@@ -49,7 +49,7 @@ struct FrameRenderer: ~Copyable {
         recovery: Recovery(
           "do not blend frames, or choose H.264", .change(.sampling), .change(.codec)))
     }
-    try blender.add(picture, share: share)
+    try blender.add(image, share: share)
   }
 
   /// Returns the blended image.
@@ -61,7 +61,7 @@ struct FrameRenderer: ~Copyable {
   /// Returns a black image.
   private mutating func black() throws -> MediaFrame {
     if let lastBlack { return lastBlack }
-    let frame = try MediaFrame.picture(
+    let frame = try MediaFrame.video(
       width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: .gray8)
     frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
     var converter = FrameConverter(

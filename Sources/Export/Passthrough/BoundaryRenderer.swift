@@ -97,16 +97,16 @@ struct BoundaryRenderer {
     packets.reserveCapacity(numbers.count)
     for (position, number) in numbers.enumerated() {
       try check()
-      let picture = try reader.picture(at: number)
-      guard picture.width == settings.width, picture.height == settings.height,
-        picture.pixelFormat == settings.pixelFormat
+      let frame = try reader.mediaFrame(at: number)
+      guard frame.width == settings.width, frame.height == settings.height,
+        frame.pixelFormat == settings.pixelFormat
       else {
         throw MediaError(
           .unsupportedSource,
           "frame \(number) of \(asset.path) differs in size or format from its track",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
-      try encoder.send(picture, at: Int64(position), asKeyFrame: position == 0)
+      try encoder.send(frame, at: Int64(position), asKeyFrame: position == 0)
       while let packet = try encoder.nextPacket() { packets.append(packet) }
     }
     try encoder.send(nil)

@@ -52,9 +52,9 @@ struct PassthroughPlan {
   /// The number of encoded frames.
   private(set) var encodedCount: Int64 = 0
   /// The copied packets, as ranges of consecutive packets.
-  private(set) var copies: [ExportReport.Copy] = []
+  var copies: [ExportReport.Copy] = []
   /// The cuts and their costs.
-  private(set) var cuts: [ExportReport.Cut] = []
+  var cuts: [ExportReport.Cut] = []
   private var partCount = 0
   /// The latest presentation time so far, in ticks.
   private var latestTicks: Int64?
@@ -96,14 +96,14 @@ struct PassthroughPlan {
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
-      let means = CutFinder.Means(
+      let policy = CutFinder.Policy(
         hidden: most - waiting.count,
         // Frames at negative times are never shown; they only cost decoding time.
         hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
         renders: renders,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
         isFirst: number == 0, isLast: number == runs.count - 1)
-      let selection = try finders[source].select(run, shown, by: means)
+      let selection = try finders[source].select(run, shown, by: policy)
       waiting = try append(
         run, source, shown, selection, finders[source], tables[source], paths[source],
         after: waiting)
@@ -139,14 +139,14 @@ struct PassthroughPlan {
     var times: [Int: Int64] = [:]
     times.reserveCapacity(shown.count)
     for showing in try run.showings(shown, of: table) {
-      let placed = try placing[showing.mapping].tick(
+      let tick = try placing[showing.mapping].tick(
         at: showing.time, rounding: .halfAwayFromZero)
-      maxTimeError = max(maxTimeError, placed.error)
-      times[showing.index] = placed.ticks
+      maxTimeError = max(maxTimeError, tick.error)
+      times[showing.index] = tick.ticks
     }
     let first = times.values.min() ?? 0
     let latest = latestTicks
-    var hidden: [(place: Int, position: Int)] = []
+    var hidden: [(offset: Int, position: Int)] = []
     func add(_ number: Int?, _ packet: Int, isKeyFrame: Bool, part: Int?) {
       let pts = number.flatMap { times[$0] } ?? first
       latestTicks = max(latestTicks ?? pts, pts)
@@ -176,7 +176,7 @@ struct PassthroughPlan {
     hidden.sort { $0.position < $1.position }
     let start = finder.position(of: shown.lowerBound)
     let end = finder.position(of: shown.upperBound)
-    let before = waiting + hidden.filter { $0.position < start }.map(\.place)
+    let before = waiting + hidden.filter { $0.position < start }.map(\.offset)
     try hide(before, before: first, run.target, after: latest)
     if latest != nil { hiddenTicks += Int64(before.count) }
     // Packets that the source itself hides between shown frames.
@@ -184,78 +184,50 @@ struct PassthroughPlan {
     while let next = rest.first,
       let frame = shown.first(where: { finder.position(of: $0) > next.position })
     {
-      let places = rest.prefix { $0.position < finder.position(of: frame) }.map(\.place)
-      rest.removeFirst(places.count)
+      let indices = rest.prefix { $0.position < finder.position(of: frame) }.map(\.offset)
+      rest.removeFirst(indices.count)
       guard let ticks = times[frame], let previous = times[frame - 1],
-        places.count <= Self.mostHidden(timescale)
+        indices.count <= Self.mostHidden(timescale)
       else {
         throw MediaError(
           .unsupportedSource,
-          "\(path) has \(places.count) hidden packets before frame \(frame), too many to "
+          "\(path) has \(indices.count) hidden packets before frame \(frame), too many to "
             + "hide in the copy",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let time = MediaTime(ticks, over: timescale)
-      try hide(places, before: ticks, time, after: previous)
-      hiddenTicks += Int64(places.count)
+      try hide(indices, before: ticks, time, after: previous)
+      hiddenTicks += Int64(indices.count)
     }
-    return hidden.filter { $0.position > end }.map(\.place)
+    return hidden.filter { $0.position > end }.map(\.offset)
   }
 
   /// Gives hidden frames consecutive times of one tick each before a time.
   private mutating func hide(
-    _ places: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
+    _ indices: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
   ) throws {
-    guard !places.isEmpty else { return }
-    if let latest, latest >= ticks - Int64(places.count) {
+    guard !indices.isEmpty else { return }
+    if let latest, latest >= ticks - Int64(indices.count) {
       throw MediaError(
         .cutNotOnKeyFrame,
         "no room before the cut at \(time.displayText) s to hide "
-          + "\(places.count) frames needed for decoding",
+          + "\(indices.count) frames needed for decoding",
         recovery: Recovery(
           "cut at key frames, or render it at a constant frame rate", .change(.outputFrameRate)))
     }
-    for (number, place) in places.enumerated() {
-      frames[place].pts = ticks - Int64(places.count - number)
+    for (number, offset) in indices.enumerated() {
+      frames[offset].pts = ticks - Int64(indices.count - number)
     }
-    hiddenCount += Int64(places.count)
+    hiddenCount += Int64(indices.count)
   }
 
   /// Hides the extra frames of the last run in the last ticks of the movie.
-  private mutating func hideAtEnd(_ places: [Int], _ duration: Rational) throws {
-    guard !places.isEmpty else { return }
+  private mutating func hideAtEnd(_ indices: [Int], _ duration: Rational) throws {
+    guard !indices.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
-    let shown = frames.indices.filter { !places.contains($0) }.map { frames[$0].pts }.max()
-    try hide(places, before: Int64(clamping: end), MediaTime(duration), after: shown)
-    hiddenTicks += Int64(places.count)
-  }
-
-  /// Adds a run to the report's copies and cuts.
-  private mutating func note(
-    _ run: PlaybackRun, _ shown: ClosedRange<Int>, _ selection: CutFinder.Selection,
-    _ finder: CutFinder, _ path: String
-  ) {
-    copies += finder.copies(selection.copied)
-    guard !run.isReversed else { return }
-    for isStart in [true, false] {
-      // The start and the end of the source file are not cuts.
-      let place = isStart ? shown.lowerBound : shown.upperBound + 1
-      guard isStart ? place > 0 : place < finder.frameCount else { continue }
-      let rendered = isStart ? selection.head.count : selection.tail.count
-      let hidden = selection.copied.count {
-        isStart
-          ? $0.position < finder.position(of: shown.lowerBound)
-          : $0.position > finder.position(of: shown.upperBound)
-      }
-      let free = finder.freeCuts(isStart: isStart, around: place, first: shown.lowerBound)
-      cuts.append(
-        ExportReport.Cut(
-          path: path, isStart: isStart, source: isStart ? run.start : run.end,
-          target: isStart ? run.target : run.targetEnd,
-          method: rendered > 0 ? .rendered : hidden > 0 ? .hidden : .free,
-          frames: Int64(rendered > 0 ? rendered : hidden), freeBefore: free.before,
-          freeAfter: free.after))
-    }
+    let shown = frames.indices.filter { !indices.contains($0) }.map { frames[$0].pts }.max()
+    try hide(indices, before: Int64(clamping: end), MediaTime(duration), after: shown)
+    hiddenTicks += Int64(indices.count)
   }
 
   /// Sets the decode times and durations of all frames.
@@ -282,17 +254,17 @@ struct PassthroughPlan {
           "choose a lower speed, or render it at a constant frame rate", .change(.outputFrameRate)))
     }
     let delay = zip(sorted, frames).map { $0 - $1.pts }.max() ?? 0
-    for (place, index) in order.enumerated() {
-      frames[index].duration = sorted[place + 1] - sorted[place]
-      frames[place].dts = sorted[place] - delay
+    for (offset, index) in order.enumerated() {
+      frames[index].duration = sorted[offset + 1] - sorted[offset]
+      frames[offset].dts = sorted[offset] - delay
     }
     // Workaround for libavformat (`mov_fix_index`): packets after the second key frame are dropped
     // if the first key frame's decode duration exceeds the edit list. The decode time after a key
     // frame is therefore limited.
     let lastKey = frames.lastIndex(where: \.isKeyFrame) ?? 0
-    for place in frames.indices.prefix(lastKey) where frames[place].isKeyFrame {
-      let longest = max(1, endTicks - frames[place].pts - 1)
-      frames[place + 1].dts = min(frames[place + 1].dts, frames[place].dts + longest)
+    for offset in frames.indices.prefix(lastKey) where frames[offset].isKeyFrame {
+      let longest = max(1, endTicks - frames[offset].pts - 1)
+      frames[offset + 1].dts = min(frames[offset + 1].dts, frames[offset].dts + longest)
     }
     // A track's duration is the sum of its decode time steps. The last step must reach the end of
     // the last shown frame.

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 /// The chapters of the sources, mapped to composition time.
 struct ChapterMap {
   /// A chapter of the output, in ticks.
-  struct PlacedChapter: Equatable {
+  struct MappedChapter: Equatable {
     let title: String
     let start: Int64
     var end: Int64
@@ -17,7 +17,7 @@ struct ChapterMap {
   /// Ticks per second.
   let timescale: Int32
   /// The chapters in ascending order, without overlap.
-  private(set) var chapters: [PlacedChapter] = []
+  private(set) var chapters: [MappedChapter] = []
   /// Descriptions of chapters that could not be kept.
   private(set) var lost: [String] = []
 
@@ -26,7 +26,7 @@ struct ChapterMap {
     /// A part of a source's chapter; the source index tells a continuation from a repetition.
     struct Piece {
       let source: (asset: Int, chapter: Int)
-      var chapter: PlacedChapter
+      var chapter: MappedChapter
     }
     self.timescale = timescale
     guard assets.contains(where: { !$0.chapters.isEmpty }) else { return }
@@ -41,7 +41,7 @@ struct ChapterMap {
         found.append(
           Piece(
             source: (position, number),
-            chapter: PlacedChapter(
+            chapter: MappedChapter(
               title: chapter.title, start: ticks.lowerBound, end: ticks.upperBound)))
       }
       pieces += found.sorted {

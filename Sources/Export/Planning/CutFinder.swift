@@ -87,7 +87,7 @@ struct CutFinder {
   func position(of frame: Int) -> Int { positions[table.entries[frame].decodeIndex] }
 
   /// The allowed methods at a cut that is not free.
-  struct Means {
+  struct Policy {
     /// The largest number of extra frames to copy and hide.
     var hidden: Int
     /// The largest number of these frames before the run.
@@ -119,12 +119,12 @@ struct CutFinder {
   /// - Parameters:
   ///   - run: The run.
   ///   - frames: The frames that the run shows.
-  ///   - means: The allowed methods at both ends.
+  ///   - policy: The allowed methods at both ends.
   /// - Returns: The frames to encode and the packets to copy.
   /// - Throws: `MediaError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
   ///   `.unsupportedSource` for a reversed run whose frames need other frames.
   func select(
-    _ run: PlaybackRun, _ frames: ClosedRange<Int>, by means: Means
+    _ run: PlaybackRun, _ frames: ClosedRange<Int>, by policy: Policy
   ) throws(MediaError) -> Selection {
     let (first, end) = (frames.lowerBound, frames.upperBound + 1)
     guard !run.isReversed else {
@@ -137,16 +137,16 @@ struct CutFinder {
     var start = first
     var key = low
     // Packets hidden at the source's own ends are hidden again, because these ends are not cuts.
-    let isOwnStart = means.isFirst && first == 0
-    let isOwnEnd = means.isLast && end == table.entries.count
+    let isOwnStart = policy.isFirst && first == 0
+    let isOwnEnd = policy.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
       if let found = (0..<low).last(where: isFreeStart(at:)),
         isOwnStart
-          || copies(found, low..<high).count(where: { $0.position < low }) <= means.hiddenBefore
+          || copies(found, low..<high).count(where: { $0.position < low }) <= policy.hiddenBefore
       {
         key = found
       } else {
-        guard means.renders else { throw refusal(run, frames, isStart: true, means) }
+        guard policy.renders else { throw refusal(run, frames, isStart: true, policy) }
         start = (first + 1..<end).first { isFreeStart(at: position(of: $0)) } ?? end
         key = start < end ? position(of: start) : high
       }
@@ -161,13 +161,13 @@ struct CutFinder {
     }
     // Frames at negative times need no room.
     let hidden = copied.count {
-      $0.position < low && !means.isFirst || $0.position >= high
+      $0.position < low && !policy.isFirst || $0.position >= high
     }
     // A frame hidden at the very end would be shown last, so the end is encoded if possible.
-    if isOwnEnd || isFreeEnd(end) || hidden <= means.hidden && !(means.isLast && means.renders) {
+    if isOwnEnd || isFreeEnd(end) || hidden <= policy.hidden && !(policy.isLast && policy.renders) {
       return Selection(head: first..<start, copied: copied, tail: end..<end)
     }
-    guard means.renders else { throw refusal(run, frames, isStart: false, means) }
+    guard policy.renders else { throw refusal(run, frames, isStart: false, policy) }
     guard let free = (start + 1..<end).last(where: isFreeEnd) else {
       return Selection(head: first..<end, tail: end..<end)
     }
@@ -250,7 +250,7 @@ struct CutFinder {
 
   /// Creates the error for a cut that is not free; it names the nearest free cuts.
   private func refusal(
-    _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ means: Means
+    _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ policy: Policy
   ) -> MediaError {
     let cuts = freeCuts(
       isStart: isStart, around: isStart ? frames.lowerBound : frames.upperBound + 1,
@@ -263,7 +263,7 @@ struct CutFinder {
       .cutNotOnKeyFrame,
       "a part of \(path) \(isStart ? "starts" : "ends") at "
         + "\((isStart ? run.start : run.end).displayText) s, where \(why)"
-        + (means.reason.map { "; \($0)" } ?? ""),
+        + (policy.reason.map { "; \($0)" } ?? ""),
       recovery: free.isEmpty
         ? Recovery("render it at a constant frame rate", .change(.outputFrameRate))
         : Recovery(

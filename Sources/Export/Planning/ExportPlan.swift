@@ -10,7 +10,7 @@ import OvercrankRetiming
 /// All decisions of an export, made before the first byte is written.
 struct ExportPlan {
   /// The method of producing the video.
-  enum Pictures {
+  enum FrameSource {
     case copied(PassthroughPlan, crf: Int)
     case rendered(ConstantRatePlan, FrameGeometry, RenderSettings)
   }
@@ -22,7 +22,7 @@ struct ExportPlan {
   let track: VideoTrack
   /// The audio plan; nil without audio.
   let audio: AudioExportPlan?
-  let pictures: Pictures
+  let frames: FrameSource
   /// Whether every frame keeps its index and time, so that the recording's ledger stays valid.
   let keepsRecording: Bool
   /// The chapters of the assets in composition time.
@@ -38,7 +38,7 @@ struct ExportPlan {
   init(_ session: ExportSession, _ settings: ExportSettings) throws {
     let composition = session.composition
     container = try settings.container()
-    let (track, assets) = try Self.pictures(session)
+    let (track, assets) = try Self.frames(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {
       throw MediaError.hasNoFrames(session.asset.path)
     }
@@ -52,7 +52,7 @@ struct ExportPlan {
       try Self.checkAlike(assets)
       try Self.checkStorable(video, asset, container)
       let plan = try PassthroughPlan(track, assets, boundary: boundary)
-      pictures = .copied(plan, crf: crf)
+      frames = .copied(plan, crf: crf)
       chapters = try ChapterMap(track, assets, timescale: plan.timescale)
       report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
       report.framesEncoded = plan.encodedCount
@@ -73,7 +73,7 @@ struct ExportPlan {
       }
       let plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
-      pictures = .rendered(
+      frames = .rendered(
         plan, try FrameGeometry(video, matrix: matrix, rendering), rendering)
       chapters = try ChapterMap(track, assets, timescale: 240_000)
       report.framesEncoded = plan.slots.count
@@ -106,7 +106,7 @@ struct ExportPlan {
   }
 
   /// Returns the video track and its assets in order of first use.
-  private static func pictures(
+  private static func frames(
     _ session: ExportSession
   ) throws(MediaError) -> (CompositionTrack, [Asset]) {
     guard let track = session.composition.track(.video), !track.segments.isEmpty else {
@@ -165,7 +165,7 @@ struct ExportPlan {
     guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
     else { return format.sideData }
     var reader = try FrameReader(asset)
-    return TrackSideData.all(of: try reader.picture(at: 0))
+    return TrackSideData.all(of: try reader.mediaFrame(at: 0))
   }
 
   /// Returns the metadata and tracks of a source that the output does not keep.

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 struct FrameGeometry: Sendable {
   /// The size before rotation.
   let scaled: VideoSize
-  let turn: FrameRotation
+  let rotation: FrameRotation
   /// The encoded size: rotated, and with even sides if the codec needs them.
   let encoded: VideoSize
   /// The pixel aspect ratio of the output; nil for square or unknown.
@@ -24,15 +24,15 @@ struct FrameGeometry: Sendable {
   /// Creates the geometry for a track and its display matrix.
   init(_ track: VideoTrack, matrix: [Int32], _ settings: RenderSettings) throws(MediaError) {
     let source = track.format.parameters
-    let asked = FrameRotation(displayMatrix: matrix)
-    if settings.appliesRotation, asked == nil {
+    let requested = FrameRotation(displayMatrix: matrix)
+    if settings.appliesRotation, requested == nil {
       throw MediaError(
         .unsupportedSource, "the rotation of the video is not a multiple of 90 degrees",
         recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
     }
-    turn = settings.appliesRotation ? asked ?? .none : .none
+    rotation = settings.appliesRotation ? requested ?? .none : .none
     let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
-    format = turn.isTransposed ? chosen.withEvenChroma : chosen
+    format = rotation.isTransposed ? chosen.withEvenChroma : chosen
     // FFV1 keeps the source's sample values; other codecs use limited range for compatibility.
     isFullRange =
       format.isFullRange || (settings.encoding == .ffv1 && !format.isRGB && source.keepsRange)
@@ -48,15 +48,15 @@ struct FrameGeometry: Sendable {
           recovery: "choose even sides, such as 1280x720")
       }
       // The box is the displayed size, whether this export or the player rotates the frames.
-      scaled = asked?.isTransposed == true ? box.transposed : box
+      scaled = requested?.isTransposed == true ? box.transposed : box
       isBoxed = true
       pixelAspect = nil
     } else {
       scaled = VideoSize(width: track.width, height: track.height)
       isBoxed = false
-      pixelAspect = turn.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
+      pixelAspect = rotation.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
-    let rotated = turn.isTransposed ? scaled.transposed : scaled
+    let rotated = rotation.isTransposed ? scaled.transposed : scaled
     // Chroma subsampling needs even sides, so the last row or column of odd sides is doubled.
     encoded =
       needsEven

@@ -46,15 +46,15 @@ extension VideoEncoding {
   }
 
   /// Sets the encoder's options.
-  func configure(_ picture: inout Encoder.VideoSettings) {
+  func configure(_ video: inout Encoder.VideoSettings) {
     switch self {
-    case .h264(let settings): picture.options = settings.options
+    case .h264(let settings): video.options = settings.options
     case .hevc(let settings):
-      picture.options = settings.options
+      video.options = settings.options
       // libx265 would otherwise write its log to standard error.
-      picture.options["x265-params"] = "log-level=none"
-    case .mjpeg: picture.quantizer = 3
-    case .ffv1: picture.options = ["level": "3"]
+      video.options["x265-params"] = "log-level=none"
+    case .mjpeg: video.quantizer = 3
+    case .ffv1: video.options = ["level": "3"]
     }
   }
 }

@@ -39,7 +39,7 @@ package struct PlaybackCurve: Sendable {
     let polynomial = try ramp.shareOfSource()
     coefficients = polynomial.coefficients.map { Double($0) / Double(polynomial.divisor) }
     // Subtracting before converting to `Double` keeps precision, because the difference is small.
-    func place(_ time: Rational, from origin: Rational) -> Double {
+    func seconds(_ time: Rational, from origin: Rational) -> Double {
       let scale = Rational(perSecond)
       let exact = time * scale - origin
       return exact.isValid
@@ -48,12 +48,12 @@ package struct PlaybackCurve: Sendable {
     lower = mapping.part.lower.doubleValue
     let part = mapping.part.upper - mapping.part.lower
     length = part.isValid ? part.doubleValue : mapping.part.upper.doubleValue - lower
-    start = place(mapping.target.start.seconds, from: output)
-    outputLength = place(mapping.target.end.seconds, from: output) - start
-    wholeStart = place(mapping.whole.start.seconds, from: source)
-    wholeLength = place(mapping.whole.end.seconds, from: source) - wholeStart
+    start = seconds(mapping.target.start.seconds, from: output)
+    outputLength = seconds(mapping.target.end.seconds, from: output) - start
+    wholeStart = seconds(mapping.whole.start.seconds, from: source)
+    wholeLength = seconds(mapping.whole.end.seconds, from: source) - wholeStart
     sources = (
-      place(mapping.sourceStart, from: source), place(mapping.sourceEnd, from: source)
+      seconds(mapping.sourceStart, from: source), seconds(mapping.sourceEnd, from: source)
     )
     let scale = wholeLength * length / outputLength
     speeds = (
@@ -94,17 +94,17 @@ package struct PlaybackCurve: Sendable {
     }
     // Newton's method, with bisection where a Newton step leaves the bracket.
     var (low, high) = (start, start + outputLength)
-    var place =
+    var seconds =
       low + (high - low) * (source - sources.first) / (sources.last - sources.first)
     for _ in 0..<60 {
-      let error = self.source(at: place) - source
-      if error > 0 { high = place } else { low = place }
-      let step = error / speed(atOutput: place)
+      let error = self.source(at: seconds) - source
+      if error > 0 { high = seconds } else { low = seconds }
+      let step = error / speed(atOutput: seconds)
       if step.magnitude < 1e-9 { break }
-      let next = place - step
-      place = low < next && next < high ? next : (low + high) / 2
+      let next = seconds - step
+      seconds = low < next && next < high ? next : (low + high) / 2
     }
-    return place
+    return seconds
   }
 }
 

@@ -122,8 +122,8 @@ public struct PlaybackMapping: Hashable, Sendable {
     self.part = part
     self.target = target
     let share = try Self.share(motion)
-    func source(at place: Rational) throws(MediaError) -> Rational {
-      try (share.value(at: place) * whole.duration + whole.start.seconds)
+    func source(at position: Rational) throws(MediaError) -> Rational {
+      try (share.value(at: position) * whole.duration + whole.start.seconds)
         .checked("the source of a part of a ramp")
     }
     sourceStart = try source(at: part.lower)
@@ -158,10 +158,10 @@ extension PlaybackMapping {
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
-    let place = try place(at: time.checked("a time of a composition"))
-    if place == part.lower { return sourceStart }
-    if place == part.upper { return sourceEnd }
-    return try (share().value(at: place) * whole.duration + whole.start.seconds)
+    let position = try position(at: time.checked("a time of a composition"))
+    if position == part.lower { return sourceStart }
+    if position == part.upper { return sourceEnd }
+    return try (share().value(at: position) * whole.duration + whole.start.seconds)
       .checked("the source time at \(time.exactDisplayText)")
   }
 
@@ -173,7 +173,7 @@ extension PlaybackMapping {
   public func speed(at time: Rational) throws(MediaError) -> Rational {
     let share = part.upper - part.lower
     let time = try time.checked("a time of a composition")
-    let slope = try self.share().slope(at: place(at: time)) * whole.duration * share
+    let slope = try self.share().slope(at: position(at: time)) * whole.duration * share
     let speed = try (slope / target.duration).checked("the speed at \(time.exactDisplayText)")
     return isReversed ? -speed : speed
   }
@@ -188,7 +188,7 @@ extension PlaybackMapping {
   }
 
   /// The progress of the whole motion at an instant, from 0 to 1.
-  private func place(at time: Rational) -> Rational {
+  private func position(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
     if time >= target.end.seconds { return last }
@@ -238,9 +238,9 @@ extension PlaybackMapping {
           TimeMapping(source: isReversed ? early : late, target: second), isReversed: isReversed)
       )
     case .ramp:
-      let place = place(at: time.seconds)
+      let position = position(at: time.seconds)
       let (early, late) = (
-        Part(lower: part.lower, upper: place), Part(lower: place, upper: part.upper)
+        Part(lower: part.lower, upper: position), Part(lower: position, upper: part.upper)
       )
       return try (
         PlaybackMapping(
@@ -258,13 +258,13 @@ extension PlaybackMapping: CustomStringConvertible {
   /// The mapping as `"1/1..2/1 -> 1/1..9/1"`, prefixed with `reversed`, `ramp` or `hold` where
   /// these apply.
   public var description: String {
-    let words: String
+    let shape: String
     switch motion {
-    case .constant: words = ""
-    case .ramp(let ramp): words = "ramp \(ramp) of "
+    case .constant: shape = ""
+    case .ramp(let ramp): shape = "ramp \(ramp) of "
     case .hold: return "hold \(isReversed ? "before " : "")\(sourceStart) -> \(target)"
     }
     let source = motion == .constant ? "\(whole)" : "\(sourceStart)..\(sourceEnd)"
-    return "\(isReversed ? "reversed " : "")\(words)\(source) -> \(target)"
+    return "\(isReversed ? "reversed " : "")\(shape)\(source) -> \(target)"
   }
 }

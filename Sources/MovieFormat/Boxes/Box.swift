@@ -120,11 +120,19 @@ package struct Box: Equatable, Sendable {
     return boxes
   }
 
+  /// The child boxes of a type.
+  package func all(_ type: UInt32, in bytes: [UInt8]) -> [Box] {
+    Self.list(in: bytes, from: Int(start + headBytes), to: Int(end)).filter { $0.type == type }
+  }
+
   /// The first child box of a type.
-  ///
-  /// The header of this box must have 8 bytes.
-  package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? {
-    Self.list(in: bytes, from: Int(start) + 8, to: Int(end)).first { $0.type == type }
+  package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
+
+  /// The 32-bit number at an offset behind the box's header; nil beyond the end.
+  package func number(_ offset: Int, in bytes: [UInt8]) -> UInt64? {
+    let first = Int(start + headBytes) + offset
+    guard offset >= 0, first + 4 <= min(Int(end), bytes.count) else { return nil }
+    return Self.number(bytes[first..<first + 4])
   }
 
   /// The track with an index, counted from 0, in the bytes of a `moov` box.

@@ -12,7 +12,7 @@ package enum ColorBox {
   ]
 
   /// The color description, in code points of ITU-T H.273.
-  package struct Coding {
+  package struct CodePoints {
     package var primaries: UInt16
     package var transfer: UInt16
     package var matrix: UInt16
@@ -29,10 +29,10 @@ package enum ColorBox {
   /// - Parameters:
   ///   - bytes: The bytes of a `moov` box. The array may grow.
   ///   - number: The index of the track, counted from 0.
-  ///   - coding: The color description; the range flag is set to full range.
+  ///   - codePoints: The color description; the range flag is set to full range.
   /// - Returns: Whether the track has a sample description to write to.
   package static func write(
-    into bytes: inout [UInt8], track number: Int, _ coding: Coding
+    into bytes: inout [UInt8], track number: Int, _ codePoints: CodePoints
   ) -> Bool {
     guard let track = Box.track(number, in: bytes) else { return false }
     let movie = Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count))
@@ -53,9 +53,9 @@ package enum ColorBox {
     var made = BoxBytes()
     made.box(color) { box in
       box.append(onScreen)
-      box.append(coding.primaries)
-      box.append(coding.transfer)
-      box.append(coding.matrix)
+      box.append(codePoints.primaries)
+      box.append(codePoints.transfer)
+      box.append(codePoints.matrix)
       box.append(UInt8(0x80))
     }
     let position = old.map { Int($0.start)..<Int($0.end) } ?? Int(entry.end)..<Int(entry.end)

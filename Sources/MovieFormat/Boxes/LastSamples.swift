@@ -18,16 +18,18 @@ package struct LastSamples {
     guard let movie = list.first(where: { $0.type == BoxType.movie }),
       let bytes = boxes.bytes(of: movie)
     else { return nil }
-    let contents = BoxContents(bytes, Int(movie.headBytes)..<bytes.count)
+    let contents = Box(
+      type: movie.type, start: 0, byteCount: Int64(bytes.count), headBytes: movie.headBytes)
     var identifiers: [UInt64] = []
-    for track in contents.all(BoxType.track) {
-      identifiers.append(track.trackIdentifier ?? 0)
-      durations.append(track.lastTableDuration)
+    for track in contents.all(BoxType.track, in: bytes) {
+      identifiers.append(track.trackIdentifier(in: bytes) ?? 0)
+      durations.append(track.lastTableDuration(in: bytes))
     }
     // Default sample durations from `trex`, by track ID.
     var defaults: [UInt64: Int64] = [:]
-    for entry in contents.first(BoxType.extends)?.all(BoxType.trackExtends) ?? [] {
-      if let identifier = entry.number(4), let duration = entry.number(12) {
+    let extends = contents.first(BoxType.extends, in: bytes)
+    for entry in extends?.all(BoxType.trackExtends, in: bytes) ?? [] {
+      if let identifier = entry.number(4, in: bytes), let duration = entry.number(12, in: bytes) {
         defaults[identifier] = Int64(duration)
       }
     }
@@ -35,11 +37,15 @@ package struct LastSamples {
     for fragment in list.reversed() where fragment.type == BoxType.fragment {
       if missing.isEmpty { break }
       guard let bytes = boxes.bytes(of: fragment) else { return nil }
-      let contents = BoxContents(bytes, Int(fragment.headBytes)..<bytes.count)
-      for run in contents.all(BoxType.trackFragment).reversed() {
-        guard let identifier = run.first(BoxType.trackFragmentHeader)?.number(4),
+      let contents = Box(
+        type: fragment.type, start: 0, byteCount: Int64(bytes.count),
+        headBytes: fragment.headBytes)
+      for run in contents.all(BoxType.trackFragment, in: bytes).reversed() {
+        guard
+          let identifier = run.first(BoxType.trackFragmentHeader, in: bytes)?
+            .number(4, in: bytes),
           let track = identifiers.firstIndex(of: identifier), missing.contains(identifier),
-          let duration = run.lastRunDuration(fallback: defaults[identifier])
+          let duration = run.lastRunDuration(in: bytes, fallback: defaults[identifier])
         else { continue }
         durations[track] = duration
         missing.remove(identifier)
@@ -48,53 +54,29 @@ package struct LastSamples {
   }
 }
 
-/// The contents of a box in memory.
-private struct BoxContents {
-  let bytes: [UInt8]
-  let range: Range<Int>
-
-  init(_ bytes: [UInt8], _ range: Range<Int>) {
-    self.bytes = bytes
-    self.range = range
-  }
-
-  /// The child boxes of a type.
-  func all(_ type: UInt32) -> [BoxContents] {
-    Box.list(in: bytes, from: range.lowerBound, to: range.upperBound).compactMap { box in
-      let start = Int(box.start + box.headBytes)
-      guard box.type == type, start <= Int(box.end) else { return nil }
-      return BoxContents(bytes, start..<Int(box.end))
-    }
-  }
-
-  func first(_ type: UInt32) -> BoxContents? { all(type).first }
-
-  /// The 32-bit number at an offset; nil beyond the end.
-  func number(_ offset: Int) -> UInt64? {
-    let start = range.lowerBound + offset
-    guard offset >= 0, start + 4 <= range.upperBound else { return nil }
-    return Box.number(bytes[start..<start + 4])
-  }
-
+extension Box {
   /// The track ID in the `tkhd` of a `trak` box.
-  var trackIdentifier: UInt64? {
-    guard let header = first(BoxType.trackHeader), let version = header.number(0) else {
-      return nil
-    }
-    return header.number(version >> 24 == 1 ? 20 : 12)
+  fileprivate func trackIdentifier(in bytes: [UInt8]) -> UInt64? {
+    guard let header = first(BoxType.trackHeader, in: bytes),
+      let version = header.number(0, in: bytes)
+    else { return nil }
+    return header.number(version >> 24 == 1 ? 20 : 12, in: bytes)
   }
 
   /// The duration of a `trak` box's last sample, from `stts`; nil without samples.
-  var lastTableDuration: Int64? {
+  fileprivate func lastTableDuration(in bytes: [UInt8]) -> Int64? {
     guard
-      let table = first(BoxType.trackMedia)?.first(BoxType.mediaInformation)?
-        .first(BoxType.sampleTable),
-      let sizes = table.first(BoxType.sampleSizes) ?? table.first(BoxType.compactSampleSizes),
-      var rest = sizes.number(8), rest > 0,
-      let times = table.first(BoxType.timeToSample), let count = times.number(4)
+      let table = first(BoxType.trackMedia, in: bytes)?
+        .first(BoxType.mediaInformation, in: bytes)?.first(BoxType.sampleTable, in: bytes),
+      let sizes = table.first(BoxType.sampleSizes, in: bytes)
+        ?? table.first(BoxType.compactSampleSizes, in: bytes),
+      var rest = sizes.number(8, in: bytes), rest > 0,
+      let times = table.first(BoxType.timeToSample, in: bytes),
+      let count = times.number(4, in: bytes)
     else { return nil }
     for entry in 0..<Int(clamping: count) {
-      guard let samples = times.number(8 + 8 * entry), let delta = times.number(12 + 8 * entry)
+      guard let samples = times.number(8 + 8 * entry, in: bytes),
+        let delta = times.number(12 + 8 * entry, in: bytes)
       else { return nil }
       if samples >= rest { return Int64(Int32(truncatingIfNeeded: delta)) }
       rest -= samples
@@ -103,19 +85,23 @@ private struct BoxContents {
   }
 
   /// The duration of a `traf` box's last sample; nil without samples.
-  func lastRunDuration(fallback: Int64?) -> Int64? {
-    guard let header = first(BoxType.trackFragmentHeader), let flags = header.number(0),
-      let run = all(BoxType.trackRun).last(where: { ($0.number(4) ?? 0) > 0 }),
-      let runFlags = run.number(0), let count = run.number(4)
+  fileprivate func lastRunDuration(in bytes: [UInt8], fallback: Int64?) -> Int64? {
+    guard let header = first(BoxType.trackFragmentHeader, in: bytes),
+      let flags = header.number(0, in: bytes),
+      let run = all(BoxType.trackRun, in: bytes)
+        .last(where: { ($0.number(4, in: bytes) ?? 0) > 0 }),
+      let runFlags = run.number(0, in: bytes), let count = run.number(4, in: bytes)
     else { return nil }
     guard runFlags & 0x100 != 0 else {
       guard flags & 0x08 != 0 else { return fallback }
       // In `tfhd`, an optional 8-byte base offset and 4-byte description index follow the track ID.
-      return header.number(8 + (flags & 0x01 != 0 ? 8 : 0) + (flags & 0x02 != 0 ? 4 : 0))
+      return
+        header
+        .number(8 + (flags & 0x01 != 0 ? 8 : 0) + (flags & 0x02 != 0 ? 4 : 0), in: bytes)
         .map { Int64($0) }
     }
     let size = 4 * [0x100, 0x200, 0x400, 0x800].count { runFlags & $0 != 0 }
     let first = 8 + (runFlags & 0x01 != 0 ? 4 : 0) + (runFlags & 0x04 != 0 ? 4 : 0)
-    return run.number(first + size * (Int(clamping: count) - 1)).map { Int64($0) }
+    return run.number(first + size * (Int(clamping: count) - 1), in: bytes).map { Int64($0) }
   }
 }

@@ -76,9 +76,7 @@ package struct MovieFile: ~Copyable {
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
     // A full disk is not an error here; the first frame will report it.
-    EmptyMovie.bytes.withUnsafeBytes {
-      _ = write(new.file.descriptor, $0.baseAddress, $0.count)
-    }
+    try? RandomAccessFile(new.file).write(EmptyMovie.bytes, at: 0)
     fdatasync(new.file.descriptor)
     let failure: Int32
     if let old {
@@ -172,17 +170,9 @@ package struct MovieFile: ~Copyable {
 
   /// The path of the file that a killed recording was about to replace; nil without one.
   package static func replaced(by path: String) -> String? {
-    let (folder, name) = path.folderAndName
-    guard let directory = opendir((folder.isEmpty ? "." : folder).systemPath) else { return nil }
-    defer { closedir(directory) }
-    while let entry = readdir(directory) {
-      let found = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(systemBytes: bytes.prefix { $0 != 0 })
-      }
-      if TemporaryName.process(in: found, TemporaryName.old, of: name) != nil {
-        return folder + found
-      }
-    }
-    return nil
+    let name = path.lastPathComponent
+    return SystemFiles.entries(in: path.parentDirectory)
+      .first { TemporaryName.process(in: $0, TemporaryName.old, of: name) != nil }
+      .map { path.replacingLastPathComponent(with: $0) }
   }
 }

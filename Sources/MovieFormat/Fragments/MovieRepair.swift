@@ -37,22 +37,22 @@ package struct MovieRepair {
     var isReadable = true
     for fragment in fragments {
       isReadable = isReadable && Self.hasWholeHead(fragment, file)
-      if isReadable { framesBefore += Self.pictures(in: fragment) }
+      if isReadable { framesBefore += Self.frameCount(in: fragment) }
     }
     let began = end < file.byteCount && Self.isOpen(fragments.last, file)
     keepWhole(file)
-    framesBefore = max(0, min(framesBefore - Int64(leadIn), pictures))
+    framesBefore = max(0, min(framesBefore - Int64(leadIn), frameCount))
     let taken = Int64(frames.count { $0.outcome == .taken })
     // The last sample may exist in part, without any record.
-    brokenFrames = max(0, taken - pictures) + (began && !isCut || hasUnclaimed ? 1 : 0)
+    brokenFrames = max(0, taken - frameCount) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
   /// The number of intact video frames of the take.
-  package var pictures: Int64 {
-    max(0, fragments.reduce(0) { $0 + Self.pictures(in: $1) } - Int64(leadIn))
+  package var frameCount: Int64 {
+    max(0, fragments.reduce(0) { $0 + Self.frameCount(in: $1) } - Int64(leadIn))
   }
 
-  private static func pictures(in fragment: RecordedFragment) -> Int64 {
+  private static func frameCount(in fragment: RecordedFragment) -> Int64 {
     Int64(fragment.samples.count { $0.track == 0 })
   }
 

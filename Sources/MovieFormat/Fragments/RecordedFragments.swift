@@ -51,15 +51,15 @@ package struct RecordedFragments {
     let number = (last?.number ?? 0) &+ 1
     // The journal follows one or two header boxes, or, where these are lost, the same space as
     // before.
-    var places: [Int64] = []
+    var offsets: [Int64] = []
     if let head = file.box(at: start), head.type == BoxType.free || head.type == BoxType.fragment {
-      places.append(head.end)
+      offsets.append(head.end)
       if let padding = file.box(at: head.end), padding.type == BoxType.free {
-        places.append(padding.end)
+        offsets.append(padding.end)
       }
     }
-    if let last { places.append(start + Int64(last.headSpace)) }
-    for offset in places {
+    if let last { offsets.append(start + Int64(last.headSpace)) }
+    for offset in offsets {
       guard let space = Int(exactly: offset - start), space > 0, space < 1 << 24,
         let box = journalBox(in: file, at: offset)
       else { continue }

@@ -8,7 +8,7 @@
 /// Four words of one cache line cost no more than one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
-  private static let words = 4
+  private static let wordCount = 4
 
   private let bytes: UnsafeRawBufferPointer
   /// One sum for each word of a sector, so that the CPU can compute all four in parallel.
@@ -38,9 +38,9 @@ package struct SampleCheck {
   /// Fastest while these bytes are in the CPU cache.
   package mutating func add(upTo end: Int) {
     // Bytes after `end` may not exist yet, except at the end of the sample.
-    let limit = end < bytes.count ? end - 8 * Self.words : bytes.count - 1
+    let limit = end < bytes.count ? end - 8 * Self.wordCount : bytes.count - 1
     while offset <= limit {
-      add(words: offset)
+      addBlock(at: offset)
       offset = nextIndex
       nextIndex += Int(Self.sectorBytes)
     }
@@ -50,11 +50,11 @@ package struct SampleCheck {
   ///
   /// All of the sample must have been added.
   package consuming func finish() -> UInt64 {
-    if bytes.count > 0 { add(words: max(0, bytes.count - 8 * Self.words)) }
+    if bytes.count > 0 { addBlock(at: max(0, bytes.count - 8 * Self.wordCount)) }
     return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
   }
 
-  private mutating func add(words offset: Int) {
+  private mutating func addBlock(at offset: Int) {
     sums.0 = Self.mixed(sums.0, word(offset))
     sums.1 = Self.mixed(sums.1, word(offset + 8))
     sums.2 = Self.mixed(sums.2, word(offset + 16))

@@ -17,7 +17,7 @@ final class AlignedMicrophone: AlignedAudio {
   private let feed: AudioTap
   private let device: String
   private var cursor: AudioTap.Cursor
-  private var placer: AudioAligner
+  private var aligner: AudioAligner
   /// Aligned samples of each channel that have not been taken yet.
   private var ready: [[Float]]
   /// Whether to wait for late audio.
@@ -34,7 +34,7 @@ final class AlignedMicrophone: AlignedAudio {
     self.device = device
     cursor = feed.cursor(atNanoseconds: origin)
     do throws(ResamplerError) {
-      placer = try AudioAligner(
+      aligner = try AudioAligner(
         rate: feed.format.sampleRate, channelCount: feed.format.channelCount,
         originNanoseconds: origin)
     } catch { throw LibAVError("correct the clock of", device, code: error.code) }
@@ -44,12 +44,12 @@ final class AlignedMicrophone: AlignedAudio {
   var account: RecordedAudio {
     var account = RecordedAudio()
     account.device = device
-    account.startOffset = placer.startOffset.map { .nanoseconds($0) }
-    account.gaps = placer.gaps
-    account.driftPPM = placer.driftPPM
-    if placer.startOffset != nil {
+    account.startOffset = aligner.startOffset.map { .nanoseconds($0) }
+    account.gaps = aligner.gaps
+    account.driftPPM = aligner.driftPPM
+    if aligner.startOffset != nil {
       account.maxSyncError = .nanoseconds(
-        Int64(saturating: (placer.worstError * 1_000_000_000).rounded()))
+        Int64(saturating: (aligner.worstError * 1_000_000_000).rounded()))
     }
     return account
   }
@@ -59,23 +59,23 @@ final class AlignedMicrophone: AlignedAudio {
     // The video has been stored up to `end`, so audio up to `end` should have arrived. The wait
     // applies to video that is stored faster than it was captured, such as from a file.
     let due = end - Self.timeout * Int64(feed.format.sampleRate)
-    while waitsLong, placer.outputCount < due, !feed.hasEnded {
+    while waitsLong, aligner.outputCount < due, !feed.hasEnded {
       waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
       try pull(before: end)
     }
-    if placer.outputCount < due { try fill(before: due) }
-    return min(end, placer.outputCount)
+    if aligner.outputCount < due { try fill(before: due) }
+    return min(end, aligner.outputCount)
   }
 
   func finish(before end: Int64) throws(LibAVError) {
     try pull(before: end)
-    while placer.outputCount < end,
+    while aligner.outputCount < end,
       feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
     {
       try pull(before: end)
     }
-    if placer.outputCount < end { try fill(before: end, isLast: true) }
-    placer.end(at: end)
+    if aligner.outputCount < end { try fill(before: end, isLast: true) }
+    aligner.end(at: end)
   }
 
   func take(_ count: Int) -> [[Float]] {
@@ -86,16 +86,16 @@ final class AlignedMicrophone: AlignedAudio {
 
   /// Aligns the audio that has arrived, up to a sample.
   private func pull(before end: Int64) throws(LibAVError) {
-    while placer.outputCount < end, let piece = feed.read(&cursor) {
+    while aligner.outputCount < end, let piece = feed.read(&cursor) {
       waitsLong = true
-      do throws(ResamplerError) { keep(try placer.place(piece)) } catch { throw wrapped(error) }
+      do throws(ResamplerError) { keep(try aligner.align(piece)) } catch { throw wrapped(error) }
     }
   }
 
   private func fill(before end: Int64, isLast: Bool = false) throws(LibAVError) {
     let cause = feed.hasEnded ? RecordedAudioGap.Cause.ended : .late
     do throws(ResamplerError) {
-      keep(try placer.fill(before: end, cause, isLast: isLast))
+      keep(try aligner.fill(before: end, cause, isLast: isLast))
     } catch { throw wrapped(error) }
   }
 

@@ -92,7 +92,7 @@ struct AudioAligner: ~Copyable {
   /// Aligns a block and returns the output samples available so far.
   ///
   /// - Throws: `ResamplerError` if the resampler fails.
-  mutating func place(_ piece: AudioTap.Piece) throws(ResamplerError) -> [[Float]] {
+  mutating func align(_ piece: AudioTap.Piece) throws(ResamplerError) -> [[Float]] {
     var time = Double(piece.nanoseconds &- originNanoseconds) / 1_000_000_000
     let expected = inputPosition(at: time)
     var cause = piece.interruption.map(RecordedAudioGap.Cause.init) ?? interruption

@@ -40,7 +40,7 @@ enum MovieFinalizer {
     guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16
     else { throw LibAVError("find the index of", path, code: -22) }
     var source = try Demuxer(reopening: open)
-    let tracks = try source.packetPlaces()
+    let tracks = try source.packetIndices()
     // The existing `ftyp` box stays in place, so the container must match its brand.
     let container = MovieContainer(brand: source.metadata["major_brand"])
     var settings = MovieWriter.Settings(
@@ -56,22 +56,24 @@ enum MovieFinalizer {
     }
     try writer.begin()
     let placeholder = try PlaceholderBytes(
-      count: tracks.values.flatMap(\.places).map(\.byteCount).max() ?? 0)
-    var pictures: Int64 = 0
+      count: tracks.values.flatMap(\.locations).map(\.byteCount).max() ?? 0)
+    var frameCount: Int64 = 0
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
       // Samples cut off by a full disk are left out of the index.
-      let places = packets.places.filter { $0.position + Int64($0.byteCount) <= file.byteCount }
+      let locations = packets.locations.filter {
+        $0.position + Int64($0.byteCount) <= file.byteCount
+      }
       let end =
         switch audioEnd {
         case _ where track.kind == .video: videoEnd
         case .sample(let end): end
-        case .afterFirst(let count): (places.first?.ticks ?? 0) &+ count
+        case .afterFirst(let count): (locations.first?.ticks ?? 0) &+ count
         }
-      if track.kind == .video { pictures += Int64(places.count) }
-      for (index, offset) in places.enumerated() {
+      if track.kind == .video { frameCount += Int64(locations.count) }
+      for (index, offset) in locations.enumerated() {
         // Fragmented tracks need not store packet durations.
-        let next = index + 1 < places.count ? places[index + 1].ticks : end
+        let next = index + 1 < locations.count ? locations[index + 1].ticks : end
         try writer.enter(
           offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
           duration: max(1, next &- offset.ticks))
@@ -89,7 +91,7 @@ enum MovieFinalizer {
     // tools that scan for them.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())
-    return pictures
+    return frameCount
   }
 
   /// Whether libavformat can open a file.

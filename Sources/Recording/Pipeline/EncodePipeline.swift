@@ -114,7 +114,7 @@ struct EncodePipeline: VideoPipeline {
   ) throws(LibAVError) -> FrameOutcome {
     switch delivery.layout {
     case .raw(let format, let bytesPerRow):
-      let frame = try MediaFrame.picture(
+      let frame = try MediaFrame.video(
         copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: format,
         bytesPerRow: bytesPerRow)
       try encode(frame, at: microseconds, store)

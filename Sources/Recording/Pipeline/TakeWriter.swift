@@ -29,14 +29,14 @@ struct TakeWriter: ~Copyable {
   /// Some frames counted as taken may fail to be stored.
   private(set) var account: FrameAccount
   /// The number of frames in the file.
-  private(set) var storedCount: Int64 = 0
+  var storedCount: Int64 = 0
   /// The pauses of the take.
   private(set) var pauses: [RecordingPause] = []
   /// The number of hidden frames in the file before the first shown frame.
   private(set) var leadInCount: Int64 = 0
-  private var plannedLeadIn = 0
+  var plannedLeadIn = 0
   /// The times of all stored frames, in microseconds after the first one.
-  private(set) var storedMicroseconds: [Int64] = []
+  var storedMicroseconds: [Int64] = []
   /// The first stored frame.
   private(set) var first: FrameObservation?
   /// The duration of the last frame in microseconds, set by ``finish()``.
@@ -47,16 +47,16 @@ struct TakeWriter: ~Copyable {
   private(set) var audioAccount: RecordedAudio?
 
   private var pipeline: (any VideoPipeline)?
-  private var movie: FragmentedMovieWriter?
-  private var audioTrack: AudioTrack?
+  var movie: FragmentedMovieWriter?
+  var audioTrack: AudioTrack?
   /// Ledger entries collected before the file's header is written.
-  private var early: [FrameObservation] = []
+  var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
   /// The duration of a finite source's last frame, if the take includes the source's end.
   private var sourceLastDuration: Int64?
   /// Whether frames are missing before the next one, which may depend on them.
   private var isInterrupted = false
-  private let periodMicroseconds: Int64
+  let periodMicroseconds: Int64
 
   init(
     into file: OpenFile, plan: VideoPipelinePlan, delivery: FrameDelivery, frameRate: FrameRate,
@@ -80,11 +80,11 @@ struct TakeWriter: ~Copyable {
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
   }
 
-  private var path: String { file.path }
+  var path: String { file.path }
 
   /// The number of bytes in the file so far.
   private(set) var byteCount: Int64 = 0
-  private var frameBytes: Int64 = 0
+  var frameBytes: Int64 = 0
 
   /// The encoding of the video, or nil before the first frame.
   var video: RecordedVideo? {
@@ -260,7 +260,7 @@ struct TakeWriter: ~Copyable {
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
       known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate), Int64(Int32.max))
-    movie?.endLast(ofTrack: Self.pictures, duration: lastDuration)
+    movie?.endLast(ofTrack: Self.videoTrack, duration: lastDuration)
     let end = endMicroseconds
     var failure: LibAVError?
     do throws(LibAVError) {
@@ -293,90 +293,5 @@ struct TakeWriter: ~Copyable {
   mutating func close(_ end: CaptureEnd) {
     account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration
-  }
-
-  private static let pictures = 0
-  private static let audio = 1
-
-  /// Creates the file's header at the first frame, when all codec parameters are known.
-  private mutating func begin(
-    _ picture: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
-  ) throws(LibAVError) {
-    guard let parameters, let first else {
-      throw LibAVError("begin", path, code: -22)
-    }
-    let packet = try Packet(
-      copying: picture, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
-    var tracks = [
-      InitializationSegment.Track(
-        parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
-    ]
-    var settings = MovieWriter.Settings(
-      container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
-    settings.metadata = makeMetadata(first, plannedLeadIn)
-    if let audio {
-      let track = try AudioTrack(
-        source: audio, codec: audioCodec, originMicroseconds: first.microseconds)
-      tracks.append(try track.head())
-      audioTrack = consume track
-    }
-    let head = InitializationSegment(tracks: tracks, settings: settings)
-    let bytes = try head.bytes(path: path)
-    try LibAVError.converting { () throws(SystemError) in
-      movie = try FragmentedMovieWriter(
-        file, head: bytes, tracks: head.layouts, layout: layout, reservesSpace: reservesSpace)
-      for frame in early { try movie?.note(frame) }
-    }
-    early = []
-  }
-
-  /// The fragment layout: a new fragment every 150 ms, independent of key frames.
-  ///
-  /// MJPEG would otherwise get one fragment per frame. Including queued frames, a kill loses at
-  /// most 0.25 s.
-  private var layout: FragmentedMovieWriter.Layout {
-    // The fragment has space for more frames than expected, because a camera may exceed its nominal
-    // rate.
-    let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
-    let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
-    return FragmentedMovieWriter.Layout(
-      fragmentTicks: 150_000, samplesPerFragment: pictures + (blocks ?? 4),
-      unsettledFrames: unsettledFrames)
-  }
-
-  private mutating func write(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
-    _ parameters: CodecParameters?
-  ) throws(LibAVError) {
-    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)
-    storedCount += 1
-    frameBytes += Int64(bytes.count)
-    storedMicroseconds.append(microseconds)
-  }
-
-  private mutating func append(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
-    _ parameters: CodecParameters?
-  ) throws(LibAVError) {
-    if movie == nil { try begin(bytes, at: microseconds, parameters) }
-    let duration = microseconds < 0 ? 1 : periodMicroseconds
-    try LibAVError.converting { () throws(SystemError) in
-      try movie?.append(
-        bytes, track: Self.pictures, ticks: microseconds, duration: duration,
-        isKeyFrame: isKeyFrame)
-    }
-  }
-
-  private mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
-    for packet in packets {
-      guard let time = packet.pts else { continue }
-      let duration = packet.duration
-      try packet.withBytes { (bytes) throws(LibAVError) in
-        try LibAVError.converting { () throws(SystemError) in
-          try movie?.append(
-            bytes, track: Self.audio, ticks: time, duration: duration, isKeyFrame: true)
-        }
-      }
-    }
   }
 }

@@ -87,10 +87,9 @@ enum FreeSpace {
 
   private static func status(at path: String) -> statvfs? {
     var status = statvfs()
-    let folder = path.folderAndName.folder
     let isKnown =
       statvfs(path.systemPath, &status) == 0
-      || statvfs((folder.isEmpty ? "." : folder).systemPath, &status) == 0
+      || statvfs(path.parentDirectory.systemPath, &status) == 0
     return isKnown ? status : nil
   }
 

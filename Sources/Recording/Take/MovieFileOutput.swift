@@ -241,7 +241,7 @@ public final class MovieFileOutput: FrameOutput {
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch { throw MediaError(error) }
-    let begun: (sink: TakeSink, proof: FrameRateVerification?)
+    let begun: (sink: TakeSink, verification: FrameRateVerification?)
     do throws(MediaError) {
       begun = try begin(queue, of: input, in: session, alone: begins, control)
     } catch {
@@ -255,7 +255,7 @@ public final class MovieFileOutput: FrameOutput {
     session.logger.info(
       "the recording began", metadata: ["path": "\(settings.path)", "mode": "\(input.modeName)"])
     let report = try take.write(
-      from: queue, of: begun.sink, into: file, proof: begun.proof,
+      from: queue, of: begun.sink, into: file, verification: begun.verification,
       queueIsFull: { reportQueue(isFull: $0, to: session.logger) },
       paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
       progress: { step in
@@ -314,17 +314,17 @@ public final class MovieFileOutput: FrameOutput {
   func begin(
     _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
-  ) throws(MediaError) -> (sink: TakeSink, proof: FrameRateVerification?) {
+  ) throws(MediaError) -> (sink: TakeSink, verification: FrameRateVerification?) {
     let sink = TakeSink(
       limit: settings.limit, queue: queue, control: control, endsCapture: alone,
       endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
     do throws(MediaError) {
-      var proof: FrameRateVerification?
+      var verification: FrameRateVerification?
       if alone, settings.verifiesFrameRate, input.device.kind == .v4l2 {
-        proof = try input.verifyFrameRate { control.requestedStop != nil }
+        verification = try input.verifyFrameRate { control.requestedStop != nil }
       }
       try begin(sink, of: input, in: session, alone: alone, control)
-      return (sink, proof)
+      return (sink, verification)
     } catch {
       forget()
       throw error

@@ -105,7 +105,7 @@ public enum MovieRecovery {
       throw invalid(path, "has fragments from another program")
     }
     var replaced: [MovieRepair.Replaced] = []
-    guard repair.pictures > 0 else {
+    guard repair.frameCount > 0 else {
       guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
       // A file without a frame, unreadable because of a torn header, becomes an empty movie.
       try repair.write(to: file, replaced: &replaced)
@@ -169,8 +169,8 @@ public enum MovieRecovery {
     guard let track = source.tracks.first(where: { $0.kind == .video }) else {
       throw invalid(path, "contains no video")
     }
-    let places = try source.packetPlaces()[track.index]?.places ?? []
-    report.frameCount = Int64(places.count)
+    let locations = try source.packetIndices()[track.index]?.locations ?? []
+    report.frameCount = Int64(locations.count)
     report.frameCountBefore = report.frameCount
     report.duration = MediaTime(microseconds: source.statedMicroseconds ?? 0)
     if let tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init) {
@@ -203,7 +203,7 @@ public enum MovieRecovery {
     report.duration = MediaTime(microseconds: last.ticks &- leadIn &+ Int64(last.duration))
     report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
     if let rate, let tag, !repair.frames.isEmpty {
-      rebuildLedger(repair, rate, tag, pictures: Int64(shown.count), &report)
+      rebuildLedger(repair, rate, tag, frameCount: Int64(shown.count), &report)
     }
     tag?.gaps = report.gaps.filter { $0.afterIndex >= 0 }.map {
       RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
@@ -237,7 +237,7 @@ public enum MovieRecovery {
 
   /// Rebuilds the ledger from the frame records in the file.
   private static func rebuildLedger(
-    _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
+    _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, frameCount: Int64,
     _ report: inout RecoveryReport
   ) {
     let switchedOn = tag.switchedOnUs
@@ -252,14 +252,14 @@ public enum MovieRecovery {
     kept.gaps = account.gaps
     kept.duration = report.duration
     let times = takeTimes(repair.frames)
-    kept.keep(first: pictures, of: times)
+    kept.keep(first: frameCount, of: times)
     report.ledger = kept.ledger
     report.gaps = kept.gaps
     report.measuredFrameRate = account.measuredFrameRate
     let period = Int64(saturating: rate.frameDuration.doubleValue * 1e9)
     if report.lostFrameCount > 0 {
       let end = times.last?.saturatingMultiplied(by: 1_000) ?? 0
-      let known = Int64(times.count) > pictures ? end &- kept.duration.wholeNanoseconds : 0
+      let known = Int64(times.count) > frameCount ? end &- kept.duration.wholeNanoseconds : 0
       report.lostDuration = MediaTime(nanoseconds: max(0, known) &+ period)
       report.duration = kept.duration
     }

@@ -12,7 +12,7 @@ extension MovieTake {
   /// Finishes the file and creates the report of the take.
   func report(
     _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
-    _ proof: FrameRateVerification?, of file: inout MovieFile
+    _ verification: FrameRateVerification?, of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: input.requestedFrameRate,
@@ -30,7 +30,7 @@ extension MovieTake {
     report.codec = plan.codec
     report.video = writer.video
     report.measuredFrameRate = writer.account.measuredFrameRate
-    report.proof = proof
+    report.frameRateVerification = verification
     report.audio = writer.audioAccount
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
     // Some frames that the writer accepted may not have left the encoder or reached the file.

@@ -34,7 +34,7 @@ struct MovieTake {
   /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
-    proof: FrameRateVerification?, queueIsFull: (Bool) -> Void = { _ in },
+    verification: FrameRateVerification?, queueIsFull: (Bool) -> Void = { _ in },
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws(MediaError) -> RecordingReport {
@@ -62,7 +62,7 @@ struct MovieTake {
       progress(movie.progress(queueFill: queue.fillLevel))
     }
     if gauge.isFull { queueIsFull(false) }
-    return try movie.finish(sink.end ?? CaptureEnd(), proof)
+    return try movie.finish(sink.end ?? CaptureEnd(), verification)
   }
 
   /// The greatest number of frames that a kill may lose: those of 1/50 s, at most 8.

@@ -144,22 +144,24 @@ enum DiskProbe {
     let name = TemporaryName.beside(path, "probe")
     let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
-    let file = try? RandomAccessFile(opening: name)
+    let file = RandomAccessFile(OpenFile(adopting: descriptor, path: name))
     unlink(name.systemPath)
-    defer { close(descriptor) }
     // A file system in memory is fast enough for any camera, so it is not measured.
-    guard file?.isInMemory == false else { return nil }
+    guard !file.isInMemory else { return nil }
     // The data is not zero, because some disks do not store blocks of zeros.
-    var block = [UInt64](repeating: 0x9E37_79B9_7F4A_7C15, count: blockBytes / 8)
-    for index in block.indices { block[index] &*= UInt64(index | 1) }
+    var words = [UInt64](repeating: 0x9E37_79B9_7F4A_7C15, count: blockBytes / 8)
+    for index in words.indices { words[index] &*= UInt64(index | 1) }
+    let block = words.withUnsafeBytes { [UInt8]($0) }
     let start = MonotonicClock.nanoseconds()
-    var written = 0
-    while written < 16 * blockBytes, MonotonicClock.nanoseconds() - start < longest {
-      let count = block.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-      // Each block is synced. Otherwise a slow disk would keep writing cached data after the
-      // measurement.
-      guard count > 0, fdatasync(descriptor) == 0 else { break }
-      written += count
+    var written: Int64 = 0
+    while written < 16 * Int64(blockBytes), MonotonicClock.nanoseconds() - start < longest {
+      do throws(SystemError) {
+        try file.write(block, at: written)
+        // Each block is synced. Otherwise a slow disk would keep writing cached data after the
+        // measurement.
+        try file.sync()
+      } catch { break }
+      written += Int64(block.count)
     }
     guard written > 0 else { return nil }
     let elapsed = max(1, MonotonicClock.nanoseconds() - start)

@@ -22,7 +22,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   /// The rate verification before the take.
   ///
   /// Nil if it was skipped.
-  public var proof: FrameRateVerification?
+  public var frameRateVerification: FrameRateVerification?
   /// The reason for a wrong frame rate.
   ///
   /// Nil if the rate is right.
@@ -75,7 +75,8 @@ public struct RecordingReport: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case path = "file"
-    case mode, proof, rateCause, duration, ledger, gaps, pauses, intervals, cost, trigger
+    case mode, rateCause, duration, ledger, gaps, pauses, intervals, cost, trigger
+    case frameRateVerification = "proof"
     case requestedFrameRate = "requestedFps"
     case negotiatedFrameRate = "negotiatedFps"
     case measuredFrameRate = "measuredFps"

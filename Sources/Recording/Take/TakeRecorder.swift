@@ -99,7 +99,9 @@ struct TakeRecorder: ~Copyable {
   /// Closes the account and the file.
   ///
   /// - Throws: `MediaError` if no frame was stored. The file is then removed.
-  consuming func finish(_ end: CaptureEnd, _ proof: FrameRateVerification?) throws(MediaError)
+  consuming func finish(
+    _ end: CaptureEnd, _ verification: FrameRateVerification?
+  ) throws(MediaError)
     -> RecordingReport
   {
     var end = end
@@ -111,7 +113,7 @@ struct TakeRecorder: ~Copyable {
     writer.close(end)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
-      let report = take.report(writer, end, failure, proof, of: &file)
+      let report = take.report(writer, end, failure, verification, of: &file)
       // An unreadable file is kept, because it may become readable later. Only an empty file is
       // removed.
       if report.ledger.stored > 0 { return report }

@@ -103,10 +103,10 @@ final class Clip {
   ///
   /// - Parameters:
   ///   - end: The end of the capture, if it ended before the clip was complete.
-  ///   - proof: The rate verification before the capture.
+  ///   - verification: The rate verification before the capture.
   /// - Returns: The report of the clip.
   /// - Throws: `MediaError` if no frame was stored.
-  func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws(MediaError)
+  func finish(_ end: CaptureEnd?, _ verification: FrameRateVerification?) throws(MediaError)
     -> RecordingReport
   {
     var own = end ?? CaptureEnd(stopReason: .duration)
@@ -116,7 +116,7 @@ final class Clip {
       own.frames.microseconds = range.upperBound
     }
     guard let take = take.take() else { return try finished() }
-    return try take.finish(own, proof)
+    return try take.finish(own, verification)
   }
 
   private func finished() throws(MediaError) -> RecordingReport {

@@ -42,11 +42,11 @@ public struct MotionTrigger: Hashable, Sendable {
     /// Whether a gray image causes a trigger.
     ///
     /// `time` is its capture time in microseconds.
-    mutating func see(_ picture: PixelBuffer, at time: Int64) -> Bool {
-      let means = BrightnessGrid(picture).means
-      defer { last = means }
-      guard last.count == means.count, !means.isEmpty else { return false }
-      let changes = zip(means, last).map { $0 - $1 }
+    mutating func see(_ frame: PixelBuffer, at time: Int64) -> Bool {
+      let averages = BrightnessGrid(frame).averages
+      defer { last = averages }
+      guard last.count == averages.count, !averages.isEmpty else { return false }
+      let changes = zip(averages, last).map { $0 - $1 }
       let common = changes.sorted()[changes.count / 2]
       let moved = changes.count { abs($0 - common) >= Self.step }
       guard moved > 0, Double(moved) >= settings.share * Double(changes.count) else { return false }

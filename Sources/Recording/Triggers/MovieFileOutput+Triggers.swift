@@ -62,12 +62,12 @@ extension MovieFileOutput {
     if let motion = triggers.motion { detectors.append(try watch(for: motion, in: session)) }
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
     defer { detach(of: session, stops: begins) }
-    take.proof = begun.proof
+    take.verification = begun.verification
     take.controls = input.controlValues()
     events(.waiting(ringBytes: ring.capacity))
     var report = take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
-      takeTriggers: { state.withLock { ($0.triggers.take(), $0.endOfTriggers) } }, tell: events)
+      takeTriggers: { state.withLock { ($0.triggers.take(), $0.endOfTriggers) } }, notify: events)
     state.withLock { report.count($0.triggers) }
     for clip in report.clips { clip.log(to: session.logger) }
     for warning in report.warnings { session.logger.warning("\(warning)") }

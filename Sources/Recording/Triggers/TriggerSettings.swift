@@ -153,7 +153,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   /// The rate verification before the capture.
   ///
   /// Nil if it was skipped.
-  public var proof: FrameRateVerification?
+  public var frameRateVerification: FrameRateVerification?
   /// The reason why the capture ended.
   public var stoppedBy = StopReason.signal
   /// The first error, or nil.

@@ -22,22 +22,22 @@ struct TriggeredTake {
   let audio: TakeAudio?
   /// Whether the stream was started for this capture.
   let beginsWithStream: Bool
-  var proof: FrameRateVerification?
+  var verification: FrameRateVerification?
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
 
   /// The greatest delay of a trigger in microseconds.
   ///
   /// An audio trigger is detected only after its block is complete.
-  private static let latestNews: Int64 = 250_000
+  static let latestNews: Int64 = 250_000
   /// The number of frames that are stored for a clip before the next clip is processed.
   private static let batch = 32
 
   /// Whether a clip may need hidden frames from before its start.
-  private var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
+  var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
   /// The state of the capture.
-  private struct Progress {
+  struct Progress {
     var clips: [Clip] = []
     /// The outcomes of the frames in the ring, from the first one.
     var outcomes: [FrameOutcome] = []
@@ -61,32 +61,18 @@ struct TriggeredTake {
     triggers.repeats ? triggers.maximumClipCount ?? .max : 1
   }
 
-  /// The size of the ring in bytes and in frames.
-  func ringSize() -> (bytes: Int, frames: Int) {
-    let rate = input.negotiatedFrameRate.doubleValue
-    // The ring also holds two seconds of frames for a stalled disk. It is never filled completely.
-    // A clip may also start after its trigger: then only late triggers need earlier frames.
-    let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
-    let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
-    let bytes = min(frames * Double(input.maximumByteCount), 1e15)
-    let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
-    let least = 4 * (input.maximumByteCount + 4_096)
-    // A camera may exceed its nominal rate.
-    return (max(least, min(Int(bytes), limit)), Int(min(frames * 2, 1e7)) + 1_024)
-  }
-
   /// Writes clips until the queue is closed and every clip is finished.
   ///
   /// - Parameters:
   ///   - queue: The ring.
   ///   - end: The end of the capture. Called after the queue is closed.
   ///   - takeTriggers: Returns the new triggers, and the reason why no more will come, or nil.
-  ///   - tell: Called with each event, on this thread.
+  ///   - notify: Called with each event, on this thread.
   /// - Returns: The report of the capture and its clips.
   func write(
     from queue: FrameQueue, end: () -> CaptureEnd,
     takeTriggers: () -> (new: [CaptureTrigger], end: StopReason?),
-    tell: (MovieFileOutput.TriggeredEvent) -> Void
+    notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> TriggeredReport {
     var state = begin(queue)
     var takesTriggers = true
@@ -98,7 +84,7 @@ struct TriggeredTake {
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
       if takesTriggers {
         let triggers = takeTriggers()
-        for trigger in triggers.new { open(trigger, queue, &state, tell) }
+        for trigger in triggers.new { open(trigger, queue, &state, notify) }
         if let reason = triggers.end, state.clips.isEmpty { control.stop(reason) }
         if state.report.triggerCount >= maximumClipCount, state.clips.isEmpty {
           control.stop(.maxClips)
@@ -106,7 +92,7 @@ struct TriggeredTake {
       }
       // Triggers after the end of the capture do not belong to it.
       takesTriggers = !isClosed
-      let isIdle = advance(queue, isClosed ? end() : nil, &state, tell)
+      let isIdle = advance(queue, isClosed ? end() : nil, &state, notify)
       state.report.ringPeak = max(state.report.ringPeak, queue.boundBytes)
       if isClosed, isIdle, state.clips.isEmpty { break }
       if let newest { evict(from: queue, newest: newest, &state) }
@@ -128,14 +114,14 @@ struct TriggeredTake {
     report.mode = input.modeName
     report.codec = plan.codec
     report.ringCapacity = queue.capacity
-    report.proof = proof
+    report.frameRateVerification = verification
     return Progress(account: account, report: report)
   }
 
   /// Starts a clip around a trigger.
   private func open(
     _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
-    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+    _ notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
     guard state.report.triggerCount < maximumClipCount else {
       state.report.ignoredTriggerCount += 1
@@ -150,7 +136,7 @@ struct TriggeredTake {
       return
     }
     state.report.triggerCount += 1
-    tell(.triggered(trigger, clip: state.report.triggerCount))
+    notify(.triggered(trigger, clip: state.report.triggerCount))
     var settings = settings
     settings.path = triggers.clipPath?(state.report.triggerCount) ?? settings.path
     let file: MovieFile
@@ -191,44 +177,44 @@ struct TriggeredTake {
   /// - Returns: Whether there was nothing to do.
   private func advance(
     _ queue: FrameQueue, _ end: CaptureEnd?, _ state: inout Progress,
-    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+    _ notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> Bool {
     var isIdle = true
     noteArrivals(queue, &state)
     let first = queue.startNumber
     let known = first + state.outcomes.count
     for clip in state.clips {
-      let places = clip.advance(queue, before: known, atMost: Self.batch) { number, outcome in
+      let numbers = clip.advance(queue, before: known, atMost: Self.batch) { number, outcome in
         // A frame counts as taken once it is in at least one file.
         if state.outcomes[number - first] != .taken { state.outcomes[number - first] = outcome }
       }
-      if !places.isEmpty {
+      if !numbers.isEmpty {
         isIdle = false
-        if let progress = clip.progress(queueFill: queue.fillLevel) { tell(.progress(progress)) }
+        if let progress = clip.progress(queueFill: queue.fillLevel) { notify(.progress(progress)) }
       }
       let isEnded = end != nil && clip.number >= queue.endNumber
       guard clip.isOver || isEnded else { continue }
       isIdle = false
       if let reason = clip.reasonToEndAll { control.stop(reason) }
       state.clips.removeAll { $0 === clip }
-      finish(clip, end, &state, tell)
+      finish(clip, end, &state, notify)
     }
     return isIdle
   }
 
   private func finish(
     _ clip: Clip, _ end: CaptureEnd?, _ state: inout Progress,
-    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+    _ notify: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
     let storedCount = clip.storedCount
     do {
-      var report = try clip.finish(end, proof)
+      var report = try clip.finish(end, verification)
       if let warning = preRollWarning(report, isRingTooSmall: state.shortened != nil) {
         report.warnings.append(warning)
       }
       state.report.clips.append(report)
       if state.report.problem == nil { state.report.problem = report.problem }
-      tell(.finished(report))
+      notify(.finished(report))
     } catch {
       state.lostWithClips += storedCount
       state.report.warnings.append("\(clip.path) was not written: \(error)")
@@ -245,74 +231,16 @@ struct TriggeredTake {
   /// The warning if a clip contains less before its trigger than requested, or nil.
   private func preRollWarning(_ clip: RecordingReport, isRingTooSmall: Bool) -> String? {
     guard let mark = clip.trigger,
-      let asked = try? triggers.preDuration.converted(to: 1_000_000_000, rounding: .towardZero),
+      let requested = try? triggers.preDuration.converted(to: 1_000_000_000, rounding: .towardZero),
       let period = try? input.negotiatedFrameRate.frameDuration
         .converted(to: 1_000_000_000, rounding: .towardPositiveInfinity)
     else { return nil }
     // A frame's time may be off by a fraction of its period.
     let held = mark.time.wholeNanoseconds
-    guard held < asked.value - 2 * period.value else { return nil }
+    guard held < requested.value - 2 * period.value else { return nil }
     return "\(clip.path) holds \(max(0, held) / 1_000_000) ms from before its trigger "
-      + "instead of \(asked.value / 1_000_000) ms: "
+      + "instead of \(requested.value / 1_000_000) ms: "
       + (isRingTooSmall ? "the ring is too small" : "the camera had not run for longer")
-  }
-
-  /// Records frames that have arrived since the last call as not in any clip yet.
-  private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
-    var number = queue.startNumber + state.outcomes.count
-    while let frame = queue[number] {
-      let outcome = frame.observation.outcome
-      state.outcomes.append(outcome == .taken ? .evicted : outcome)
-      if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
-      number += 1
-    }
-  }
-
-  /// Releases the frames that no current or future clip needs.
-  private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
-    let limit = min(
-      state.clips.map(\.number).min() ?? queue.endNumber,
-      queue.startNumber + state.outcomes.count)
-    let kept =
-      (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
-      ?? .max / 4
-    let oldest = newest &- kept &- Self.latestNews
-    let first = queue.startNumber
-    var number = first
-    var keyIndex = number
-    while number < limit, let frame = queue[number], frame.observation.microseconds < oldest {
-      if needsKeyFrames, state.keyFrames[number - first] { keyIndex = number }
-      number += 1
-    }
-    if needsKeyFrames {
-      let isKeyFrame =
-        state.keyFrames.indices.contains(number - first)
-        && state.keyFrames[number - first]
-      number = isKeyFrame ? number : keyIndex
-    }
-    release(before: number, of: queue, &state)
-    // A nearly full ring drops its oldest frames, rather than the next arriving ones.
-    while number < limit, queue.isNearlyFull, let frame = queue[number] {
-      let held = newest &- frame.observation.microseconds
-      if held < kept { state.shortened = min(state.shortened ?? .max, held) }
-      number += 1
-      release(before: number, of: queue, &state)
-    }
-  }
-
-  private func release(before end: Int, of queue: FrameQueue, _ state: inout Progress) {
-    let first = queue.startNumber
-    noteArrivals(queue, &state)
-    guard end > first else { return }
-    for number in first..<end {
-      guard let frame = queue[number] else { continue }
-      var observation = frame.observation
-      observation.outcome = state.outcomes[number - first]
-      state.account.enter(observation)
-    }
-    state.outcomes.removeFirst(end - first)
-    if needsKeyFrames { state.keyFrames.removeFirst(end - first) }
-    queue.release(before: end)
   }
 
   private func finish(_ end: CaptureEnd, _ state: inout Progress) -> TriggeredReport {

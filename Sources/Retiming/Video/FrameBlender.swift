@@ -121,7 +121,7 @@ package final class FrameBlender {
   ///
   /// - Throws: `LibAVError` if memory cannot be allocated.
   package func finish() throws(LibAVError) -> MediaFrame {
-    let result = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
+    let result = try MediaFrame.video(width: width, height: height, pixelFormat: format)
     let hasColors = layout.components.count >= 3
     let scale = 1 / max(total, .leastNormalMagnitude)
     if hasColors && !layout.isRGB {

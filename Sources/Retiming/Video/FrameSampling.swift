@@ -161,7 +161,7 @@ extension OutputFrameGrid {
     guard !overflow, !tooLong else {
       throw MediaError(.notExact, "\(count) slots do not fit 64 bits")
     }
-    var pictures: [BlendedFrame] = []
+    var blended: [BlendedFrame] = []
     var first = 0
     for slot in 0..<count {
       let start = slot * slotTicks
@@ -176,12 +176,12 @@ extension OutputFrameGrid {
         index += 1
       }
       if parts.count == 1 { parts = [.init(frame: parts[0].frame, share: 1)] }
-      if pictures.last?.parts == parts, parts.count == 1 {
-        pictures[pictures.count - 1].count += 1
+      if blended.last?.parts == parts, parts.count == 1 {
+        blended[blended.count - 1].count += 1
       } else {
-        pictures.append(BlendedFrame(parts: parts, count: 1))
+        blended.append(BlendedFrame(parts: parts, count: 1))
       }
     }
-    return pictures
+    return blended
   }
 }

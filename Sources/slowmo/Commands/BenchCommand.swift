@@ -54,9 +54,10 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   var codec = VideoOutputSettings.automatic
 
   @Option(
+    name: .customLong("folder"),
     help: "Directory for the temporary file. Default: /dev/shm, else TMPDIR.",
     completion: .directory)
-  var folder: String?
+  var directory: String?
 
   @Flag(help: "Find the highest rate without a lost frame, for the size and format of the mode.")
   var findLimit = false
@@ -82,12 +83,12 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let format =
       try mode.map { try camera.format(matching: $0, where: codec.suits) }
       ?? camera.fastestFormat(where: codec.suits)
-    let path = "\(scratchFolder)/slowmo-bench-\(getpid()).mov"
+    let path = "\(scratchDirectory)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
       // The user did not choose the temporary name, so the message names its directory.
       var failure = CommandError(error)
-      failure.message = failure.message.replacing(path, with: "the file in \(scratchFolder)")
+      failure.message = failure.message.replacing(path, with: "the file in \(scratchDirectory)")
       if failure.code == "disk_full" {
         failure.hint = "choose a directory with more free space: --folder"
       }
@@ -152,8 +153,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     return Set(ranges.flatMap { [$0.minFrameRate, $0.maxFrameRate] } + between).sorted()
   }
 
-  private var scratchFolder: String {
-    if let folder { return folder }
+  private var scratchDirectory: String {
+    if let directory { return directory }
     if access("/dev/shm", W_OK) == 0 { return "/dev/shm" }
     return getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
   }

@@ -114,7 +114,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     let done = DispatchSemaphore(value: 0)
     let task = Task {
       for await change in changes {
-        guard Self.tell(change, json: json) else { break }
+        guard Self.emit(change, json: json) else { break }
       }
       done.signal()
     }
@@ -124,7 +124,7 @@ struct DevicesCommand: ParsableCommand, Verb {
   }
 
   /// Writes one line without buffering; returns false if the reader is gone.
-  private static func tell(_ change: CaptureDeviceChange, json: Bool) -> Bool {
+  private static func emit(_ change: CaptureDeviceChange, json: Bool) -> Bool {
     guard !json else {
       guard let data = try? Output.encode(Event(change), isPretty: false) else { return false }
       return Output.line(String(decoding: data, as: UTF8.self))

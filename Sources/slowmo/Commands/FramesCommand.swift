@@ -3,6 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Overcrank
+import OvercrankLinuxSystem
 
 /// `slowmo frames FILE`: writes single frames as PNG files, by index or by time.
 struct FramesCommand: ParsableCommand, Verb {
@@ -161,7 +162,7 @@ struct FramesCommand: ParsableCommand, Verb {
     return try indices.map { index in
       let nanoseconds = lines[index].time.wholeNanoseconds
       let path = template.name([
-        "index": .number(Int64(index)), "name": .text(NameTemplate.stem(of: file)),
+        "index": .number(Int64(index)), "name": .text(file.fileStem),
         // Microseconds and milliseconds are rounded down.
         "us": .number(nanoseconds / 1_000), "ms": .number(nanoseconds / 1_000_000),
       ])

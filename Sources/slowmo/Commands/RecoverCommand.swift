@@ -56,7 +56,7 @@ struct RecoverCommand: ParsableCommand, Verb {
         let truncation = asset.truncation
       else { throw error }
       throw CommandError(
-        .badData, code: error.code.rawValue, "\(file) is truncated: \(truncation.words)",
+        .badData, code: error.code.rawValue, "\(file) is truncated: \(truncation.summary)",
         hint: "copy them to another file with slowmo recover \(file) -o there.mov")
     }
     if common.json {
@@ -82,7 +82,7 @@ struct RecoverCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(document)
     } else {
-      Output.line("\(output): copied from \(file): \(truncation.words)")
+      Output.line("\(output): copied from \(file): \(truncation.summary)")
     }
     return .done
   }

@@ -106,16 +106,16 @@ struct RetimeCommand: ParsableCommand, Verb {
     try exporting.check(output: output)
     try common.check(standardOutputFor: "-o", output)
     // With a preset, `--speed` is the preset's slow speed, not a method of its own.
-    let ways = [
+    let speedOptions = [
       !speed.isEmpty && preset == nil, ramp != nil, preset != nil, playbackRate != nil,
       sidecar != nil,
     ]
     .count { $0 }
-    if ways == 0 && trim.isEmpty {
+    if speedOptions == 0 && trim.isEmpty {
       throw ValidationError(
         "no change requested: use --speed, such as --speed 1/8, or --trim 1.2..1.5")
     }
-    if ways > 1 {
+    if speedOptions > 1 {
       throw ValidationError(
         "--speed, --ramp, --preset, --playback-fps and --sidecar exclude each other")
     }

@@ -45,7 +45,7 @@ struct TriggeredRecording {
   }
 
   private func waiting(_ bytes: Int) -> String {
-    let kinds = options.trigger.map(\.words).joined(separator: " or ")
+    let kinds = options.trigger.map(\.summary).joined(separator: " or ")
     return "waiting for \(kinds); the pre-trigger ring may use \(bytes / 1_048_576) MiB"
   }
 

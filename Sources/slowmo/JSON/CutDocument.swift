@@ -4,8 +4,9 @@ import Overcrank
 
 /// The JSON object of one cut in a source and its cost.
 struct CutDocument: Encodable {
-  private enum CodingKeys: CodingKey {
-    case file, edge, source, target, way, frames, freeBefore, freeAfter
+  private enum CodingKeys: String, CodingKey {
+    case file, edge, source, target, frames, freeBefore, freeAfter
+    case method = "way"
   }
 
   private let cut: ExportReport.Cut
@@ -21,7 +22,7 @@ struct CutDocument: Encodable {
     try container.encode(edge, forKey: .edge)
     try container.encode(cut.source, forKey: .source)
     try container.encode(cut.target.seconds, forKey: .target)
-    try container.encode(cut.method, forKey: .way)
+    try container.encode(cut.method, forKey: .method)
     try container.encode(cut.frames, forKey: .frames)
     try container.encodeIfPresent(cut.freeBefore?.seconds, forKey: .freeBefore)
     try container.encodeIfPresent(cut.freeAfter?.seconds, forKey: .freeAfter)

@@ -219,10 +219,10 @@ extension Speed: ExactNumber {
 
 /// Converts a Swift name to snake case: `durationNs` becomes `duration_ns`.
 private func snakeCase(_ name: String) -> String {
-  var words = ""
+  var result = ""
   for character in name {
-    if character.isUppercase { words.append("_") }
-    words += character.lowercased()
+    if character.isUppercase { result.append("_") }
+    result += character.lowercased()
   }
-  return words
+  return result
 }

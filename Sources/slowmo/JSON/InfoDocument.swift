@@ -27,12 +27,12 @@ struct InfoDocument: Encodable {
     let readableFrames: Int
     let statedFrames: Int
     /// The truncation as text; not part of the JSON document.
-    let words: String
+    let summary: String
 
     enum CodingKeys: CodingKey { case readableFrames, statedFrames }
 
     init(_ truncation: Asset.Truncation) {
-      words = truncation.words
+      summary = truncation.summary
       readableFrames = truncation.readableFrameCount
       statedFrames = truncation.statedFrameCount
     }
@@ -102,7 +102,7 @@ struct InfoDocument: Encodable {
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
     }
-    if let truncation { lines.append("truncated: \(truncation.words)") }
+    if let truncation { lines.append("truncated: \(truncation.summary)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
     return lines
   }
@@ -116,5 +116,5 @@ func nanoseconds(_ seconds: Rational) -> Int64 {
 
 extension Asset.Truncation {
   /// The number of readable frames as text.
-  var words: String { "\(readableFrameCount) of \(statedFrameCount) frames can be read" }
+  var summary: String { "\(readableFrameCount) of \(statedFrameCount) frames can be read" }
 }

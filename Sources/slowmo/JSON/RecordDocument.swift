@@ -21,7 +21,10 @@ struct RecordDocument: Encodable {
   struct Take: Encodable {
     let report: RecordingReport
 
-    private enum CodingKeys: CodingKey { case codec, proof, intervals }
+    private enum CodingKeys: String, CodingKey {
+      case codec, intervals
+      case verification = "proof"
+    }
 
     func encode(to encoder: any Encoder) throws {
       var report = report
@@ -30,7 +33,8 @@ struct RecordDocument: Encodable {
       try report.encode(to: encoder)
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(report.codec?.rawValue ?? "", forKey: .codec)
-      try container.encodeIfPresent(report.proof.map(Proof.init), forKey: .proof)
+      try container.encodeIfPresent(
+        report.frameRateVerification.map(Verification.init), forKey: .verification)
       if report.intervals == nil { try container.encode(NoIntervals(), forKey: .intervals) }
     }
   }
@@ -44,19 +48,19 @@ struct RecordDocument: Encodable {
   }
 
   /// The frame-rate verification that was measured before recording.
-  private struct Proof: Encodable {
+  private struct Verification: Encodable {
     let locked: Bool
     let cause: FrameRateMismatchReason?
     let fps: Rational?
     let jitter: Duration
     let dropped: Int64
 
-    init(_ proof: FrameRateVerification) {
-      locked = proof.isLocked
-      cause = proof.cause
-      fps = proof.measurement.frameRate
-      jitter = proof.measurement.jitter
-      dropped = proof.measurement.dropped
+    init(_ verification: FrameRateVerification) {
+      locked = verification.isLocked
+      cause = verification.cause
+      fps = verification.measurement.frameRate
+      jitter = verification.measurement.jitter
+      dropped = verification.measurement.dropped
     }
   }
 
@@ -119,7 +123,7 @@ struct RecordDocument: Encodable {
     }
     whole.measuredFrameRate = capture.measuredFrameRate
     whole.startupDuration = capture.startupDuration
-    whole.proof = capture.proof
+    whole.frameRateVerification = capture.frameRateVerification
     whole.ledger = capture.ledger
     whole.warnings += capture.warnings
     report = whole
@@ -135,9 +139,9 @@ struct RecordDocument: Encodable {
       capture.map { Ring(capacityBytes: $0.ringCapacity, peakBytes: $0.ringPeak) }, forKey: .ring)
     try container.encodeIfPresent(capture?.ignoredTriggerCount, forKey: .ignoredTriggers)
     try container.encodeIfPresent(capture?.refusedTriggerCount, forKey: .refusedTriggers)
-    let place = container.superEncoder(forKey: .preflight)
-    try preflight.encode(to: place)
-    var more = place.container(keyedBy: PreflightKeys.self)
+    let nested = container.superEncoder(forKey: .preflight)
+    try preflight.encode(to: nested)
+    var more = nested.container(keyedBy: PreflightKeys.self)
     try more.encodeIfPresent(preflight.freeDuration, forKey: .free)
     if listsClips, let capture {
       try container.encode(capture.clips.map(Take.init), forKey: .files)

@@ -39,7 +39,7 @@ struct SegmentDocument: Encodable {
     target = Range(segment.target.start.seconds, segment.target.end.seconds)
     speed = try segment.speed()
     reversed = segment.mapping?.isReversed ?? false
-    var words = "speed \(speed?.description ?? "none")"
+    var summary = "speed \(speed?.description ?? "none")"
     switch segment.mapping?.motion {
     case .constant: motion = "constant"
     case .hold: motion = "hold"
@@ -48,13 +48,13 @@ struct SegmentDocument: Encodable {
       motion = "ramp"
       startSpeed = try segment.mapping?.speed(at: segment.target.start.seconds)
       endSpeed = try segment.mapping?.speed(at: segment.target.end.seconds)
-      words = "speed \(Self.text(startSpeed)) to \(Self.text(endSpeed))"
+      summary = "speed \(Self.text(startSpeed)) to \(Self.text(endSpeed))"
     }
-    let from = segment.mapping.map(Self.words) ?? "a gap"
-    line = "plan: \(from) at \(segment.target.displayText), \(words)"
+    let from = segment.mapping.map(Self.summary) ?? "a gap"
+    line = "plan: \(from) at \(segment.target.displayText), \(summary)"
   }
 
-  private static func words(_ mapping: PlaybackMapping) -> String {
+  private static func summary(_ mapping: PlaybackMapping) -> String {
     let start = "source \(mapping.sourceStart.displayText)"
     if mapping.motion == .hold { return "\(start) is frozen" }
     return

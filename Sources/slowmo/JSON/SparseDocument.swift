@@ -17,7 +17,7 @@ struct SparseDocument: Encodable {
 
 extension ExportReport.LowRateRange {
   /// The range as text.
-  var words: String {
+  var summary: String {
     "from \(range.start.displayText) to \(range.end.displayText) s the source has only "
       + "\(decimal(framesPerSecond.doubleValue, 3)) fps: some frames are repeated"
   }

@@ -39,7 +39,7 @@ struct ExportOptions: ParsableArguments {
 
   @Option(
     help: "With --fps: scale to fill this size, such as 1280x720, and crop the rest.",
-    transform: pictureSize)
+    transform: videoSize)
   var box: VideoSize?
 
   @Option(help: "Rotation with --fps: keep it as metadata, or apply it to the frames.")
@@ -124,7 +124,7 @@ struct ExportOptions: ParsableArguments {
       let plan = try session.plan(settings)
       note(plan.sparse, output)
       for warning in plan.warnings { Output.warning(warning) }
-      return try tell(RetimeDocument(verb, plan: plan, composition), common)
+      return try emit(RetimeDocument(verb, plan: plan, composition), common)
     }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: output)
@@ -142,11 +142,11 @@ struct ExportOptions: ParsableArguments {
     for frame in report.undecodable {
       noteUndecodable(frame.path, frame.index, frame.time, onError)
     }
-    return try tell(RetimeDocument(verb, report), common)
+    return try emit(RetimeDocument(verb, report), common)
   }
 
   private func note(_ sparse: [ExportReport.LowRateRange], _ output: String) {
-    for range in sparse { Output.note("\(output): \(range.words)") }
+    for range in sparse { Output.note("\(output): \(range.summary)") }
   }
 
   private func isProject(_ output: String) -> Bool {
@@ -165,12 +165,12 @@ struct ExportOptions: ParsableArguments {
       try Files.write(output, Data(try project.text().utf8), overwrites: writing.overwrite)
       if output == standardOutput { return .done }
     }
-    return try tell(
+    return try emit(
       RetimeDocument(
         verb, output, composition, isDryRun: writing.dryRun), common)
   }
 
-  private func tell(
+  private func emit(
     _ document: some Encodable & TextDocument, _ common: CommonOptions
   ) throws -> ExitStatus {
     if common.json {
@@ -179,52 +179,6 @@ struct ExportOptions: ParsableArguments {
       for line in document.lines { Output.line(line) }
     }
     return .done
-  }
-}
-
-/// Converts movie paths between this process and a project file.
-///
-/// Relative paths in a project start at the directory of the project file.
-enum ProjectPaths {
-  /// Returns the directory of a file with its trailing slash; empty for the current directory.
-  static func folder(of file: String) -> String {
-    file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
-  }
-
-  /// Resolves a path in a project file against the project's directory.
-  static func resolved(_ path: String, in project: String) -> String {
-    path.hasPrefix("/") ? path : folder(of: project) + path
-  }
-
-  /// Finds the movie that a path in a project refers to.
-  ///
-  /// If the path does not exist, a file of the same name in the project's directory is used.
-  /// Failing that, the only movie there whose name without extension equals the name. EDLs name
-  /// tapes and clips, not files, and projects may come from other systems.
-  static func found(_ path: String, in project: String) -> String {
-    let plain = resolved(path, in: project)
-    if Files.exists(plain) { return plain }
-    // Projects from Windows use backslashes.
-    let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
-    let folder = folder(of: project)
-    if Files.exists(folder + name) { return folder + name }
-    let found = Files.names(in: folder.isEmpty ? "." : folder).filter { other in
-      let stem = other.lastIndex(of: ".").map { String(other[..<$0]) } ?? other
-      return stem == name
-        && ["mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf"].contains(
-          other.dropFirst(stem.count + 1).lowercased())
-    }
-    return found.count == 1 ? folder + found[0] : plain
-  }
-
-  /// Returns a path for a project file.
-  ///
-  /// The path is relative if it lies below the project's directory, else absolute.
-  static func path(_ path: String, seenFrom project: String) -> String {
-    let folder = folder(of: project)
-    if folder.isEmpty { return path }
-    if path.hasPrefix(folder) { return String(path.dropFirst(folder.count)) }
-    return Files.absolutePath(path)
   }
 }
 
@@ -237,7 +191,7 @@ enum RotationPolicy: String, CaseIterable, ExpressibleByArgument {
 }
 
 /// Parses a size such as `1280x720`.
-private func pictureSize(_ text: String) throws -> VideoSize {
+private func videoSize(_ text: String) throws -> VideoSize {
   let sides = text.lowercased().split(separator: "x", omittingEmptySubsequences: false)
     .map { Int($0) }
   guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
@@ -260,7 +214,7 @@ func openAsset(
 ) throws(MediaError) -> Asset {
   let asset = try Asset(path: path, allowsTruncation: policy != .stop)
   if let truncation = asset.truncation {
-    Output.note("\(path) is truncated: \(truncation.words)")
+    Output.note("\(path) is truncated: \(truncation.summary)")
   }
   return asset
 }

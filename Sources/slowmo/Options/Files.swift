@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Overcrank
 import OvercrankLinuxSystem
+import SystemPackage
 
 /// Small files as the command reads and writes them.
 ///
@@ -99,18 +100,6 @@ enum Files {
     }
   }
 
-  /// Returns the names in a directory; empty if the directory cannot be read.
-  static func names(in path: String) -> [String] {
-    guard let folder = opendir(path.systemPath) else { return [] }
-    defer { closedir(folder) }
-    var names: [String] = []
-    while let entry = readdir(folder) {
-      names.append(
-        withUnsafeBytes(of: entry.pointee.d_name) { String(systemBytes: $0.prefix { $0 != 0 }) })
-    }
-    return names
-  }
-
   /// Returns whether a file begins with the `ftyp` box of MP4 and MOV.
   static func isMovie(_ path: String) throws -> Bool {
     var status = stat()
@@ -129,8 +118,8 @@ enum Files {
 
   /// Returns an absolute path without accessing the file.
   static func absolutePath(_ path: String) -> String {
-    guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
-    defer { free(folder) }
-    return String(systemPath: folder) + "/" + path
+    guard let directory = getcwd(nil, 0) else { return path }
+    defer { free(directory) }
+    return FilePath(String(systemPath: directory)).pushing(FilePath(path)).string
   }
 }

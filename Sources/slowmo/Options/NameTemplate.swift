@@ -69,10 +69,4 @@ struct NameTemplate {
       }
     }.joined()
   }
-
-  /// Returns the name of a file without directory and extension.
-  static func stem(of path: String) -> String {
-    let file = path.lastPathComponent
-    return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
-  }
 }

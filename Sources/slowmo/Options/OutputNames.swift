@@ -10,7 +10,7 @@ let standardOutput = "-"
 /// The output files of a verb, checked before any work starts.
 struct OutputNames {
   private var outputs: Set<[UInt8]> = []
-  private let inputs: [(name: String, place: FileLocation)]
+  private let inputs: [(name: String, location: FileLocation)]
 
   /// - Parameter inputs: The paths of files that the verb reads.
   init(inputs: [String]) { self.inputs = inputs.map { ($0, FileLocation($0)) } }
@@ -24,14 +24,14 @@ struct OutputNames {
       if !outputs.insert(name.systemBytes).inserted { throw Self.twice(name) }
       return
     }
-    let place = FileLocation(name)
-    if let input = inputs.first(where: { $0.place.isFile(of: place) }) {
+    let location = FileLocation(name)
+    if let input = inputs.first(where: { $0.location.isFile(of: location) }) {
       let path = input.name == name ? "" : " (the same file as \(input.name))"
       throw CommandError(
         .cannotCreate, code: "output_is_input", "\(name)\(path) is read: it cannot be written too",
         hint: "choose another name for the output")
     }
-    if !outputs.insert(place.name).inserted { throw Self.twice(name) }
+    if !outputs.insert(location.name).inserted { throw Self.twice(name) }
   }
 
   private static func twice(_ name: String) -> CommandError {

@@ -42,7 +42,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   }
 
   /// The trigger as text, for the note that the capture waits.
-  var words: String {
+  var summary: String {
     switch self {
     case .signal: "SIGUSR1 (kill -USR1 \(getpid()))"
     case .key: "Enter"

@@ -4,22 +4,23 @@ import FoundationEssentials
 import Glibc
 import OvercrankLinuxSystem
 import Synchronization
+import SystemPackage
 
 /// Writes data to standard output and everything else to standard error.
 enum Output {
   /// The errno of the first failed write to standard output; a closed pipe does not count.
-  private static let failure = Mutex<Int32?>(nil)
+  private static let failure = Mutex<Errno?>(nil)
 
   /// Writes a line to standard output.
   ///
   /// Returns false if the reader is gone or the write failed. ``problem`` keeps the failure.
   @discardableResult
   static func line(_ text: String) -> Bool {
-    guard let reason = WholeFile.writeAll((text + "\n").systemBytes, to: STDOUT_FILENO) else {
+    guard let reason = FileDescriptor.standardOutput.writeFully((text + "\n").systemBytes) else {
       return true
     }
     // A reader that stops early, such as head(1), is not an error.
-    if reason != EPIPE { failure.withLock { $0 = $0 ?? reason } }
+    if reason != .brokenPipe { failure.withLock { $0 = $0 ?? reason } }
     return false
   }
 
@@ -30,18 +31,18 @@ enum Output {
   ///
   /// - Throws: `CommandError` if the write fails, `ReaderIsGone` if the reader closed the pipe.
   static func data(_ bytes: [UInt8]) throws {
-    guard let reason = WholeFile.writeAll(bytes, to: STDOUT_FILENO) else { return }
-    throw reason == EPIPE ? ReaderIsGone() : error(reason)
+    guard let reason = FileDescriptor.standardOutput.writeFully(bytes) else { return }
+    throw reason == .brokenPipe ? ReaderIsGone() : error(reason)
   }
 
   /// The error of a failed write to standard output, if any.
   static var problem: CommandError? { failure.withLock { $0 }.map(error) }
 
-  private static func error(_ reason: Int32) -> CommandError {
-    let isFull = [ENOSPC, EDQUOT, EFBIG].contains(reason)
+  private static func error(_ reason: Errno) -> CommandError {
+    let isFull = [ENOSPC, EDQUOT, EFBIG].contains(reason.rawValue)
     return CommandError(
       .inputOutput, code: isFull ? "disk_full" : "write_failed",
-      "could not write to standard output: \(String(cString: strerror(reason)))",
+      "could not write to standard output: \(String(cString: strerror(reason.rawValue)))",
       hint: isFull ? "free some space and try again" : "check the target of the redirection")
   }
 
@@ -57,13 +58,13 @@ enum Output {
 
   /// Prints a warning; with `--progress json` as a `warning` event.
   static func warning(_ text: String) {
-    guard !ProgressEvents.areOn else { return ProgressEvents.tell("warning", text) }
+    guard !ProgressEvents.areOn else { return ProgressEvents.emit("warning", text) }
     notice("warning: \(text)")
   }
 
   /// Prints a note about a file; with `--progress json` as a `warning` event.
   static func note(_ text: String) {
-    guard !ProgressEvents.areOn else { return ProgressEvents.tell("warning", text) }
+    guard !ProgressEvents.areOn else { return ProgressEvents.emit("warning", text) }
     notice(text)
   }
 
@@ -75,7 +76,7 @@ enum Output {
 
   /// Prints a line that other modes print as data; with `--progress json` as a `note` event.
   static func plain(_ text: String) {
-    guard !ProgressEvents.areOn else { return ProgressEvents.tell("note", text) }
+    guard !ProgressEvents.areOn else { return ProgressEvents.emit("note", text) }
     write((text + "\n").systemBytes, to: STDERR_FILENO)
   }
 
@@ -102,7 +103,7 @@ enum Output {
 
   /// Writes all bytes to a descriptor and ignores a failure, which could not be reported anyway.
   static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    _ = WholeFile.writeAll(bytes, to: descriptor)
+    _ = FileDescriptor(rawValue: descriptor).writeFully(bytes)
   }
 }
 

@@ -52,7 +52,7 @@ enum ProgressEvents {
   /// Turns events on if the arguments contain `--progress json`.
   ///
   /// Called before the arguments are parsed, so that a parsing error is reported as an event too.
-  static func turnOn(by arguments: [String]) {
+  static func enable(by arguments: [String]) {
     var isOn = false
     for (position, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
       if argument.hasPrefix("--progress=") { isOn = argument == "--progress=json" }
@@ -64,14 +64,14 @@ enum ProgressEvents {
   }
 
   /// Writes an event.
-  static func tell(_ event: some Encodable) {
+  static func emit(_ event: some Encodable) {
     guard areOn, let data = try? Output.encode(event, isPretty: false) else { return }
     Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
   }
 
   /// Writes an event that carries only a message.
-  static func tell(_ name: String, _ message: String) {
-    tell(Event(event: name, message: message))
+  static func emit(_ name: String, _ message: String) {
+    emit(Event(event: name, message: message))
   }
 
   /// Stores the totals for the `end` event.
@@ -82,7 +82,7 @@ enum ProgressEvents {
 
   /// Writes the `end` event.
   static func end(_ status: ExitStatus) {
-    tell(
+    emit(
       state.withLock { state in
         var event = state.last
         event.event = "end"

@@ -137,7 +137,7 @@ final class ProgressReporter {
     _ name: String, _ state: State?, file: String? = nil, message: String? = nil
   ) {
     guard style == .json else { return }
-    ProgressEvents.tell(event(name, state, file: file, message: message))
+    ProgressEvents.emit(event(name, state, file: file, message: message))
   }
 
   private func event(

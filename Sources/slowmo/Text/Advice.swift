@@ -7,10 +7,10 @@ enum Advice {
   /// Returns the suggestion, followed by the verbs and options that help to follow it.
   static func text(_ recovery: Recovery) -> String {
     guard !recovery.steps.isEmpty else { return recovery.description }
-    return "\(recovery.description) (\(recovery.steps.map(words).joined(separator: ", ")))"
+    return "\(recovery.description) (\(recovery.steps.map(describe).joined(separator: ", ")))"
   }
 
-  private static func words(_ step: Recovery.Step) -> String {
+  private static func describe(_ step: Recovery.Step) -> String {
     switch step {
     case .listDevices: "slowmo devices"
     case .listFormats(let device): "slowmo modes \(device)"

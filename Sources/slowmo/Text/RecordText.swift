@@ -13,7 +13,7 @@ enum RecordText {
         + "mode \(report.mode)",
       "rate: requested \(decimal(report.requestedFrameRate.doubleValue, 3)), "
         + "negotiated \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
-        + (report.rateCause.map { ": \($0.words)" } ?? ""),
+        + (report.rateCause.map { ": \($0.summary)" } ?? ""),
       ledgerLine(ledger),
     ]
     if let video = report.video { lines.append(line(video)) }
@@ -79,7 +79,7 @@ extension RecordText {
 
 extension FrameRateMismatchReason {
   /// The reason and, where possible, what the user can do about it.
-  fileprivate var words: String {
+  fileprivate var summary: String {
     switch self {
     case .driverClamp:
       "the driver does not support the requested rate; see slowmo modes for the supported rates"
@@ -92,14 +92,14 @@ extension FrameRateMismatchReason {
 }
 
 /// Formats a number with a decimal point, independent of the locale.
-func decimal(_ value: Double, _ places: Int) -> String {
+func decimal(_ value: Double, _ digits: Int) -> String {
   guard value.isFinite, abs(value) < 1e12 else { return "\(value)" }
   var scale = 1.0
-  for _ in 0..<places { scale *= 10 }
+  for _ in 0..<digits { scale *= 10 }
   let units = Int64((abs(value) * scale).rounded())
   let sign = value < 0 && units > 0 ? "-" : ""
-  guard places > 0 else { return "\(sign)\(units)" }
+  guard digits > 0 else { return "\(sign)\(units)" }
   let fraction = String(units % Int64(scale))
-  return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))"
+  return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: digits - fraction.count))"
     + fraction
 }

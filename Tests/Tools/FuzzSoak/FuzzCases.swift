@@ -132,7 +132,7 @@ struct FuzzCases {
       for _ in 0..<3 {
         let index = Int.random(in: 0..<frames.entries.count, using: &random)
         // A frame may be unreadable, but later frames may be readable.
-        do throws(MediaError) { _ = try reader.picture(at: index) } catch { continue }
+        do throws(MediaError) { _ = try reader.mediaFrame(at: index) } catch { continue }
       }
     }
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)

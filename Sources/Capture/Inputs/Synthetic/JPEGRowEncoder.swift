@@ -32,7 +32,7 @@ struct JPEGRowEncoder {
   mutating func encode(
     _ draw: (_ y: Int, _ row: UnsafeMutablePointer<UInt8>) -> Void
   ) throws(LibAVError) -> Packet {
-    let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: .yuvj420p)
+    let frame = try MediaFrame.video(width: width, height: height, pixelFormat: .yuvj420p)
     if let luma = frame.planeData(0) {
       for y in 0..<height { draw(y, luma + y * frame.bytesPerRow(0)) }
     }

@@ -17,16 +17,16 @@ struct JPEGTransform: Sendable {
       1, 1.387039845, 1.306562965, 1.175875602, 1, 0.785694958, 0.5411961, 0.275899379,
     ]
     // Diagonals from the upper left, alternately upward and downward.
-    let places = (0..<64).sorted { first, second in
-      func key(_ place: Int) -> Int {
-        let (x, y) = (place % 8, place / 8)
+    let positions = (0..<64).sorted { first, second in
+      func key(_ position: Int) -> Int {
+        let (x, y) = (position % 8, position / 8)
         return (x + y) * 8 + ((x + y) % 2 == 0 ? x : y)
       }
       return key(first) < key(second)
     }
-    order = places
-    factors = zip(quantizer, places).map { step, place in
-      1 / (Float(step) * scales[place % 8] * scales[place / 8] * 8)
+    order = positions
+    factors = zip(quantizer, positions).map { step, position in
+      1 / (Float(step) * scales[position % 8] * scales[position / 8] * 8)
     }
     flatFactor = 8 / Float(quantizer[0])
   }

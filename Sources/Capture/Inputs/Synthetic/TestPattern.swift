@@ -54,11 +54,11 @@ struct TestPattern: Sendable {
     guard y - layout.height >= Self.figureTop, line < DotFont.height else { return }
     var x = Self.figureLeft
     // The place of the highest figure, and then of each below it.
-    var place = 1
-    while painted / place >= 10 { place *= 10 }
-    while place > 0 {
-      let dots = DotFont.dots(of: DotFont.digit(painted / place), line: line)
-      place /= 10
+    var divisor = 1
+    while painted / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+      let dots = DotFont.dots(of: DotFont.digit(painted / divisor), line: line)
+      divisor /= 10
       for column in 0..<DotFont.width {
         if dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
           for pixel in x..<min(width, x + scale) { row[pixel] = ink }

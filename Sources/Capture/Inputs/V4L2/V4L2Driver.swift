@@ -18,7 +18,7 @@ final class V4L2Driver: FrameDriver {
   private let isDurationGivenBack = Atomic<Bool>(false)
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
-  private nonisolated(unsafe) var isToldOfExposure = false
+  private nonisolated(unsafe) var isSubscribedToExposure = false
   /// The numbers of integer menus, by item.
   private nonisolated(unsafe) var menus: [ControlID: [Int64: Int64]] = [:]
 
@@ -76,9 +76,9 @@ final class V4L2Driver: FrameDriver {
           uniquingKeysWith: { first, _ in first })
       }
       note(id, value)
-      if !isToldOfExposure { try? queue.subscribe(to: id) }
+      if !isSubscribedToExposure { try? queue.subscribe(to: id) }
     }
-    isToldOfExposure = true
+    isSubscribedToExposure = true
   }
 
   private func note(_ id: ControlID, _ value: Int64?) {

@@ -12,12 +12,12 @@ struct DecimatedSignal: Sendable {
 
   /// Adds the sums of all complete blocks that were not added yet.
   mutating func extend(to samples: [Float]) {
-    var place = sums.count * step
-    while place + step <= samples.count {
+    var start = sums.count * step
+    while start + step <= samples.count {
       var sum: Float = 0
-      for index in place..<place + step { sum += samples[index] }
+      for index in start..<start + step { sum += samples[index] }
       sums.append(sum)
-      place += step
+      start += step
     }
   }
 
@@ -97,14 +97,14 @@ enum CrossCorrelation {
       var energy: Float = 0
       for index in first..<first + length { energy += all[index] * all[index] }
       var best = (offset: 0, score: -Float.infinity)
-      for place in first...last {
-        if place > first {
-          let (gone, come) = (all[place - 1], all[place + length - 1])
+      for start in first...last {
+        if start > first {
+          let (gone, come) = (all[start - 1], all[start + length - 1])
           energy = max(0, energy + come * come - gone * gone)
         }
-        let offset = place * steps.step - search.middle
+        let offset = start * steps.step - search.middle
         guard !excludes(offset) else { continue }
-        let other = all.extracting(place..<place + length)
+        let other = all.extracting(start..<start + length)
         let correlation = product(wanted, other) / (power * max(energy, 1e-12)).squareRoot()
         let distance = Float(offset) / Float(max(1, search.reach))
         let score = correlation - search.penalty * distance * distance
@@ -128,7 +128,7 @@ enum CrossCorrelation {
   /// Returns zero for a low correlation. Tones need the precision: half a sample is half a radian
   /// at 8 kHz, and would repeat with each grain.
   static func remainder(
-    of wanted: [Float], around place: Int, in samples: [Float]
+    of wanted: [Float], around start: Int, in samples: [Float]
   ) -> Double {
     let power = Double(withBuffers(wanted, wanted) { product($0, $1) })
     guard power > 1e-9 else { return 0 }
@@ -137,7 +137,7 @@ enum CrossCorrelation {
     for step in 0..<6 {
       let whole = distance.rounded(.down)
       let other = FractionalDelay(distance - whole)
-        .samples(of: samples, from: place + Int(whole) - 1, count: wanted.count + 2)
+        .samples(of: samples, from: start + Int(whole) - 1, count: wanted.count + 2)
       let fit = SubsampleDelayEstimator(wanted, other)
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {

@@ -58,7 +58,7 @@ struct TransientTimeMap {
   let bounds: Range<Double>
   private(set) var locks: [OnsetLock] = []
   /// An onset and the wanted extent of its 1:1 section.
-  private struct Place {
+  private struct Transient {
     let source: Double
     let before: Double
     let after: Double
@@ -66,8 +66,8 @@ struct TransientTimeMap {
   }
 
   /// The onset that waits for its successor before it is locked, and its predecessor.
-  private var waiting: Place?
-  private var previous: Place?
+  private var waiting: Transient?
+  private var previous: Transient?
 
   init(_ base: SpeedMap, _ extent: Extent, bounds: Range<Double>) {
     self.base = base
@@ -79,17 +79,17 @@ struct TransientTimeMap {
   mutating func append(_ source: Double, strength: Double) {
     guard bounds.contains(source) else { return }
     let part = extent.least + (1 - extent.least) * strength
-    let place = Place(
+    let transient = Transient(
       source: source, before: extent.before * part, after: extent.after * part, strength: strength)
-    if let waiting { lock(waiting, next: place) }
-    waiting = place
+    if let waiting { lock(waiting, next: transient) }
+    waiting = transient
   }
 
   /// Confirms that no further onset will be found before a source position.
   mutating func scanned(upTo position: Double) {
     let reach = extent.after + extent.before + 2 * max(extent.ease, extent.fastEase)
-    guard let place = waiting, place.source + reach <= position else { return }
-    lock(place, next: nil)
+    guard let transient = waiting, transient.source + reach <= position else { return }
+    lock(transient, next: nil)
     waiting = nil
   }
 
@@ -98,20 +98,20 @@ struct TransientTimeMap {
     locks.removeAll { $0.reach.upperBound < position }
   }
 
-  private mutating func lock(_ place: Place, next: Place?) {
-    let onset = place.source
+  private mutating func lock(_ transient: Transient, next: Transient?) {
+    let onset = transient.source
     let speed = base.speed(at: onset)
     let before = side(
-      onset - (previous?.source ?? bounds.lowerBound), mine: place.before,
+      onset - (previous?.source ?? bounds.lowerBound), mine: transient.before,
       others: previous?.after ?? 0, speed)
     let after = side(
-      (next?.source ?? bounds.upperBound) - onset, mine: place.after,
+      (next?.source ?? bounds.upperBound) - onset, mine: transient.after,
       others: next?.before ?? 0, speed)
     locks.append(
       OnsetLock(
-        source: onset, output: base.output(at: onset), strength: place.strength,
+        source: onset, output: base.output(at: onset), strength: transient.strength,
         before: before.locked, after: after.locked, easeBefore: before.ease, easeAfter: after.ease))
-    previous = place
+    previous = transient
   }
 
   /// Divides the gap beside an onset into the 1:1 part and its compensation.

@@ -25,7 +25,7 @@ struct AudioPlan: Sendable {
   /// Every boundary is rounded independently to the nearest output sample, so rounding errors do
   /// not accumulate.
   init(
-    _ asked: [AudioSegment], duration: MediaTime?, sampleRate: Int,
+    _ requested: [AudioSegment], duration: MediaTime?, sampleRate: Int,
     algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy
   ) throws(MediaError) {
     let rate = Rational(Int64(sampleRate))
@@ -34,7 +34,7 @@ struct AudioPlan: Sendable {
     self.sampleRate = sampleRate
     let segments: [AudioSegment]
     (segments, snapped) =
-      algorithm == .lowQuality ? try Self.snapped(asked, otherSpeeds) : (asked, [])
+      algorithm == .lowQuality ? try Self.snapped(requested, otherSpeeds) : (requested, [])
     for segment in segments {
       let (mapping, source) = (segment.mapping, segment.source)
       guard mapping.target.start >= end else {
@@ -64,7 +64,7 @@ struct AudioPlan: Sendable {
       end = mapping.target.end
     }
     // A segment with a snapped speed may end before its target range.
-    end = asked.last?.mapping.target.end ?? end
+    end = requested.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
       throw MediaError(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Dispatch
 import OvercrankMediaCore
 import Synchronization
@@ -16,7 +17,7 @@ struct PieceWorkers {
   private let limit: Int
   private let events = DispatchSemaphore(value: 0)
   /// The pieces that still need a worker, in order.
-  private var waiting: [(index: Int, piece: AudioPiece)]
+  private var waiting: Deque<(index: Int, piece: AudioPiece)>
   private var started: [(index: Int, worker: PieceWorker)] = []
 
   /// A closure that returns samples of a source.
@@ -30,7 +31,7 @@ struct PieceWorkers {
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }
     waiting =
       limit > 1 && costly.count > 1 && retimer.algorithm != .mute
-      ? costly.map { (index: $0.offset, piece: $0.element) } : []
+      ? Deque(costly.map { (index: $0.offset, piece: $0.element) }) : []
   }
 
   /// Starts the worker of a piece and further workers, if allowed; returns nil for a piece without
@@ -60,8 +61,7 @@ struct PieceWorkers {
     for (_, worker) in started {
       if worker.isOver { kept += worker.waitingSamples } else { busy += 1 }
     }
-    while busy < limit, kept < PieceWorker.mostWaiting, let next = waiting.first {
-      waiting.removeFirst()
+    while busy < limit, kept < PieceWorker.mostWaiting, let next = waiting.popFirst() {
       started.append((next.index, PieceWorker(next.piece, retimer, events)))
       busy += 1
     }
@@ -97,7 +97,7 @@ final class PieceWorker: Sendable {
   private struct State {
     var request: (start: Int64, count: Int)?
     var reply: Planes?
-    var blocks: [Planes] = []
+    var blocks: Deque<Planes> = []
     var waitingSamples = 0
     var lacksSpace = false
     var failure: (any Error)?
@@ -156,8 +156,8 @@ final class PieceWorker: Sendable {
         isAhead = Rational(keptEnd) < end
         if isAhead { request(keptEnd, Self.readLength) }
       }
-      let place = Int(start - kept.start)
-      return kept.samples.map { Array($0[place..<place + count]) }
+      let offset = Int(start - kept.start)
+      return kept.samples.map { Array($0[offset..<offset + count]) }
     }
     var made: Int64 = 0
     while made < piece.length {
@@ -234,8 +234,7 @@ final class PieceWorker: Sendable {
   func take() throws -> Planes? {
     var block: Planes?
     let (failure, lacksSpace) = state.withLock { state -> ((any Error)?, Bool) in
-      guard !state.blocks.isEmpty else { return (state.failure, false) }
-      let first = state.blocks.removeFirst()
+      guard let first = state.blocks.popFirst() else { return (state.failure, false) }
       state.waitingSamples -= first.sampleCount * first.count
       block = first
       return (nil, state.lacksSpace)

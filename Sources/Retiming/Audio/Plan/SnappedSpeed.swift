@@ -74,11 +74,11 @@ extension AudioPlan {
         played.append(piece)
         continue
       }
-      let asked = try exactly("the speed of \(mapping.target.displayText)") {
+      let requested = try exactly("the speed of \(mapping.target.displayText)") {
         () throws(MediaError) in
         try mapping.speed()
       }
-      guard let speed = AudioRetimer.snapped(asked) else {
+      guard let speed = AudioRetimer.snapped(requested) else {
         played.append(piece)
         continue
       }
@@ -86,15 +86,15 @@ extension AudioPlan {
         throw MediaError(
           .speedOutOfRange,
           "low-quality audio plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
-            + "is at \(asked); \(speed) is the nearest")
+            + "is at \(requested); \(speed) is the nearest")
       }
-      changes.append(SnappedSpeed(target: mapping.target, requested: asked, played: speed))
+      changes.append(SnappedSpeed(target: mapping.target, requested: requested, played: speed))
       played.append(
         try exactly("the audio of \(mapping.target.displayText) at \(speed)") {
           () throws(MediaError) in
           // The shorter of the source range and the audio that fits into the target range.
-          let room = try (mapping.target.duration * speed.fraction).checked("what plays")
-          let length = min(mapping.source.duration, room)
+          let available = try (mapping.target.duration * speed.fraction).checked("what plays")
+          let length = min(mapping.source.duration, available)
           let source = try MediaTime(length)
           return AudioSegment(
             PlaybackMapping(

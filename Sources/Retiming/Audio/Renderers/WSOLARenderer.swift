@@ -66,7 +66,7 @@ final class WSOLARenderer: SegmentRenderer {
   private let landing: (position: Int, offset: Int)?
   private let fadeIn: [Float]
   /// The last preserved onset and the grain position used for it.
-  private var locked: (onset: Double, place: (offset: Int, between: FractionalDelay))?
+  private var locked: (onset: Double, match: (offset: Int, between: FractionalDelay))?
 
   /// The recent mean displacement of grains from their nominal positions, in samples.
   private var bias = 0.0
@@ -161,13 +161,13 @@ final class WSOLARenderer: SegmentRenderer {
     let plain = Int(map.base.source(at: Double(middle)).rounded())
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
-      if let locked, locked.onset == lock.source { return locked.place }
+      if let locked, locked.onset == lock.source { return locked.match }
       // A weak onset may move slightly to continue the current grain better.
       let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
-      let place = try mostAlike(
+      let match = try mostAlike(
         around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
-      locked = (lock.source, place)
-      return place
+      locked = (lock.source, match)
+      return match
     }
     let exact = Int(map.source(at: Double(middle)).rounded()) - middle
     var nominal = exact - Int(bias.rounded())

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+extension AssetIndex {
+  /// The first video track that can be decoded, or nil.
+  ///
+  /// A truncated file throws unless truncation is allowed.
+  func videoTrack(allowsTruncation: Bool = false) throws(MediaError) -> VideoTrack? {
+    guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
+      return nil
+    }
+    return try videoTrack(track, allowsTruncation: allowsTruncation)
+  }
+
+  /// A track of images that can be decoded.
+  func videoTrack(
+    _ track: TrackFormat, allowsTruncation: Bool
+  ) throws(MediaError) -> VideoTrack {
+    try checkPlain(track, "frames")
+    if !allowsTruncation { try checkIntegrity(track, of: "frames") }
+    guard let timescale = Int32(exactly: track.timeBase.denominator),
+      let factor = Int64(exactly: track.timeBase.numerator)
+    else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
+    let (records, isMade) = try presentation(of: track)
+    let frames = try FrameTable(
+      records, timesAreMade: isMade, timescale: timescale, tickFactor: factor,
+      statedTicks: statedTicks(track),
+      isInFragments: isInFragments(track), path: path)
+    guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
+    guard track.parameters.width > 0, track.parameters.height > 0 else {
+      throw .invalid(path, "does not contain the size of its frames")
+    }
+    return VideoTrack(
+      codec: VideoCodec(rawValue: track.parameters.codecName), width: track.parameters.width,
+      height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
+  }
+
+  /// A track's packets with presentation times, and whether some times were derived from the decode
+  /// order.
+  func presentation(
+    of track: TrackFormat
+  ) throws(MediaError) -> (records: [PacketRecord], isMade: Bool) {
+    let records = packets[track.index] ?? []
+    let unstated = records.count { !$0.isStated }
+    guard unstated > 0 else { return (records, false) }
+    let order: PresentationOrder
+    do throws(LibAVError) {
+      order = try PresentationOrder(path, track, count: records.count)
+    } catch { throw MediaError(reading: error) }
+    guard let timed = order.timed(records) else {
+      throw MediaError(
+        .invalidData,
+        "\(path) does not say when \(unstated) of its \(records.count) frames are shown, nor do "
+          + "their durations",
+        recovery: "add presentation times with another program, such as ffmpeg")
+    }
+    return (timed, true)
+  }
+
+  /// The first audio track that can be decoded, or nil.
+  ///
+  /// A truncated file throws unless truncation is allowed.
+  func audioTrack(
+    origin video: VideoTrack?, allowsTruncation: Bool = false
+  ) throws(MediaError) -> AudioTrack? {
+    guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
+      return nil
+    }
+    return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)
+  }
+
+  /// A track of audio that can be decoded; nil for one that is empty.
+  func audioTrack(
+    _ track: TrackFormat, origin video: VideoTrack?, allowsTruncation: Bool
+  ) throws(MediaError) -> AudioTrack? {
+    let rate = track.parameters.sampleRate
+    let records = packets[track.index] ?? []
+    guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }
+    try checkPlain(track, "audio")
+    if !allowsTruncation { try checkIntegrity(track, of: "audio packets") }
+    func sample(_ ticks: Int64) throws(MediaError) -> Int64 {
+      guard let offset = track.sample(atTicks: ticks), abs(offset) < 1 << 53 else {
+        throw .invalid(path, "has audio at a time that is out of bounds")
+      }
+      return offset
+    }
+    // Encoder padding before the first sample has negative times.
+    let start = try max(0, sample(first.pts))
+    let end = records.lazy.filter { !$0.isDiscarded }
+      .map { $0.pts.addingReportingOverflow(max(0, $0.duration)).partialValue }.max()
+    let endSample = try max(start, sample(end ?? first.pts))
+    let origin: Int64
+    if let video {
+      origin = try originSample(of: video, rate: rate)
+    } else {
+      origin = start
+    }
+    return AudioTrack(
+      codec: AudioCodec(rawValue: track.parameters.codecName), sampleRate: rate,
+      channelCount: track.parameters.channelCount, sampleCount: endSample - start,
+      startSample: start - origin, format: track, originSample: origin)
+  }
+
+  /// The position of the first frame in samples of the audio track.
+  func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
+    guard
+      let offset = try?
+        (Rational(video.frames.originTicks) * video.format.timeBase * Rational(Int64(rate)))
+        .rounded(.halfAwayFromZero), abs(offset) < 1 << 53
+    else { throw .invalid(path, "has frames at a time that is out of bounds") }
+    return Int64(offset)
+  }
+
+  /// The duration of a movie's track from its first frame, in ticks.
+  ///
+  /// Nil if packets are missing.
+  ///
+  /// The track ends with its last sample, or earlier according to an edit list. In a fragmented
+  /// movie only the last sample counts, since its header was written before the samples.
+  func statedTicks(_ track: TrackFormat) -> Int64? {
+    guard isMOV, isWhole(track), let records = packets[track.index] else { return nil }
+    let samples = lastDuration(of: track).flatMap(records.ticks(endingWith:))
+    if isInFragments(track) { return samples }
+    guard var stated = stated[track.index]?.ticks else { return samples }
+    // An edit list that hides packets starts at zero, before the first shown frame.
+    if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
+      records.contains(where: \.isDiscarded)
+    {
+      stated = stated.subtractingReportingOverflow(max(0, origin)).partialValue
+    }
+    return samples.map { min(stated, $0) } ?? stated
+  }
+
+  /// Throws if a track is encrypted, because its decoded frames and copies would be unusable.
+  func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
+    guard encrypted.contains(track.index) else { return }
+    throw MediaError(
+      .invalidData, "the \(what) of \(path) are encrypted (Common Encryption)",
+      recovery: "decrypt the file first, with a program that has its key")
+  }
+
+  /// Throws if the index of a plain movie lists packets beyond the end of the file.
+  ///
+  /// A fragmented movie has no such list, so its complete packets are all there is. Indices of
+  /// other containers only list seek points.
+  func checkIntegrity(_ track: TrackFormat, of what: String) throws(MediaError) {
+    guard let truncation = truncation(of: track) else { return }
+    throw MediaError(
+      .invalidData,
+      "\(path) is cut off: \(truncation.readableFrameCount) of "
+        + "\(truncation.statedFrameCount) \(what) can be read",
+      recovery: "copy the file again from where it was recorded")
+  }
+
+  /// The readable part of a track whose index lists more packets.
+  ///
+  /// Nil if all can be read.
+  func truncation(of track: TrackFormat) -> Asset.Truncation? {
+    guard isMOV, track.indexedCount > 0 else { return nil }
+    let count = wholeCounts[track.index] ?? 0
+    let named = stated[track.index]?.packetCount ?? 0
+    return count < named
+      ? Asset.Truncation(readableFrameCount: count, statedFrameCount: named) : nil
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankMovieFormat
+
+extension MovieWriter {
+  /// Adds a track.
+  ///
+  /// Call before ``begin()``.
+  ///
+  /// - Parameters:
+  ///   - parameters: The codec parameters; the codec tag is replaced for this container.
+  ///   - timescale: Ticks per second of the track's times.
+  ///   - metadata: Tags of the track, such as `language`. A language without a code in the
+  ///     container is omitted.
+  ///   - displayMatrix: The nine numbers of the display matrix; empty for none.
+  ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
+  /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
+  /// - Throws: `LibAVError` when there is no memory.
+  package mutating func addTrack(
+    _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
+    displayMatrix: [Int32] = [], sideData: [TrackSideData] = []
+  ) throws(LibAVError) -> Int {
+    guard let stream = avformat_new_stream(context, nil) else {
+      throw LibAVError("add a track to", path, code: CFFmpeg_ENOMEM)
+    }
+    try LibAVError.check(
+      avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
+    stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
+    // libavformat rejects a track whose pixel aspect ratio differs from its codec's.
+    stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
+    stream.pointee.time_base = AVRational(num: 1, den: timescale)
+    for (key, value) in metadata {
+      let stored =
+        key == "language" ? TrackLanguage.stored(value, in: settings.container) : value
+      if let stored { av_dict_set(&stream.pointee.metadata, key, stored, 0) }
+    }
+    if displayMatrix.count == 9,
+      let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36)
+    {
+      displayMatrix.withUnsafeBytes { matrix in
+        if let start = matrix.baseAddress {
+          UnsafeMutableRawPointer(data).copyMemory(from: start, byteCount: 36)
+        }
+      }
+    }
+    for data in sideData where data.isStorable(in: settings.container) {
+      data.add(to: stream)
+      hasColorProfile = hasColorProfile || data.isColorProfile
+      // libavformat writes some of these boxes only in "unofficial" compliance mode.
+      context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+    }
+    if settings.container == "mov", ColorBox.isNeeded(for: parameters) {
+      fullRangeTrack = (tracks.count, parameters)
+    }
+    tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
+    return tracks.count - 1
+  }
+
+  /// The codec tag, where libavformat's default is unsuitable; otherwise 0.
+  func chooseTag(for parameters: CodecParameters) -> UInt32 {
+    // libavformat would choose hev1, which some players reject. hvc1 is equivalent where all
+    // headers are in the track.
+    if parameters.isHVC1 { return CodecParameters.hvc1 }
+    guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
+    // QuickTime's own gray format is inverted and is read as palette colors. Y800 is the format of
+    // cameras and is read as gray. libavformat writes Y800 only in "unofficial" compliance mode.
+    context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+    return CodecParameters.y800
+  }
+}

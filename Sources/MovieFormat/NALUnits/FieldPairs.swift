@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+
+/// Joins the two fields of an interlaced H.264 frame, where a container stores them as two packets.
+///
+/// MPEG transport streams (AVCHD) store each field as its own access unit, but a decoder returns
+/// one frame for both (complementary field pairs, Rec. ITU-T H.264, 3.30).
+package struct FieldPairs<Packet> {
+  /// The role of a packet in the pairing of fields.
+  package enum Content {
+    /// Data of another track.
+    case otherTrack
+    /// A complete frame.
+    case frame
+    /// A field that may be the first of two.
+    case firstField
+    /// A field that follows one of the other parity and the same `frame_num`, and completes it.
+    case secondField
+  }
+
+  /// A first field that waits for its second field.
+  private var first: Packet?
+  /// Packets of other tracks that arrived while a first field was waiting.
+  private var others: [Packet] = []
+  /// Finished packets, in output order.
+  private var ready: Deque<Packet> = []
+
+  package init() {}
+
+  /// Returns the next output packet; nil when more packets must be read first.
+  package mutating func next() -> Packet? { ready.popFirst() }
+
+  /// Adds the next packet from the container.
+  ///
+  /// - Parameters:
+  ///   - packet: The packet.
+  ///   - content: Its role.
+  ///   - join: Joins a first field and its second into one packet.
+  /// - Throws: What `join` throws.
+  package mutating func append<Failure: Error>(
+    _ packet: Packet, _ content: Content,
+    joining join: (Packet, Packet) throws(Failure) -> Packet
+  ) throws(Failure) {
+    if content == .otherTrack {
+      if first == nil { ready.append(packet) } else { others.append(packet) }
+      return
+    }
+    if let waiting = first {
+      first = nil
+      if content == .secondField {
+        ready.append(try join(waiting, packet))
+        releaseOthers()
+        return
+      }
+      ready.append(waiting)
+      releaseOthers()
+    }
+    if content == .frame { ready.append(packet) } else { first = packet }
+  }
+
+  /// Outputs the waiting packets at the end of the file.
+  package mutating func finish() {
+    if let first { ready.append(first) }
+    first = nil
+    releaseOthers()
+  }
+
+  /// Discards the waiting packets, for a seek.
+  package mutating func reset() { (first, others, ready) = (nil, [], []) }
+
+  private mutating func releaseOthers() {
+    ready += others
+    others = []
+  }
+}

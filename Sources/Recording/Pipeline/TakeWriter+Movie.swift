@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import OvercrankMovieFormat
+
+extension TakeWriter {
+  static let videoTrack = 0
+  static let audio = 1
+
+  /// Creates the file's header at the first frame, when all codec parameters are known.
+  mutating func begin(
+    _ image: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    guard let parameters, let first else {
+      throw LibAVError("begin", path, code: -22)
+    }
+    let packet = try Packet(
+      copying: image, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
+    var tracks = [
+      InitializationSegment.Track(
+        parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
+    ]
+    var settings = MovieWriter.Settings(
+      container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
+    settings.metadata = makeMetadata(first, plannedLeadIn)
+    if let audio {
+      let track = try AudioTrack(
+        source: audio, codec: audioCodec, originMicroseconds: first.microseconds)
+      tracks.append(try track.head())
+      audioTrack = consume track
+    }
+    let head = InitializationSegment(tracks: tracks, settings: settings)
+    let bytes = try head.bytes(path: path)
+    try LibAVError.converting { () throws(SystemError) in
+      movie = try FragmentedMovieWriter(
+        file, head: bytes, tracks: head.layouts, layout: layout, reservesSpace: reservesSpace)
+      for frame in early { try movie?.note(frame) }
+    }
+    early = []
+  }
+
+  /// The fragment layout: a new fragment every 150 ms, independent of key frames.
+  ///
+  /// MJPEG would otherwise get one fragment per frame. Including queued frames, a kill loses at
+  /// most 0.25 s.
+  var layout: FragmentedMovieWriter.Layout {
+    // The fragment has space for more frames than expected, because a camera may exceed its nominal
+    // rate.
+    let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
+    let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
+    return FragmentedMovieWriter.Layout(
+      fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),
+      unsettledFrames: unsettledFrames)
+  }
+
+  mutating func write(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
+    _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)
+    storedCount += 1
+    frameBytes += Int64(bytes.count)
+    storedMicroseconds.append(microseconds)
+  }
+
+  mutating func append(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
+    _ parameters: CodecParameters?
+  ) throws(LibAVError) {
+    if movie == nil { try begin(bytes, at: microseconds, parameters) }
+    let duration = microseconds < 0 ? 1 : periodMicroseconds
+    try LibAVError.converting { () throws(SystemError) in
+      try movie?.append(
+        bytes, track: Self.videoTrack, ticks: microseconds, duration: duration,
+        isKeyFrame: isKeyFrame)
+    }
+  }
+
+  mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
+    for packet in packets {
+      guard let time = packet.pts else { continue }
+      let duration = packet.duration
+      try packet.withBytes { (bytes) throws(LibAVError) in
+        try LibAVError.converting { () throws(SystemError) in
+          try movie?.append(
+            bytes, track: Self.audio, ticks: time, duration: duration, isKeyFrame: true)
+        }
+      }
+    }
+  }
+}

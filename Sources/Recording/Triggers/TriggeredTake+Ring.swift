@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+
+extension TriggeredTake {
+  /// The size of the ring in bytes and in frames.
+  func ringSize() -> (bytes: Int, frames: Int) {
+    let rate = input.negotiatedFrameRate.doubleValue
+    // The ring also holds two seconds of frames for a stalled disk. It is never filled completely.
+    // A clip may also start after its trigger: then only late triggers need earlier frames.
+    let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
+    let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
+    let bytes = min(frames * Double(input.maximumByteCount), 1e15)
+    let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
+    let least = 4 * (input.maximumByteCount + 4_096)
+    // A camera may exceed its nominal rate.
+    return (max(least, min(Int(bytes), limit)), Int(min(frames * 2, 1e7)) + 1_024)
+  }
+
+  /// Records frames that have arrived since the last call as not in any clip yet.
+  func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
+    var number = queue.startNumber + state.outcomes.count
+    while let frame = queue[number] {
+      let outcome = frame.observation.outcome
+      state.outcomes.append(outcome == .taken ? .evicted : outcome)
+      if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
+      number += 1
+    }
+  }
+
+  /// Releases the frames that no current or future clip needs.
+  func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
+    let limit = min(
+      state.clips.map(\.number).min() ?? queue.endNumber,
+      queue.startNumber + state.outcomes.count)
+    let kept =
+      (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
+      ?? .max / 4
+    let oldest = newest &- kept &- Self.latestNews
+    let first = queue.startNumber
+    var number = first
+    var keyIndex = number
+    while number < limit, let frame = queue[number], frame.observation.microseconds < oldest {
+      if needsKeyFrames, state.keyFrames[number - first] { keyIndex = number }
+      number += 1
+    }
+    if needsKeyFrames {
+      let isKeyFrame =
+        state.keyFrames.indices.contains(number - first)
+        && state.keyFrames[number - first]
+      number = isKeyFrame ? number : keyIndex
+    }
+    release(before: number, of: queue, &state)
+    // A nearly full ring drops its oldest frames, rather than the next arriving ones.
+    while number < limit, queue.isNearlyFull, let frame = queue[number] {
+      let held = newest &- frame.observation.microseconds
+      if held < kept { state.shortened = min(state.shortened ?? .max, held) }
+      number += 1
+      release(before: number, of: queue, &state)
+    }
+  }
+
+  func release(before end: Int, of queue: FrameQueue, _ state: inout Progress) {
+    let first = queue.startNumber
+    noteArrivals(queue, &state)
+    guard end > first else { return }
+    for number in first..<end {
+      guard let frame = queue[number] else { continue }
+      var observation = frame.observation
+      observation.outcome = state.outcomes[number - first]
+      state.account.enter(observation)
+    }
+    state.outcomes.removeFirst(end - first)
+    if needsKeyFrames { state.keyFrames.removeFirst(end - first) }
+    queue.release(before: end)
+  }
+}

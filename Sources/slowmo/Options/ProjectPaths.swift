@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+import SystemPackage
+
+/// Converts movie paths between this process and a project file.
+///
+/// Relative paths in a project start at the directory of the project file.
+enum ProjectPaths {
+  /// Resolves a path in a project file against the project's directory.
+  static func resolved(_ path: String, in project: String) -> String {
+    FilePath(project).removingLastComponent().pushing(FilePath(path)).string
+  }
+
+  /// Finds the movie that a path in a project refers to.
+  ///
+  /// If the path does not exist, a file of the same name in the project's directory is used.
+  /// Failing that, the only movie there whose name without extension equals the name. EDLs name
+  /// tapes and clips, not files, and projects may come from other systems.
+  static func found(_ path: String, in project: String) -> String {
+    let plain = resolved(path, in: project)
+    if Files.exists(plain) { return plain }
+    // Projects from Windows use backslashes.
+    let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
+    let beside = project.replacingLastPathComponent(with: name)
+    if Files.exists(beside) { return beside }
+    let found = SystemFiles.entries(in: project.parentDirectory).filter { other in
+      other.fileStem == name
+        && ["mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf"].contains(other.fileExtension ?? "")
+    }
+    return found.count == 1 ? project.replacingLastPathComponent(with: found[0]) : plain
+  }
+
+  /// Returns a path for a project file.
+  ///
+  /// The path is relative if it lies below the project's directory, else absolute.
+  static func path(_ path: String, seenFrom project: String) -> String {
+    let directory = FilePath(project).removingLastComponent()
+    if directory.isEmpty { return path }
+    var relative = FilePath(path)
+    return relative.removePrefix(directory) ? relative.string : Files.absolutePath(path)
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMovieFormat
+import Testing
+
+/// Packets of fields and frames, as letters, and what comes out of them.
+struct FieldPairsTests {
+  /// Runs packets through a pairing: `F` stands for a whole frame, `1` for a field that may
+  /// be the first, `2` for one that completes it, `a` for audio.
+  private func paired(_ packets: String, resettingAt reset: Int? = nil) -> [String] {
+    var fields = FieldPairs<String>()
+    var found: [String] = []
+    for (index, letter) in packets.enumerated() {
+      if index == reset { fields.reset() }
+      let content: FieldPairs<String>.Content =
+        switch letter {
+        case "1": .firstField
+        case "2": .secondField
+        case "a": .otherTrack
+        default: .frame
+        }
+      fields.append("\(letter)", content) { $0 + $1 }
+      while let packet = fields.next() { found.append(packet) }
+    }
+    fields.finish()
+    while let packet = fields.next() { found.append(packet) }
+    return found
+  }
+
+  @Test(arguments: [
+    ("FFF", ["F", "F", "F"]),
+    ("1212", ["12", "12"]),
+    ("a1a2a", ["a", "12", "a", "a"]),
+    // A field without its second is a packet of its own, and so is a second without its first.
+    ("1F12", ["1", "F", "12"]),
+    ("1112", ["1", "1", "12"]),
+    ("212", ["2", "12"]),
+    ("2F", ["2", "F"]),
+    ("1aa", ["1", "a", "a"]),
+    ("12a1", ["12", "a", "1"]),
+  ])
+  func `Two fields of a frame are one packet, and none is lost`(
+    packets: String, expected: [String]
+  ) {
+    #expect(paired(packets) == expected)
+  }
+
+  @Test func `What waits is forgotten when reading goes on elsewhere`() {
+    #expect(paired("1a2F", resettingAt: 2) == ["2", "F"])
+  }
+
+  @Test func `What fails to join fails the pairing`() {
+    struct Refusal: Error {}
+    var fields = FieldPairs<Int>()
+    fields.append(1, .firstField) { _, _ in 0 }
+    #expect(throws: Refusal.self) {
+      try fields.append(2, .secondField) { (_, _) throws(Refusal) in throw Refusal() }
+    }
+  }
+}
