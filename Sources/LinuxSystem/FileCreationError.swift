@@ -46,7 +46,7 @@ package struct FileCreationError: Error, Sendable {
   /// The failed operation, the file and the reason, in one line.
   package var message: String {
     isNameTaken
-      ? "\(path) exists already"
+      ? "\(path) already exists"
       : isBusy
         ? "\(path) is being written by another program"
         : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
