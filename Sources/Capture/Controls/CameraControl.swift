@@ -228,7 +228,7 @@ extension CameraControls {
     try described().map { control throws(MediaError) in try read(control) }
   }
 
-  /// The driver's descriptions of all controls that can be read or set.
+  /// The driver's descriptions of all controls that can be read or set, including those of the LED.
   func described() throws(MediaError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }

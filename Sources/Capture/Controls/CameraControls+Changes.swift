@@ -11,7 +11,7 @@ public struct CameraControlChange: Hashable, Sendable {
   public let name: String
   /// The new value, or nil where the value is not a number.
   public let value: Int64?
-  /// Whether an automatic mode overrides the control, so that setting it has no effect.
+  /// Whether the control currently has no effect, because an automatic mode determines the setting.
   public let isInactive: Bool
   /// Whether the control's range or default value changed.
   public let changesRange: Bool

@@ -115,8 +115,8 @@ extension CameraControls {
   /// `V4L2_CID_AUTOGAIN`.
   ///
   /// - Parameters:
-  /// - duration: The exposure time of each frame. Nil keeps the current duration.
-  /// - gain: The gain in the driver's unit. Nil keeps the current gain.
+  ///   - duration: The exposure time of each frame. Nil keeps the current duration.
+  ///   - gain: The gain in the driver's unit. Nil keeps the current gain.
   ///   - rounding: How to round the duration to a multiple of 100 µs, the unit of V4L2.
   /// - Returns: The duration and gain that the driver reports afterwards.
   /// - Throws: `MediaError` with `.controlOutOfRange` if a value is outside its range; nothing is

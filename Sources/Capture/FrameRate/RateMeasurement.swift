@@ -40,8 +40,8 @@ extension RateMeasurement {
   ///   - pool: The buffer pool of a driver that is not streaming.
   ///   - frameRate: The negotiated rate.
   ///   - integrityCheck: The check for truncated frames.
-  /// - duration: The duration from the first frame. At least three frames are measured, even if
-  ///   that takes longer.
+  ///   - duration: The duration from the first frame. At least three frames are measured, even if
+  ///     that takes longer.
   ///   - isStopped: Called after each frame. True ends the measurement early.
   /// - Throws: `MediaError` if the device fails or delivers no frames.
   package init(

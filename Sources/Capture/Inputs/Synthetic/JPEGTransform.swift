@@ -42,7 +42,7 @@ struct JPEGTransform: Sendable {
   /// Transforms samples in place.
   ///
   /// - Parameters:
-  /// - samples: The block, row by row, with values centered on 0.
+  ///   - samples: The block, row by row, with values centered on 0.
   ///   - coefficients: Receives the quantized coefficients in zigzag order, at least up to the last
   ///     nonzero one.
   /// - Returns: The index of the last nonzero coefficient.
