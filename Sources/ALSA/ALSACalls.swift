@@ -4,8 +4,8 @@ import Glibc
 
 /// The calls that reach sound cards: ALSA's library, or a simulated card.
 ///
-/// Each call returns a value or a negative errno. The protocol is the lowest layer, so that tests
-/// can run all code above it with a simulated clock and simulated faults.
+/// Each call returns a value or a negative errno. These calls are the lowest layer, so tests can
+/// run all code above them with a simulated clock and simulated faults.
 package protocol ALSACalls: Sendable {
   /// The directory of the device nodes, `/dev/snd`.
   var nodeDirectory: String { get }
@@ -22,7 +22,8 @@ package protocol ALSACalls: Sendable {
   /// Closes a device: snd_pcm_close(3).
   func close(_ handle: AudioHandle)
 
-  /// Reports a device's abilities under some fixed parameters: snd_pcm_hw_params_any(3).
+  /// Reports the parameters that a device supports if some of them are fixed:
+  /// snd_pcm_hw_params_any(3).
   func abilities(
     _ handle: AudioHandle, _ choice: AudioChoice, _ abilities: inout AudioAbilities
   ) -> CInt
@@ -31,7 +32,7 @@ package protocol ALSACalls: Sendable {
   /// snd_pcm_sw_params(3).
   func configure(_ handle: AudioHandle, _ settings: inout AudioSettings) -> CInt
 
-  /// Prepares a device for starting, also after an overrun: snd_pcm_prepare(3).
+  /// Prepares a device before its start, also after an overrun: snd_pcm_prepare(3).
   func prepare(_ handle: AudioHandle) -> CInt
 
   /// Starts the stream: snd_pcm_start(3).
@@ -43,10 +44,12 @@ package protocol ALSACalls: Sendable {
   /// Stops the stream immediately: snd_pcm_drop(3).
   func drop(_ handle: AudioHandle) -> CInt
 
-  /// Waits for one period of samples: snd_pcm_wait(3). Returns 1 for a period, 0 after the timeout.
+  /// Waits for one period of samples: snd_pcm_wait(3). Returns 1 for a period, or 0 after the
+  /// timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
-  /// The number of available samples, and its time on CLOCK_MONOTONIC: snd_pcm_htimestamp(3).
+  /// Returns the number of available samples, and the time of that count on CLOCK_MONOTONIC:
+  /// snd_pcm_htimestamp(3).
   func timestamp(
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt
@@ -54,13 +57,16 @@ package protocol ALSACalls: Sendable {
   /// Reads interleaved samples and returns their number per channel: snd_pcm_readi(3).
   func read(_ handle: AudioHandle, into memory: UnsafeMutableRawPointer, count: Int) -> Int
 
-  /// The current time of the timestamp clock in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
+  /// The current time of the clock of the timestamps, in nanoseconds. For the kernel it is
+  /// `CLOCK_MONOTONIC`.
   func nanoseconds() -> Int64
 }
 
 /// The calls for newly opened sound cards.
 package enum ALSASystem {
-  /// ALSA's calls; tests replace them by a simulated card for their task.
+  /// ALSA's calls.
+  ///
+  /// Tests replace them by a simulated card for their task.
   @TaskLocal package static var calls: any ALSACalls = LibraryCalls()
 }
 
@@ -81,7 +87,9 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     self.device = device
   }
 
-  /// Parses a node name such as `pcmC0D1c`; nil for playback devices and other names.
+  /// Parses a node name such as `pcmC0D1c`.
+  ///
+  /// Returns nil for playback devices and other names.
   package init?(named name: String) {
     guard name.hasPrefix("pcmC"), name.hasSuffix("c") else { return nil }
     let numbers = name.dropFirst(4).dropLast().split(
@@ -92,7 +100,9 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     self.init(card: card, device: device)
   }
 
-  /// Parses an ALSA device name, `hw:0,1` or `hw:0`; nil for other names.
+  /// Parses an ALSA device name, `hw:0,1` or `hw:0`.
+  ///
+  /// Returns nil for other names.
   package init?(hardwareName name: String) {
     guard name.hasPrefix("hw:") else { return nil }
     let numbers = name.dropFirst(3).split(separator: ",", omittingEmptySubsequences: false)
@@ -106,9 +116,11 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) ? UInt32(text) : nil
   }
 
-  /// The ALSA name of the device without any conversion plugin.
+  /// The ALSA name that opens the device directly, without a plugin that converts samples.
   package var hardwareName: String { "hw:\(card),\(device)" }
-  /// The name of the card's control node, which udev also uses.
+  /// The name of the card's control node.
+  ///
+  /// The names of udev's links also refer to it.
   package var controlName: String { "controlC\(card)" }
 
   package static func < (left: AudioNode, right: AudioNode) -> Bool {
@@ -141,7 +153,7 @@ package struct AudioDescription: Hashable, Sendable {
 package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
   /// 16-bit integer.
   case s16
-  /// 24-bit integer in 4 bytes; the highest byte is ignored.
+  /// 24-bit integer in the low 3 of 4 bytes. The highest byte is ignored.
   case s24
   /// 24-bit integer in 3 bytes.
   case s24Packed = "s24_3"
@@ -160,7 +172,7 @@ package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// The parameters that are already fixed in an ability query.
+/// The parameters that are fixed when a device's abilities are queried.
 package struct AudioChoice: Hashable, Sendable {
   package var layout: SampleLayout?
   package var channelCount: Int?
@@ -176,10 +188,12 @@ package struct AudioAbilities: Hashable, Sendable {
   package var layouts: [SampleLayout] = []
   /// The minimum and maximum number of channels.
   package var channelCounts: ClosedRange<Int> = 1...1
-  /// The supported rates among ``usualRates``, in samples per second.
+  /// The supported rates, in samples per second.
+  ///
+  /// Only ``usualRates`` are tested.
   package var rates: [Int] = []
 
-  /// The sample rates that are tested.
+  /// The sample rates for which a device is tested.
   package static let usualRates = [
     8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
   ]
@@ -193,7 +207,9 @@ package struct AudioAbilities: Hashable, Sendable {
   }
 }
 
-/// The stream settings: as requested, and as granted after ``ALSACalls/configure(_:_:)``.
+/// The settings of a stream.
+///
+/// ``ALSACalls/configure(_:_:)`` replaces the requested by the granted ones.
 package struct AudioSettings: Hashable, Sendable {
   package var layout: SampleLayout
   package var channelCount: Int

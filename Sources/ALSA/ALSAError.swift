@@ -40,7 +40,9 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
   package let operation: Operation
   /// The ALSA name of the device.
   package let device: String
-  /// The errno, above zero; see errno(3).
+  /// The errno, above zero.
+  ///
+  /// See errno(3).
   package let code: Int32
 
   package init(_ operation: Operation, _ device: String, code: Int32) {

@@ -4,7 +4,7 @@ import Glibc
 
 /// An open capture device of a sound card.
 ///
-/// The value is the sole owner of its handle, and closes the device on `deinit`.
+/// The value alone owns its handle, and closes the device on `deinit`.
 package struct AudioDevice: ~Copyable, Sendable {
   /// The ALSA name of the device, used in every error.
   package let name: String
@@ -13,7 +13,8 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// The result of waiting for samples.
   package enum Arrival: Hashable, Sendable {
-    /// The number of available samples, and its time in nanoseconds of the card's clock.
+    /// The number of available samples, and the time of that count in nanoseconds of the card's
+    /// clock.
     case samples(available: Int, nanoseconds: Int64)
     /// The timeout passed without a period of samples.
     case none
@@ -26,7 +27,7 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// Opens a device without configuring it or starting the stream.
   ///
   /// - Parameter node: The card and device number.
-  /// - Throws: ``ALSAError`` for `.open`.
+  /// - Throws: ``ALSAError`` with the operation `.open`.
   package init(opening node: AudioNode) throws(ALSAError) {
     let calls = ALSASystem.calls
     var handle = AudioHandle()
@@ -38,12 +39,12 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   deinit { calls.close(handle) }
 
-  /// The current time of the timestamp clock, in nanoseconds.
+  /// The current time of the clock of the timestamps, in nanoseconds.
   package borrowing func nanoseconds() -> Int64 { calls.nanoseconds() }
 
-  /// Returns the supported parameters, given the ones already fixed.
+  /// Returns the parameters that the device supports if those in `choice` are fixed.
   ///
-  /// - Throws: ``ALSAError`` for `.listFormats`.
+  /// - Throws: ``ALSAError`` with the operation `.listFormats`.
   package borrowing func abilities(
     choosing choice: AudioChoice = AudioChoice()
   ) throws(ALSAError) -> AudioAbilities {
@@ -54,8 +55,9 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Configures the device.
   ///
-  /// - Returns: The granted settings: layout, channels and rate as requested, sizes approximately.
-  /// - Throws: ``ALSAError`` for `.setFormat`.
+  /// - Returns: The granted settings. Layout, channels and rate are as requested; the sizes may
+  ///   differ.
+  /// - Throws: ``ALSAError`` with the operation `.setFormat`.
   package borrowing func configure(_ settings: AudioSettings) throws(ALSAError) -> AudioSettings {
     var granted = settings
     try ALSAError.check(calls.configure(handle, &granted), .setFormat, name)
@@ -64,7 +66,7 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Starts the stream, also after an overrun.
   ///
-  /// - Throws: ``ALSAError`` for `operation`.
+  /// - Throws: ``ALSAError`` with the given operation.
   package borrowing func start(
     _ operation: ALSAError.Operation = .start
   ) throws(ALSAError) {
@@ -72,15 +74,19 @@ package struct AudioDevice: ~Copyable, Sendable {
     try ALSAError.check(calls.start(handle), operation, name)
   }
 
-  /// Stops the stream immediately; pending samples are lost.
+  /// Stops the stream immediately.
+  ///
+  /// Samples that were not read are lost.
   package borrowing func stop() {
     _ = calls.drop(handle)  // An unplugged device has already stopped.
   }
 
-  /// Resumes a suspended device, or restarts it where resuming is not supported.
+  /// Resumes a suspended device.
   ///
-  /// - Returns: Whether the stream runs; false while the device is still suspended.
-  /// - Throws: ``ALSAError`` for `.recover`.
+  /// If the driver cannot resume, restarts the device.
+  ///
+  /// - Returns: True if the stream runs, false if the device is still suspended.
+  /// - Throws: ``ALSAError`` with the operation `.recover`.
   package borrowing func resume() throws(ALSAError) -> Bool {
     let result = calls.resume(handle)
     if result == -EAGAIN { return false }
@@ -90,7 +96,7 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Waits for one period of samples.
   ///
-  /// - Throws: ``ALSAError`` for `.wait`: `.unplugged`, `.other`.
+  /// - Throws: ``ALSAError`` with the operation `.wait`. The reason is `.unplugged` or `.other`.
   package borrowing func wait(milliseconds: Int32) throws(ALSAError) -> Arrival {
     let result = calls.wait(handle, milliseconds: milliseconds)
     if result == 0 || result == -EINTR { return .none }
@@ -105,8 +111,9 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Reads available samples.
   ///
-  /// - Returns: The number of samples per channel, and an overrun or suspension if one occurred.
-  /// - Throws: ``ALSAError`` for `.read`: `.unplugged`, `.other`.
+  /// - Returns: The number of samples per channel. If an overrun or a suspension occurred, that
+  ///   too.
+  /// - Throws: ``ALSAError`` with the operation `.read`. The reason is `.unplugged` or `.other`.
   package borrowing func read(
     into memory: UnsafeMutableRawPointer, count: Int
   ) throws(ALSAError) -> (count: Int, loss: Arrival?) {
@@ -118,10 +125,10 @@ package struct AudioDevice: ~Copyable, Sendable {
     throw ALSAError(.read, name, code: -settled(code))
   }
 
-  /// Resolves an error code.
+  /// Returns the error code of a failed call, or a more precise one.
   ///
-  /// A card fails with `EIO` while it is being unplugged; the next call then returns the final
-  /// error.
+  /// While a card is being unplugged, calls fail with `EIO`. Another call is then made, because its
+  /// error shows whether the card is gone.
   private borrowing func settled(_ code: CInt) -> CInt {
     guard code == -EIO else { return code }
     let next = calls.prepare(handle)

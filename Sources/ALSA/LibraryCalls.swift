@@ -57,8 +57,9 @@ package struct LibraryCalls: ALSACalls {
     return AudioNode(hardwareName: name).map { withPermission(result, $0) } ?? result
   }
 
-  /// Turns "not found" into EACCES where the control node is not accessible; libasound does not
-  /// distinguish them.
+  /// Returns `EACCES` instead of "not found" if this user may not open the control node.
+  ///
+  /// libasound does not distinguish the two cases.
   private func withPermission(_ result: CInt, _ node: AudioNode) -> CInt {
     guard result == -ENOENT || result == -ENODEV || result == -ENXIO else { return result }
     return SystemFiles.isForbidden("\(nodeDirectory)/\(node.controlName)") ? -EACCES : result
@@ -81,7 +82,8 @@ package struct LibraryCalls: ALSACalls {
       result = snd_pcm_hw_params_get_channels_min(parameters, &fewest)
       if result >= 0 { result = snd_pcm_hw_params_get_channels_max(parameters, &most) }
       guard result >= 0 else { return result }
-      // Devices without a channel limit report 10000 or 2^32 - 1.
+      // Devices without a limit on the number of channels report 10000 or 2^32 - 1, so it is
+      // limited to 64.
       answer.channelCounts = Int(max(1, fewest))...Int(max(1, fewest, min(most, 64)))
       answer.rates = AudioAbilities.usualRates.filter {
         snd_pcm_hw_params_test_rate(handle.pcm, parameters, CUnsignedInt($0), 0) == 0
@@ -126,7 +128,7 @@ package struct LibraryCalls: ALSACalls {
     return result
   }
 
-  /// Sets CLOCK_MONOTONIC timestamps, manual start, and a stop on overrun.
+  /// Sets timestamps from CLOCK_MONOTONIC, a manual start, and a stop on overrun.
   private static func setSoftware(_ handle: AudioHandle, _ settings: AudioSettings) -> CInt {
     var parameters: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&parameters) >= 0, let parameters else { return -ENOMEM }
@@ -167,7 +169,8 @@ package struct LibraryCalls: ALSACalls {
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt {
     var (count, time) = (snd_pcm_uframes_t(0), timespec())
-    // Updates the hardware position and reports the stream state.
+    // This call updates the hardware position and reports whether the stream overran or was
+    // suspended.
     let update = snd_pcm_avail_update(handle.pcm)
     guard update >= 0 else { return CInt(clamping: update) }
     let result = snd_pcm_htimestamp(handle.pcm, &count, &time)
@@ -183,7 +186,9 @@ package struct LibraryCalls: ALSACalls {
 
   package func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
-  /// Silences libasound's messages on stderr, once per process, on first access.
+  /// Discards libasound's messages on stderr.
+  ///
+  /// The first access does so, once per process.
   private static let silencedLibrary: Void = CALSA_silence()
 
   private static func text(_ text: UnsafePointer<CChar>?) -> String {

@@ -4,8 +4,8 @@ import CVideo4Linux
 
 /// The two V4L2 buffer APIs, single-planar and multi-planar.
 ///
-/// All other code works with planes, of which a single-planar buffer has one. Only this file
-/// handles the difference between the requests.
+/// All other code works with planes; a single-planar buffer has one plane. Only this file handles
+/// how the requests of the two APIs differ.
 package enum BufferKind: Hashable, Sendable {
   /// One memory block, described by the `v4l2_buffer` itself.
   case singlePlanar
@@ -22,13 +22,11 @@ package enum BufferKind: Hashable, Sendable {
 }
 
 extension VideoDevice {
-  /// Makes a buffer request and passes the result to a closure.
-  ///
-  /// The call allocates no memory.
+  /// Makes a buffer request and passes the result to a closure, without allocating memory.
   ///
   /// - Parameters:
   ///   - request: `VIDIOC_QUERYBUF`, `VIDIOC_QBUF` or `VIDIOC_DQBUF`.
-  ///   - index: The buffer index; ignored by `VIDIOC_DQBUF`.
+  ///   - index: The buffer index. `VIDIOC_DQBUF` ignores it.
   ///   - read: Receives the result (a value or a negative errno), the buffer and its planes. The
   ///     planes are valid only inside the closure, and only after success.
   /// - Returns: The result of `read`.
@@ -57,7 +55,8 @@ extension VideoDevice {
         buffer.m.planes = planes.baseAddress
         buffer.length = UInt32(space)
         let result = control(request, &buffer)
-        // The driver returns the actual number of planes; the array holds the maximum.
+        // The array has space for the maximum number of planes. The driver returns the actual
+        // number.
         let count = min(space, Int(buffer.length))
         return read(result, buffer, UnsafeBufferPointer(rebasing: planes.prefix(count)))
       }
@@ -66,10 +65,10 @@ extension VideoDevice {
 }
 
 extension v4l2_plane {
-  /// The used part of the plane's memory, clamped to the mapping.
+  /// The part of the plane's memory that the frame uses, without the part that exceeds the mapping.
   ///
   /// `bytesused` counts from the start of the memory and includes the header of `data_offset`
-  /// bytes.
+  /// bytes, so the header is skipped.
   func payload(in memory: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let end = min(memory.count, Int(bytesused))
     let start = min(end, Int(data_offset))

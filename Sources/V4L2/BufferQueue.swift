@@ -5,34 +5,38 @@ package import OvercrankMediaCore
 
 /// A streaming queue of driver buffers, mapped into this process.
 ///
-/// The queue owns the device and the mappings, and releases both on `deinit`. One thread dequeues;
-/// any thread may return buffers. No call allocates memory per frame.
+/// The queue owns the device and the mapped memory, and releases both on `deinit`. One thread
+/// dequeues. Any thread may return buffers. No call allocates memory per frame.
 ///
-/// Frames are read directly from driver memory. Only formats with several memory planes are copied,
-/// into preallocated memory.
+/// Frames are read directly from driver memory. If a format has several memory planes, they are
+/// copied into one buffer that is allocated in advance.
 package final class BufferQueue: ControlChannel, Sendable {
-  /// The maximum of most kernels (`VIDEO_MAX_FRAME`): 133 ms at 240 fps.
+  /// The number of buffers to request, which is the maximum of most kernels (`VIDEO_MAX_FRAME`).
+  ///
+  /// It lasts for 133 ms at 240 fps.
   package static let usualCount: UInt32 = 32
 
   /// The path of the device node.
   package var path: String { device.path }
   /// The name of the device's driver.
   package var driver: String { device.capabilities.driver }
-  /// The number of buffers that the driver granted; may differ from the requested number.
+  /// The number of buffers that the driver granted.
+  ///
+  /// It may differ from the requested number.
   package var count: Int { buffers.count }
   /// The capacity of the smallest buffer, in bytes.
   package var bytesPerBuffer: Int { buffers.lazy.map(\.capacity).min() ?? 0 }
 
   /// Makes an ioctl request on the streaming device.
   ///
-  /// Callable from any thread.
+  /// May be called from any thread.
   package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     device.control(request, &argument)
   }
 
   /// Requests a frame duration while the stream is off.
   ///
-  /// - Throws: ``DeviceError`` for `.setFrameDuration`.
+  /// - Throws: ``DeviceError`` with the operation `.setFrameDuration`.
   package func setFrameDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
     try device.setFrameDuration(duration)
   }
@@ -41,7 +45,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
 
   private let device: VideoDevice
-  // Written only in the initializer. The memory belongs to the caller that dequeued the buffer.
+  // The array is written only in the initializer. The memory of a buffer is used only by the caller
+  // that dequeued it.
   private nonisolated(unsafe) let buffers: [MappedBuffer]
 
   /// Takes ownership of the device and requests buffers from its driver.
@@ -51,11 +56,11 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// - Parameters:
   ///   - device: The device, with its format already set.
   ///   - count: The number of buffers to request.
-  ///   - joining: For formats with several memory planes, the bytes to copy from each plane, in
-  ///     order. The frame is then contiguous. Empty for formats with one plane.
-  /// - Throws: ``DeviceError`` for `.requestBuffers` or `.mapBuffer`. `.busy` when another program
-  ///   streams, `ENOMEM` when the driver grants no buffer, `ENOTSUP` when `joining` does not match
-  ///   the planes.
+  ///   - joining: For formats with several memory planes, the number of bytes to copy from each
+  ///     plane. The copies form one contiguous frame. Empty for formats with one plane.
+  /// - Throws: ``DeviceError`` with the operation `.requestBuffers` or `.mapBuffer`. The reason is
+  ///   `.busy` if another program streams. The code is `ENOMEM` if the driver grants no buffer, and
+  ///   `ENOTSUP` if `joining` does not match the planes.
   package init(
     _ device: consuming VideoDevice, count: UInt32 = usualCount, joining: [Int] = []
   ) throws(DeviceError) {
@@ -88,23 +93,23 @@ package final class BufferQueue: ControlChannel, Sendable {
     for buffer in buffers { buffer.unmap(device.calls) }
   }
 
-  /// Restores what was changed during the capture, and lets another handle capture.
+  /// Restores the controls that were changed for the capture, and lets another handle capture.
   private func leave() {
     restoreChanges()
     device.calls.handles.endCapture(device.handle)
     device.handle.giveUpSettings()
   }
 
-  /// Restores the controls that were changed until the end of the capture.
+  /// Restores the controls that were changed for the duration of the capture.
   package func restoreChanges() { device.handle.restoreChanges() }
 
   /// Queues the buffers and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
-  /// Frames dequeued before an earlier stop become invalid, except those of held buffers.
+  /// A frame that was dequeued before an earlier stop becomes invalid, unless its buffer is held.
   ///
-  /// - Parameter held: The indices of buffers that the caller still uses and that are not queued.
-  /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
-  ///   carry the mode, `.busy`, `.unplugged`.
+  /// - Parameter held: The indices of buffers that the caller still uses. They are not queued.
+  /// - Throws: ``DeviceError`` with the operation `.giveBack` or `.start`. The reason is
+  ///   `.noBandwidth` if the bus cannot carry the mode, or for example `.busy` or `.unplugged`.
   package func start(keeping held: [Int] = []) throws(DeviceError) {
     do throws(DeviceError) {
       for index in buffers.indices where !held.contains(index) { try giveBack(index) }
@@ -112,7 +117,8 @@ package final class BufferQueue: ControlChannel, Sendable {
       try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
       device.calls.handles.setStreaming(true, path)
     } catch {
-      // Without a stop, the driver would keep the buffers and reject them at the next start.
+      // Without a stop, the driver would keep the buffers that were already queued, and would
+      // reject them at the next start.
       try? stop()
       throw error
     }
@@ -120,9 +126,9 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Stops the stream: `VIDIOC_STREAMOFF`.
   ///
-  /// All buffers return to this process.
+  /// The driver no longer fills any buffer.
   ///
-  /// - Throws: ``DeviceError`` for `.stop`.
+  /// - Throws: ``DeviceError`` with the operation `.stop`.
   package func stop() throws(DeviceError) {
     device.calls.handles.setStreaming(false, path)
     var type = device.bufferType
@@ -133,8 +139,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// Calls `VIDIOC_REQBUFS` with a count of 0. The mapped memory stays valid until `deinit`.
   ///
-  /// - Throws: ``DeviceError`` for `.requestBuffers`. `.busy` on kernels before 5.0, which cannot
-  ///   release mapped buffers.
+  /// - Throws: ``DeviceError`` with the operation `.requestBuffers`. The reason is `.busy` on
+  ///   kernels before 5.0, which cannot release mapped buffers.
   package func free() throws(DeviceError) {
     leave()
     var request = v4l2_requestbuffers()
@@ -146,29 +152,33 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Detaches from an unplugged device, so that its node can reappear.
   ///
-  /// No buffer may be in use, because its memory becomes zeros. Later requests fail.
+  /// Call this only when no buffer is in use, because the memory is replaced by zeros. Later
+  /// requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
-  /// Subscribes to changes of a control; ``dequeue(timeoutMilliseconds:onChange:)`` reports them.
+  /// Subscribes to changes of a control, which ``dequeue(timeoutMilliseconds:onChange:)`` reports.
   ///
-  /// Changes through this handle are included, because other parts of this program share it.
+  /// Changes made through this handle are reported too, because other parts of this program share
+  /// it.
   ///
-  /// - Throws: ``DeviceError`` for `.subscribe`, as ``VideoDevice/subscribe(to:)`` does.
+  /// - Throws: ``DeviceError`` as ``VideoDevice/subscribe(to:)`` does.
   package func subscribe(to control: ControlID) throws(DeviceError) {
     try device.subscribe(to: .control(control, includesOwn: true))
   }
 
-  /// Discards the changes that were reported and not read yet.
+  /// Discards the changes that the driver has reported and that were not read yet.
   package func discardChanges() { while device.pendingEvent() != nil {} }
 
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
   ///
   /// - Parameters:
-  ///   - timeoutMilliseconds: The timeout; 0 does not wait, a negative value waits without limit.
+  ///   - timeoutMilliseconds: The timeout. 0 does not wait, and a negative value waits without
+  ///     limit.
   ///   - onChange: Called for a change of a subscribed control.
-  /// - Returns: The frame; nil after the timeout, a control change alone, or a signal.
-  /// - Throws: ``DeviceError`` for `.wait` or `.dequeue`: `.unplugged`, or `EIO` when the driver
-  ///   stopped streaming and needs a restart.
+  /// - Returns: The frame. Nil after the timeout, after a signal, or if only a control changed.
+  /// - Throws: ``DeviceError`` with the operation `.wait` or `.dequeue`. The reason is `.unplugged`
+  ///   if the device is gone. The code is `EIO` if the driver has stopped the stream and needs a
+  ///   restart.
   package func dequeue(
     timeoutMilliseconds: Int32, onChange: (DeviceEvent.ControlChange) -> Void = { _ in }
   ) throws(DeviceError) -> Dequeued? {
@@ -179,7 +189,7 @@ package final class BufferQueue: ControlChannel, Sendable {
       onChange(change)
     }
     guard events & ~CInt(POLLPRI) != 0 else { return nil }
-    // One DQBUF per poll. A second one without a frame would make libv4l2 log an error.
+    // Only one `VIDIOC_DQBUF` is made per poll. If no frame is ready, libv4l2 would log an error.
     let (result, frame) = device.ask(CVideo4Linux_VIDIOC_DQBUF, buffer: 0) {
       (result, buffer, planes) -> (CInt, Dequeued?) in
       guard result >= 0, buffers.indices.contains(Int(buffer.index)) else { return (result, nil) }
@@ -195,12 +205,12 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Returns a buffer to the driver: `VIDIOC_QBUF`.
   ///
-  /// Callable from any thread.
+  /// May be called from any thread.
   ///
-  /// Some drivers reject a buffer once without cause, so the request is repeated once.
+  /// Some drivers reject a buffer once for no reason, so a rejected request is repeated once.
   ///
-  /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that is already queued or
-  ///   does not exist; `.unplugged`.
+  /// - Throws: ``DeviceError`` with the operation `.giveBack`. The code is `EINVAL` if the buffer
+  ///   is already queued or does not exist. The reason is `.unplugged` if the device is gone.
   package func giveBack(_ index: Int) throws(DeviceError) {
     if queueBuffer(index) >= 0 { return }
     try DeviceError.check(queueBuffer(index), .giveBack, path)
@@ -219,7 +229,8 @@ package struct Dequeued {
   package enum Clock: Sendable {
     /// `CLOCK_MONOTONIC`.
     case monotonic
-    /// Copied from the output frames, as memory-to-memory devices do.
+    /// The clock of another device. Memory-to-memory devices copy the timestamps of the frames they
+    /// receive.
     case copied
     /// The driver does not declare its clock.
     case unknown
@@ -227,11 +238,13 @@ package struct Dequeued {
 
   /// The index of the buffer, for ``BufferQueue/giveBack(_:)``.
   package let index: Int
-  /// The frame's bytes, clamped to the mapped memory.
+  /// The frame's bytes, without any part that exceeds the mapped memory.
   package let bytes: UnsafeRawBufferPointer
   /// The driver's frame counter, which wraps at 2^32.
   package let sequence: UInt32
-  /// The driver's timestamp in microseconds; overflow wraps.
+  /// The driver's timestamp in microseconds.
+  ///
+  /// A value that does not fit 64 bits wraps around.
   package let microseconds: Int64
   /// The buffer's flags, `V4L2_BUF_FLAG_…`.
   package let flags: UInt32
@@ -248,7 +261,9 @@ package struct Dequeued {
   /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   package var isError: Bool { flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0 }
 
-  /// The clock of the timestamp; the same for every frame of a stream.
+  /// The clock of the timestamp.
+  ///
+  /// It is the same for every frame of a stream.
   package var clock: Clock {
     switch flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) {
     case UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC): .monotonic

@@ -9,7 +9,9 @@ extension DeviceError {
     "could not \(operation.rawValue) \(subject)\(path): \(explanation)"
   }
 
-  /// The part of the device that failed, as a prefix of its path.
+  /// The part of the device that failed.
+  ///
+  /// It precedes the path in the description.
   private var subject: String {
     switch operation {
     case .readControl, .setControl: "\(control ?? "controls") of "
@@ -19,8 +21,9 @@ extension DeviceError {
 
   /// The cause of the failure.
   ///
-  /// The kernel's errno text is kept where it fits. It misleads in some cases: "No space left on
-  /// device" for a full bus, "Link has been severed" for a missing signal.
+  /// Usually it is the kernel's text for the errno. That text misleads in some cases: "No space
+  /// left on device" for a full bus, "Link has been severed" for a missing signal. These get a text
+  /// of their own.
   private var explanation: String {
     switch reason {
     case .notAVideoDevice: "it is not a video device"
@@ -38,7 +41,9 @@ extension DeviceError {
     }
   }
 
-  /// The errno text; glibc's strerror(3) uses a buffer per thread.
+  /// The kernel's text for the errno.
+  ///
+  /// The call is thread-safe, because glibc's strerror(3) uses a buffer per thread.
   private var systemReason: String { String(cString: strerror(code)) }
 
   private var isAboutControls: Bool {

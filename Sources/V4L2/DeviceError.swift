@@ -54,7 +54,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case noBandwidth
     /// The control does not accept the value: `ERANGE` or `EINVAL` from setting it.
     case outOfRange
-    /// The control is read-only or governed by an automatic mode: `EACCES` from setting it.
+    /// The control is read-only or overridden by an automatic mode: `EACCES` from setting it.
     case readOnly
     /// The device does not support the request: `EINVAL`, `ENOTSUP`.
     case notSupported
@@ -78,11 +78,15 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   package let operation: Operation
   /// The path of the node.
   package let path: String
-  /// The errno, above zero; see errno(3).
+  /// The errno, above zero.
+  ///
+  /// See errno(3).
   package let code: Int32
-  /// The control that the error is about, in v4l2-ctl spelling; nil without one.
+  /// The control that the error concerns, in v4l2-ctl spelling, or nil if it concerns none.
   package let control: String?
-  /// The programs that had the node open, for a busy node.
+  /// The programs that had the node open.
+  ///
+  /// Only set if the node was busy.
   package let holders: [DeviceHolder]
 
   package init(
@@ -119,14 +123,16 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the driver has no settable frame duration: no `V4L2_CAP_TIMEPERFRAME`, or no such
-  /// request.
+  /// Whether the frame duration cannot be set, because the driver has no `V4L2_CAP_TIMEPERFRAME` or
+  /// does not support the request.
   package var keepsNoFrameDuration: Bool {
     (operation == .setFrameDuration || operation == .readFrameDuration)
       && (code == ENOTSUP || code == ENOTTY)
   }
 
-  /// Throws where `result` is a negative errno, as every shim reports failures.
+  /// Throws if `result` is negative.
+  ///
+  /// All system calls of this module report failures as a negative errno.
   static func check(
     _ result: CInt, _ operation: Operation, _ path: String
   ) throws(DeviceError) {
@@ -134,15 +140,16 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     throw DeviceError(failing: operation, path, code: -result)
   }
 
-  /// Makes the error of a call that failed just now, and finds the programs that hold a busy
-  /// device.
+  /// Creates the error of a call that has just failed.
+  ///
+  /// If the device is busy, finds the programs that have it open.
   init(failing operation: Operation, _ path: String, code: Int32, control: String? = nil) {
     self.init(
       operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [],
       control: control)
   }
 
-  /// The same failure, attributed to another operation and a control.
+  /// The same error with another operation and a control.
   func during(_ operation: Operation, _ control: String?) -> DeviceError {
     DeviceError(operation, path, code: code, holders: holders, control: control)
   }

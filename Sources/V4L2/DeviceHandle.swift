@@ -3,10 +3,12 @@
 import Glibc
 import Synchronization
 
-/// An open descriptor of a node, closed with the last reference.
+/// An open descriptor of a node.
 ///
-/// While one handle holds the lock on a device, a driver with priorities refuses changes through any
-/// other handle. The parts of a program therefore share the handle.
+/// It is closed when the last reference is released.
+///
+/// While one handle holds the lock on a device, a driver with priorities rejects changes through
+/// any other handle. The parts of a program therefore share one handle.
 package final class DeviceHandle: ControlChannel, Sendable {
   /// The path of the node, used in every error.
   package let path: String
@@ -18,7 +20,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
   private struct State {
     /// Whether a ``SettingsLock`` exists.
     var isLocked = false
-    /// Whether the handle keeps its priority without a lock, for as long as it captures.
+    /// Whether the handle keeps its priority while it captures, even without a lock.
     var keepsSettings = false
     /// The controls to restore when the capture ends.
     var changes = ControlChanges()
@@ -45,8 +47,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Locks the settings against changes through other handles, if the driver has priorities.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`: `.busy` if another program or another part of
-  ///   this one holds the lock.
+  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if another
+  ///   program or another part of this program holds the lock.
   func lock() throws(DeviceError) {
     let isTaken = state.withLock { state in
       defer { state.isLocked = true }
@@ -57,16 +59,19 @@ package final class DeviceHandle: ControlChannel, Sendable {
       try setPriority(.record)
       calls.handles.setHolder(self)
     } catch {
-      // Without priorities, the driver accepts changes from every handle.
+      // A driver without priorities accepts changes from every handle, so the lock exists only in
+      // this program.
       guard error.reason != .notSupported else { return }
       state.withLock { $0.isLocked = false }
       throw error
     }
   }
 
-  /// Unlocks the settings, unless the handle keeps its priority.
+  /// Releases the lock.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`.
+  /// If the handle keeps its priority, other programs stay locked out.
+  ///
+  /// - Throws: ``DeviceError`` with the operation `.setPriority`.
   func unlock() throws(DeviceError) {
     let isGivenBack = state.withLock { state in
       defer { state.isLocked = false }
@@ -75,7 +80,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if isGivenBack { try share() }
   }
 
-  /// Ends the lock, but keeps the priority for as long as the handle captures.
+  /// Releases the lock, but keeps the priority while the handle captures.
   func keepSettings() {
     state.withLock { state in
       state.keepsSettings = state.isLocked
@@ -83,13 +88,15 @@ package final class DeviceHandle: ControlChannel, Sendable {
     }
   }
 
-  /// Gives up the priority that was kept; a lock stays in force.
+  /// Releases the priority that was kept during the capture.
+  ///
+  /// If a lock exists, it stays in force.
   func giveUpSettings() {
     let isLocked = state.withLock { state in
       state.keepsSettings = false
       return state.isLocked
     }
-    // A lost device has no priorities.
+    // Errors are ignored: if the device is lost, its priorities are gone too.
     if !isLocked { try? share() }
   }
 
@@ -100,7 +107,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   // MARK: - Changes until the end of the capture
 
-  /// Sets a control through another handle, until ``restoreChanges()``.
+  /// Sets a control, through a handle that may be another one, until ``restoreChanges()`` is
+  /// called.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
   ) throws(DeviceError) -> ControlValue {
@@ -112,11 +120,11 @@ package final class DeviceHandle: ControlChannel, Sendable {
     return try result.get()
   }
 
-  /// Restores the controls that were changed until the end of the capture.
+  /// Restores the controls that were changed for the duration of the capture.
   func restoreChanges() {
     state.withLock { state in
       guard !state.changes.changedControls.isEmpty else { return }
-      // A control that the camera does not take back stays as it is.
+      // Errors are ignored. A control that the camera rejects keeps its changed value.
       _ = state.changes.restore(on: self)
     }
   }

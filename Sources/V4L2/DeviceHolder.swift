@@ -20,11 +20,11 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
 
   /// Finds other programs that have a node open.
   ///
-  /// Only processes whose `/proc/PID/fd` is readable are found, normally the user's own. A program
-  /// that has the node open does not necessarily stream.
+  /// A process is found only if this user may read its `/proc/PID/fd`, which is normally true for
+  /// the user's own. A program that has the node open does not necessarily stream.
   ///
   /// - Parameters:
-  ///   - path: The node; symbolic links are followed.
+  ///   - path: The node. Symbolic links are followed.
   ///   - limit: The maximum number of programs.
   /// - Returns: The programs in order of process ID, without this process.
   package static func find(of path: String, limit: Int = 3) -> [DeviceHolder] {
@@ -35,7 +35,8 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
       guard holders.count < limit else { break }
       let directory = "/proc/\(process)"
       guard process != own,
-        // The link is only read. Following it could block on a hanging network file system.
+        // The link is read but not followed, because following it could block on a hanging network
+        // file system.
         SystemFiles.entries(in: "\(directory)/fd").contains(where: {
           SystemFiles.linkTarget("\(directory)/fd/\($0)") == node
         })

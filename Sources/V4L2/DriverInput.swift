@@ -16,7 +16,9 @@ package struct DriverInput: Hashable, Sendable {
   /// The driver's display name, such as `HDMI 0`.
   package let name: String
   package let kind: Kind
-  /// The present status flags, `V4L2_IN_ST_…`; valid only for the current input.
+  /// The current status flags, `V4L2_IN_ST_…`.
+  ///
+  /// They are valid only for the current input.
   package let status: UInt32
   /// Whether the input uses DV timings, as HDMI does.
   package let hasTimings: Bool
@@ -49,7 +51,7 @@ package struct DriverInput: Hashable, Sendable {
   package var hasNoSignal: Bool { has(V4L2_IN_ST_NO_SIGNAL) }
   /// Whether the signal has no color.
   package var hasNoColor: Bool { has(V4L2_IN_ST_NO_COLOR) }
-  /// Whether the signal cannot be locked.
+  /// Whether the device cannot synchronize to the signal.
   package var hasNoLock: Bool {
     has(V4L2_IN_ST_NO_H_LOCK) || has(V4L2_IN_ST_NO_V_LOCK) || has(V4L2_IN_ST_NO_SYNC)
       || has(V4L2_IN_ST_NO_CARRIER)
@@ -71,15 +73,15 @@ package enum TelevisionLines: Hashable, Sendable {
 extension VideoDevice {
   /// Lists the inputs: `VIDIOC_ENUMINPUT`.
   ///
-  /// - Returns: The inputs; empty for a driver without input selection.
-  /// - Throws: ``DeviceError`` for `.listInputs`.
+  /// - Returns: The inputs. Empty for a driver without input selection.
+  /// - Throws: ``DeviceError`` with the operation `.listInputs`.
   package borrowing func inputs() throws(DeviceError) -> [DriverInput] {
     var inputs: [DriverInput] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_input()
       entry.index = index
       guard try has(CVideo4Linux_VIDIOC_ENUMINPUT, &entry, .listInputs) else { break }
-      // Some drivers overwrite the index field.
+      // Some drivers overwrite the index, so it is set again.
       entry.index = index
       inputs.append(DriverInput(entry))
     }
@@ -88,8 +90,8 @@ extension VideoDevice {
 
   /// Reads the current input: `VIDIOC_G_INPUT`.
   ///
-  /// - Returns: The input's index; nil for a driver without input selection.
-  /// - Throws: ``DeviceError`` for `.readInput`.
+  /// - Returns: The input's index, or nil for a driver without input selection.
+  /// - Throws: ``DeviceError`` with the operation `.readInput`.
   package borrowing func currentInput() throws(DeviceError) -> UInt32? {
     var index: CInt = 0
     guard try has(CVideo4Linux_VIDIOC_G_INPUT, &index, .readInput) else { return nil }
@@ -100,7 +102,8 @@ extension VideoDevice {
   ///
   /// The driver may change the format.
   ///
-  /// - Throws: ``DeviceError`` for `.setInput`: `.busy` while another program streams.
+  /// - Throws: ``DeviceError`` with the operation `.setInput`. The reason is `.busy` while another
+  ///   program streams.
   package mutating func setInput(_ index: UInt32) throws(DeviceError) {
     var index = CInt(clamping: index)
     try DeviceError.check(control(CVideo4Linux_VIDIOC_S_INPUT, &index), .setInput, path)
@@ -108,11 +111,11 @@ extension VideoDevice {
 
   /// Reads the line system of the current TV standard: `VIDIOC_G_STD`.
   ///
-  /// - Returns: The line system; nil where the input has no standard or an ambiguous one.
-  /// - Throws: ``DeviceError`` for `.readTimings`.
+  /// - Returns: The line system, or nil if the input has no standard or an ambiguous one.
+  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
   package borrowing func televisionLines() throws(DeviceError) -> TelevisionLines? {
-    // V4L2_STD_525_60 (PAL-M, PAL-60 and all NTSC) is a macro with casts, which Swift does not
-    // import.
+    // This is `V4L2_STD_525_60` (PAL-M, PAL-60 and all NTSC). Swift does not import it, because the
+    // macro contains casts.
     let with525Lines: UInt64 = 0x0000_F900
     var standard: UInt64 = 0
     guard try has(CVideo4Linux_VIDIOC_G_STD, &standard, .readTimings), standard != 0 else {

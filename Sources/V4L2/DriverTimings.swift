@@ -35,20 +35,24 @@ package struct DriverTimings: Hashable, Sendable {
 
   /// Active pixels per line.
   package var width: UInt32
-  /// Active lines per frame, both fields included.
+  /// Active lines per frame.
+  ///
+  /// Both fields count.
   package var height: UInt32
   package var isInterlaced = false
-  /// Pixels per second, blanking included.
+  /// Pixels per second, including those of the blanking.
   package var pixelClock: UInt64
   package var horizontal: Blanking
   package var vertical: Blanking
-  /// The vertical blanking of the second field; all zero for progressive video.
+  /// The vertical blanking of the second field.
+  ///
+  /// All zero for progressive video.
   package var secondField = Blanking(
     frontPorch: 0, sync: 0, backPorch: 0, isSyncPositive: false)
   package var standards: Standards
   /// The timing flags, `V4L2_DV_FL_…`.
   package var flags: UInt32 = 0
-  /// The video identification code (VIC) of CTA-861; 0 without one.
+  /// The video identification code (VIC) of CTA-861, or 0 if the timings have none.
   package var vic: UInt8 = 0
 
   package init(
@@ -68,14 +72,14 @@ package struct DriverTimings: Hashable, Sendable {
   /// `V4L2_DV_FL_REDUCED_FPS`: the actual pixel clock is 1000/1001 of the stated one.
   package static let reducedRate: UInt32 = 4
 
-  /// Pixels per line, blanking included.
+  /// Pixels per line, including blanking.
   package var totalWidth: UInt64 { UInt64(width) + horizontal.total }
-  /// Lines per frame, blanking and both fields included.
+  /// Lines per frame, including blanking and both fields.
   package var totalHeight: UInt64 { UInt64(height) + vertical.total + secondField.total }
 }
 
 extension DriverTimings {
-  /// Makes timings from a driver's structure; nil for an unknown type.
+  /// Creates timings from a driver's structure, or returns nil if its type is unknown.
   init?(_ timings: v4l2_dv_timings) {
     guard timings.type == UInt32(V4L2_DV_BT_656_1120) else { return nil }
     let bt = timings.bt
@@ -137,7 +141,7 @@ package struct DriverTimingsLimits: Hashable, Sendable {
 extension VideoDevice {
   /// Lists the preset timings of the current input: `VIDIOC_ENUM_DV_TIMINGS`.
   ///
-  /// - Throws: ``DeviceError`` for `.listTimings`.
+  /// - Throws: ``DeviceError`` with the operation `.listTimings`.
   package borrowing func listedTimings() throws(DeviceError) -> [DriverTimings] {
     var list: [DriverTimings] = []
     for index in 0..<Self.listLimit {
@@ -151,8 +155,8 @@ extension VideoDevice {
 
   /// Reads the configured timings of the current input: `VIDIOC_G_DV_TIMINGS`.
   ///
-  /// - Returns: The timings; nil for an input without DV timings.
-  /// - Throws: ``DeviceError`` for `.readTimings`.
+  /// - Returns: The timings, or nil for an input without DV timings.
+  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
   package borrowing func timings() throws(DeviceError) -> DriverTimings? {
     var timings = v4l2_dv_timings()
     guard try has(CVideo4Linux_VIDIOC_G_DV_TIMINGS, &timings, .readTimings) else { return nil }
@@ -162,8 +166,8 @@ extension VideoDevice {
   /// Detects the timings of the incoming signal, without changing anything:
   /// `VIDIOC_QUERY_DV_TIMINGS`.
   ///
-  /// - Throws: ``DeviceError`` for `.detectTimings`: `.noSignal`, `.unstableSignal`,
-  ///   `.signalOutOfRange`; `.notSupported` for an input without timings.
+  /// - Throws: ``DeviceError`` with the operation `.detectTimings`. The reason is `.noSignal`,
+  ///   `.unstableSignal` or `.signalOutOfRange`, or `.notSupported` for an input without timings.
   package borrowing func detectedTimings() throws(DeviceError) -> DriverTimings {
     var answer = v4l2_dv_timings()
     try DeviceError.check(
@@ -176,9 +180,9 @@ extension VideoDevice {
 
   /// Sets the timings of the current input, and the format to their size: `VIDIOC_S_DV_TIMINGS`.
   ///
-  /// - Returns: The granted timings, possibly rounded by the driver.
-  /// - Throws: ``DeviceError`` for `.setTimings`: `.busy` while another program streams,
-  ///   `.signalOutOfRange` or `.notSupported` for unsupported timings.
+  /// - Returns: The timings that the driver granted, which may be rounded.
+  /// - Throws: ``DeviceError`` with the operation `.setTimings`. The reason is `.busy` while
+  ///   another program streams, or `.signalOutOfRange` or `.notSupported` for unsupported timings.
   package mutating func setTimings(
     _ timings: DriverTimings
   ) throws(DeviceError) -> DriverTimings {
@@ -190,8 +194,8 @@ extension VideoDevice {
 
   /// Reads the timing limits of the current input: `VIDIOC_DV_TIMINGS_CAP`.
   ///
-  /// - Returns: The limits; nil where the driver reports none.
-  /// - Throws: ``DeviceError`` for `.readTimings`.
+  /// - Returns: The limits, or nil if the driver reports none.
+  /// - Throws: ``DeviceError`` with the operation `.readTimings`.
   package borrowing func timingsLimits() throws(DeviceError) -> DriverTimingsLimits? {
     var answer = v4l2_dv_timings_cap()
     guard try has(CVideo4Linux_VIDIOC_DV_TIMINGS_CAP, &answer, .readTimings),

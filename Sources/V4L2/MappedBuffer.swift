@@ -2,16 +2,19 @@
 
 import CVideo4Linux
 
-/// The mapped memory of one driver buffer, and the memory that joins its planes.
+/// The mapped memory of one driver buffer and, for several planes, the memory into which they are
+/// copied.
 struct MappedBuffer {
   private let planes: [UnsafeMutableRawBufferPointer]
-  /// The bytes to copy from each plane; empty where a single plane is used in place.
+  /// The number of bytes to copy from each plane.
+  ///
+  /// Empty for a single plane, which is used in place.
   private let joined: [Int]
   private let joinedMemory: UnsafeMutableRawBufferPointer
 
   /// Maps a buffer: `VIDIOC_QUERYBUF`, then mmap(2) for each plane.
   ///
-  /// - Throws: ``DeviceError`` for `.mapBuffer`.
+  /// - Throws: ``DeviceError`` with the operation `.mapBuffer`.
   init(
     _ index: UInt32, of device: borrowing VideoDevice, joining: [Int]
   ) throws(DeviceError) {
@@ -20,7 +23,7 @@ struct MappedBuffer {
       (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
     }
     try DeviceError.check(result, .mapBuffer, device.path)
-    // A single plane needs no joining. Several planes need a matching list of sizes.
+    // A single plane is not copied. For several planes, `joining` must have one size for each.
     guard extents.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
       throw DeviceError(.mapBuffer, device.path, code: ENOTSUP)
     }
@@ -43,7 +46,7 @@ struct MappedBuffer {
 
   /// Releases the memory.
   ///
-  /// Call exactly once.
+  /// Call this exactly once.
   func unmap(_ calls: any VideoSystemCalls) {
     for plane in planes { calls.unmap(plane) }
     joinedMemory.deallocate()
@@ -55,9 +58,10 @@ struct MappedBuffer {
   /// The maximum size of a frame in bytes.
   var capacity: Int { joined.isEmpty ? planes.first?.count ?? 0 : joinedMemory.count }
 
-  /// Returns the frame in the planes as one contiguous buffer.
+  /// Returns the frame as one contiguous buffer, into which several planes are copied.
   ///
-  /// A plane shorter than expected ends the frame, so that the truncation can be detected.
+  /// If a plane has fewer bytes than expected, the frame ends there. The caller then sees that it
+  /// is too short.
   func frame(_ answers: UnsafeBufferPointer<v4l2_plane>) -> UnsafeRawBufferPointer {
     guard !joined.isEmpty else {
       guard let plane = planes.first, let answer = answers.first else {

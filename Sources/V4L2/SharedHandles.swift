@@ -11,13 +11,13 @@ package final class SharedHandles: Sendable {
   }
 
   private struct Entry {
-    /// The handle that holds the lock.
+    /// The handle that holds the lock on the device's settings.
     var holder = Reference()
-    /// The handle that owns the buffers.
+    /// The handle that captures from the node and owns its buffers.
     var capturing = Reference()
     var isStreaming = false
     var observers: [Int: @Sendable (Bool) -> Void] = [:]
-    /// An object that the capture publishes for other users of the node.
+    /// An object that the capture from a node offers to other users of the node.
     weak var companion: (any AnyObject & Sendable)?
   }
 
@@ -43,7 +43,9 @@ package final class SharedHandles: Sendable {
     state.withLock { $0.entries[handle.path, default: Entry()].holder.handle = handle }
   }
 
-  /// Removes the handle that held the lock; false if it did not hold it.
+  /// Removes a handle as the holder of the lock.
+  ///
+  /// Returns false if it did not hold the lock.
   func removeHolder(_ handle: DeviceHandle) -> Bool {
     state.withLock { state in
       guard state.entries[handle.path]?.holder.handle === handle else { return false }
@@ -76,7 +78,7 @@ package final class SharedHandles: Sendable {
     state.withLock { $0.entries[path]?.isStreaming ?? false }
   }
 
-  /// Records that the stream of a node is on, or is about to be off, and calls the observers.
+  /// Records that the stream of a node was started or is about to stop, and calls the observers.
   package func setStreaming(_ isStreaming: Bool, _ path: String) {
     let observers: [@Sendable (Bool) -> Void] = state.withLock { state in
       let wasStreaming = state.entries[path]?.isStreaming ?? false
@@ -91,7 +93,8 @@ package final class SharedHandles: Sendable {
   ///
   /// - Parameters:
   ///   - path: The node.
-  ///   - observer: Called on the thread that starts or stops the stream, which waits for it.
+  ///   - observer: Called on the thread that starts or stops the stream. The thread waits for the
+  ///     call.
   /// - Returns: A number for ``removeObserver(_:of:)``.
   package func observeCapture(
     of path: String, _ observer: @escaping @Sendable (Bool) -> Void
@@ -103,17 +106,19 @@ package final class SharedHandles: Sendable {
     }
   }
 
-  /// Removes an observer; a call in progress goes on.
+  /// Removes an observer.
+  ///
+  /// A call that is in progress continues.
   package func removeObserver(_ number: Int, of path: String) {
     state.withLock { _ = $0.entries[path]?.observers.removeValue(forKey: number) }
   }
 
-  /// The object that the capture from a node publishes, or nil without a capture.
+  /// The object that the capture from a node offers to other users, or nil without a capture.
   package func companion(of path: String) -> (any AnyObject & Sendable)? {
     state.withLock { $0.entries[path]?.companion }
   }
 
-  /// Publishes an object of the capture from a node, for as long as the object exists.
+  /// Offers an object of the capture from a node to other users, as long as the object exists.
   package func setCompanion(_ companion: any AnyObject & Sendable, of path: String) {
     state.withLock { $0.entries[path, default: Entry()].companion = companion }
   }

@@ -19,13 +19,17 @@ package struct StreamFormat: Hashable, Sendable {
 
   /// One memory plane of a frame.
   package struct Plane: Hashable, Sendable {
-    /// Bytes per line, padding included; 0 for compressed formats.
+    /// Bytes per line, including padding.
+    ///
+    /// 0 for compressed formats.
     package let bytesPerLine: UInt32
     /// The maximum number of bytes of a frame in this plane.
     package let byteCount: UInt32
   }
 
-  /// Bytes per line of the first plane; 0 for compressed formats.
+  /// Bytes per line of the first plane.
+  ///
+  /// 0 for compressed formats.
   package var bytesPerLine: UInt32 { planes.first?.bytesPerLine ?? 0 }
   /// The maximum number of bytes of a frame, over all planes.
   package var bytesPerFrame: UInt32 {
@@ -56,7 +60,7 @@ package struct StreamFormat: Hashable, Sendable {
 extension VideoDevice {
   /// Reads the current format: `VIDIOC_G_FMT`.
   ///
-  /// - Throws: ``DeviceError`` for `.readFormat`.
+  /// - Throws: ``DeviceError`` with the operation `.readFormat`.
   package borrowing func currentFormat() throws(DeviceError) -> StreamFormat {
     var format = v4l2_format()
     format.type = bufferType
@@ -66,11 +70,12 @@ extension VideoDevice {
 
   /// Requests a progressive format and returns the granted one: `VIDIOC_S_FMT`.
   ///
-  /// Set the frame duration afterwards, because many drivers reset it here.
+  /// Set the frame duration after this call, because many drivers reset it when the format is set.
   ///
-  /// - Returns: The granted format. Compare it with the request: the driver picks the closest
-  ///   supported format, which is not an error.
-  /// - Throws: ``DeviceError`` for `.setFormat`: `.busy` while another program streams.
+  /// - Returns: The granted format. Compare it with the request: the driver selects the nearest
+  ///   supported format, and a difference is not an error.
+  /// - Throws: ``DeviceError`` with the operation `.setFormat`. The reason is `.busy` while another
+  ///   program streams.
   package mutating func setFormat(
     fourcc: UInt32, width: UInt32, height: UInt32
   ) throws(DeviceError) -> StreamFormat {
@@ -101,8 +106,8 @@ extension VideoDevice {
 
   /// Reads the current frame duration in seconds: `VIDIOC_G_PARM`.
   ///
-  /// - Returns: The duration; nil where the driver reports none or an invalid one.
-  /// - Throws: ``DeviceError`` for `.readFrameDuration`.
+  /// - Returns: The duration, or nil if the driver reports none or an invalid one.
+  /// - Throws: ``DeviceError`` with the operation `.readFrameDuration`.
   package borrowing func frameDuration() throws(DeviceError) -> MediaTime? {
     let parameters = try streamParameters(.readFrameDuration)
     return MediaTime(parameters.parm.capture.timeperframe)
@@ -110,11 +115,12 @@ extension VideoDevice {
 
   /// Requests a frame duration and returns the granted one: `VIDIOC_S_PARM`.
   ///
-  /// - Parameter duration: Seconds per frame, above zero; 1/240 requests 240 fps.
+  /// - Parameter duration: The duration of a frame in seconds, above zero. 1/240 requests 240 fps.
   /// - Returns: The granted duration in seconds. Compare it with the request: the driver rounds to
-  ///   a supported value, which is not an error.
-  /// - Throws: ``DeviceError`` for `.setFrameDuration`: `.busy` while streaming, `ENOTSUP` when the
-  ///   driver has no frame duration, `EINVAL` when the fraction does not fit 32 bits.
+  ///   a supported value, and a difference is not an error.
+  /// - Throws: ``DeviceError`` with the operation `.setFrameDuration`. The reason is `.busy` while
+  ///   the device streams. The code is `ENOTSUP` if the driver has no frame duration, and `EINVAL`
+  ///   if the fraction does not fit 32 bits.
   package borrowing func setFrameDuration(
     _ duration: MediaTime
   ) throws(DeviceError) -> MediaTime {
@@ -149,7 +155,7 @@ extension VideoDevice {
 }
 
 extension MediaTime {
-  /// Makes a time from a driver's fraction of a second; nil where it is zero or invalid.
+  /// Creates a time from a driver's fraction of a second, or returns nil if it is zero or invalid.
   fileprivate init?(_ fraction: v4l2_fract) {
     guard fraction.numerator > 0, fraction.denominator > 0,
       let seconds = Rational(

@@ -5,9 +5,13 @@ import OvercrankLinuxSystem
 
 /// A pixel format from the driver's list.
 package struct V4L2PixelFormat: Hashable, Sendable {
-  /// The index in the driver's list, from 0; the list is in order of preference.
+  /// The index in the driver's list, from 0.
+  ///
+  /// The list is in the driver's order of preference.
   package let index: UInt32
-  /// The four-character code, first character in the lowest byte; bit 31 means big-endian.
+  /// The code of four characters, the first in the lowest byte.
+  ///
+  /// Bit 31 marks a big-endian format.
   package let fourcc: UInt32
   /// Whether frames are compressed and vary in size.
   package let isCompressed: Bool
@@ -38,7 +42,9 @@ package struct DriverSize: Hashable, Sendable {
   }
 }
 
-/// A fraction as reported by the driver; either number may be zero.
+/// A fraction as reported by the driver.
+///
+/// Numerator and denominator may be zero.
 package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
   package let numerator: UInt32
   package let denominator: UInt32
@@ -55,7 +61,7 @@ package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
 
 /// The frame sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
 package enum DriverSizes: Hashable, Sendable {
-  /// A list of sizes; empty when the driver reports none.
+  /// A list of sizes. Empty if the driver reports none.
   case discrete([DriverSize])
   /// All sizes from the smallest to the largest in fixed steps.
   case stepwise(smallest: DriverSize, largest: DriverSize, step: DriverSize)
@@ -67,7 +73,7 @@ package enum DriverSizes: Hashable, Sendable {
 ///
 /// The shortest duration is the highest frame rate.
 package enum DriverIntervals: Hashable, Sendable {
-  /// A list of durations; empty when the driver reports none.
+  /// A list of durations. Empty if the driver reports none.
   case discrete([DriverFraction])
   /// All durations from the shortest to the longest in fixed steps.
   case stepwise(shortest: DriverFraction, longest: DriverFraction, step: DriverFraction)
@@ -76,12 +82,14 @@ package enum DriverIntervals: Hashable, Sendable {
 }
 
 extension VideoDevice {
-  /// A limit on list lengths, against drivers whose enumeration never ends.
+  /// The greatest length of a list.
+  ///
+  /// The enumeration of some drivers never ends.
   static let listLimit: UInt32 = 4096
 
   /// Lists the pixel formats in the driver's order: `VIDIOC_ENUM_FMT`.
   ///
-  /// - Throws: ``DeviceError`` for `.listFormats`.
+  /// - Throws: ``DeviceError`` with the operation `.listFormats`.
   package borrowing func formats() throws(DeviceError) -> [V4L2PixelFormat] {
     var formats: [V4L2PixelFormat] = []
     for index in 0..<Self.listLimit {
@@ -101,7 +109,8 @@ extension VideoDevice {
 
   /// Lists the sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
   ///
-  /// - Throws: ``DeviceError`` for `.listSizes`. A driver without this list is not an error.
+  /// - Throws: ``DeviceError`` with the operation `.listSizes`. A driver without this list is not
+  ///   an error.
   package borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes {
     var sizes: [DriverSize] = []
     for index in 0..<Self.listLimit {
@@ -113,7 +122,8 @@ extension VideoDevice {
         sizes.append(DriverSize(width: entry.discrete.width, height: entry.discrete.height))
         continue
       }
-      // The specification allows one range or a list of sizes. A range inside a list is ignored.
+      // The specification allows either one range or a list of sizes. If a list also contains a
+      // range, the range is ignored.
       guard sizes.isEmpty else { continue }
       let range = entry.stepwise
       let smallest = DriverSize(width: range.min_width, height: range.min_height)
@@ -130,7 +140,8 @@ extension VideoDevice {
 
   /// Lists the frame durations of a format and size: `VIDIOC_ENUM_FRAMEINTERVALS`.
   ///
-  /// - Throws: ``DeviceError`` for `.listIntervals`. A driver without this list is not an error.
+  /// - Throws: ``DeviceError`` with the operation `.listIntervals`. A driver without this list is
+  ///   not an error.
   package borrowing func intervals(
     of fourcc: UInt32, at size: DriverSize
   ) throws(DeviceError) -> DriverIntervals {
@@ -158,7 +169,9 @@ extension VideoDevice {
     return .discrete(intervals)
   }
 
-  /// Reads one list entry; false at the end, or where the driver has no such list.
+  /// Reads one entry of a list.
+  ///
+  /// Returns false at the end, or if the driver has no such list.
   borrowing func has<Entry>(
     _ request: UInt, _ entry: inout Entry, _ operation: DeviceError.Operation
   ) throws(DeviceError) -> Bool {

@@ -4,7 +4,7 @@ extension VideoDevice {
   /// The handles that the parts of this program share.
   package var handles: SharedHandles { handle.calls.handles }
 
-  /// Shares the handle by which this program captures from a node; nil if it does not.
+  /// Shares the handle by which this program captures from a node, or returns nil if it does not.
   package init?(capturingAt path: String) {
     guard let handle = DeviceSystem.calls.handles.capturing(path) else { return nil }
     self.init(handle)
@@ -13,7 +13,7 @@ extension VideoDevice {
   /// Whether this is the handle by which this program captures from the device.
   package var isCapturing: Bool { handles.capturing(path) === handle }
 
-  /// Calls a closure with the handle that holds the lock, or with this one if there is no lock.
+  /// Calls a closure with the handle that holds the lock or, without a lock, with this handle.
   package borrowing func withSettings<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(DeviceError) -> Result {
@@ -24,19 +24,22 @@ extension VideoDevice {
   /// Locks the device against changes through other handles: `VIDIOC_S_PRIORITY` with
   /// `V4L2_PRIORITY_RECORD`.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`: `.busy` if the device is locked already.
+  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if the
+  ///   device is already locked.
   package borrowing func lockSettings() throws(DeviceError) -> SettingsLock {
     try SettingsLock(handle)
   }
 
-  /// Ends the lock, but keeps its priority for as long as the device captures.
+  /// Releases the lock, but keeps the priority while the device captures.
   package borrowing func keepSettings() { handle.keepSettings() }
 
-  /// Sets a control until this program ends its capture from the device, or permanently if it does
-  /// not capture.
+  /// Sets a control.
   ///
-  /// - Returns: The value that the driver says it took.
-  /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`.
+  /// If this program captures from the device, the value is undone when the capture ends; otherwise
+  /// it stays set.
+  ///
+  /// - Returns: The value that the driver granted.
+  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
   @discardableResult
   package borrowing func setDuringCapture(
     _ control: DeviceControl, to value: ControlValue
@@ -48,7 +51,9 @@ extension VideoDevice {
   }
 }
 
-/// A lock on the settings of a device, released with this value.
+/// A lock on the settings of a device.
+///
+/// It is released when this value is destroyed.
 package struct SettingsLock: ~Copyable, Sendable {
   private let handle: DeviceHandle
 
@@ -58,12 +63,14 @@ package struct SettingsLock: ~Copyable, Sendable {
   }
 
   deinit {
-    // A lost device has no priorities.
+    // Errors are ignored: if the device is lost, its priorities are gone too.
     try? handle.unlock()
   }
 
-  /// Releases the lock, unless the device keeps its priority.
+  /// Releases the lock.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`.
+  /// If the device keeps its priority during a capture, other programs stay locked out.
+  ///
+  /// - Throws: ``DeviceError`` with the operation `.setPriority`.
   package borrowing func unlock() throws(DeviceError) { try handle.unlock() }
 }

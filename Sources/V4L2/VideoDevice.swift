@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///
-/// The value is not copyable. Its descriptor is closed with the last owner of its ``DeviceHandle``.
-/// A ``BufferQueue`` consumes the value for streaming, so that no format change can happen under
-/// running buffers.
+/// The value is not copyable. Its descriptor is closed when the last reference to its
+/// ``DeviceHandle`` is released. A ``BufferQueue`` consumes the value for streaming, so that the
+/// format cannot change while buffers are in use.
 package struct VideoDevice: ~Copyable, Sendable {
   /// The open descriptor.
   let handle: DeviceHandle
@@ -26,23 +26,26 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// libv4l2 is attached with conversion disabled. The system calls are open(2), v4l2_fd_open(3)
   /// and `VIDIOC_QUERYCAP`.
   ///
-  /// - Parameter path: A device node; symbolic links are followed.
-  /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`, `.unplugged`, or
-  ///   `.notAVideoDevice` for other openable files.
+  /// - Parameter path: A device node. Symbolic links are followed.
+  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound`,
+  ///   `.noPermission` or `.unplugged`, or `.notAVideoDevice` for another kind of file.
   package init(opening path: String) throws(DeviceError) {
     try self.init(opening: path, DeviceSystem.calls)
   }
 
-  /// Opens the same node again, for a handle with its own events and priority.
+  /// Opens the same node again.
   ///
-  /// - Throws: ``DeviceError`` for `.open`, as ``init(opening:)`` does.
+  /// The new handle has its own events and priority.
+  ///
+  /// - Throws: ``DeviceError`` as ``init(opening:)`` does.
   package init(reopening device: borrowing VideoDevice) throws(DeviceError) {
     try self.init(opening: device.path, device.calls)
   }
 
   /// Opens a subdevice node, which supports only controls.
   ///
-  /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`.
+  /// - Throws: ``DeviceError`` with the operation `.open`. The reason is for example `.notFound` or
+  ///   `.noPermission`.
   package init(
     openingSubdevice path: String, of device: borrowing VideoDevice
   ) throws(DeviceError) {
@@ -57,7 +60,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
-    // libv4l2 plugins may change capabilities, so the query goes through libv4l2.
+    // A plugin of libv4l2 may change the capabilities, so they are queried through libv4l2.
     var answer = v4l2_capability()
     let result = withUnsafeMutablePointer(to: &answer) {
       calls.control(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
@@ -74,7 +77,7 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   /// Makes an ioctl request.
   ///
-  /// Returns a value or a negative errno.
+  /// Returns its value, or a negative errno on failure.
   package borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     handle.control(request, &argument)
   }
@@ -100,7 +103,9 @@ package struct VideoDevice: ~Copyable, Sendable {
     calls.abandon(handle.descriptor, memory)
   }
 
-  /// Maps a driver buffer; throws ``DeviceError`` for `.mapBuffer`.
+  /// Maps a driver buffer.
+  ///
+  /// Throws ``DeviceError`` with the operation `.mapBuffer`.
   borrowing func map(
     length: Int, offset: Int64
   ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
@@ -114,9 +119,9 @@ package struct VideoDevice: ~Copyable, Sendable {
 }
 
 extension VideoDevice {
-  /// The number in a node's name, such as 3 for `/dev/video3`; it reflects the order of appearance.
+  /// The number in a node's name, such as 3 for `/dev/video3`, or nil for other names.
   ///
-  /// Nil for other names.
+  /// The kernel numbers nodes in the order in which they appear.
   package static func number(ofNode path: String) -> UInt32? {
     let name = path.lastPathComponent
     guard name.hasPrefix("video") else { return nil }
@@ -135,15 +140,15 @@ extension VideoDevice {
     package let card: String
     /// The bus location, such as `usb-0000:00:14.0-1`.
     package let bus: String
-    /// The `V4L2_CAP_…` flags of this node alone.
+    /// The `V4L2_CAP_…` flags of this node, without those of the device's other nodes.
     package let flags: UInt32
 
     init(_ answer: v4l2_capability) {
       driver = withUnsafeBytes(of: answer.driver) { SystemFiles.text($0) }
       card = withUnsafeBytes(of: answer.card) { SystemFiles.text($0) }
       bus = withUnsafeBytes(of: answer.bus_info) { SystemFiles.text($0) }
-      // `capabilities` covers the whole device, so even a webcam's metadata node claims capture
-      // there.
+      // `capabilities` covers all nodes of the device. Even a webcam's metadata node reports
+      // capture there, so `device_caps` is preferred.
       let isPerNode = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
       flags = isPerNode ? answer.device_caps : answer.capabilities
     }
@@ -158,7 +163,9 @@ extension VideoDevice {
         && !has(V4L2_CAP_TOUCH) && !has(V4L2_CAP_VIDEO_M2M) && !has(V4L2_CAP_VIDEO_M2M_MPLANE)
     }
 
-    /// The buffer API of the node; single-planar where it supports both.
+    /// The buffer API of the node.
+    ///
+    /// If it supports both, the single-planar one.
     package var bufferKind: BufferKind {
       has(V4L2_CAP_VIDEO_CAPTURE_MPLANE) && !has(V4L2_CAP_VIDEO_CAPTURE)
         ? .multiPlanar : .singlePlanar

@@ -7,8 +7,8 @@ import Synchronization
 
 /// The system calls that reach a driver: the kernel's, or those of a simulated driver.
 ///
-/// Each call returns a value or a negative errno. The protocol is the lowest layer, so that tests
-/// can run all code above it with a simulated clock and simulated faults.
+/// Each call returns a value or a negative errno. These calls are the lowest layer, so tests can
+/// run all code above them with a simulated clock and simulated faults.
 package protocol VideoSystemCalls: Sendable {
   /// Opens a node for reading and writing in nonblocking mode: open(2).
   func open(_ path: String) -> CInt
@@ -30,21 +30,22 @@ package protocol VideoSystemCalls: Sendable {
   /// Unmaps driver memory: munmap(2).
   func unmap(_ memory: UnsafeMutableRawBufferPointer)
 
-  /// Detaches from an unplugged device. The descriptor and the mappings stay valid: requests fail
-  /// and the memory reads as zeros.
+  /// Detaches from an unplugged device. The descriptor and the mappings stay valid, but requests
+  /// fail and the memory reads as zeros.
   ///
-  /// A driver frees an unplugged device, and its node number, only after all users released it.
+  /// A driver frees an unplugged device and its node number only after all users have released it.
+  /// This call releases it without closing the descriptor.
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer])
 
-  /// The current time of the driver's timestamp clock in nanoseconds; `CLOCK_MONOTONIC` for the
-  /// kernel.
+  /// The current time of the clock of the driver's timestamps, in nanoseconds. For the kernel it is
+  /// `CLOCK_MONOTONIC`.
   func nanoseconds() -> Int64
 
-  /// The paths of the `/dev/video…` nodes (or their simulation), unsorted.
+  /// The paths of the `/dev/video…` nodes, unsorted. Tests simulate them.
   func nodes() -> [String]
 
-  /// The `/dev/v4l-subdev…` nodes of a camera's flash LEDs, in the order of its media device. Empty
-  /// for most cameras.
+  /// The `/dev/v4l-subdev…` nodes of a camera's flash LEDs, in the order of its media device. Most
+  /// cameras have none.
   func leds(of node: String) -> [String]
 
   /// Opens a subdevice node, which supports fewer requests than a camera node: open(2).
@@ -66,13 +67,15 @@ extension VideoSystemCalls {
 
 /// The system calls for newly opened devices.
 package enum DeviceSystem {
-  /// The kernel's calls; tests replace them by a simulated driver for their task.
+  /// The kernel's calls.
+  ///
+  /// Tests replace them by a simulated driver for their task.
   @TaskLocal package static var calls: any VideoSystemCalls = KernelVideoCalls()
 }
 
 /// The kernel's calls.
 ///
-/// Where a libv4l2 plugin is active, they go through libv4l2 with conversion disabled.
+/// If a plugin of libv4l2 is active, they go through libv4l2, with its conversion disabled.
 struct KernelVideoCalls: VideoSystemCalls {
   let nodeDirectory: String
   var handles: SharedHandles { .ofKernel }
@@ -92,7 +95,8 @@ struct KernelVideoCalls: VideoSystemCalls {
     _ = Self.silencedLibrary
     let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return descriptor }
-    // The kernel is asked first, because libv4l2's plugins print to stderr for other kinds of node.
+    // The capabilities are first queried from the kernel. If the node is not a suitable camera, it
+    // is not attached to libv4l2, whose plugins print to stderr for it.
     var answer = v4l2_capability()
     var result = withUnsafeMutablePointer(to: &answer) {
       CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0, false)
@@ -116,16 +120,16 @@ struct KernelVideoCalls: VideoSystemCalls {
     parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
   }
 
-  /// The nodes of entities of the media device that a camera belongs to.
+  /// The nodes of the wanted entities of the media device that a camera belongs to.
   ///
-  /// Subdevices sit on their own bus. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`) shows which
-  /// subdevices belong to a camera.
+  /// A subdevice is on a bus of its own. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`) shows
+  /// which subdevices belong to a camera.
   ///
   /// - Parameters:
   ///   - node: The camera's node.
-  ///   - entities: Returns the device numbers (`major:minor`) of the wanted entities, given a media
-  ///     device path.
-  /// - Returns: The paths of the entities' nodes; entities without a visible node are omitted.
+  ///   - entities: Returns the device numbers (`major:minor`) of the wanted entities of the media
+  ///     device at a path.
+  /// - Returns: The paths of the entities' nodes. An entity without a visible node is left out.
   func parts(of node: String, _ entities: (String) -> [String]) -> [String] {
     let name = (SystemFiles.resolved(node) ?? node).lastPathComponent
     let media = SystemFiles.entries(in: "\(classDirectory)/\(name)/device").filter {
@@ -149,7 +153,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     }
   }
 
-  // The descriptor is not attached to libv4l2, which then passes its requests to the kernel.
+  // The descriptor is not attached to libv4l2, so libv4l2 passes its requests to the kernel.
   func openSubdevice(_ path: String) -> CInt {
     CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
   }
@@ -157,8 +161,8 @@ struct KernelVideoCalls: VideoSystemCalls {
   func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }
 
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
-    // MAP_FIXED replaces each mapping atomically, so no other mapping can take the address in
-    // between. On failure, the device is released when the descriptor is closed.
+    // `MAP_FIXED` replaces each mapping in one step, so that no other mapping can take its address.
+    // If it fails, the device is released only when the descriptor is closed.
     for piece in memory {
       _ = mmap(
         piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,
@@ -200,12 +204,15 @@ struct KernelVideoCalls: VideoSystemCalls {
     }
   }
 
-  /// Whether a libv4l2 plugin was ever active in this process.
+  /// Whether a plugin of libv4l2 was ever active in this process.
   ///
-  /// Without a plugin, libv4l2 only forwards requests, but locks and logs for each one. Even with a
-  /// discarded log, that costs 5 % of the time of a 100 kB frame.
+  /// Without a plugin, libv4l2 only forwards requests, so the kernel is called directly. Forwarding
+  /// takes a lock and writes a log for each request. Even if the log is discarded, that costs 5 %
+  /// of the time of a 100 kB frame.
   private static let usesPlugins = Atomic<Bool>(false)
 
-  /// Redirects libv4l2's log from stderr, once per process, on first access.
+  /// Discards what libv4l2 logs to stderr.
+  ///
+  /// The first access does so, once per process.
   private static let silencedLibrary: Void = CVideo4Linux_silence()
 }

@@ -5,7 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// Counts of an input's samples and losses, readable while it captures.
+/// The counts of an input's samples and losses.
+///
+/// Other threads may read them during the capture.
 final class AudioCounters: Sendable {
   let samples = Atomic<Int64>(0)
   let overruns = Atomic<Int64>(0)
@@ -13,11 +15,11 @@ final class AudioCounters: Sendable {
   let lostSamples = Atomic<Int64>(0)
 }
 
-/// The loop of the audio capture thread: read samples, assign index and time, pass them to every
-/// sink.
+/// The loop of the audio capture thread: read samples, compute their index and time, pass them to
+/// every sink.
 ///
-/// The loop waits only for the driver. If the driver itself waits for consumers, the loop waits for
-/// free space in the sinks too.
+/// Usually the loop waits only for the driver. If the driver waits until its samples are consumed,
+/// the loop also waits for free space in the sinks.
 struct AudioCaptureLoop: CaptureWork {
   /// The time without samples after which the device has failed, in nanoseconds.
   static let timeout: Int64 = 5_000_000_000
@@ -40,8 +42,8 @@ struct AudioCaptureLoop: CaptureWork {
   private var clock: SampleClock
   /// The index of the next sample.
   private var position: Int64 = 0
-  /// The reason for lost samples before the next one, and the time expected for the next one
-  /// without loss.
+  /// The loss before the next sample, or nil: the reason, and the time that the next sample would
+  /// have without the loss.
   private var loss: (cause: AudioGap.Cause, expected: Int64?)?
   private var lastTime = Int64.min
   private var lastArrival: Int64
@@ -105,7 +107,7 @@ struct AudioCaptureLoop: CaptureWork {
 
   /// Waits until every sink has space.
   ///
-  /// Returns the reason if a stop is requested first.
+  /// Returns the reason of a stop that was requested meanwhile, or nil.
   private mutating func waitForSpace() -> StopReason? {
     while !sinks.allSatisfy({ $0.hasSpace }) {
       if let reason = control.requestedStop { return reason }
@@ -115,7 +117,7 @@ struct AudioCaptureLoop: CaptureWork {
     return nil
   }
 
-  /// Throws if the device has delivered no samples for too long.
+  /// Throws if the device has delivered no samples for longer than ``timeout``.
   private func checkSilence() throws(MediaError) {
     guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
     throw MediaError(
@@ -129,7 +131,8 @@ struct AudioCaptureLoop: CaptureWork {
     case .suspended: counters.suspensions.wrappingAdd(1, ordering: .relaxed)
     case .outOfBuffers: break
     }
-    // Consecutive losses form one gap. The first loss defines its reason and its start.
+    // Several losses without samples between them form one gap, so only the first one is stored. It
+    // defines the reason and the start of the gap.
     if loss == nil {
       loss = (cause, clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero))
     }
@@ -143,7 +146,8 @@ struct AudioCaptureLoop: CaptureWork {
     loss = nil
     clock.observe(sample: position + Int64(stamp.sample), nanoseconds: stamp.nanoseconds)
     let fitted = clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero)
-    // The fitted line may shift backward while it converges. Block times must increase.
+    // The line of the clock may move backward while its fit converges, but block times must
+    // increase.
     let time = max(fitted ?? stamp.nanoseconds, lastTime &+ 1)
     lastTime = time
     let block = AudioBlock(
@@ -155,12 +159,15 @@ struct AudioCaptureLoop: CaptureWork {
     counters.samples.wrappingAdd(Int64(count), ordering: .relaxed)
   }
 
-  /// Computes the number of lost samples from the time between the expected and the actual next
-  /// sample.
+  /// Computes the number of lost samples.
+  ///
+  /// It follows from the time between the sample that was expected next and the sample that
+  /// arrived.
   private mutating func skip(
     _ loss: (cause: AudioGap.Cause, expected: Int64?), _ stamp: SampleStamp
   ) -> AudioGap {
-    // The elapsed time covers the lost samples and the samples of this block up to the timestamp.
+    // The elapsed time covers the lost samples, and also the samples of this block before the
+    // timestamp.
     let passed = loss.expected.map {
       clock.samples(inNanoseconds: stamp.nanoseconds &- $0) - Int64(stamp.sample)
     }

@@ -8,9 +8,9 @@ import Synchronization
 /// An output that delivers captured audio to a program in blocks, and measures levels.
 ///
 /// One task receives blocks of about 10 ms from ``blocks``, or a handler set with
-/// ``setSampleBufferHandler(on:_:)``. The queue holds two seconds. While it is full, this output
-/// drops blocks. ``ledger`` counts them, and ``AudioSampleBuffer/gapBefore`` of the next block
-/// reports the gap.
+/// ``setSampleBufferHandler(on:_:)`` receives them. The queue holds two seconds. While it is full,
+/// this output drops blocks. ``ledger`` counts the dropped blocks, and
+/// ``AudioSampleBuffer/gapBefore`` of the next delivered block reports the gap.
 ///
 /// ```swift
 /// let output = AudioDataOutput()
@@ -19,8 +19,8 @@ import Synchronization
 /// for await block in output.blocks { print(block.presentationTimeStamp, output.levels) }
 /// ```
 ///
-/// All calls may come from any thread, and none blocks. The handler is called on its executor, or
-/// on a thread of the output, one block at a time.
+/// All calls may come from any thread, and none blocks. The handler is called on the given executor
+/// or, by default, on a thread of the output, one block at a time.
 public final class AudioDataOutput: FrameOutput {
   /// The capacity of the queue in seconds.
   static let longestWait = 2
@@ -44,8 +44,8 @@ public final class AudioDataOutput: FrameOutput {
 
   /// The level of each channel over the last 300 ms.
   ///
-  /// Blocks are measured on arrival, even if no consumer takes them. Empty before the first block,
-  /// and silence after the stream has stopped.
+  /// Blocks are measured on arrival, even if nothing receives them. The array is empty before the
+  /// first block. After the stream has stopped, all levels are silence.
   public var levels: [AudioLevel] { current.withLock { $0?.meter }?.levels ?? [] }
 
   /// The blocks in order, for one task at a time.
@@ -94,7 +94,7 @@ public final class AudioDataOutput: FrameOutput {
   }
 }
 
-/// The blocks of one source that wait for a consumer.
+/// The blocks of one connection that wait for a consumer.
 private final class AudioQueue: SampleQueue {
   private let ring: AudioRing
   private let format: AudioFormat
@@ -117,7 +117,9 @@ private final class AudioQueue: SampleQueue {
   }
 }
 
-/// The capture thread's side of an audio output, which measures each block and copies or drops it.
+/// The sink of an audio output.
+///
+/// On the capture thread it measures each block, then copies or drops it.
 private final class AudioBufferSink: AudioSink {
   let meter: LevelMeter
   let gate: ConnectionGate
@@ -150,7 +152,8 @@ private final class AudioBufferSink: AudioSink {
     delivery.wake.signal()
   }
 
-  /// A program that only reads levels does not hold up the capture.
+  /// True without a consumer: blocks are then dropped when the queue is full, so that a program
+  /// that only reads levels does not hold up the capture.
   var hasSpace: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
 
   func end() {

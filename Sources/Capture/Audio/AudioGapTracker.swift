@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tracks samples that an output's sink did not pass on.
+/// Tracks the samples that a sink received but did not pass on, because its queue was full.
 ///
-/// Used by the capture thread.
+/// Used only by the capture thread.
 struct AudioGapTracker {
-  /// The index of the next expected sample, and the reason for the loss before it.
+  /// The index of the next sample to pass on, and the reason for the loss before it.
   private var expected: Int64?
   private var cause: AudioGap.Cause?
 
-  /// The gap before a block.
+  /// The gap before a block, or nil if no samples were lost.
   ///
-  /// The first of several consecutive losses defines its reason.
+  /// If several losses follow each other, the first one defines the reason.
   func gap(before block: AudioBlock) -> AudioGap? {
     guard let cause = cause ?? block.gap?.cause else { return nil }
     let due = expected ?? block.gap?.position ?? block.position
@@ -29,8 +29,8 @@ struct AudioGapTracker {
     cause = cause ?? block.gap?.cause ?? .outOfBuffers
   }
 
-  /// Clears the expected sample.
+  /// Forgets the index of the next sample.
   ///
-  /// Samples that were not requested do not count as lost.
+  /// Call this while the output requests no samples, so that they do not count as lost.
   mutating func reset() { self = AudioGapTracker() }
 }

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A history of the latest audio blocks in memory reserved in advance.
+/// The most recent audio blocks, in memory that is reserved in advance.
 ///
 /// New blocks replace the oldest ones. The owner must protect the history with a lock.
 struct AudioHistory: ~Copyable {
   private struct Block {
     var entry: AudioRing.Entry
-    /// The block's first byte, counted from the first byte ever stored.
+    /// The offset of the block's first byte.
+    ///
+    /// It counts all bytes since the history was created.
     var start: Int
   }
 
   private let memory: UnsafeMutableRawBufferPointer
-  // A ring: block n is at index n modulo the capacity.
+  // This is a ring: block n has the index n modulo the capacity.
   private var blocks: [Block?]
-  /// The number of the oldest block, and the number of the next block to come.
+  /// The numbers of the oldest block and of the next block to be added.
   private(set) var (oldest, next) = (0, 0)
   private var end = 0
 
   /// Reserves memory for `byteCount` bytes in `blockCount` blocks, both above zero.
   init(byteCount: Int, blockCount: Int) {
     memory = .allocate(byteCount: byteCount, alignment: 16)
-    // Writing every page now avoids page faults on the capture thread.
+    // Every page is written now, because the first write to a page causes a page fault. The capture
+    // thread must not be delayed by it.
     memory.initializeMemory(as: UInt8.self, repeating: 0)
     blocks = Array(repeating: nil, count: blockCount)
   }

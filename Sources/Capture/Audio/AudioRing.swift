@@ -5,8 +5,8 @@ import OvercrankMediaCore
 
 /// A ring of audio blocks between the capture thread and one consumer.
 ///
-/// The memory is reserved in advance. Neither side blocks or allocates memory, except for the copy
-/// that `pop()` returns.
+/// The memory is reserved in advance. Neither side blocks. Neither side allocates memory, except
+/// that `pop()` returns a copy of the block.
 final class AudioRing: Sendable {
   /// The metadata of a block.
   struct Entry {
@@ -23,7 +23,8 @@ final class AudioRing: Sendable {
 
   private let blockSize: Int
   private let entries: SPSCRing<Entry>
-  // The number of an entry determines the location of its bytes.
+  // Each entry has a slot for its bytes. The slot's index is the entry's number modulo the
+  // capacity.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
 
   /// Reserves memory for the blocks.
@@ -38,22 +39,21 @@ final class AudioRing: Sendable {
       try SPSCRing(capacity: capacity)
     }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)
-    // Writing every page now avoids page faults on the capture thread.
+    // Every page is written now, because the first write to a page causes a page fault. The capture
+    // thread must not be delayed by it.
     memory.initializeMemory(as: UInt8.self, repeating: 0, count: capacity * blockSize)
   }
 
   deinit { memory.deallocate() }
 
-  /// How many blocks wait.
+  /// The number of blocks in the ring.
   var count: Int { entries.count }
 
   private func bytes(of number: Int) -> UnsafeMutableRawPointer {
     memory + number % entries.capacity * blockSize
   }
 
-  /// Appends a copy of a block.
-  ///
-  /// Returns false if the ring is full.
+  /// Appends a copy of a block, or returns false if the ring is full.
   func push(_ block: AudioBlock, gap: AudioGap?, stream: Int = 0) -> Bool {
     guard entries.count < entries.capacity, block.bytes.count <= blockSize else { return false }
     if let source = block.bytes.baseAddress {
@@ -72,9 +72,8 @@ final class AudioRing: Sendable {
     return result
   }
 
-  /// Calls a closure with the oldest block and removes it.
-  ///
-  /// Returns false if the ring is empty.
+  /// Calls a closure with the oldest block and then removes it, or returns false if the ring is
+  /// empty.
   @discardableResult
   func popFirst(_ body: (Entry, UnsafeRawBufferPointer) -> Void) -> Bool {
     let number = entries.startNumber

@@ -15,8 +15,8 @@ public struct AudioSampleBuffer: Sendable {
   public let sampleCount: Int
   /// The capture time of the first sample, on the capture clock (`CLOCK_MONOTONIC`).
   ///
-  /// The time is rounded to nanoseconds. It comes from a line fitted through the hardware
-  /// timestamps.
+  /// The time is rounded to nanoseconds. It lies on a line fitted through many hardware timestamps,
+  /// so it jitters less than a single timestamp.
   public let presentationTimeStamp: MediaTime
   /// The gap of lost samples before this block, or nil.
   public let gapBefore: AudioGap?
@@ -51,7 +51,7 @@ public struct AudioSampleBuffer: Sendable {
 
   /// The samples of a channel as numbers from -1 to 1.
   ///
-  /// Channels count from 0. Empty for a channel that does not exist.
+  /// The first channel is 0. The array is empty if the channel does not exist.
   public func samples(ofChannel channel: Int) -> [Float] {
     guard (0..<format.channelCount).contains(channel) else { return [] }
     return bytes.withUnsafeBytes { format.samples(ofChannel: channel, in: $0) }
@@ -76,7 +76,8 @@ extension AudioFormat.SampleFormat {
     }
     switch self {
     case .s16: return Double(whole(Int16.self)) * 0x1p-15
-    // The shift discards the unused highest byte.
+    // In this format the highest byte is unused. The shift discards it and moves the sign bit to
+    // the top.
     case .s24: return Double(whole(Int32.self) &<< 8) * 0x1p-31
     case .s24Packed:
       let low = UInt32(whole(UInt16.self))

@@ -5,15 +5,16 @@ package import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 import Synchronization
 
-/// A buffer of the last seconds of an input's audio, for takes that start in the past.
+/// Keeps the last seconds of an input's audio, so that a recording can start in the past.
 ///
 /// ```
 ///   capture thread ─ take ─▶ ring ─▶ history ◀─ read ─ any number of takes
 /// ```
 ///
-/// The capture thread neither blocks nor allocates memory. It writes each block to a ring. It then
-/// moves the ring's blocks to the history, unless a reader holds the lock; that reader then moves
-/// them. Blocks that leave the history are lost only to readers that have not read them yet.
+/// The capture thread neither blocks nor allocates memory. It writes each block to a ring. If no
+/// reader holds the lock, it then moves the ring's blocks to the history. If a reader holds the
+/// lock, the reader moves them. The history replaces its oldest blocks. A reader that has not read
+/// them yet loses them.
 package final class AudioTap: AudioSink {
   /// The sample format.
   package let format: AudioFormat
@@ -25,12 +26,14 @@ package final class AudioTap: AudioSink {
   private let lastTime = Atomic<Int64>(.max)
   private let waiting = Atomic<Int>(0)
   private let wake = DispatchSemaphore(value: 0)
-  // Used only by capture threads. A new stream starts after the previous thread has ended.
+  // Used only by the capture thread. A new stream starts only after the previous capture thread has
+  // ended.
   private nonisolated(unsafe) var missing = AudioGapTracker()
   private nonisolated(unsafe) var stream = 0
 
-  /// The capacity of the ring in seconds, which exceeds the longest time that a reader holds the
-  /// lock.
+  /// The capacity of the ring in seconds.
+  ///
+  /// It must be longer than a reader ever holds the lock.
   private static let longestRead = 1
 
   /// Creates the tap of an audio connection, or returns nil for a video connection.
@@ -55,7 +58,8 @@ package final class AudioTap: AudioSink {
     let blockSize = AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample
     ring = try AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
     let seconds = max(1, seconds)
-    // Blocks are usually 10 ms long. The limit keeps metadata small if they are shorter.
+    // Blocks are usually 10 ms long. If they are shorter, more of them fit the memory, so the
+    // number of blocks is limited too.
     history = Mutex(
       AudioHistory(
         byteCount: max(blockSize, seconds * format.sampleRate * format.bytesPerSample),
@@ -64,7 +68,7 @@ package final class AudioTap: AudioSink {
 
   /// The level of each channel over the last 300 ms.
   ///
-  /// Silence after the stream has stopped.
+  /// After the stream has stopped, all levels are silence.
   package var levels: [AudioLevel] { meter.levels }
 
   /// Whether the stream has ended.
@@ -72,7 +76,7 @@ package final class AudioTap: AudioSink {
   /// A restart of the device makes the value false again.
   package var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-  /// Whether this tap belongs to a connection.
+  /// Whether this tap receives the audio of a connection.
   package func isFeed(of connection: CaptureConnection) -> Bool { connection.gate === gate }
 
   // MARK: - The capture thread
@@ -99,7 +103,7 @@ package final class AudioTap: AudioSink {
     wakeReaders()
   }
 
-  /// Ignores audio after a time in nanoseconds of the capture clock.
+  /// Ignores blocks after a time, in nanoseconds of the capture clock.
   package func end(afterNanoseconds time: Int64) { lastTime.store(time, ordering: .relaxed) }
 
   private func wakeReaders() {
@@ -115,10 +119,10 @@ package final class AudioTap: AudioSink {
 
   // MARK: - Readers
 
-  /// The position of a reader.
+  /// A reader's position in the history.
   package struct Cursor: Sendable {
     fileprivate var number: Int
-    /// The stream and index of the next sample without a gap.
+    /// The stream and the index of the sample that follows if nothing is lost.
     ///
     /// Nil before the first block.
     fileprivate var due: (stream: Int, position: Int64)?
@@ -128,9 +132,9 @@ package final class AudioTap: AudioSink {
   package struct Piece: Sendable {
     /// The capture time of the first sample, in nanoseconds of the capture clock.
     package var nanoseconds: Int64
-    /// The reason for a gap since the previous block.
+    /// The reason why this block does not follow the previous one.
     ///
-    /// Nil without a gap, and for the first block.
+    /// Nil if it does, and for the first block.
     package var interruption: AudioInterruption?
     /// The samples of each channel, from -1 to 1.
     package var channels: [[Float]]

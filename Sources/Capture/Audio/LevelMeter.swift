@@ -23,13 +23,13 @@ public struct AudioLevel: Hashable, Sendable {
 
 /// Measures the level of audio blocks on the capture thread.
 ///
-/// Other threads read the results without a lock. Average and peak of a channel always belong to
-/// the same time.
+/// Other threads read the results without a lock. The average and the peak of a channel are stored
+/// in one atomic value, so both always describe the same 300 ms.
 final class LevelMeter: Sendable {
-  /// The number of 10 ms segments in the measurement window.
+  /// The number of 10 ms segments over which levels are measured.
   private static let pieceCount = 30
 
-  /// The sums of one 10 ms segment of a channel.
+  /// The sum of squares and the peak of a channel's samples in one 10 ms segment.
   private struct Piece {
     var sumOfSquares = 0.0
     var peak = 0.0
@@ -38,8 +38,8 @@ final class LevelMeter: Sendable {
   private let format: AudioFormat
   /// The number of samples in a segment.
   private let pieceLength: Int
-  // Used only by the capture thread. Each channel has a ring of segments, followed by the
-  // unfinished one.
+  // Used only by the capture thread. Each channel has a ring of complete segments, followed by the
+  // segment that is being filled.
   private nonisolated(unsafe) let pieces: UnsafeMutablePointer<Piece>
   private nonisolated(unsafe) var filledPieces = 0
   private nonisolated(unsafe) var samplesInPiece = 0

@@ -8,7 +8,7 @@ final class RunningAudio: InputCapture {
   private let thread: CaptureThread
   private let sinkList: SinkList<any AudioSink>
 
-  /// Creates the capture thread, which waits for ``begin()``.
+  /// Creates the capture thread, which waits until ``begin()`` is called.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   init(
@@ -37,9 +37,9 @@ final class RunningAudio: InputCapture {
   func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }
 }
 
-/// The audio of a camera.
+/// The audio capture of a camera.
 ///
-/// It starts with the first consumer and ends with the video.
+/// It starts when a connection first requests audio, and ends when the video ends.
 final class CameraAudio: Sendable {
   private enum Stage {
     case waiting
@@ -62,12 +62,13 @@ final class CameraAudio: Sendable {
     self.frameClock = frameClock
   }
 
-  /// Prepares the frame clock for audio that starts with the first frame.
+  /// Prepares the frame clock before the first frame, if audio starts with it.
   ///
   /// - Throws: `MediaError` as ``connect(_:)`` does.
   func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
     let isHeard = try !connections.audioSinks.isEmpty
-    // Frames without real-time pacing must wait for the audio, or they would be far ahead.
+    // Frames without real-time pacing must wait for the audio. Otherwise they would run far ahead
+    // of it.
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 
@@ -83,7 +84,8 @@ final class CameraAudio: Sendable {
         case .over: return nil
         case .waiting:
           guard !sinks.isEmpty else { return nil }
-          // The new capture has these sinks from its first sample.
+          // The new capture knows its sinks before it starts, so that they receive its first
+          // sample.
           let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
           try audio.begin()
           stage = .running(audio)

@@ -4,21 +4,21 @@ package import OvercrankMediaCore
 
 /// A linear model of a sound card's sample times, fitted through its timestamps.
 ///
-/// Single timestamps jitter with the interrupt latency, and the card's crystal differs from the
-/// system clock. A least-squares line through many timestamps corrects both. The fit uses integers
-/// only. Results are therefore exact, and a timestamp that leaves the window leaves no rounding
-/// error in the sums. Nothing is allocated after creation.
+/// Single timestamps jitter because of interrupt latency, and the card's crystal runs at a slightly
+/// different rate than the system clock. A least-squares line through many timestamps corrects
+/// both. The fit uses only integers. A timestamp that leaves the window is therefore subtracted
+/// from the sums without a rounding error. Nothing is allocated after creation.
 package struct SampleClock: Sendable {
   /// The greatest number of timestamps in a fit.
   static let stampCapacity = 1_024
   /// The greatest distance between the first and the last timestamp of a fit.
   static let longestSpan = (samples: Int64(1) << 24, nanoseconds: Int64(1) << 38)
-  /// The shortest span of timestamps that determines the rate, in nanoseconds.
+  /// The shortest span of timestamps from which the rate is computed, in nanoseconds.
   ///
-  /// A slope through few timestamps mostly reflects jitter. Until then, the clock uses the nominal
-  /// rate or the rate of the previous fit.
+  /// Over a short span the slope mostly reflects jitter. Before this span is reached, the clock
+  /// uses the rate of the previous fit, or the nominal rate if there is none.
   static let shortestSpan: Int64 = 2_000_000_000
-  /// The greatest relative deviation from the nominal rate: one in 1,000.
+  /// The greatest deviation of the measured rate from the nominal rate, as a denominator: 1/1000.
   ///
   /// A crystal never deviates more.
   static let rateTolerance: Int128 = 1_000
@@ -30,8 +30,8 @@ package struct SampleClock: Sendable {
 
   /// Sums over the timestamps relative to the origin.
   ///
-  /// A fit has at most 2^10 timestamps within 2^26 samples and 2^39 ns of the origin. All products
-  /// below are therefore less than 2^126.
+  /// A fit has at most 2^10 timestamps, which lie within 2^26 samples and 2^39 ns of the origin.
+  /// All products below are therefore less than 2^126 and do not overflow.
   private struct Sums {
     var x: Int128 = 0
     var y: Int128 = 0
@@ -55,7 +55,7 @@ package struct SampleClock: Sendable {
 
   /// The nominal sample rate of the card, in samples per second.
   package let nominalRate: Int64
-  // A ring of `count` timestamps that starts at `first`.
+  // This is a ring of `count` timestamps. The oldest is at `first`.
   private var stamps: [Stamp]
   private var first = 0
   private var count = 0
@@ -82,8 +82,8 @@ package struct SampleClock: Sendable {
 
   /// Adds the timestamp of a sample.
   ///
-  /// A timestamp for a sample at or before the last one is ignored. A timestamp beyond the greatest
-  /// distance starts a new fit.
+  /// If the sample is not after the previous one, the timestamp is ignored. If it is farther than
+  /// ``longestSpan`` from the first timestamp of the fit, a new fit starts.
   package mutating func observe(sample: Int64, nanoseconds: Int64) {
     let stamp = Stamp(sample: sample, nanoseconds: nanoseconds)
     if count > 0, sample <= kept(count - 1).sample { return }
@@ -106,7 +106,8 @@ package struct SampleClock: Sendable {
 
   /// Discards the timestamps and keeps the rate.
   ///
-  /// Used after a loss of an unknown number of samples.
+  /// Call this after a loss of an unknown number of samples, because the line does not continue
+  /// after it.
   package mutating func restart() {
     first = 0
     count = 0
@@ -123,7 +124,7 @@ package struct SampleClock: Sendable {
     return overflow ? nil : time
   }
 
-  /// The number of samples in a time below 2^50 ns, rounded to the nearest.
+  /// The number of samples that a duration below 2^50 ns contains, rounded to the nearest.
   package func samples(inNanoseconds nanoseconds: Int64) -> Int64 {
     let limit = Int64(1) << 50
     let time = Int128(min(max(-limit, nanoseconds), limit))
@@ -172,7 +173,7 @@ package struct SampleClock: Sendable {
       && time.magnitude <= Self.longestSpan.nanoseconds.magnitude
   }
 
-  /// Moves the origin to another timestamp, so that the sums stay small.
+  /// Moves the origin to another timestamp, so that the sums stay small enough not to overflow.
   private mutating func moveOrigin(to stamp: Stamp) {
     origin = stamp
     sums = Sums()

@@ -160,7 +160,7 @@ extension CameraControl.Kind {
 }
 
 extension DeviceControl.Kind {
-  /// Whether V4L2 uses this type only in arrays, with the range given for each element.
+  /// Whether V4L2 defines this type only as an array, so that the range applies to each element.
   fileprivate var isArrayOnly: Bool {
     self == .unsigned8 || self == .unsigned16 || self == .unsigned32
   }
@@ -199,7 +199,7 @@ extension ControlID {
     }
   }
 
-  /// Units per second, or nil where the control's value is not a time.
+  /// The number of the control's units per second, or nil where its value is not a time.
   var timescale: Int32? {
     switch self {
     case .exposureTime: CameraControls.exposureTimescale
@@ -228,11 +228,11 @@ extension CameraControls {
     try described().map { control throws(MediaError) in try read(control) }
   }
 
-  /// The driver's descriptions of all controls that can be read or set.
+  /// The driver's descriptions of all controls that can be read or set, including those of the LED.
   func described() throws(MediaError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
-    // An LED that fails must not hide the controls of the camera.
+    // If the LED fails, the controls of the camera are still listed.
     if let led,
       let its = try? led.use({ device throws(DeviceError) in try device.controls() })
     {
@@ -250,7 +250,7 @@ extension CameraControls {
     } catch  where error.code == .deviceLost {
       throw error
     } catch {
-      // A read error of one control must not hide the other controls.
+      // If one control cannot be read, the other controls are still listed.
       return CameraControl(control, nil)
     }
   }

@@ -16,14 +16,14 @@ public struct CameraAdjustment: Hashable, Sendable {
 
   /// The adjusted setting.
   public let subject: Subject
-  /// Whether the adjustment starts; false if it has ended.
+  /// True at the start of the adjustment, false at its end.
   public let isAdjusting: Bool
 }
 
-// V4L2 does not report whether exposure and white balance are adjusting. The current values are
-// compared instead, if the driver reports them.
+// V4L2 does not report whether exposure and white balance are adjusting. Two readings of the
+// automatic value are compared instead: if they differ, the camera is adjusting.
 extension CameraControls {
-  /// Waits for 100 ms, the time between two readings of an automatic value.
+  /// Waits for 100 ms, the interval between two readings of an automatic value.
   package static let pause: @Sendable () -> Void = {
     MonotonicClock.sleep(untilMicroseconds: MonotonicClock.microseconds() + 100_000)
   }
@@ -55,9 +55,9 @@ extension CameraControls {
 
   /// The start and the end of each automatic adjustment of focus, exposure and white balance.
   ///
-  /// A thread reads the automatic values ten times per second. It ends at most 100 ms after the
-  /// sequence is dropped or its task is cancelled. An adjustment ends when its value has not changed
-  /// for 300 ms. The newest 256 unread events are kept.
+  /// A thread reads the automatic values ten times per second. The thread ends at most 100 ms after
+  /// the sequence is released or its task is cancelled. An adjustment of exposure or white balance
+  /// ends when its value has not changed for 300 ms. The newest 256 unread events are kept.
   ///
   /// - Returns: A sequence that ends with a `MediaError` when the device is lost, and never otherwise.
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values.
@@ -84,21 +84,24 @@ extension CameraControls {
     return try chosen(id).map { $0 != before }
   }
 
-  /// The current automatic value of a control, or nil if the camera does not report it.
+  /// The value that the camera chose automatically, or nil if the camera does not report it.
   private func chosen(_ id: ControlID) throws(MediaError) -> Int64? {
     try node?.use { device throws(DeviceError) in try device.choice(of: id) } ?? nil
   }
 }
 
 extension VideoDevice {
-  /// The value of a volatile control, or nil if the device has no such control.
+  /// The value of a control that changes by itself (`volatile`), or nil if the device has no such
+  /// control.
   fileprivate borrowing func choice(of id: ControlID) throws(DeviceError) -> Int64? {
     guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
     return try value(of: control)?.number
   }
 }
 
-/// The automatic values of a camera at one time; nil for those that it does not report.
+/// The automatic values of a camera at one time.
+///
+/// Values that the camera does not report are nil.
 struct AdjustmentReading {
   var isFocusing: Bool?
   var exposure: Int64?
@@ -119,7 +122,7 @@ extension AdjustmentReading {
 
 /// Detects the start and the end of adjustments in a series of readings.
 struct AdjustmentDetector {
-  /// The number of unchanged readings that ends an adjustment.
+  /// The number of consecutive unchanged readings after which an adjustment has ended.
   private static let quietCount = 3
 
   private struct Track {
@@ -129,7 +132,7 @@ struct AdjustmentDetector {
   }
   private var tracks: [CameraAdjustment.Subject: Track] = [:]
 
-  /// The adjustments that start or end with a reading.
+  /// Returns the adjustments that start or end with this reading.
   mutating func see(_ reading: AdjustmentReading) -> [CameraAdjustment] {
     let reported: [CameraAdjustment?] = [
       reading.isFocusing.flatMap { report($0, of: .focus) },
@@ -182,7 +185,8 @@ private final class AdjustmentWatch: Sendable {
     while !isStopped.load(ordering: .relaxed) {
       do throws(MediaError) {
         let reading = try node.useOwn { device throws(DeviceError) in
-          // Without a subscription this only waits, and throws for an unplugged device.
+          // No events are subscribed to, so this call only waits 100 ms. It throws if the device is
+          // unplugged.
           _ = try device.nextEvent(timeoutMilliseconds: 100)
           return try AdjustmentReading(of: device)
         }

@@ -11,7 +11,7 @@ public struct CameraControlChange: Hashable, Sendable {
   public let name: String
   /// The new value, or nil where the value is not a number.
   public let value: Int64?
-  /// Whether an automatic mode overrides the control, so that setting it has no effect.
+  /// Whether the control currently has no effect, because an automatic mode determines the setting.
   public let isInactive: Bool
   /// Whether the control's range or default value changed.
   public let changesRange: Bool
@@ -20,10 +20,10 @@ public struct CameraControlChange: Hashable, Sendable {
 extension CameraControls {
   /// Observes changes of controls by this program, other programs and the camera.
   ///
-  /// A camera changes some values continually. Such changes are reported only if the driver sends
-  /// events for them. A background thread waits for events on a handle of its own. The thread ends
-  /// at most 0.1 s after the sequence is released or its task is cancelled. The sequence buffers
-  /// the newest 256 changes.
+  /// A camera in an automatic mode changes some values continually. Such changes are reported only
+  /// if the driver sends events for them. A background thread waits for the events on its own
+  /// handle of the device. The thread ends at most 0.1 s after the sequence is released or its task
+  /// is cancelled. The sequence buffers the newest 256 changes.
   ///
   /// - Parameter names: The controls to observe, as in ``CameraControl/name``. Default: all.
   ///   Controls of an LED with a device node of its own are not observed.
@@ -60,7 +60,7 @@ extension CameraControls {
   }
 }
 
-/// Changes of controls, the last of which may be an error.
+/// A sequence of control changes that may end with an error.
 private struct ControlChanges: AsyncSequence, Sendable {
   let stream: AsyncStream<Result<CameraControlChange, MediaError>>
 

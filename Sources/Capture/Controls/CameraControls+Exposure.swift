@@ -5,7 +5,9 @@ import OvercrankV4L2
 import Synchronization
 
 extension CameraControls {
-  /// Units per second of `V4L2_CID_EXPOSURE_ABSOLUTE`: one unit is 100 µs.
+  /// The number of units of `V4L2_CID_EXPOSURE_ABSOLUTE` per second.
+  ///
+  /// One unit is 100 µs.
   static let exposureTimescale: Int32 = 10_000
 
   /// Whether the camera supports an exposure mode.
@@ -20,8 +22,9 @@ extension CameraControls {
 
   /// The current exposure mode, or nil where the camera does not report one.
   ///
-  /// A camera with manual exposure reports ``ExposureMode/custom``, even if another program set it. It
-  /// reports ``ExposureMode/locked`` while it holds the values that ``setExposureMode(_:)`` locked.
+  /// A camera with manual exposure reports ``ExposureMode/custom``, even if another program set it.
+  /// After ``setExposureMode(_:)`` with `.locked`, the mode stays ``ExposureMode/locked`` while the
+  /// camera keeps the locked values.
   public var exposureMode: ExposureMode? {
     get throws(MediaError) {
       if try isLocked(.exposure) { return .locked }
@@ -37,8 +40,8 @@ extension CameraControls {
 
   /// Sets the exposure mode: `V4L2_CID_EXPOSURE_AUTO`, `V4L2_CID_3A_LOCK`.
   ///
-  /// If the camera has no exposure lock, `.locked` switches to manual exposure and sets the values
-  /// that the camera had chosen.
+  /// If the camera has no exposure lock, `.locked` switches to manual exposure and sets the
+  /// duration and gain that automatic exposure had chosen.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setExposureMode(_ mode: ExposureMode) throws(MediaError) {
@@ -47,8 +50,8 @@ extension CameraControls {
     switch mode {
     case .locked where canLock(.exposure): try setLock(.exposure, true)
     case .locked, .custom:
-      // The automatic values are read before the switch to manual exposure. The switch would
-      // restore the last manual values instead.
+      // The automatic values are read before the switch to manual exposure, because the switch
+      // restores the last manual values.
       let chosen = try exposure
       try setByHand()
       if let duration = chosen.duration?.value, let control = try find(.exposureTime) {
@@ -112,12 +115,12 @@ extension CameraControls {
   /// `V4L2_CID_AUTOGAIN`.
   ///
   /// - Parameters:
-  ///   - duration: The exposure time of each frame. Nil keeps the duration in effect.
-  ///   - gain: The gain in the driver's unit. Nil keeps the gain in effect.
+  ///   - duration: The exposure time of each frame. Nil keeps the current duration.
+  ///   - gain: The gain in the driver's unit. Nil keeps the current gain.
   ///   - rounding: How to round the duration to a multiple of 100 µs, the unit of V4L2.
-  /// - Returns: The duration and gain that the driver then reports.
-  /// - Throws: `MediaError` with `.controlOutOfRange` before anything is changed, or
-  ///   `.controlNotSupported`.
+  /// - Returns: The duration and gain that the driver reports afterwards.
+  /// - Throws: `MediaError` with `.controlOutOfRange` if a value is outside its range; nothing is
+  ///   changed then. `.controlNotSupported` if the camera lacks a control.
   @discardableResult
   public func setExposureModeCustom(
     duration: MediaTime?, gain: Int64?, rounding: TimeRounding
@@ -259,7 +262,7 @@ extension CameraControls {
     try setIfPresent(.automaticGain, 0)
   }
 
-  /// The camera's gain control: the general one, or else the sensor's analogue gain.
+  /// The camera's general gain control or, if it has none, the sensor's analog gain.
   private var gainControl: DeviceControl? {
     get throws(MediaError) {
       if let control = try find(.gain) { return control }
@@ -267,12 +270,12 @@ extension CameraControls {
     }
   }
 
-  /// The menu item for automatic exposure, or else for aperture priority.
+  /// The menu item for automatic exposure or, if the menu has none, for aperture priority.
   private var automaticExposureItem: Int64? {
     item(ControlItem.exposureAutomatic, else: ControlItem.exposureAperturePriority)
   }
 
-  /// The menu item for manual exposure, or else for shutter priority.
+  /// The menu item for manual exposure or, if the menu has none, for shutter priority.
   private var manualExposureItem: Int64? {
     item(ControlItem.exposureManual, else: ControlItem.exposureShutterPriority)
   }
@@ -283,7 +286,9 @@ extension CameraControls {
 }
 
 extension Int64 {
-  /// The absolute difference of two numbers, without overflow.
+  /// The absolute difference of two numbers.
+  ///
+  /// The type is large enough for any two 64-bit numbers.
   fileprivate func distance(from other: Int64) -> UInt128 {
     (Int128(self) - Int128(other)).magnitude
   }

@@ -55,7 +55,8 @@ extension CameraControls {
 
   /// Restricts the distances that autofocus searches: `V4L2_CID_AUTO_FOCUS_RANGE`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported`, also for a range that its menu lacks.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks the control or the
+  ///   restriction.
   public func setAutoFocusRangeRestriction(
     _ restriction: AutoFocusRangeRestriction
   ) throws(MediaError) {
@@ -96,7 +97,8 @@ extension CameraControls {
         try setLock(.focus, true)
       }
     case .autoFocus:
-      // V4L2 does not define a single autofocus run during continuous autofocus.
+      // Continuous autofocus is switched off first. V4L2 does not define what a single run does
+      // while it is on.
       try setIfPresent(.automaticFocus, 0)
       try setLock(.focus, false)
       try set(.automaticFocusStart, 1)
@@ -141,7 +143,7 @@ extension CameraControls {
 }
 
 extension CameraControls {
-  /// A bit of `V4L2_CID_3A_LOCK`.
+  /// A bit of `V4L2_CID_3A_LOCK`, which locks exposure, white balance or focus.
   struct Lock: Sendable {
     let bit: Int64
     static let exposure = Lock(bit: ControlBit.lockExposure)

@@ -14,10 +14,11 @@ public enum PowerLineFrequency: Int, Hashable, Sendable, CaseIterable {
 }
 
 extension CameraControls {
-  /// Whether automatic exposure may lower the frame rate in poor light.
+  /// Whether automatic exposure may lower the frame rate in low light.
   ///
-  /// A steady frame rate requires false, but many webcams start with true. Nil where the camera lacks
-  /// the control. Low-light boost, which keeps the frame rate, is ``isLowLightBoostEnabled``.
+  /// Set this to false for a steady frame rate; many webcams start with true. Nil where the camera
+  /// lacks the control. ``isLowLightBoostEnabled`` is a different control, which does not change
+  /// the frame rate.
   public var isAutoVideoFrameRateEnabled: Bool? {
     get throws(MediaError) { try flag(.exposureMayLowerRate) }
   }
@@ -45,7 +46,8 @@ extension CameraControls {
 
   /// Switches the scene mode for low light on or off: `V4L2_CID_SCENE_MODE`.
   ///
-  /// ``setAutoVideoFrameRateEnabled(_:)`` decides whether the camera may lower its frame rate.
+  /// Low-light boost does not decide whether the camera may lower its frame rate.
+  /// ``setAutoVideoFrameRateEnabled(_:)`` does.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setLowLightBoostEnabled(_ isEnabled: Bool) throws(MediaError) {
@@ -116,7 +118,8 @@ extension CameraControls {
   public var isVideoMirrored: Bool? {
     get throws(MediaError) {
       guard let isMirrored = try flag(.isMirrored) else { return nil }
-      // A flip in both directions is a rotation by 180 degrees, not a mirroring.
+      // A camera that flips in both directions rotates the image by 180 degrees. That is not a
+      // mirroring.
       return try isMirrored != (flag(.isFlipped) ?? false)
     }
   }

@@ -4,7 +4,7 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// What the torch, the camera's continuous light, does while a session captures.
+/// The mode of the torch, the camera's continuous light, while a session captures.
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
@@ -21,8 +21,9 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
 }
 
 // A camera's LED is usually a device of its own, `/dev/v4l-subdev…`, in the same media device. The
-// camera's node then has no LED controls. The LED's node is opened at the first use of a light, or
-// when all controls are listed. Some drivers switch the LED off when its last handle is closed.
+// camera's own node then has no LED controls. The LED's node is opened when a light is first used,
+// or when all controls are listed. It stays open, because some drivers switch the LED off when its
+// last handle is closed.
 extension CameraControls {
   /// Whether the camera has a torch that this user has permission to open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
@@ -56,12 +57,13 @@ extension CameraControls {
 
   /// The flash mode, or nil if the camera has no flash.
   ///
-  /// It is off until it is set.
+  /// The mode is off until ``setFlashMode(_:)`` is called.
   public var flashMode: FlashMode? { hasFlash ? state.withLock { $0.flashMode } : nil }
 
-  /// Sets the flash mode, which this object stores.
+  /// Sets the flash mode for the next photos.
   ///
-  /// No flash fires before a photo is taken or ``fireFlash()`` is called.
+  /// This object stores the mode. The flash fires only when a photo is taken or ``fireFlash()`` is
+  /// called.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera has no flash.
   public func setFlashMode(_ mode: FlashMode) throws(MediaError) {
@@ -71,7 +73,7 @@ extension CameraControls {
 
   /// Fires the flash once, in every flash mode: `V4L2_CID_FLASH_LED_MODE`, `V4L2_CID_FLASH_STROBE`.
   ///
-  /// A lit torch goes out, and stays off until it is set again.
+  /// If the torch is lit, it goes out and stays off until it is set again.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if software cannot fire the flash, or
   ///   `.deviceFailed` if the LED is too hot or not ready.

@@ -22,10 +22,10 @@ public struct PointOfInterest: Hashable, Sendable {
   public static let center = PointOfInterest(x: 0.5, y: 0.5)
 }
 
-// USB cameras have one region of interest, and one bit for each automatic mode that uses it. The
-// exposure point and the focus point below are therefore the same point.
+// USB cameras have only one region of interest, with one bit for each automatic mode that uses it.
+// The exposure point and the focus point below are therefore always equal.
 extension CameraControls {
-  /// An automatic mode that can use the region: a bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`.
+  /// A bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`: an automatic mode that can use the region.
   private struct Automatic {
     let bit: Int64
     static let exposure = Automatic(bit: ControlBit.regionExposure)
@@ -53,10 +53,10 @@ extension CameraControls {
   ///
   /// The region is a quarter of the image's width and height, around the point. The center,
   /// ``PointOfInterest/center``, selects the whole image again. If this program captures from the
-  /// camera, the region is restored when the stream ends.
+  /// camera, the previous region is restored when the stream ends. Otherwise the region stays set.
   ///
-  /// Uses `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux 6.15 and later. Autofocus
-  /// uses the same region if it measures a region.
+  /// Uses `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux 6.15 and later. If
+  /// autofocus uses the region too, its region changes as well, because the camera has only one.
   ///
   /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or
   ///   `.controlNotSupported`.
@@ -104,7 +104,7 @@ extension CameraControls {
     guard point != .center else {
       let others = bits & ~automatic.bit
       try node.setDuringCapture(automatics, to: .number(others))
-      // Another automatic may still use the region.
+      // The region is reset to the whole image only if no other automatic mode uses it.
       if others == 0 { try node.setDuringCapture(control, to: .rectangle(whole)) }
       return
     }
@@ -115,7 +115,9 @@ extension CameraControls {
     try node.setDuringCapture(automatics, to: .number(bits | automatic.bit))
   }
 
-  /// A quarter of an image side, centered on a point and moved to lie inside the image.
+  /// A range that spans a quarter of an image side.
+  ///
+  /// It is centered on the point, but moved where needed to lie inside the image.
   private static func part(
     of side: UInt32, from start: Int32, about center: Double
   ) -> (start: Int32, length: UInt32) {
@@ -126,11 +128,11 @@ extension CameraControls {
     return (Int32(clamping: Int64(start) + Int64(saturating: inside)), length)
   }
 
-  /// The region that covers the whole image, or nil if the driver reports an empty one.
+  /// The region that covers the whole image, or nil if the driver does not report one.
   private func wholeRegion(_ control: DeviceControl) throws(MediaError) -> ControlRectangle? {
     guard let node else { return nil }
-    // Older kernels have this control but cannot report its maximum. Their default value is the
-    // whole image.
+    // Older kernels do not report the maximum of this control. Their default value is the whole
+    // image.
     for kind in [ControlValueKind.maximum, .default] {
       let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
       }

@@ -8,18 +8,21 @@ extension CameraControls {
   /// The requested and the current state of the torch.
   struct Torch: Sendable {
     var mode = TorchMode.off
-    /// The fraction of the greatest current, or nil for the current in force.
+    /// The fraction of the LED's greatest current.
+    ///
+    /// Nil leaves the current unchanged.
     var level: Double?
     var isLit = false
     var automatic = AutomaticTorch()
-    /// The registrations for changes of the stream and for the brightness of frames.
+    /// The observers of the stream's start and stop (`observer`) and of the frames' brightness
+    /// (`listener`).
     var observer: Int?
     var listener: (monitor: SceneMonitor, number: Int)?
   }
 
   /// The torch mode, or nil if the camera has no torch.
   ///
-  /// Before this object sets a mode, the value is the LED's state.
+  /// Until a mode is set on this object, the value is `.on` or `.off`, as the LED is.
   public var torchMode: TorchMode? {
     get throws(MediaError) {
       guard let isActive = try isTorchActive else { return nil }
@@ -30,9 +33,9 @@ extension CameraControls {
 
   /// Sets the torch mode: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// The torch is lit only while a session of this program captures from the camera, and goes out
-  /// when this object is destroyed. In the mode ``TorchMode/auto`` it is lit while frames are dark.
-  /// The brightness of H.264 frames is not measured.
+  /// The torch is lit only while a session of this program captures from the camera. It goes out
+  /// when this object is destroyed. In the mode ``TorchMode/auto`` the torch is lit while frames
+  /// are dark. The brightness of H.264 frames is not measured, so they never light the torch.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera has no torch.
   public func setTorchMode(_ mode: TorchMode) throws(MediaError) {
@@ -61,13 +64,13 @@ extension CameraControls {
     try beginTorch()
   }
 
-  /// Starts to follow the stream, and applies the mode.
+  /// Observes the stream from now on, and applies the mode to the LED.
   private func beginTorch() throws(MediaError) {
     guard let node else { return }
     let isObserving = state.withLock { $0.torch.observer != nil }
     if !isObserving {
       let observer = node.handles.observeCapture(of: node.path) { [weak self] _ in
-        // A failing LED must not end a capture.
+        // An error of the LED is ignored here, so that it does not end the capture.
         try? self?.followStream()
       }
       state.withLock { $0.torch.observer = observer }
@@ -75,9 +78,10 @@ extension CameraControls {
     try followStream()
   }
 
-  /// Applies the mode to the LED, depending on whether the stream is on.
+  /// Applies the mode to the LED: the torch may be lit only while the stream is on.
   private func followStream() throws(MediaError) {
-    // Concurrent calls must not leave an outdated state.
+    // This is called from several threads. The lock keeps an older call from overwriting the LED
+    // state of a newer one.
     let result = torchWork.withLock { _ in
       Result { () throws(MediaError) in try setTorch() }
     }
@@ -108,7 +112,9 @@ extension CameraControls {
     if let number { state.withLock { $0.torch.listener = (monitor, number) } }
   }
 
-  /// Applies the brightness of a frame, on the monitor's thread.
+  /// Switches the torch if the brightness of a frame requires it.
+  ///
+  /// Called on the scene monitor's thread.
   private func see(_ meanLevel: Double) {
     let isNews = state.withLock { state in
       let wasLit = state.torch.automatic.isLit
@@ -127,7 +133,9 @@ extension CameraControls {
     state.withLock { $0.torch.isLit = true }
   }
 
-  /// Switches the torch off if this object lit it, or in any case.
+  /// Switches the torch off if this object lit it.
+  ///
+  /// With `always`, switches it off in any case.
   private func extinguish(always: Bool = false) throws(MediaError) {
     let wasLit = state.withLock { state in
       defer { state.torch.isLit = false }
@@ -149,7 +157,8 @@ extension CameraControls {
 
 /// Decides from the brightness of frames whether to light a torch.
 struct AutomaticTorch: Sendable {
-  // The thresholds are far apart, so that the torch's own light does not switch it off.
+  // The thresholds are far apart. Otherwise the torch would brighten the image, switch itself off,
+  // and so flicker.
   private static let dark = 0.12
   private static let bright = 0.6
 

@@ -52,7 +52,8 @@ extension CameraControls {
     case .locked: try setAutomaticWhiteBalance(false)
     case .autoWhiteBalance:
       try setLock(.whiteBalance, false)
-      // `V4L2_CID_DO_WHITE_BALANCE` has no effect during continuous white balance.
+      // Continuous white balance is switched off first, because `V4L2_CID_DO_WHITE_BALANCE` has no
+      // effect while it is on.
       try setIfPresent(.automaticWhiteBalance, 0)
       try set(.whiteBalanceOnce, 1)
     case .continuousAutoWhiteBalance:
@@ -61,7 +62,8 @@ extension CameraControls {
     }
   }
 
-  /// The color temperature shown as white, in kelvin, or nil where the camera does not report it.
+  /// The color temperature of the light that appears white, in kelvin, or nil where the camera does
+  /// not report it.
   public var whiteBalanceTemperature: Int64? {
     get throws(MediaError) { try number(.whiteBalanceTemperature) }
   }

@@ -9,11 +9,11 @@ extension CameraControls {
   /// Whether the camera has a zoom with a usable range.
   public var isVideoZoomSupported: Bool { (try? zoomControl) != nil }
 
-  /// The zoom relative to the least zoom of the camera, or nil where it cannot zoom.
+  /// The zoom relative to the camera's smallest zoom, or nil where the camera cannot zoom.
   ///
-  /// The factor is the value of `V4L2_CID_ZOOM_ABSOLUTE` divided by its minimum. The control's unit
-  /// is driver-specific, so a minimum of zero or less gives no factor. Such a camera counts as one
-  /// without zoom, but its control can still be set by name.
+  /// The factor is the value of `V4L2_CID_ZOOM_ABSOLUTE` divided by the control's minimum. The unit
+  /// of the control is driver-specific. If the minimum is zero or less, the quotient has no
+  /// meaning, and the camera counts as one without zoom. The control can then still be set by name.
   public var videoZoomFactor: Double? {
     get throws(MediaError) {
       guard let control = try zoomControl, let number = try value(control).number else {
@@ -62,7 +62,7 @@ extension CameraControls {
       throw outOfRange("the zoom rate", "\(rate)", takes: "numbers above 0")
     }
     guard let node, let first = try value(control).number else { throw missing("zoom") }
-    // Some drivers report a value below the minimum. The ramp starts at factor 1 then.
+    // Some drivers report a value below the minimum. The ramp then starts at factor 1.
     let start = max(Double(first) / Double(control.minimum), 1)
     let ramp = ZoomRamp(control: control, node: node, start: start, end: factor, rate: rate)
     let task = Task { try await ramp.run(clock) }
@@ -83,7 +83,7 @@ extension CameraControls {
     }
   }
 
-  /// The zoom control, or nil if its range does not allow a zoom factor.
+  /// The zoom control, or nil if the camera has none or its minimum is zero or less.
   private var zoomControl: DeviceControl? {
     get throws(MediaError) {
       guard let control = try find(.zoom), control.zoomFactors != nil else { return nil }
@@ -119,8 +119,8 @@ private struct ZoomRamp: Sendable {
     let seconds = min(abs(log2(end / start)) / rate, 1e9)
     let direction = end < start ? -1.0 : 1.0
     var last: Int64?
-    // The factor depends on elapsed time, not on a count of steps. A slow camera therefore does not
-    // slow the ramp.
+    // The factor depends on the elapsed time, not on the number of steps. A camera that is slow to
+    // answer therefore makes fewer steps, but does not lengthen the ramp.
     while true {
       let elapsed = began.duration(to: clock.now).doubleValue
       guard elapsed < seconds else { break }
@@ -145,7 +145,7 @@ private struct ZoomRamp: Sendable {
 }
 
 extension DeviceControl {
-  /// The factors from the minimum to the maximum, or nil where the range gives no factor.
+  /// The factors from the control's minimum to its maximum, or nil if the minimum is zero or less.
   fileprivate var zoomFactors: ClosedRange<Double>? {
     guard minimum > 0, minimum < maximum else { return nil }
     return 1...Double(maximum) / Double(minimum)

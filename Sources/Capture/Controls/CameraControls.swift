@@ -7,9 +7,10 @@ import Synchronization
 
 /// The controls of a camera: focus, exposure, white balance, zoom and light.
 ///
-/// Properties have the names and meaning of those of `AVCaptureDevice`. Controls can be changed while
-/// a session captures. If this program has locked the device, they go through the handle that holds
-/// the lock. The camera keeps its settings after the program ends, unless a property says otherwise.
+/// Properties have the names and meaning of those of `AVCaptureDevice`. Controls can be changed
+/// while a session captures. If this program has locked the device, calls use the handle that holds
+/// the lock, so they still succeed. The camera keeps its settings after the program ends, unless a
+/// property says otherwise.
 ///
 /// A camera supports only some of these controls. Each control has a property or method that
 /// reports whether it is supported. Setting an unsupported control throws. Files and the synthetic
@@ -34,6 +35,8 @@ public final class CameraControls: Sendable {
   /// Serializes changes of the torch; never locked while `state` is.
   let torchWork = Mutex(())
   /// Waits between two readings of an automatic value.
+  ///
+  /// Replaced in tests.
   let waitForChoice: @Sendable () -> Void
 
   /// State that is kept between calls.
@@ -41,11 +44,12 @@ public final class CameraControls: Sendable {
     var zoomRamp: Task<Double, any Error>?
     var torch = Torch()
     var flashMode = FlashMode.off
-    /// The exposure that was locked on a camera without a lock.
+    /// The exposure that was locked by manual exposure, on a camera without an exposure lock.
     var lockedExposure: ExposureSetting?
-    /// The LED's own node, set after the first search.
+    /// The LED's own node.
     ///
-    /// The inner nil means that no such node exists.
+    /// The outer nil means that the node was not searched yet, the inner nil that no such node
+    /// exists.
     var led: ControlledNode??
   }
 
@@ -78,13 +82,13 @@ public final class CameraControls: Sendable {
   }
 }
 
-/// An open device node that several objects share to control it.
+/// An open device node, shared by the objects that control the device.
 final class ControlledNode: Sendable {
   private let device: VideoDevice
 
   /// The path of the node.
   var path: String { device.path }
-  /// The handles that the parts of this program share.
+  /// The handles of device nodes that the parts of this program share.
   var handles: SharedHandles { device.handles }
 
   init(_ path: String) throws(MediaError) {
@@ -104,7 +108,7 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the first LED of the device, or returns nil if this user can open none.
+  /// Opens the first LED of the device that this user may open, or returns nil if there is none.
   func led() -> ControlledNode? {
     for path in device.leds() {
       guard let part = try? VideoDevice(openingSubdevice: path, of: device),
@@ -117,8 +121,9 @@ final class ControlledNode: Sendable {
 
   private init(_ device: consuming VideoDevice) { self.device = device }
 
-  /// Calls a closure with the device, through the handle that holds the lock, and converts its errors
-  /// to `MediaError`.
+  /// Calls a closure with the device and converts its errors to `MediaError`.
+  ///
+  /// If this program has locked the device, the closure gets the handle that holds the lock.
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
@@ -129,13 +134,15 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Sets a control until this program ends its capture from the device, or permanently if it does
-  /// not capture.
+  /// Sets a control.
+  ///
+  /// If this program captures from the device, the value is undone when the capture ends; otherwise
+  /// it stays set.
   func setDuringCapture(_ control: DeviceControl, to value: ControlValue) throws(MediaError) {
     _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
   }
 
-  /// Calls a closure with the handle of this object, which has its own events.
+  /// Calls a closure with the handle of this object, whose events no other object reads.
   func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
@@ -148,16 +155,14 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
-  /// The node that has a control.
-  ///
-  /// An LED may have a node of its own.
+  /// The node that has a control: the LED's own node for controls of an LED, if it has one.
   func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
-  /// The LED's own node, or nil if the camera's node has the LED controls or no LED exists.
+  /// The LED's own node, or nil if the camera's node has the LED controls or the camera has no LED.
   var led: ControlledNode? {
     state.withLock { state in
       if let led = state.led { return led }
-      // The search is repeated at the next call if the camera cannot be queried now.
+      // If the camera cannot be queried now, nothing is stored, and the next call searches again.
       guard let node, let own = try? node.use(Self.ownLED) else { return nil }
       let led = own ? nil : node.led()
       state.led = .some(led)
@@ -178,7 +183,7 @@ extension CameraControls {
 
   /// The description of a control.
   ///
-  /// Throws if the device lacks it.
+  /// Throws if the device lacks the control.
   func require(_ id: ControlID) throws(MediaError) -> DeviceControl {
     guard let control = try find(id) else { throw missing(id.wellKnownName) }
     return control
@@ -210,7 +215,7 @@ extension CameraControls {
 
   /// Sets a control and returns the value that the driver chose.
   ///
-  /// Throws if the device lacks it.
+  /// Throws if the device lacks the control.
   @discardableResult
   func set(_ id: ControlID, _ number: Int64) throws(MediaError) -> Int64 {
     try set(require(id), number)

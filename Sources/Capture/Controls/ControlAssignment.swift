@@ -47,10 +47,10 @@ public struct ControlAssignment: Hashable, Sendable {
 extension CameraControls {
   /// Sets several controls by name, all or none.
   ///
-  /// All assignments are checked first: names, values, ranges and flags. A control that an
-  /// automatic mode overrides is accepted only if the same call switches that mode off. Automatic
-  /// modes are set first, the other controls in the given order. If the camera rejects an
-  /// assignment, the earlier ones are undone.
+  /// All assignments are checked before any is made: names, values, ranges and flags. If an
+  /// automatic mode overrides a control, the control is accepted only if the same call switches
+  /// that mode off. Automatic modes are set first, then the other controls in the given order. If
+  /// the camera rejects an assignment, the previous ones are undone.
   ///
   /// - Parameter assignments: The controls and their values, each control at most once.
   /// - Returns: The controls with the values the driver then reports, in the order of
@@ -120,7 +120,8 @@ extension CameraControls {
     guard control.flags.contains(.inactive) else { return }
     let automatic = controls.first { $0.id == control.id.automatic }
     if let automatic {
-      // The same call may switch the automatic mode off.
+      // The control is not rejected if another assignment of this call switches the automatic mode
+      // off.
       let planned = settings.first { $0.control.id == automatic.id }?.value.number
       if let planned, automatic.id.isManual(at: planned) { return }
     }
@@ -129,9 +130,10 @@ extension CameraControls {
       recovery: automatic.flatMap(\.advice) ?? "another control switches it off")
   }
 
-  /// Sorts automatic modes first.
+  /// Moves automatic modes to the front.
   ///
-  /// The driver would reject controls that an automatic mode overrides.
+  /// The driver rejects a control while an automatic mode overrides it, so the mode must be
+  /// switched off first.
   private func inOrder(_ settings: [ControlSetting]) -> [ControlSetting] {
     let automatics = Set(settings.compactMap(\.control.id.automatic))
     return settings.filter { automatics.contains($0.control.id) }
@@ -144,15 +146,15 @@ extension CameraControls {
       for setting in settings {
         guard let node = node(for: setting.control.id) else { continue }
         changes.append((node, ControlChanges()))
-        // The control is described again because the previous assignment may have changed its
-        // range.
+        // The description is read again, because an earlier assignment may have changed the
+        // control's range.
         _ = try node.use { device throws(DeviceError) in
           let control = try device.control(setting.control.id) ?? setting.control
           return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)
         }
       }
     } catch {
-      // Errors while undoing are ignored. The caller gets the original error.
+      // Errors during the undo are ignored, because the caller needs the original error.
       for (node, made) in changes.reversed() {
         var made = made
         _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }
@@ -173,7 +175,7 @@ extension DeviceControl {
   }
 }
 
-/// Suggestions for misspelled names.
+/// Suggests names for a misspelled one.
 enum Spelling {
   /// The names closest to a text by edit distance, at most three.
   ///
@@ -183,7 +185,7 @@ enum Spelling {
     let scored = names.map { name in
       (name, name.contains(text) || text.contains(name) ? 1 : distance(text, name))
     }
-    // The sort also compares offsets, because `sorted` need not be stable.
+    // Equal distances are ordered by offset, because `sorted` does not guarantee a stable order.
     return scored.enumerated().filter { $0.element.1 <= limit }
       .sorted { ($0.element.1, $0.offset) < ($1.element.1, $1.offset) }
       .prefix(3).map(\.element.0)

@@ -63,7 +63,8 @@ extension DeviceControl {
   ) throws(MediaError) -> Int64? {
     if kind == .boolean, let isOn = Self.flag(text) { return isOn ? 1 : 0 }
     if kind.isMenu {
-      // An item's name may look like a number. The item's index takes precedence.
+      // An item's name may look like a number. A number is therefore first compared with the items'
+      // indices.
       let index = Int64(literal: text)
       let lowered = text.lowercased()
       return menu.first { $0.index == index }?.index
@@ -84,13 +85,14 @@ extension DeviceControl {
         : "the nearest values it takes are \(below) and \(above)")
   }
 
-  /// Parses a time in the control's unit.
+  /// Parses a time and converts it to the control's unit.
   ///
-  /// Nil if the control's unit is not a time, or the text is not one.
+  /// Returns nil if the control's unit is not a time, or the text is not a time.
   private func units(
     _ text: String, _ refused: (Recovery) -> MediaError
   ) throws(MediaError) -> Int64? {
-    // The time must have a unit suffix, since `MediaTime` would parse a bare number as seconds.
+    // A bare number is a value in the control's own unit, but `MediaTime` would parse it as
+    // seconds. Only a text with a unit suffix is therefore parsed as a time.
     guard let timescale = id.timescale, let last = text.unicodeScalars.last,
       last.properties.isAlphabetic, let time = try? MediaTime(parsing: text),
       let below = try? time.converted(to: timescale, rounding: .towardNegativeInfinity),

@@ -8,7 +8,7 @@ import Synchronization
 public enum ExposureMode: String, Hashable, Sendable, CaseIterable {
   /// The exposure stays at the last automatic values.
   case locked
-  /// The camera adjusts once, then stays. V4L2 has no such mode.
+  /// The camera adjusts the exposure once, then keeps it. V4L2 has no such mode.
   case autoExpose
   /// The camera adjusts the exposure whenever the light changes.
   case continuousAutoExposure

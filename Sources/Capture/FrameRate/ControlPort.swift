@@ -4,7 +4,7 @@ package import OvercrankV4L2
 
 /// Access to a camera's controls while it may be streaming.
 package protocol ControlPort: Sendable {
-  /// The range of a control, or nil if the camera lacks it or it cannot be set.
+  /// The range of a control, or nil if the camera lacks the control or it cannot be set.
   func range(of control: ControlID) -> ControlRange?
 
   /// Reads a control.

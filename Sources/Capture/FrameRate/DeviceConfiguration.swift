@@ -8,13 +8,15 @@ extension CaptureDevice {
   /// Locks the device for configuration, so that other programs cannot change its settings.
   ///
   /// Other programs get `EBUSY` until the returned value, or an input made from it, is destroyed.
-  /// The driver enforces this (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`). Drivers without
-  /// priorities do not. ``CameraControls`` of this program use the handle that holds the lock.
-  /// A device that this program captures from can be locked too. Its controls can then be set, but
-  /// its format cannot. Corresponds to `AVCaptureDevice.lockForConfiguration()`.
+  /// The driver enforces this (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`); drivers without
+  /// priorities do not. ``CameraControls`` of this program use the handle that holds the lock, so
+  /// they still work. If this program already captures from the device, the device can be locked
+  /// too: its controls can then be set, but its format cannot. Corresponds to
+  /// `AVCaptureDevice.lockForConfiguration()`.
   ///
-  /// - Throws: `MediaError` with `.deviceBusy` if another program, or another
-  ///   ``DeviceConfiguration``, holds the lock, `.deviceLost` or `.noPermission`.
+  /// - Throws: `MediaError` with `.deviceBusy` if another program or another
+  ///   ``DeviceConfiguration`` holds the lock. `.deviceLost` or `.noPermission` if the device
+  ///   cannot be opened.
   public func lockForConfiguration() throws(MediaError) -> DeviceConfiguration {
     try DeviceConfiguration(self)
   }
@@ -31,7 +33,7 @@ extension CaptureDevice {
 public struct DeviceConfiguration: ~Copyable {
   /// The locked device.
   public let device: CaptureDevice
-  /// The mode that was set, or the device's mode before the first change.
+  /// The mode that was last set or, before any change, the device's current mode.
   public private(set) var activeFormat: CaptureFormat
   /// The minimum frame duration in seconds, as the driver reports it.
   ///
@@ -45,7 +47,7 @@ public struct DeviceConfiguration: ~Copyable {
   private(set) var requestedFrameRate: FrameRate
   /// The open node, or nil for a synthetic camera and a file.
   var node: VideoDevice?
-  /// Whether an input of this program captures from the node and owns the format.
+  /// Whether an input of this program captures from the node, so that the format cannot change.
   private let isCapturing: Bool
   /// The lock on the device's settings; nil for a camera without a node.
   private let lock: SettingsLock?
@@ -88,11 +90,12 @@ public struct DeviceConfiguration: ~Copyable {
 
   /// Sets the device to a mode at its highest rate.
   ///
-  /// Calls `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, and reads both back. The order matters because the
-  /// former resets the latter.
+  /// Calls `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, and reads both back. The frame rate is set last,
+  /// because setting the format resets it.
   ///
   /// - Throws: `MediaError` with `.modeRefused` if the driver selects another size or pixel format,
-  ///   `.deviceBusy` if an input of this program has the device. A rounded rate is not an error.
+  ///   or `.deviceBusy` if an input of this program captures from the device. A rounded rate is not
+  ///   an error.
   public mutating func setActiveFormat(_ format: CaptureFormat) throws(MediaError) {
     try refuseCapturing()
     if node != nil {
@@ -145,7 +148,7 @@ public struct DeviceConfiguration: ~Copyable {
 
   /// Creates an input from the configured device.
   ///
-  /// The lock lasts as long as the input.
+  /// The device stays locked as long as the input exists.
   ///
   /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
   public consuming func makeInput() throws(MediaError) -> DeviceInput {
@@ -158,7 +161,7 @@ public struct DeviceConfiguration: ~Copyable {
   /// The mode stays set.
   public consuming func unlockForConfiguration() {}
 
-  /// Lets other programs change settings again, while the device stays open.
+  /// Releases the lock but keeps the device open, so that other programs can change its settings.
   func sharingSettings() throws(MediaError) {
     do throws(DeviceError) { try lock?.unlock() } catch {
       throw MediaError(capturing: error)
@@ -172,7 +175,8 @@ public struct DeviceConfiguration: ~Copyable {
       recovery: "set the format before the input is made, or set a preset of its session")
   }
 
-  /// Opens the node, or shares the handle by which this program captures from it.
+  /// Opens the node or, if this program already captures from it, shares the handle of that
+  /// capture.
   private static func open(
     _ device: CaptureDevice, _ path: String
   ) throws(MediaError) -> VideoDevice {
@@ -208,9 +212,9 @@ public struct DeviceConfiguration: ~Copyable {
     }
   }
 
-  /// Sets the frame duration.
+  /// Sets the frame duration and returns the one that the driver then reports.
   ///
-  /// A driver without frame durations keeps the single rate that it lists.
+  /// If the driver cannot set frame durations, it lists a single rate, and `duration` is returned.
   private mutating func setDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
     do throws(DeviceError) {
       return try node?.setFrameDuration(duration) ?? duration

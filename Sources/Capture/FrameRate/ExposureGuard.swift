@@ -6,13 +6,13 @@ import Synchronization
 
 /// Prevents exposures longer than a frame, and restores all controls afterwards.
 ///
-/// In low light, automatic exposure may exceed the frame duration, which lowers the frame rate. The
-/// guard shortens a manual exposure to less than a frame. It then switches off the dynamic frame
-/// rate and wide dynamic range. The order matters because some cameras reject controls that another
-/// control makes inactive. The power-line setting is not changed.
+/// In low light, automatic exposure may exceed the frame duration, which lowers the frame rate. If
+/// exposure is manual, the guard shortens it to less than a frame. It then switches off the dynamic
+/// frame rate and wide dynamic range. The order matters because some cameras reject a control while
+/// another one makes it inactive. The power-line setting is not changed.
 ///
-/// Controls that the camera lacks or rejects stay unchanged. A measurement shows whether the rate
-/// holds.
+/// A control that the camera lacks or rejects stays unchanged. Whether the rate holds is therefore
+/// measured separately.
 package final class ExposureGuard: Sendable {
   /// A reason why the frame rate may still drop.
   package enum Weakness: Hashable, Sendable {
@@ -53,8 +53,8 @@ package final class ExposureGuard: Sendable {
 
   /// Whether the exposure duration was shortened.
   ///
-  /// Some cameras accept the previous duration only after a return to a frame duration of that
-  /// length.
+  /// Some cameras accept the previous, longer duration only after their frame duration was
+  /// lengthened again.
   package var hasShortenedExposure: Bool {
     state.withLock { $0.changes.contains { $0.control == .exposureTime } }
   }
@@ -65,7 +65,7 @@ package final class ExposureGuard: Sendable {
   /// The names of the controls that the last ``restore()`` could not restore.
   package var unrestored: [String] { state.withLock { $0.unrestored.map(\.wellKnownName) } }
 
-  /// Whether ``willExposeManually()`` can still switch the camera to manual exposure.
+  /// Whether exposure is not manual yet and the camera supports manual exposure.
   package var canExposeManually: Bool {
     guard !state.withLock({ $0.isManual }), let isManual = isSetByHand, !isManual else {
       return false
@@ -88,7 +88,7 @@ package final class ExposureGuard: Sendable {
       if port.range(of: .exposureMayLowerRate) != nil,
         !set(.exposureMayLowerRate, to: 0, &state), !isSetByHand
       {
-        // Some cameras reject this control during manual exposure, where it has no effect.
+        // During manual exposure the control has no effect, and some cameras then reject it.
         state.weaknesses.insert(.keepsDynamicFrameRate)
       }
       if port.range(of: .wideDynamicRange) != nil {
@@ -108,7 +108,7 @@ package final class ExposureGuard: Sendable {
   }
 
   private func limitExposure(_ state: inout State) {
-    // The range is read now because some cameras change it with the frame rate.
+    // The range is read at this point, because some cameras change it with the frame rate.
     guard let range = port.range(of: .exposureTime),
       let exposure = try? port.value(of: .exposureTime), exposure > longestExposure
     else { return }
@@ -126,7 +126,8 @@ package final class ExposureGuard: Sendable {
   private func set(_ control: ControlID, to value: Int64, _ state: inout State) -> Bool {
     guard let before = try? port.value(of: control) else { return false }
     if before == value { return true }
-    // The value is saved first, because a failed request may still have changed the control.
+    // The previous value is saved before the request, because a failed request may still have
+    // changed the control.
     if !state.changes.contains(where: { $0.control == control }) {
       state.changes.append((control, before))
     }
@@ -134,7 +135,7 @@ package final class ExposureGuard: Sendable {
     return (try? port.value(of: control)) == value
   }
 
-  /// Restores all controls, the last changed first.
+  /// Restores the previous values of all controls, in reverse order of their changes.
   package func restore() {
     state.withLock { state in
       state.unrestored = state.changes.reversed().filter { !giveBack($0.control, $0.before) }
@@ -144,7 +145,7 @@ package final class ExposureGuard: Sendable {
   }
 
   private func giveBack(_ control: ControlID, _ before: Int64) -> Bool {
-    // The request is retried because bus errors may be temporary.
+    // The request is repeated up to three times, because bus errors may be temporary.
     for _ in 0..<3 {
       if (try? port.value(of: control)) == before { return true }
       try? port.set(control, to: before)

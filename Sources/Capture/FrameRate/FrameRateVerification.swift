@@ -33,12 +33,13 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
   /// Nil if the rate is right or was not measured.
   public let cause: FrameRateMismatchReason?
 
-  /// The relative tolerance when rates are compared.
+  /// The relative tolerance when two rates are compared.
   ///
-  /// Crystals deviate by about 100 ppm, and drivers simplify fractions.
+  /// It allows for crystals, which deviate by about 100 ppm, and for drivers that simplify
+  /// fractions.
   private static let tolerance = 0.005
 
-  /// Whether the measured rate is the requested one and few frames are lost.
+  /// Whether the device delivers the requested rate and loses few frames.
   public var isLocked: Bool { cause == nil && measurement.frameRate != nil }
 
   /// Compares the three rates.
@@ -50,13 +51,14 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
     self.negotiated = negotiated
     self.measurement = measurement
     let measured = measurement.frameRate?.doubleValue ?? 0
-    // The times of the first and the last frame may each be wrong by half a period.
+    // The times of the first and the last frame may each be wrong by half a period. Together that
+    // is one period of the measurement.
     let blur = 1 / Double(max(1, measurement.ledger.expected))
     if Self.areEqual(measured, negotiated.doubleValue, within: Self.tolerance + blur) {
       if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {
         cause = .driverClamp
       } else {
-        // The camera keeps its rate. Missing frames were lost in transfer.
+        // The camera keeps its rate, so missing frames were lost on the bus.
         let lost = measurement.ledger.lostDevice + measurement.ledger.corrupt
         cause = lost * 20 > measurement.ledger.expected ? .bandwidth : nil
       }
@@ -78,11 +80,12 @@ extension DeviceInput {
   /// The duration of a rate measurement, from the first frame.
   public static let verificationDuration = MediaTime(microseconds: 500_000)
 
-  /// Measures whether the device delivers the negotiated rate, and corrects its exposure if not.
+  /// Measures whether the device delivers the negotiated rate, and shortens its exposure if it does
+  /// not.
   ///
-  /// The stream is on during the call, for 0.5 s of frames. If the camera lowers its rate against
-  /// its controls, the exposure is set manually below the frame duration. The rate is then measured
-  /// again. The call blocks.
+  /// The stream is on during the call, for 0.5 s of frames. If the camera delivers a lower rate
+  /// although its controls forbid that, the exposure is set manually to less than the frame
+  /// duration. The rate is then measured again. The call blocks.
   ///
   /// - Parameter isStopped: Called after each frame. True ends the measurement early.
   /// - Returns: The three rates and the reason for a difference. A wrong rate does not throw.

@@ -9,16 +9,16 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
   ///
   /// Nil for fewer than two frames.
   public var frameRate: Rational?
-  /// The 95th percentile of the deviation of frame intervals.
+  /// The 95th percentile of the deviations of frame intervals.
   ///
-  /// The deviation is measured from the median interval, or from its nearest multiple after lost
-  /// frames.
+  /// The deviation of an interval is its distance from the median interval. If frames were lost in
+  /// the interval, it is the distance from the nearest multiple of the median.
   public var jitter = Duration.zero
   /// The longest interval between two frames.
   public var longestInterval = Duration.zero
-  /// The counts of frame periods by outcome.
+  /// The number of frame periods by outcome.
   ///
-  /// Complete frames count as stored.
+  /// Nothing is recorded. A complete frame counts as stored.
   public var ledger = FrameLedger()
 
   private enum CodingKeys: String, CodingKey {
@@ -40,7 +40,8 @@ extension RateMeasurement {
   ///   - pool: The buffer pool of a driver that is not streaming.
   ///   - frameRate: The negotiated rate.
   ///   - integrityCheck: The check for truncated frames.
-  ///   - duration: The duration from the first frame. Extended to at least three frames.
+  ///   - duration: The duration from the first frame. At least three frames are measured, even if
+  ///     that takes longer.
   ///   - isStopped: Called after each frame. True ends the measurement early.
   /// - Throws: `MediaError` if the device fails or delivers no frames.
   package init(
@@ -87,7 +88,9 @@ extension RateMeasurement {
 }
 
 extension RateMeasurement {
-  /// The deviation of an interval from the nearest multiple of the usual interval, at least one.
+  /// The distance of an interval from the nearest multiple of the usual interval.
+  ///
+  /// The multiple is at least one.
   private static func deviation(_ interval: Int64, from usual: Int64) -> Int64 {
     let periods = max(1, Int64(saturating: (Double(interval) / Double(usual)).rounded()))
     return abs(Int64(saturating: Double(interval) - Double(periods) * Double(usual)))

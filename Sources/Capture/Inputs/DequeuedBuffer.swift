@@ -5,15 +5,16 @@ package import OvercrankMediaCore
 
 /// A dequeued driver buffer with a captured frame, passed to the sinks.
 ///
-/// The buffer is requeued when this value is destroyed, unless a sink holds it.
+/// When this value is destroyed, the buffer is requeued in the driver, unless a sink holds the
+/// frame.
 package struct DequeuedBuffer: ~Copyable {
   /// The driver's metadata and the capture thread's observations.
   package internal(set) var observation: FrameObservation
-  /// Whether the frame is complete according to the driver and the frame's bytes.
+  /// Whether the frame is complete: neither the driver nor the check of its bytes found damage.
   package internal(set) var isWhole = true
   /// The camera's exposure settings when the frame was dequeued.
   package let exposure: ExposureInForce
-  /// The frame's bytes; valid until the buffer is given back.
+  /// The frame's bytes, valid until the buffer is requeued.
   package let bytes: UnsafeRawBufferPointer
   /// The driver's index of the buffer.
   package let index: Int
@@ -33,7 +34,8 @@ package struct DequeuedBuffer: ~Copyable {
   }
 
   deinit {
-    // After `giveBack` or `finish`, the buffer is already requeued or held elsewhere.
+    // After `giveBack` or `finish`, this value no longer owns the buffer. It is requeued or held by
+    // a sink.
     if !isReturned { try? driver.requeue(index) }
   }
 
@@ -58,7 +60,7 @@ package struct DequeuedBuffer: ~Copyable {
     try driver.requeue(index)
   }
 
-  /// Requeues the buffer, or leaves that to its last holder.
+  /// Requeues the buffer or, if sinks hold the frame, lets the last of them requeue it.
   ///
   /// - Throws: `MediaError` if the driver rejects the buffer.
   consuming func finish(in pool: BufferPool) throws(MediaError) {

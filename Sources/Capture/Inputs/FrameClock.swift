@@ -5,30 +5,30 @@ import Synchronization
 
 /// The clock of a camera that delivers frames as fast as they are consumed.
 ///
-/// The clock shows the time of the latest consumed frame. The camera's audio uses the same clock,
-/// and frames wait for the audio if it is consumed.
+/// The clock shows the time of the latest consumed frame. The camera's audio uses the same clock.
+/// If the audio has a consumer, frames wait for it.
 package final class FrameClock: Sendable {
   private let latest = Atomic<Int64>(0)
   /// The time up to which audio was delivered, in microseconds.
   ///
-  /// No limit without an audio consumer.
+  /// It is `.max`, so that frames never wait, if the audio has no consumer.
   private let heard = Atomic<Int64>(.max)
-  /// How far frames may be ahead of the audio, in microseconds, in addition to one frame period.
+  /// In addition to one frame period, frames may be this much ahead of the audio, in microseconds.
   private static let lead: Int64 = 50_000
 
   package init() {}
 
   /// The time of the latest frame in microseconds.
   ///
-  /// The system's monotonic time before the first frame.
+  /// Before the first frame, it is the system's monotonic time.
   package func microseconds() -> Int64 {
     let time = latest.load(ordering: .acquiring)
     return time > 0 ? time : MonotonicClock.microseconds()
   }
 
-  /// A start time for a new stream, in microseconds.
+  /// The start time for a new stream, in microseconds.
   ///
-  /// Never earlier than a time shown before.
+  /// It is never earlier than a time that this clock has shown.
   func startOfStream() -> Int64 {
     max(MonotonicClock.microseconds(), latest.load(ordering: .acquiring))
   }
@@ -45,9 +45,9 @@ package final class FrameClock: Sendable {
   /// `.max` means that audio has no consumer.
   func didHear(untilMicroseconds time: Int64) { heard.store(time, ordering: .releasing) }
 
-  /// Whether a frame due at a time must wait for the audio before it.
+  /// Whether a frame must wait because the audio is not delivered up to its time.
   ///
-  /// Times are in microseconds.
+  /// `due` is the frame's time and `period` the frame period, in microseconds.
   func isAheadOfAudio(atMicroseconds due: Int64, period: Int64) -> Bool {
     due &- period &- Self.lead > heard.load(ordering: .acquiring)
   }

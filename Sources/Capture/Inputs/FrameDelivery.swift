@@ -9,7 +9,7 @@ package struct FrameDelivery: Sendable {
   package enum Layout: Sendable, Equatable {
     /// A frame compressed by the camera.
     case compressed(VideoCodec)
-    /// Pixels with the stride of the first plane in bytes, or 0 for packed rows.
+    /// Uncompressed pixels. `bytesPerRow` is the stride of the first plane, or 0 for packed rows.
     case raw(LibAVPixelFormat, bytesPerRow: Int)
   }
 

@@ -10,8 +10,8 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// The number of the driver's buffers.
   var bufferCount: Int { get }
 
-  /// Whether the driver's sequence numbers are reliable, so that timestamps need no check for
-  /// losses.
+  /// Whether the driver's sequence numbers are reliable, so that losses need not be derived from
+  /// timestamps.
   var countsExactly: Bool { get }
   /// The guard that prevents exposures longer than a frame while the stream is on.
   ///
@@ -19,15 +19,15 @@ package protocol FrameDriver: AnyObject, Sendable {
   var exposureGuard: ExposureGuard? { get }
   /// Whether the driver waits until its frames are consumed.
   ///
-  /// If true, the capture waits for every sink, and no sink loses a frame.
+  /// If true, the capture loop waits until every sink has space, and no sink loses a frame.
   var waitsForTakers: Bool { get }
   /// Whether the source has no more frames, such as a file played to its end.
   ///
   /// The value is valid once ``dequeue(timeoutMilliseconds:)`` has returned nil.
   var hasEnded: Bool { get }
-  /// The duration of a finite source's last frame in microseconds, after its end.
+  /// The duration of the last frame in microseconds, if the source has ended and defines it.
   ///
-  /// Nil before the end, and if the source does not define the duration.
+  /// Nil before the end, for an endless source, and for a source that does not define it.
   var lastFrameDuration: Int64? { get }
   /// The current time on the clock of the driver's timestamps, in microseconds.
   func microseconds() -> Int64
@@ -55,10 +55,10 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Releases the device for good, so that another driver can open it.
   ///
-  /// The stream must be off.
+  /// Call this only after ``stop()``.
   func release()
 
-  /// Releases the memory and the device after ``release()``, once no buffer is held.
+  /// Releases the memory and the device. Called after ``release()``, when no buffer is held.
   func abandon()
 }
 

@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// An open device of any kind in one mode, with the settings that its driver selected.
+/// An open device in one mode, with the settings that its driver selected.
 struct OpenedDevice: Sendable {
   let device: CaptureDevice
   let format: CaptureFormat
@@ -22,7 +22,7 @@ struct OpenedDevice: Sendable {
     case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked)
     case .file(let camera): try self.init(camera, locked)
-    // Microphones have no video modes. A configured microphone therefore cannot occur.
+    // This case cannot occur: microphones have no video modes, so no configuration exists for them.
     case .alsa: throw .unstorable(locked.activeFormat)
     }
   }
@@ -76,9 +76,9 @@ struct OpenedDevice: Sendable {
       bytesPerRow: Int(granted.bytesPerLine))
   }
 
-  /// The number of bytes to copy from each plane if the planes are separate and must be joined.
+  /// The number of bytes to copy from each plane to join the planes in one buffer.
   ///
-  /// Empty for frames in one contiguous buffer.
+  /// Empty if the driver delivers all planes in one contiguous buffer.
   private static func planesToJoin(
     _ granted: StreamFormat, _ known: FourCCFormat, of format: CaptureFormat, _ path: String
   ) throws(MediaError) -> [Int] {

@@ -7,17 +7,20 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The buffer queue of a software driver, corresponding to the queue of a V4L2 driver.
+/// The buffer queue of a driver implemented in this program.
 ///
-/// One thread takes, fills and publishes free buffers. One thread dequeues them. Any thread returns
-/// them. After initialization nothing is allocated.
+/// It corresponds to the queue of a V4L2 driver.
+///
+/// One thread takes free buffers, fills them and publishes them. One thread dequeues them. Any
+/// thread returns them. Nothing is allocated after initialization.
 final class SoftwareBufferQueue: Sendable {
   private struct State {
-    // Neither ever holds more than it was made for, so neither grows.
+    // Neither queue ever holds more than `count` indices, the capacity reserved for it, so neither
+    // grows.
     var free: Deque<Int>
     var filled: Deque<Int>
     var frames: [FrameObservation]
-    /// Whether no more buffers will be filled and none is waiting.
+    /// Whether the stream has ended and every filled buffer was dequeued.
     var hasEnded = false
     var byteCounts: [Int]
   }
@@ -54,7 +57,7 @@ final class SoftwareBufferQueue: Sendable {
 
   deinit { munmap(memory, byteCount) }
 
-  /// Frees all buffers except the held ones, for a new stream.
+  /// Starts a new stream, in which all buffers are free except the held ones.
   func restart(keeping held: [Int]) {
     state.withLock { state in
       state.hasEnded = false
@@ -72,16 +75,15 @@ final class SoftwareBufferQueue: Sendable {
       start: memory + index * bytesPerBuffer, count: bytesPerBuffer)
   }
 
-  /// A free buffer, or nil if the consumer has all buffers.
+  /// The index of a free buffer, or nil if the consumer has all buffers.
   func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
 
-  /// Waits for a free buffer.
-  ///
-  /// Returns nil once `isOver` returns true.
+  /// Waits for a free buffer, and returns nil once `isOver` returns true.
   func waitForFree(orUntil isOver: () -> Bool) -> Int? {
     while !isOver() {
       if let index = takeFree() { return index }
-      // The wait has a timeout of 50 ms, so that an end is noticed even if no buffer is returned.
+      // The wait ends at least every 50 ms. If no buffer is ever returned, `isOver` is still
+      // checked.
       _ = freeSignal.wait(timeout: .now() + .milliseconds(50))
     }
     return nil
@@ -99,7 +101,7 @@ final class SoftwareBufferQueue: Sendable {
 
   /// Marks the end of the stream.
   ///
-  /// Buffers already filled are still delivered.
+  /// Buffers that are already filled are still delivered.
   func end() {
     filledSignal.signal()
   }
@@ -109,7 +111,7 @@ final class SoftwareBufferQueue: Sendable {
 
   /// Waits for the oldest filled buffer.
   ///
-  /// Returns nil at the timeout and at the end.
+  /// Returns nil at the timeout and at the end of the stream.
   func dequeue(timeoutMilliseconds: Int32, for driver: any FrameDriver) -> DequeuedBuffer? {
     if filledSignal.wait(timeout: .now() + .milliseconds(Int(timeoutMilliseconds))) == .timedOut {
       return nil
@@ -122,7 +124,8 @@ final class SoftwareBufferQueue: Sendable {
       return (index, $0.frames[index], $0.byteCounts[index])
     }
     guard let taken else {
-      // A wake-up without a buffer means the end. The signal is repeated for later callers.
+      // If the thread is woken and no buffer is filled, the stream has ended. The signal is
+      // repeated, so that later calls return at once too.
       filledSignal.signal()
       return nil
     }

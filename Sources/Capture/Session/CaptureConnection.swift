@@ -25,7 +25,7 @@ public final class CaptureConnection: Sendable {
 
   /// The camera at the input, or nil if the input is not a camera.
   package var camera: DeviceInput? { input as? DeviceInput }
-  /// The audio format at the input, or nil for a video connection.
+  /// The format of the audio that the input provides, or nil for a video connection.
   var audioFormat: AudioFormat? { input.ports.first { $0.mediaType == mediaType }?.audioFormat }
 
   /// Whether frames or audio pass through the connection.
@@ -39,7 +39,8 @@ public final class CaptureConnection: Sendable {
 
 /// The enabled state of a connection.
 ///
-/// Sinks keep this object, since a reference to the connection would retain their own output.
+/// Sinks reference this object instead of the connection. The connection references the output,
+/// which references its sinks, so a reference to the connection would be a retain cycle.
 final class ConnectionGate: Sendable {
   let isOpen = Atomic<Bool>(true)
 }

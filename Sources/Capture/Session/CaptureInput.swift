@@ -41,7 +41,7 @@ package protocol CapturingInput: CaptureInput {
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(MediaError) -> any InputCapture
 
-  /// The system calls that reach the device.
+  /// The system calls through which the device is opened. Tests replace them.
   var reach: DeviceEnvironment { get }
 
   /// Whether the device can be reopened.
@@ -49,9 +49,7 @@ package protocol CapturingInput: CaptureInput {
   /// False if the caller supplied the driver.
   var canReopen: Bool { get }
 
-  /// Closes a lost device.
-  ///
-  /// Its open handle is useless after the device returns.
+  /// Closes a lost device, because its handle stays unusable even after the device returns.
   func close()
 
   /// Opens the device if it is closed.

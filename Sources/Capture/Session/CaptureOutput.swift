@@ -20,9 +20,7 @@ package protocol FrameOutput: CaptureOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)?
 
-  /// Whether the output accepts audio blocks.
-  ///
-  /// Otherwise a session does not connect audio to it.
+  /// Whether the output accepts audio blocks. If false, a session does not connect audio to it.
   var takesAudioBlocks: Bool { get }
 
   /// The sink for the audio of a connection, or nil while the output needs no audio.
@@ -30,9 +28,7 @@ package protocol FrameOutput: CaptureOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioSink)?
 
-  /// Called when the output joins a session.
-  ///
-  /// Nil means that the output was removed.
+  /// Called with the session when the output joins it, and with nil when the output was removed.
   func didJoin(_ session: CaptureSession?)
 }
 

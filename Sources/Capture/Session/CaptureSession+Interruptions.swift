@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import Synchronization
 
 extension SessionEvent.InterruptionReason {
-  /// The interruption reason for an error that may be temporary, or nil for any other error.
+  /// The reason for an interruption if the error may be temporary, or nil for any other error.
   init?(_ error: MediaError) {
     switch error.code {
     case .deviceLost: self = .deviceGone
@@ -16,7 +16,7 @@ extension SessionEvent.InterruptionReason {
   }
 }
 
-/// An interrupted input and the watch for the return of its device.
+/// An interrupted input, and the watch that detects the return of its device.
 struct Interruption: Sendable {
   let input: any CapturingInput
   var reason: SessionEvent.InterruptionReason
@@ -44,7 +44,7 @@ extension CaptureSession {
 
   /// Tries to restart an interrupted input.
   ///
-  /// - Returns: Whether the watch can end.
+  /// - Returns: True if the watch can end, false if the attempt must be repeated.
   private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
     work.withLock { _ in
       let (graph, interruption) = state.withLock { state in
@@ -52,7 +52,8 @@ extension CaptureSession {
       }
       guard let interruption else { return true }
       beginChange()
-      // The entry is removed first because the input may be interrupted again at once.
+      // The interruption is removed before the start, because the input may be interrupted again
+      // during it.
       state.withLock { state in state.interruptions.removeAll { $0.input === input } }
       do throws(MediaError) {
         try input.reopen(at: device)
@@ -67,12 +68,13 @@ extension CaptureSession {
 
   /// Records why an input could not restart.
   ///
-  /// - Returns: Whether the input will never restart.
+  /// - Returns: True if the watch can end, because the error is not temporary or the session was
+  ///   stopped. False if the attempt must be repeated.
   private func stillInterrupted(_ interruption: Interruption, by error: MediaError) -> Bool {
     var interruption = interruption
     let reason = SessionEvent.InterruptionReason(error)
-    // A new device node may lack its group permissions until udev has set them. `.noPermission` is
-    // therefore retried.
+    // A new device node may lack its group permissions until udev has set them, so `.noPermission`
+    // may be temporary too.
     guard reason != nil || error.code == .noPermission else {
       state.withLock { state in
         if state.running.isEmpty, state.interruptions.isEmpty { state.isWanted = false }
@@ -84,7 +86,7 @@ extension CaptureSession {
     let isNews = reason != nil && reason != interruption.reason
     interruption.reason = reason ?? interruption.reason
     let isWanted = state.withLock { state in
-      // The session may have been stopped meanwhile. Then no input waits.
+      // If the session was stopped meanwhile, it no longer waits for any input.
       if state.isWanted { state.interruptions.append(interruption) }
       return state.isWanted
     }
@@ -94,9 +96,9 @@ extension CaptureSession {
   }
 }
 
-/// Detects the return of a device by directory events and by periodic retries.
+/// Detects the return of a device by directory events and by periodic attempts.
 ///
-/// The retries are needed because a device closed by another program causes no event.
+/// The attempts are needed because no event occurs when another program closes the device.
 private final class ReturnWatch: Sendable {
   private let queue = DispatchQueue(label: "device returns")
   private let isOver = Atomic<Bool>(false)
@@ -108,9 +110,9 @@ private final class ReturnWatch: Sendable {
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     let (device, reach) = (input.device, input.reach)
-    // Without a directory watcher, only the retries find the device. Devices without
-    // serial numbers may share an id. An address that was present before the loss is therefore not
-    // the lost device.
+    // The watcher may be unavailable; the periodic attempts then find the device alone. Devices
+    // without serial numbers may share an id. A device that was already present at another address
+    // is therefore not the lost one.
     let there = reach.addresses().subtracting([device.address])
     let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {
@@ -143,7 +145,8 @@ private final class ReturnWatch: Sendable {
   ) {
     queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in
       guard let self, !isOver.load(ordering: .acquiring) else { return }
-      // Opening a node may wake its device. Only a node that is present is opened.
+      // Opening a node may wake the device behind it, so a node is opened only if the lost device's
+      // address is present.
       if reach.addresses().contains(device.address) {
         let found = reach.perform { try? CaptureDevice.named(device.address) }
         if let found, found.id == device.id { call(attempt, found.choosing(device.choice)) }

@@ -11,8 +11,9 @@ extension CaptureSession {
   /// Silent by default.
   ///
   /// Starts and ends are logged as `info`, interruptions and warnings as `warning`, and errors that
-  /// end an operation as `error`. Single frames and thrown errors are not logged. The log handler
-  /// is called on the thread of the event, without any lock held.
+  /// end an operation as `error`. Single frames are not logged, nor are errors that a call throws.
+  /// The log handler is called on the thread where the event occurs. No lock is held during the
+  /// call.
   public var logger: Logger {
     get { journal.withLock { $0 } }
     set { journal.withLock { $0 = newValue } }

@@ -9,10 +9,12 @@ extension CaptureSession {
   /// Starts every input and blocks until all streams are on.
   ///
   /// In a running session this restarts the inputs that failed. Interrupted inputs keep waiting for
-  /// their devices. From now on, an input restarts automatically when its lost device returns.
+  /// their devices. While the session runs, an input whose device was lost restarts when the device
+  /// returns.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration` if the session has no input, or an error from
-  ///   a device. Then only the inputs that ran before are running.
+  /// - Throws: `MediaError` with `.badConfiguration` if the session has no input, or the error of a
+  ///   device that cannot start. Only the inputs that were running before the call are then
+  ///   running.
   public func startRunning() throws(MediaError) {
     _ = try run(with: CaptureControl(), resumes: true)
   }
@@ -42,7 +44,7 @@ extension CaptureSession {
   public func stopRunning() async {
     do throws(MediaError) {
       try await offload { () throws(MediaError) in self.stopAll() }
-    } catch { stopAll() }  // No thread could be created, so this thread blocks.
+    } catch { stopAll() }  // If no thread can be created, this thread blocks.
   }
 
   /// Commits the configuration as the blocking form does, but suspends the task meanwhile.
@@ -63,9 +65,9 @@ extension CaptureSession {
     try result.get()
   }
 
-  /// Starts the session with the caller's control for one input.
+  /// Starts the session, with a control supplied by the caller for one of its inputs.
   ///
-  /// The control belongs to the first camera, or to the first input if there is no camera.
+  /// That input is the first camera or, without a camera, the first input.
   ///
   /// - Parameters:
   ///   - control: The control that stops the capture of that input.
@@ -93,7 +95,8 @@ extension CaptureSession {
         }
         do throws(MediaError) { try startAll(graph, control) } catch {
           stopRunning()
-          // The session never ran, so no event reports an end.
+          // The session never ran, so the collected events are discarded. They would report an end
+          // without a start.
           state.withLock { $0.change = nil }
           throw error
         }
@@ -120,7 +123,7 @@ extension CaptureSession {
       .badConfiguration, "the session has no input", recovery: "add one with addInput")
   }
 
-  /// Queries an output for new sinks while the session runs.
+  /// Requests new sinks from an output while the session runs.
   ///
   /// - Returns: Whether frames now flow to the output.
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
@@ -133,7 +136,7 @@ extension CaptureSession {
         func connect(_ entry: Running) throws(MediaError) -> Bool {
           try entry.capture.connect(graph.connections(from: entry.input))
         }
-        // Audio is connected before video, so that audio covers the first frame.
+        // Audio is connected before video, so that audio is available from the first frame on.
         for entry in wanted where !(entry.input is DeviceInput) { _ = try connect(entry) }
         return try wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
       }
@@ -141,7 +144,7 @@ extension CaptureSession {
     return try result.get()
   }
 
-  /// Starts an input and reopens its device if necessary.
+  /// Starts an input, and reopens its device first if it is closed.
   ///
   /// Does nothing if the session was stopped meanwhile.
   func start(
@@ -164,7 +167,9 @@ extension CaptureSession {
     state.withLock { $0.change?.hasStarted = true }
   }
 
-  /// Handles the end of an input's stream, on the capture thread.
+  /// Handles the end of an input's stream.
+  ///
+  /// Called on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
     let news: SessionEvent? =
@@ -191,17 +196,17 @@ extension CaptureSession {
     if isAwaited { awaitReturn(of: input) }
   }
 
-  /// Begins to start or replace inputs.
+  /// Starts to collect events while inputs are started or replaced.
   ///
-  /// Events are collected until ``endChange(_:)``, so that an end is never reported before its
-  /// start. Call this method with the `work` lock held.
+  /// The events are sent by ``endChange(_:)``. An input may end before its start was reported, and
+  /// the collected events are sent in the right order. Call this method with the `work` lock held.
   func beginChange() {
     state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
   }
 
-  /// Sends the events that were collected since ``beginChange()``.
+  /// Sends the events collected since ``beginChange()``.
   ///
-  /// - Parameter news: Events to send first.
+  /// - Parameter news: Events to send before the collected ones.
   func endChange(_ news: [SessionEvent] = []) {
     let reported = state.withLock { state -> [SessionEvent] in
       guard let change = state.change.take() else { return [] }
@@ -236,10 +241,12 @@ extension CaptureSession {
           endInterruptions(notIn: graph)
         } catch {
           put(before, insteadOf: graph)
-          // An input that cannot return to its mode stays closed until the next start.
+          // If an input cannot be set back to its previous mode, it stays closed until the next
+          // start.
           for change in formats { try? set(change.input, to: change.before) }
           guard isWanted else { throw error }
-          // The previous inputs are started again. A failure is reported as an event.
+          // The inputs that were running are started again. If that fails too, an event reports the
+          // error, because this call already throws the first one.
           do throws(MediaError) { try adjust(to: before, starting: running) } catch {
             let second = error
             state.withLock { $0.change?.events.append(.runtimeError(second)) }
@@ -251,7 +258,7 @@ extension CaptureSession {
     try result.get()
   }
 
-  /// Switches an input to another mode, which stops its stream.
+  /// Stops the stream of an input and sets the input to another mode.
   private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
     guard input.format.id != format.id else { return }
     for entry in state.withLock({ $0.runningNow }) where entry.input === input {
@@ -274,7 +281,7 @@ extension CaptureSession {
     }
   }
 
-  /// Stops waiting for inputs that were removed.
+  /// Stops waiting for inputs that are not in the graph.
   private func endInterruptions(notIn graph: SessionGraph) {
     let gone = state.withLock { state in
       state.interruptions.removeAndReturnAll { interruption in
@@ -288,13 +295,14 @@ extension CaptureSession {
   ///
   /// - Parameters:
   ///   - graph: The new graph.
-  ///   - candidates: The inputs to start. Other inputs that have failed stay stopped, so that their
-  ///     errors do not reject an unrelated change.
+  ///   - candidates: The inputs to start. Other inputs that are not running stay stopped. If one of
+  ///     them failed before, its error then does not reject an unrelated change.
   /// - Throws: `MediaError` if an input cannot be started.
   private func adjust(
     to graph: SessionGraph, starting candidates: [any CapturingInput]
   ) throws(MediaError) {
-    // Devices on one bus share its bandwidth. Removed inputs stop before new ones start.
+    // Devices on one bus share its bandwidth. Removed inputs are stopped first, so that new ones
+    // can use it.
     for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
       entry.control.stop(.reconfigured)
@@ -313,9 +321,9 @@ extension CaptureSession {
 }
 
 extension CaptureSession.State {
-  /// The event after the last input has ended.
+  /// The event that reports the end of the last running input.
   ///
-  /// The session ends too, unless it waits for an interrupted input.
+  /// If no input is interrupted, the session has ended too and no longer keeps itself alive.
   fileprivate mutating func endOfRunning(of session: CaptureSession) -> SessionEvent {
     if interruptions.isEmpty { isWanted = false }
     retain(session)

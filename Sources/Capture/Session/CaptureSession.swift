@@ -16,14 +16,14 @@ import Synchronization
 ///    └────────────────────── stopRunning, runtimeError ───────────────────┘
 /// ```
 ///
-/// Each input has this state on its own. The other inputs continue while one is interrupted; the
-/// session runs as long as one of them does. If one input cannot start, the session starts none. A
-/// full movie queue is an event of its output and no interruption.
+/// Each input has its own state. If one input is interrupted, the others continue. The session runs
+/// as long as one of its inputs does. If one input cannot start, the session starts none. If a
+/// movie's queue is full, its output reports that as an event; the session is not interrupted.
 ///
 /// Inputs, outputs and connections may be changed in every state. Changes between
 /// ``beginConfiguration()`` and `commitConfiguration()` take effect together. All calls may come
-/// from any thread. Calls that block on a device are documented as such and have an asynchronous
-/// form.
+/// from any thread. If a call blocks on a device, its documentation says so, and an asynchronous
+/// form exists.
 public final class CaptureSession: Sendable {
   /// A running input.
   typealias Running = (
@@ -37,24 +37,27 @@ public final class CaptureSession: Sendable {
     var running: [Running] = []
     /// A copy of `running`.
     ///
-    /// Copy-on-write of the shared array would trigger a false positive in the thread sanitizer.
+    /// The thread sanitizer reports a false positive for copy-on-write of a shared array, so every
+    /// element is copied.
     var runningNow: [Running] { running.map { $0 } }
     /// Whether the session should run, and whether interrupted inputs restart.
     var (isWanted, resumes) = (false, false)
-    /// The session itself while it should run and has outputs.
+    /// A reference to the session itself, which keeps it alive while it should run and has outputs.
     ///
     /// See ``retain(_:)``.
     private(set) var retained: CaptureSession?
     var interruptions: [Interruption] = []
-    /// Events collected while inputs are started or replaced, or nil at other times.
+    /// The events collected while inputs are started or replaced.
+    ///
+    /// Nil at other times.
     var change: Change?
-    /// The graph under configuration, or else the graph in effect.
+    /// The graph under configuration or, outside a configuration, the graph in effect.
     var latest: SessionGraph { draft?.graph ?? graph }
 
     /// Keeps the session alive while it runs and has outputs.
     ///
-    /// Call this after either condition changes, from a method of the session. The method's own
-    /// reference prevents deallocation inside this call.
+    /// Call this from a method of the session after either condition changes. The method's own
+    /// reference to the session keeps it from being destroyed inside this call.
     mutating func retain(_ session: CaptureSession) {
       retained = isWanted && !graph.outputs.isEmpty ? session : nil
     }
@@ -63,7 +66,7 @@ public final class CaptureSession: Sendable {
   let state = Mutex(State())
   /// Serializes starts, stops and changes of inputs.
   ///
-  /// Never locked while `state` is locked.
+  /// A thread that holds the lock of `state` must not lock this one.
   let work = Mutex(())
   let hub = EventHub<SessionEvent>()
   let journal = Mutex(Logger.quiet)
@@ -107,18 +110,20 @@ public final class CaptureSession: Sendable {
     state.withLock { try? $0.graph.add(input) }
   }
 
-  /// The session's events from the time of this call.
+  /// The session's events, starting with the time of this call.
   public var events: some AsyncSequence<SessionEvent, Never> & Sendable { hub.events() }
 
   /// Whether at least one input is running.
   public var isRunning: Bool { state.withLock { !$0.running.isEmpty } }
-  /// Whether no input runs, and at least one waits for its interruption to end.
+  /// Whether no input runs, and at least one waits for its device to return.
   ///
   /// Never true together with ``isRunning``.
   public var isInterrupted: Bool {
     state.withLock { $0.running.isEmpty && !$0.interruptions.isEmpty }
   }
-  /// The inputs that were interrupted and are waited for, also while others run.
+  /// The interrupted inputs, which restart when their devices return.
+  ///
+  /// Other inputs may be running.
   public var interruptedInputs: [any CaptureInput] {
     state.withLock { $0.interruptions.map { $0.input } }
   }
@@ -141,26 +146,26 @@ public final class CaptureSession: Sendable {
     state.withLock { $0.latest.refusal(of: output) == nil }
   }
 
-  /// Adds an input and connects it to every output that has no input of this media type yet.
+  /// Adds an input and connects it to every output that has no input of the same media type yet.
   ///
   /// In a running session the input is started, which blocks.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration`. In a running session, also the error of a
-  ///   device that cannot start.
+  /// - Throws: `MediaError` with `.badConfiguration` if ``canAddInput(_:)`` is false. In a running
+  ///   session, also the error of a device that cannot start.
   public func addInput(_ input: any CaptureInput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(input) }
   }
 
   /// Adds an output and connects it to the first camera or microphone that it accepts.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration`.
+  /// - Throws: `MediaError` with `.badConfiguration` if ``canAddOutput(_:)`` is false.
   public func addOutput(_ output: any CaptureOutput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(output) }
   }
 
   /// Removes an input and its connections.
   public func removeInput(_ input: any CaptureInput) {
-    // A removal starts no device, so the change cannot fail.
+    // Errors are ignored, because only the start of a device can fail and a removal starts none.
     try? change { graph throws(MediaError) in graph.remove(input) }
   }
 
@@ -178,10 +183,11 @@ public final class CaptureSession: Sendable {
     }
   }
 
-  /// Applies all changes since the outermost ``beginConfiguration()``, or none.
+  /// Applies all changes since the outermost ``beginConfiguration()`` or, if one fails, none of
+  /// them.
   ///
-  /// In a running session this call blocks until the capture threads use the new connections, at
-  /// most 0.1 s, and until new devices have started.
+  /// In a running session, this call blocks until the capture threads use the new connections,
+  /// which takes at most 0.1 s, and until new devices have started.
   ///
   /// - Throws: `MediaError` if a new device cannot be started. The previous configuration then
   ///   stays in effect.

@@ -3,7 +3,9 @@
 import OvercrankALSA
 import OvercrankV4L2
 
-/// The system calls that reach devices, saved to reopen a device on another thread.
+/// The system calls through which devices are opened.
+///
+/// They are saved so that a device can be reopened on another thread.
 package struct DeviceEnvironment: Sendable {
   private let cameras: any VideoSystemCalls
   private let microphones: any ALSACalls

@@ -28,9 +28,9 @@ extension DeviceInput: CapturingInput {
       control: control, whenEnded: whenEnded)
   }
 
-  /// The sinks for the frames of connections.
+  /// The sinks for the frames of these connections.
   ///
-  /// Each gets its share of the buffers that may be held.
+  /// The driver's buffers that may be held are divided among the sinks.
   fileprivate func frameSinks(
     for connections: [CaptureConnection]
   ) throws(MediaError) -> [any FrameSink] {

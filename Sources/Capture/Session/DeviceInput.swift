@@ -8,8 +8,8 @@ import Synchronization
 
 /// A capture device opened in one mode with a locked frame duration.
 ///
-/// A session reopens a lost device in the same mode when it returns. A session preset reopens the
-/// device in another mode.
+/// When a lost device returns, the session reopens it in the same mode. A session preset reopens
+/// the device in another mode.
 ///
 /// All calls may come from any thread. Opening blocks until the driver answers. Measuring blocks
 /// until frames arrive and needs the device exclusively: no session may use the input meanwhile.
@@ -17,10 +17,11 @@ public final class DeviceInput: Sendable {
   /// The camera's audio and its timing.
   ///
   /// - `source`: The audio signal.
-  /// - `epochMicroseconds`: The time of sample 0 on the capture clock, also after the stream ended.
-  /// - `runningEpochMicroseconds`: The same while the camera streams, and 0 otherwise.
-  /// - `frameClock`: The clock of frames delivered without real-time pacing, or nil for real-time
-  ///   frames.
+  /// - `epochMicroseconds`: The time of sample 0 on the capture clock. It stays valid after the
+  ///   stream has ended.
+  /// - `runningEpochMicroseconds`: The same time while the camera streams, and 0 otherwise.
+  /// - `frameClock`: The clock that follows the delivered frames, or nil if frames are delivered in
+  ///   real time.
   package typealias Audio = (
     source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64,
     runningEpochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
@@ -29,7 +30,7 @@ public final class DeviceInput: Sendable {
   /// The device as it was last opened.
   private let opened: Mutex<OpenedDevice>
   package let reach: DeviceEnvironment
-  /// Whether other programs may change device settings.
+  /// Whether other programs may change device settings after the device was reopened.
   ///
   /// Nil if the device cannot be reopened.
   private let sharesSettings: Bool?
@@ -102,7 +103,7 @@ public final class DeviceInput: Sendable {
 
   deinit { scene.end() }
 
-  /// Lets the controls of the device observe the brightness of its frames.
+  /// Registers the scene monitor with the device, so that its controls can observe the brightness.
   private func showScene(of device: CaptureDevice) {
     guard case .v4l2(let path) = device.source else { return }
     DeviceSystem.calls.handles.setCompanion(scene, of: path)
@@ -127,8 +128,8 @@ public final class DeviceInput: Sendable {
   /// - Parameters:
   ///   - newDevice: The same device at its current location. Nil keeps the location.
   ///   - format: Another mode, used at its highest rate. Nil keeps the mode and its rate.
-  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input then cannot start until it
-  ///   is opened.
+  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input is then closed, and cannot
+  ///   start until a call of this method succeeds.
   func open(
     at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil
   ) throws(MediaError) {
@@ -138,7 +139,8 @@ public final class DeviceInput: Sendable {
         recovery: "create another input")
     }
     let before = current
-    // The driver rejects a new mode while buffers of the previous mode are allocated.
+    // The previous buffers are released first. While they are allocated, the driver rejects a new
+    // mode.
     before.pool.close()
     try reach.perform { () throws(MediaError) in
       var locked = try (newDevice ?? before.device).lockForConfiguration()

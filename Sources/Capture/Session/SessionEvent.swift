@@ -11,7 +11,7 @@ public enum SessionEvent: Hashable, Sendable {
   case didStopRunning
   /// The input of this device was interrupted for a reason that may be temporary.
   ///
-  /// `CaptureDevice.media` is the media type that is missing. The other inputs continue.
+  /// `CaptureDevice.media` is the media type that is no longer captured. The other inputs continue.
   case wasInterrupted(CaptureDevice, InterruptionReason)
   /// The interruption ended, and the input of this device runs again.
   case interruptionEnded(CaptureDevice, InterruptionReason)

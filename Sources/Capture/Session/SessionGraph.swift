@@ -15,21 +15,21 @@ struct SessionGraph {
   private(set) var outputs: [any FrameOutput] = []
   private(set) var connections: [CaptureConnection] = []
 
-  /// The error if an input cannot be added, or nil.
+  /// The error that prevents an input from being added, or nil if it can be added.
   func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
       return MediaError(
         .badConfiguration, "the session does not support this type of input",
         recovery: "use a DeviceInput or a MicrophoneInput")
     }
-    // A device node can stream through one handle only.
+    // A device node can stream through one handle only, so two inputs cannot use the same node.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
     return MediaError(
       .badConfiguration, "\(input.device.address) is already an input of the session",
       recovery: "remove the other input first")
   }
 
-  /// The error if an output cannot be added, or nil.
+  /// The error that prevents an output from being added, or nil if it can be added.
   func refusal(of output: any CaptureOutput) -> MediaError? {
     guard output is any FrameOutput else {
       return MediaError(
@@ -73,7 +73,7 @@ struct SessionGraph {
   private mutating func connect(_ input: any CapturingInput, _ output: any FrameOutput) {
     for port in input.ports where output.mediaTypes.contains(port.mediaType) {
       if port.mediaType == .audio, !output.takesAudioBlocks { continue }
-      // An output accepts each media type from one input only, the first one.
+      // An output accepts each media type from one input only: the first input that was connected.
       let isTaken = connections.contains {
         $0.output === output && $0.mediaType == port.mediaType
       }

@@ -54,11 +54,12 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
     FormatSelection.fastest(among: formats) { ($0.width, $0.height) == size }
   }
 
-  /// The fastest mode of the frame size whose pixel count is nearest to `count`.
+  /// The fastest mode with the frame size whose pixel count is nearest to `count`.
   private static func nearest(to count: Int, among formats: [CaptureFormat]) -> CaptureFormat? {
-    // Width and height fit 32 bits each. The difference of two areas therefore fits 64 bits.
+    // Width and height have at most 32 bits each, so the difference of two areas fits 64 bits.
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
-    // The shared selection decides which modes are usable.
+    // Emulated and similar unsuitable modes are left out: the selection of the fastest mode rejects
+    // them.
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }
     return fastest(of: (best.width, best.height), among: usable)
@@ -68,7 +69,7 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
 extension CaptureDevice {
   /// Whether the camera has a mode for a preset.
   ///
-  /// The call lists the camera's formats. The value is false if that fails.
+  /// The call lists the camera's formats, and returns false if that fails.
   public func supportsSessionPreset(_ preset: SessionPreset) -> Bool {
     guard media.contains(.video), let formats = try? formats() else { return false }
     return preset == .inputPriority || preset.format(among: formats) != nil
@@ -89,11 +90,11 @@ extension CaptureSession {
     return inputs.allSatisfy { (try? $0.format(for: preset)) != nil }
   }
 
-  /// Sets all cameras to modes of a preset, including cameras added later.
+  /// Sets all cameras to modes of a preset, including cameras that are added later.
   ///
   /// In a running session, cameras whose mode changes stop and start again. A movie that is being
-  /// recorded is finished first. Between ``beginConfiguration()`` and `commitConfiguration()` the
-  /// change is deferred, and errors are thrown by the latter.
+  /// recorded is finished first. Between ``beginConfiguration()`` and `commitConfiguration()`, the
+  /// change is deferred, and `commitConfiguration()` throws its errors.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` if a camera has no matching mode, or as
   ///   ``DeviceInput/init(device:format:)`` does. The previous configuration then stays in effect.
@@ -105,8 +106,8 @@ extension CaptureSession {
 extension SessionGraph {
   /// The cameras whose mode must change, with their old and new modes.
   ///
-  /// After a change of the preset, all cameras are checked; otherwise only the new ones. The others
-  /// are not queried, because a device that is temporarily missing must not reject the change.
+  /// If the preset changed, all cameras are queried. Otherwise only new cameras are: a previous
+  /// camera may be missing temporarily, and its error must not reject the change.
   func formatChanges(since before: SessionGraph) throws(MediaError) -> [FormatChange] {
     var changes: [FormatChange] = []
     for input in cameras

@@ -13,21 +13,23 @@ public struct SubjectAreaChange: Hashable, Sendable {
   public let changedShare: Double
 }
 
-/// Compares frames with an earlier one.
+/// Compares each frame with the frame of the last reported change, or with the first frame.
 struct SubjectAreaDetector {
-  /// The least luma change of a grid cell, of 255.
+  /// The smallest luma difference at which a grid cell counts as changed.
+  ///
+  /// Luma has values to 255.
   private static let step = 16.0
-  /// The least fraction of changed cells.
+  /// The smallest fraction of changed cells that is reported.
   private static let share = 0.25
-  /// The least time between two reported changes, in microseconds.
+  /// The shortest time between two reported changes, in microseconds.
   private static let quietPeriod: Int64 = 1_000_000
 
   private var reference: [Double] = []
   private var lastChange: Int64?
 
-  /// The change that a frame shows, or nil.
+  /// Returns the change that a frame shows, or nil.
   ///
-  /// `time` is its capture time in microseconds.
+  /// `time` is the frame's capture time in microseconds.
   mutating func see(_ grid: BrightnessGrid, at time: Int64) -> SubjectAreaChange? {
     guard reference.count == grid.averages.count, !reference.isEmpty else {
       reference = grid.averages
@@ -46,8 +48,10 @@ struct SubjectAreaDetector {
 }
 
 extension DeviceInput {
-  /// Substantial changes of the scene: the luma of a quarter of the image or more has changed, by
-  /// light or by motion.
+  /// Substantial changes of the scene.
+  ///
+  /// A change is reported when light or motion has changed the luma of at least a quarter of the
+  /// image.
   ///
   /// Corresponds to `subjectAreaDidChangeNotification`. Monitoring is on while a sequence exists.
   /// Five frames per second are measured, on a thread other than the capture thread. Reported changes

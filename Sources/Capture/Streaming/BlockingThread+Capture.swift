@@ -9,7 +9,7 @@ extension BlockingThread {
   /// - Parameters:
   ///   - urgency: The scheduling priority of the thread.
   ///   - body: The closure that the thread runs once.
-  /// - Returns: The thread, to be joined or detached.
+  /// - Returns: The thread. The caller must join or detach it.
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   package static func started(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void

@@ -4,18 +4,19 @@ import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 import Synchronization
 
-/// The driver's buffers that are held outside the capture thread.
+/// Tracks the driver's buffers that sinks hold after the capture thread has passed them on.
 ///
 /// Several holders may share a frame. The last holder to release it returns the buffer to the
 /// driver. The capture thread holds and releases frames without a lock or allocation. Other threads
-/// release under a lock, which the capture thread takes only to start and stop the stream. A buffer
-/// that is held at a start is not queued in the driver.
+/// release under a lock, which the capture thread takes only to start and stop the stream. If a
+/// buffer is still held when the stream starts, the driver must not fill it.
 package final class BufferPool: Sendable {
-  /// A slot for a held frame.
+  /// The state of one held frame.
   private struct Slot: ~Copyable {
     let isFree = Atomic<Bool>(true)
     let holders = Atomic<Int>(0)
-    // The index is written by the capture thread while the slot is free.
+    // The capture thread writes the index while the slot is free. Other threads read it only while
+    // the frame is held.
     var index = 0
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
   }
@@ -24,12 +25,11 @@ package final class BufferPool: Sendable {
   package struct HeldBuffer: Sendable { fileprivate let slot: Int }
 
   package let driver: any FrameDriver
-  /// The number of frames that may be held at a time.
+  /// The number of frames that may be held at a time, which is half of the driver's buffers.
   ///
-  /// The driver keeps the other half of its buffers, so that frames are not lost for lack of a
-  /// buffer.
+  /// The other half stays in the driver, so that it always has a buffer to fill.
   package let capacity: Int
-  // The fields of a slot define which thread may access them.
+  // Access is safe without a lock: the atomic fields of a slot determine which thread may use it.
   private nonisolated(unsafe) let slots: UnsafeMutablePointer<Slot>
   private enum Stream { case off, on, closed }
   private let stream = Mutex(Stream.off)
@@ -51,7 +51,9 @@ package final class BufferPool: Sendable {
     (0..<capacity).count { !slots[$0].isFree.load(ordering: .acquiring) }
   }
 
-  /// Starts the stream without the buffers that are still held.
+  /// Starts the stream.
+  ///
+  /// The driver must not fill the buffers that are still held.
   package func start() throws(MediaError) {
     let result = stream.withLock { stream in
       Result { () throws(MediaError) in
@@ -93,9 +95,9 @@ package final class BufferPool: Sendable {
   /// Whether the pool was closed and the driver can no longer stream.
   var isClosed: Bool { stream.withLock { $0 == .closed } }
 
-  /// Holds a frame for the capture thread and one other holder.
+  /// Holds a frame for two holders: the capture thread and the sink that called.
   ///
-  /// Nil if too many are held.
+  /// Returns nil if ``capacity`` frames are already held.
   ///
   /// Call this only on the capture thread.
   func hold(_ bytes: UnsafeRawBufferPointer, index: Int) -> HeldBuffer? {
@@ -116,7 +118,7 @@ package final class BufferPool: Sendable {
 
   /// Whether the caller is the only holder.
   ///
-  /// Only a holder can add another, so true stays true.
+  /// Only a holder can add another one, so true stays true until the caller adds one.
   func hasOneHolder(_ heldBuffer: HeldBuffer) -> Bool {
     slots[heldBuffer.slot].holders.load(ordering: .acquiring) == 1
   }
@@ -126,12 +128,14 @@ package final class BufferPool: Sendable {
     slots[heldBuffer.slot].bytes
   }
 
-  /// Cancels a sink's hold during `take(_:)`, while the capture thread still holds the frame.
+  /// Undoes a sink's hold during `take(_:)`.
+  ///
+  /// The capture thread still holds the frame then.
   func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
-  /// Ends the capture thread's hold.
+  /// Ends the capture thread's hold of a frame.
   ///
-  /// Returns true if it was the last and the buffer is free.
+  /// Returns true if there was no other holder, so that the caller must requeue the buffer.
   func endHolding(_ heldBuffer: HeldBuffer) -> Bool {
     guard releaseHold(heldBuffer) else { return false }
     slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
@@ -140,11 +144,11 @@ package final class BufferPool: Sendable {
 
   /// Releases a frame.
   ///
-  /// Call this on any thread except the capture thread.
+  /// Call this on any thread except the capture thread, because it takes the lock.
   package func release(_ heldBuffer: HeldBuffer) {
     guard releaseHold(heldBuffer) else { return }
     stream.withLock { stream in
-      // If requeueing fails, the driver has failed. The capture thread detects that on its own.
+      // Requeueing fails only if the driver has failed. The capture thread detects that itself.
       if stream == .on { try? driver.requeue(slots[heldBuffer.slot].index) }
       slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
       if stream == .closed, heldCount == 0 { driver.abandon() }

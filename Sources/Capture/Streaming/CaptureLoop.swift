@@ -33,7 +33,9 @@ public enum StopReason: String, Hashable, Sendable, Codable {
   /// Another error occurred.
   case error
 
-  /// Whether a limit that was asked for is reached: nothing failed, and nobody stopped it.
+  /// Whether a limit that the program requested was reached.
+  ///
+  /// False for an error or a requested stop.
   public var isLimit: Bool {
     switch self {
     case .duration, .frames, .maxSize, .minFree, .maxClips: true
@@ -47,7 +49,9 @@ package struct CaptureEnd: Sendable {
   package var stopReason = StopReason.signal
   package var error: MediaError?
   package var frames = FrameAccount.End()
-  /// The duration of the last frame in microseconds, if a finite source ended and defines it.
+  /// The duration of the last frame in microseconds, if the source ended and defines it.
+  ///
+  /// Otherwise nil.
   package var lastFrameDuration: Int64?
   package var cost = CaptureStatistics()
 
@@ -72,22 +76,22 @@ package final class CaptureControl: Sendable {
   package let switchedOn = Atomic<Int64>(0)
   private let stopRequest = Mutex<StopReason?>(nil)
   private let isStopRequested = Atomic<Bool>(false)
-  /// Whether frames are left out of the take.
+  /// Whether frames are currently left out of the recording.
   package let isPaused = Atomic<Bool>(false)
 
   package init() {}
 
   /// Stops the capture within 0.1 s.
   ///
-  /// The first reason is kept.
+  /// If it is called several times, the first reason counts.
   package func stop(_ reason: StopReason) {
     stopRequest.withLock { if $0 == nil { $0 = reason } }
     isStopRequested.store(true, ordering: .releasing)
   }
 
-  /// The reason of a requested stop, or nil.
+  /// The reason of the requested stop, or nil.
   ///
-  /// Takes no lock until a stop is requested.
+  /// Takes no lock before a stop is requested, so the capture thread can read it for each frame.
   package var requestedStop: StopReason? {
     guard isStopRequested.load(ordering: .acquiring) else { return nil }
     return stopRequest.withLock { $0 }
@@ -96,8 +100,8 @@ package final class CaptureControl: Sendable {
 
 /// The loop of the capture thread: dequeue a frame, pass it to every sink, requeue its buffer.
 ///
-/// The loop waits only for the driver. If the driver itself waits for consumers, the loop waits for
-/// free space in the sinks too.
+/// Usually the loop waits only for the driver. If the driver waits until its frames are consumed,
+/// the loop also waits for free space in the sinks.
 struct CaptureLoop: CaptureWork {
   let pool: BufferPool
   let integrityCheck: FrameIntegrityCheck
@@ -122,7 +126,7 @@ struct CaptureLoop: CaptureWork {
 
   /// Starts the stream.
   ///
-  /// - Throws: `MediaError` from the driver. The sinks have received their end by then.
+  /// - Throws: `MediaError` from the driver. The sinks were ended before the error is thrown.
   mutating func start() throws(MediaError) {
     control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
     do throws(MediaError) { try pool.start() } catch {
@@ -134,7 +138,7 @@ struct CaptureLoop: CaptureWork {
 
   /// Captures until a sink, a stop request, the end of the source or an error ends the loop.
   ///
-  /// Then stops the driver.
+  /// Then it stops the driver.
   mutating func run() -> CaptureEnd {
     do throws(MediaError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {
@@ -167,7 +171,7 @@ struct CaptureLoop: CaptureWork {
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-        // The capture ends before this frame is passed on.
+        // This frame arrived, although it is not passed on. No frames are missing before the end.
         end.frames.silence = 0
         return reason
       }
@@ -178,20 +182,21 @@ struct CaptureLoop: CaptureWork {
 
   /// Waits until every sink has space for a frame.
   ///
-  /// Returns the reason if a stop is requested first.
+  /// Returns the reason of a stop that was requested meanwhile, or nil.
   private mutating func waitForSpace(for byteCount: Int) -> StopReason? {
     while !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
       sinkList.update(&sinks)
     }
-    // A sink that should end reports space even if it has none.
+    // If a stop is requested, sinks report space although they have none, so the request is checked
+    // here.
     return control.requestedStop
   }
 
   /// Passes a frame to the sinks.
   ///
-  /// Returns a reason if the frame ends the capture.
+  /// Returns the reason if the frame ends the capture, otherwise nil.
   private mutating func show(_ frame: consuming DequeuedBuffer) throws(MediaError) -> StopReason? {
     observer.observe(&frame.observation)
     frame.isWhole = !frame.observation.isMarkedCorrupt && integrityCheck.holds(frame.bytes)
@@ -203,7 +208,7 @@ struct CaptureLoop: CaptureWork {
       try frame.finish(in: pool)
       return nil
     }
-    try? frame.finish(in: pool)  // The take is complete, so an error no longer matters.
+    try? frame.finish(in: pool)  // Ignores errors: the capture ends anyway.
     return reason
   }
 }

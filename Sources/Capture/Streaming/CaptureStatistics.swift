@@ -33,9 +33,9 @@ public struct CaptureStatistics: Hashable, Sendable, Codable {
 
 /// Records buffer latencies in a histogram, without allocation.
 struct LatencyRecorder {
-  /// The greatest recordable latency in microseconds.
+  /// The greatest latency that the histogram can record, in microseconds.
   ///
-  /// Longer ones are recorded as this value.
+  /// Greater latencies are recorded as this value.
   private static let limit: UInt64 = 10_000_000
   private var histogram = Histogram<UInt32>(
     highestTrackableValue: limit, numberOfSignificantValueDigits: .two)
@@ -44,7 +44,7 @@ struct LatencyRecorder {
     histogram.record(min(Self.limit, UInt64(max(0, microseconds))))
   }
 
-  /// The recorded percentiles, or zeros if nothing was recorded.
+  /// The percentiles of the recorded latencies, or zeros if none was recorded.
   var cost: CaptureStatistics {
     var cost = CaptureStatistics()
     guard histogram.totalCount > 0 else { return cost }

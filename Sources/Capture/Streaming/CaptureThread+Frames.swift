@@ -24,9 +24,9 @@ extension CaptureThread {
       }, whenEnded: whenEnded)
   }
 
-  /// Starts a stream that feeds a single take and ends with it.
+  /// Starts a stream for a single recording, and ends the stream with the recording.
   ///
-  /// - Returns: The take.
+  /// - Returns: The sink that queues the frames of the recording.
   /// - Throws: `MediaError` from the device.
   package static func take(
     from input: DeviceInput, limit: CaptureLimit, queue: FrameQueue, control: CaptureControl

@@ -9,7 +9,7 @@ import Synchronization
 protocol CaptureWork {
   /// Starts the stream.
   ///
-  /// - Throws: `MediaError` from the device. The sinks have received their end by then.
+  /// - Throws: `MediaError` from the device. The sinks were ended before the error is thrown.
   mutating func start() throws(MediaError)
 
   /// Captures until the end, then stops the stream.
@@ -18,14 +18,15 @@ protocol CaptureWork {
 
 /// A thread that captures from one source.
 ///
-/// The thread has real-time priority where permitted, unless the source waits for its consumers.
+/// The thread has real-time priority if permitted. If the source waits for its consumers, the
+/// thread has ordinary priority.
 package final class CaptureThread: Sendable {
   private struct Outcome {
     var startError: MediaError?
     var end = CaptureEnd()
   }
 
-  /// The thread's single job.
+  /// The work of the thread, which runs once.
   private struct Job: Sendable {
     let makeWork: @Sendable () -> any CaptureWork
     let whenEnded: @Sendable (CaptureEnd) -> Void
@@ -40,9 +41,10 @@ package final class CaptureThread: Sendable {
 
     init(_ job: Job) { self.job = Mutex(job) }
 
-    /// Runs the job and releases its resources.
+    /// Runs the work and releases its resources.
     ///
-    /// An exclusive device is therefore free before other threads see the end.
+    /// The device is released before other threads see the end of the capture. A thread that waits
+    /// for the end can therefore open the device again.
     ///
     /// - Returns: Whether the stream was started.
     func perform() -> Bool {
@@ -65,8 +67,8 @@ package final class CaptureThread: Sendable {
   /// Creates the thread, which waits for ``begin()``.
   ///
   /// - Parameters:
-  ///   - waits: Whether the source waits for its consumers. Such a thread gets ordinary priority,
-  ///     so that it does not starve them.
+  ///   - waits: Whether the source waits for its consumers. The thread then has ordinary priority.
+  ///     With real-time priority it would keep the consumers from running.
   ///   - makeWork: Called on the thread when it begins.
   ///   - whenEnded: Called on the thread after a running stream has stopped.
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
@@ -87,7 +89,7 @@ package final class CaptureThread: Sendable {
   ///
   /// Call this method at most once.
   ///
-  /// - Throws: `MediaError` from the device. The sinks have received their end by then.
+  /// - Throws: `MediaError` from the device. The sinks were ended before the error is thrown.
   package func begin() throws(MediaError) {
     progress.go.signal()
     progress.isStarted.wait()
@@ -106,7 +108,7 @@ package final class CaptureThread: Sendable {
   @discardableResult
   package func waitUntilEnded() -> CaptureEnd {
     progress.isOver.wait()
-    progress.isOver.signal()  // Lets later callers pass, too.
+    progress.isOver.signal()  // The signal is repeated for later callers.
     return progress.outcome.withLock { $0.end }
   }
 }

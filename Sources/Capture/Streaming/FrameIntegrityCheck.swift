@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A quick check for truncated frames, cheap enough for the capture thread.
+/// A check for truncated frames that is fast enough for the capture thread.
 package struct FrameIntegrityCheck: Sendable {
   /// The size of a complete uncompressed frame in bytes, or nil for compressed frames.
   private let byteCount: Int?
@@ -14,7 +14,7 @@ package struct FrameIntegrityCheck: Sendable {
     self.isJPEG = isJPEG
   }
 
-  /// Whether a frame is complete, as far as its bytes show.
+  /// Whether a frame is complete according to its size or, for JPEG, its end marker.
   package func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if let byteCount { return bytes.count >= byteCount }
     guard isJPEG else { return !bytes.isEmpty }

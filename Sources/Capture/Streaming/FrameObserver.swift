@@ -4,14 +4,17 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Timing records of each captured frame, without allocation.
+/// Records the times of each captured frame, without allocation.
 struct FrameObserver {
-  /// The arrival time of the last frame, or the start of the stream.
+  /// The arrival time of the last frame or, before any frame, the start of the stream.
   ///
-  /// Microseconds of the driver's clock.
+  /// In microseconds of the driver's clock.
   private(set) var lastArrival: Int64
   private let driver: any FrameDriver
-  /// The dequeue time of the last frame, on a clock that advances while the frame is held.
+  /// The time when the last frame was dequeued.
+  ///
+  /// It is on a clock that also advances while the frame is held, which the driver's own clock may
+  /// not.
   private var heldSince: Int64 = 0
   /// The time without frames after which the device has failed, in microseconds.
   private let timeout: Int64
@@ -36,7 +39,8 @@ struct FrameObserver {
     heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
     frame.arrival = lastArrival
     (frame.microseconds, frame.isClockJump) = clock.read(frame)
-    // The ring entry belongs to the frame that was captured `bufferCount` frames earlier.
+    // The ring has one entry per buffer. This entry therefore holds the time when the buffer of the
+    // frame `bufferCount` frames earlier was requeued.
     frame.oldestReturn = returns[count % returns.count]
     count += 1
   }

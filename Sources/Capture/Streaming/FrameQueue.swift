@@ -6,7 +6,9 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// A frame in the queue between the capture thread and the writer, or a note without bytes.
+/// An entry in the queue between the capture thread and the writer: a frame, or a note.
+///
+/// A note describes a frame that is not stored, such as a dropped one, and has no bytes.
 package struct QueuedFrame {
   /// The observation of the frame.
   package var observation: FrameObservation
@@ -16,12 +18,12 @@ package struct QueuedFrame {
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer that holds the bytes, or nil if they are copied into the queue.
   package var heldBuffer: BufferPool.HeldBuffer?
-  /// The end of this frame's memory in the queue.
+  /// The end of the frame's bytes in the queue's memory.
   fileprivate var end = QueueChunks.Position()
 
-  /// The start of this frame's memory in the queue.
+  /// The start of the frame's bytes in the queue's memory.
   ///
-  /// Equals the end if the frame uses no queue memory.
+  /// If the bytes are in a driver's buffer, the start equals the end.
   fileprivate var start: Int {
     end.position - (heldBuffer == nil ? QueueChunks.aligned(bytes.count) : 0)
   }
@@ -35,7 +37,7 @@ package struct QueuedFrame {
     self.heldBuffer = heldBuffer
   }
 
-  /// A note of a frame that arrived, without its bytes.
+  /// Creates a note for a frame that arrived but is not stored.
   static func note(_ observation: FrameObservation) -> QueuedFrame {
     QueuedFrame(
       observation: observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -47,33 +49,40 @@ package struct QueuedFrame {
 /// Frames are copied once into memory reserved in advance, or stay in the driver's buffers until
 /// they are released. The producer never blocks and uses no lock. The consumer takes frames one by
 /// one with ``withNextFrame(_:)``. Alternatively it reads frames by number and releases them later,
-/// which makes the queue a ring of the latest frames. A full queue rejects frames, but keeps
-/// reserve space for notes about rejected frames.
+/// so that the queue always contains the latest frames. A full queue rejects frames, but it has
+/// reserved space in which notes report the rejected frames.
 package final class FrameQueue: Sendable {
   /// The number of bytes available for frames.
   package let capacity: Int
-  // A frame never spans two chunks, and chunks are reused in any order. Memory use is therefore
-  // bounded by the most frames that ever waited, not by the capacity.
+  // A frame never spans two chunks, so free chunks can be reused in any order. Memory is only used
+  // for as many chunks as were ever filled at the same time, not for the whole capacity.
   private nonisolated(unsafe) let chunks: QueueChunks
   private let records: SPSCRing<QueuedFrame>
-  /// The pool that held buffers return to, or nil if every frame is copied.
+  /// The pool that owns the held buffers, or nil if every frame is copied.
   package let pool: BufferPool?
   private let held = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
-  // Whether the consumer sleeps or is about to.
+  // Whether the consumer sleeps, or has decided to sleep.
   private let isTakerWaiting = Atomic<Bool>(false)
-  /// The end of the filled memory and the start of the oldest frame's memory, as positions.
+  /// The positions up to which memory is filled and up to which it is released.
+  ///
+  /// They only grow.
   private let filled = Atomic<Int>(0)
   private let released = Atomic<Int>(0)
-  // The time and position of the last check for a sleeping consumer. Used only by the producer.
+  // The arrival time and the fill position when a sleeping consumer was last checked for. Used only
+  // by the producer.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
-  /// The longest time that frames wait before the consumer is woken, in microseconds of arrival.
+  /// The longest time for which the producer lets a sleeping consumer wait, in microseconds of
+  /// arrival.
   ///
-  /// Waking a thread costs as much as copying a frame. At high frame rates, one wake-up covers
-  /// several frames.
+  /// Waking a thread costs as much as copying a frame. At high frame rates, the consumer is
+  /// therefore woken once for several frames.
   private static let wakeInterval: Int64 = 20_000
-  /// The consumer's longest sleep, for frames that no other frame follows.
+  /// The longest sleep of the consumer.
+  ///
+  /// The producer wakes it only when it pushes a frame, so the last frame of a stream might
+  /// otherwise wait forever.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
   /// The fill level from which the queue counts as nearly full.
   package static let nearlyFull = 0.9
@@ -84,9 +93,9 @@ package final class FrameQueue: Sendable {
   ///
   /// - Parameters:
   ///   - capacity: The size in bytes.
-  ///   - largestFrame: The size in bytes of the largest frame that must fit. Nil means a quarter of
+  ///   - largestFrame: The size in bytes of the largest frame that must fit. Nil selects a quarter of
   ///     `capacity`.
-  ///   - recordCount: The greatest number of frames that may wait, whatever their size.
+  ///   - recordCount: The greatest number of frames that may wait, regardless of their size.
   ///   - pool: The pool of held buffers, if frames may wait in the driver's own buffers.
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   package init(
@@ -94,7 +103,7 @@ package final class FrameQueue: Sendable {
   ) throws(MediaError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
-    // Pages are allocated at the first write, as in the chunks.
+    // Memory pages of the records are allocated at the first write, like those of the chunks.
     records = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     }
@@ -109,14 +118,15 @@ package final class FrameQueue: Sendable {
   /// The number of frames that wait, or are being read, in the driver's buffers.
   package var heldCount: Int { held.load(ordering: .acquiring) }
 
-  /// Appends a frame and copies it unless its buffer is held.
+  /// Appends a frame, or returns false if the queue is full.
   ///
-  /// Returns false if the queue is full.
+  /// The frame is copied unless its driver's buffer is held.
   package func push(_ frame: QueuedFrame) -> Bool {
     let waiting = records.count
     let reserve = frame.observation.outcome == .taken ? Self.reserve : 0
     guard waiting + reserve < records.capacity else { return false }
-    // An empty queue reuses the same memory, which is likely still in the processor cache.
+    // If the queue is empty, the same memory is filled again, because it is likely still in the
+    // processor's cache.
     if waiting == 0 {
       chunks.rewind()
       released.store(chunks.end.position, ordering: .relaxed)
@@ -142,7 +152,9 @@ package final class FrameQueue: Sendable {
     return true
   }
 
-  /// Whether a frame of this size fits now, or can never fit.
+  /// Whether a frame of this size has space now.
+  ///
+  /// Also true if it is too large ever to fit.
   ///
   /// Call this on the producer's thread.
   package func hasSpace(for byteCount: Int) -> Bool {
@@ -155,13 +167,15 @@ package final class FrameQueue: Sendable {
   ///
   /// Call this on the producer's thread.
   package func wakeTaker() {
-    // The fence orders the push before the read of the flag. A consumer that is about to sleep sees
-    // either the frame or the wake-up.
+    // The fence orders the push of the frame before the read of the flag. If the consumer is about
+    // to sleep, it therefore either sees the frame, or this thread sees the flag and wakes it.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
 
-  /// Marks the end of the frames.
+  /// Marks the end of the stream.
+  ///
+  /// No frame may be pushed afterwards.
   package func close() {
     isClosedNow.store(true, ordering: .sequentiallyConsistent)
     wakeTaker()
@@ -169,7 +183,7 @@ package final class FrameQueue: Sendable {
 
   /// Blocks until the next frame and calls a closure with it.
   ///
-  /// Nil once the queue is closed and empty.
+  /// Returns nil once the queue is closed and empty.
   package func withNextFrame<Result, Failure: Error>(
     _ body: (QueuedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -192,27 +206,27 @@ package final class FrameQueue: Sendable {
   /// The frame with a number, or nil if it is not in the queue.
   package subscript(number: Int) -> QueuedFrame? { records[number] }
 
-  /// Blocks until a frame is available.
+  /// Blocks until the frame with this number is available.
   ///
-  /// Returns false if the queue is closed without it.
+  /// Returns false if the queue was closed before that frame.
   package func waitForFrame(at number: Int) -> Bool {
     while number >= endNumber {
-      // All frames pushed before the close are visible to a thread that sees the close.
+      // If this thread sees that the queue is closed, it also sees all frames pushed before that.
       if isClosed { return number < endNumber }
       sleep(at: number)
     }
     return true
   }
 
-  /// Whether no frame waits.
+  /// Whether the queue contains no frame.
   ///
   /// Call this on the consumer's thread.
   package var isEmpty: Bool { startNumber >= endNumber }
 
-  /// Whether the end of the frames was marked.
+  /// Whether ``close()`` was called.
   package var isClosed: Bool { isClosedNow.load(ordering: .acquiring) }
 
-  /// Sleeps until the next frame arrives, at most for the consumer's longest sleep.
+  /// Sleeps until the frame with this number arrives, but no longer than `longestSleep`.
   package func pause(at number: Int) {
     if number >= endNumber, !isClosed { sleep(at: number) }
   }
@@ -227,17 +241,19 @@ package final class FrameQueue: Sendable {
         held.wrappingSubtract(1, ordering: .releasing)
       }
       number += 1
-      // The next frame's chunk shows whether this chunk is still in use.
+      // The chunk is freed only if the next frame is in another one.
       let next = records[number]
-      // `released` is stored before the memory can be reused. A thread that sees the memory filled
-      // again also sees its release.
+      // `released` is stored before the chunk is freed. A thread that sees new frames in the chunk
+      // therefore also sees the new value of `released`.
       released.store(next?.start ?? frame.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? frame.end.chunk)
       records.pop()
     }
   }
 
-  /// Sleeps until the producer wakes the consumer, unless a frame is available.
+  /// Sleeps until the producer wakes the consumer.
+  ///
+  /// Returns at once if the frame is available.
   private func sleep(at number: Int) {
     isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
     atomicMemoryFence(ordering: .sequentiallyConsistent)
@@ -254,16 +270,18 @@ package final class FrameQueue: Sendable {
     return max(Double(boundBytes) / Double(capacity), records)
   }
 
-  /// Whether the next frame may find the queue full.
+  /// Whether the queue is so full that it may reject the next frame.
   package var isNearlyFull: Bool {
     fillLevel > Self.nearlyFull || boundBytes > capacity - chunks.chunkBytes
   }
 
-  /// The bytes in use, including partly released chunks.
+  /// The number of bytes in use.
+  ///
+  /// A chunk counts until all its frames are released.
   package var boundBytes: Int {
     guard startNumber < endNumber else { return 0 }
-    // Another thread may read `filled` before `released` advances past it, so the difference may be
-    // negative.
+    // Both values may change between the two reads. If `released` passes the value read from
+    // `filled`, the difference is negative.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A receiver of frames from the capture thread.
+/// A receiver of frames on the capture thread.
 ///
 /// Except for `allow(keeping:)`, all calls come from the capture thread. Implementations must not
-/// block or allocate memory. `end` may come from another thread after the sink was removed.
+/// block or allocate memory. After the sink was removed, `end` may come from another thread.
 package protocol FrameSink: AnyObject, Sendable {
   /// Accepts or ignores a frame.
   ///
@@ -15,17 +15,13 @@ package protocol FrameSink: AnyObject, Sendable {
   /// Called only for drivers that wait for consumers.
   func hasSpace(for byteCount: Int) -> Bool
 
-  /// Ends the sink.
-  ///
-  /// The stream is off, or the sink was removed. No more frames will come.
+  /// Ends the sink, because the stream is off or the sink was removed. No more frames follow.
   func end(_ end: CaptureEnd)
 
-  /// Whether the sink keeps frames after the call.
+  /// Whether the sink holds frames after the call of `take(_:)`.
   var keeping: FrameKeeping { get }
 
-  /// Sets how many frames the sink may hold at a time.
-  ///
-  /// May be called from any thread.
+  /// Sets the number of frames that the sink may hold at a time. May be called from any thread.
   func allow(keeping count: Int)
 }
 
@@ -33,7 +29,7 @@ package protocol FrameSink: AnyObject, Sendable {
 package enum FrameKeeping: Sendable {
   /// The sink copies the bytes that it needs.
   case never
-  /// The sink keeps buffers only if no other sink does, and copies otherwise.
+  /// The sink holds buffers if no other sink does. Otherwise it copies the bytes.
   case whenAlone
   case always
 }
@@ -45,9 +41,9 @@ extension FrameSink {
 }
 
 extension [any FrameSink] {
-  /// Divides the buffers that may be held evenly among the sinks that keep frames.
+  /// Divides the buffers that may be held among the sinks that hold frames, in equal parts.
   ///
-  /// A sink that holds its whole share takes nothing from the others.
+  /// Each sink holds no more than its part, so it cannot use up the buffers of the others.
   package func share(_ count: Int) {
     let keepers = filter { $0.keeping != .never }
     let needy = keepers.count == 1 ? keepers : keepers.filter { $0.keeping == .always }

@@ -7,15 +7,15 @@ import OvercrankMediaCore
 /// The memory of a ``FrameQueue``, in chunks of equal size.
 ///
 /// The producer fills chunks one after the other. It reuses the chunk that has been free the
-/// longest, and takes new memory only if no chunk is free. The consumer frees a chunk when it has
-/// left it. Neither thread blocks the other.
+/// longest, and uses new memory only if no chunk is free. The consumer frees a chunk once it reads
+/// from the next one. Neither thread blocks the other.
 struct QueueChunks: ~Copyable {
   /// The total size of the chunks in bytes.
   let capacity: Int
   let chunkBytes: Int
   private let count: Int
   private let memory: UnsafeMutableRawPointer
-  /// The free chunks, in order of release.
+  /// The free chunks, in the order in which they were freed.
   ///
   /// The ring has space for all chunks.
   private let free: SPSCRing<Int>
@@ -25,19 +25,19 @@ struct QueueChunks: ~Copyable {
   /// Used only by the consumer.
   private let takenFrom: UnsafeMutablePointer<Int>
 
-  /// The end of a frame in the queue's memory.
+  /// The position of the end of a frame in the queue's memory.
   struct Position {
     var chunk = 0
-    /// Bytes since the start of the queue, counted as if no chunk were reused.
+    /// The number of bytes from the start of the queue, counted as if no memory were reused.
     var position = 0
   }
 
-  /// The chunk and position for the next frame.
+  /// The chunk and position where the next frame is stored.
   ///
   /// Used only by the producer.
   private struct Filling {
     var end = Position()
-    /// Bytes left in the chunk.
+    /// The number of free bytes in the chunk.
     var left: Int
     var usedCount = 1
   }
@@ -47,13 +47,14 @@ struct QueueChunks: ~Copyable {
 
   /// Reserves approximately `capacity` bytes in at least two chunks.
   ///
-  /// The chunk size is a multiple of the largest frame, rounded up to pages, so that such frames
-  /// waste no space.
+  /// The chunk size is a multiple of the largest frame, rounded up to whole pages. Chunks that
+  /// contain such frames have little unused space.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int, largestFrame: Int) throws(MediaError) {
     let frame = Self.aligned(max(1, largestFrame))
-    // Chunks are as small as the frames allow, because a partly filled chunk is not reusable.
+    // A chunk can be reused only when all its frames are released, so chunks are as small as the
+    // frames allow.
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
     let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
     let count = max(2, capacity / chunkBytes)
@@ -82,7 +83,7 @@ struct QueueChunks: ~Copyable {
 
   /// Reserves memory whose pages are allocated at the first write.
   ///
-  /// An idle queue therefore uses none.
+  /// A queue that was never filled therefore uses none.
   static func reserve(_ bytes: Int) -> UnsafeMutableRawPointer? {
     let memory = mmap(
       nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -95,7 +96,9 @@ struct QueueChunks: ~Copyable {
       recovery: "close other programs or choose a smaller mode")
   }
 
-  /// Whether a frame that fits a chunk has space now.
+  /// Whether a frame has space now.
+  ///
+  /// The frame must be no larger than a chunk.
   ///
   /// Call this on the producer's thread.
   func hasSpace(for byteCount: Int) -> Bool {
@@ -104,7 +107,7 @@ struct QueueChunks: ~Copyable {
       || free.count > 0
   }
 
-  /// Allocates space for a frame, or returns nil.
+  /// Allocates space for a frame, or returns nil if the queue is full.
   ///
   /// Call this on the producer's thread.
   func take(_ byteCount: Int) -> UnsafeMutableRawPointer? {
@@ -122,17 +125,19 @@ struct QueueChunks: ~Copyable {
     return memory + filling.pointee.end.chunk * chunkBytes + start
   }
 
-  /// Restarts the current chunk after all its frames were released.
+  /// Starts to fill the current chunk from its beginning.
+  ///
+  /// All its frames must be released.
   ///
   /// Call this on the producer's thread.
   func rewind() {
     guard filling.pointee.left < chunkBytes else { return }
-    // The position advances as for a new chunk, because positions must be unique.
+    // The position advances as it would for a new chunk, because no position may occur twice.
     filling.pointee.end.position += filling.pointee.left
     filling.pointee.left = chunkBytes
   }
 
-  /// The end of the last frame.
+  /// The position of the end of the last frame.
   ///
   /// Call this on the producer's thread.
   var end: Position { filling.pointee.end }
@@ -144,12 +149,12 @@ struct QueueChunks: ~Copyable {
     return filling.pointee.usedCount
   }
 
-  /// Frees the chunk before this one, whose frames were all released.
+  /// Frees the previous chunk once the consumer has released all its frames and reads from `chunk`.
   ///
   /// Call this on the consumer's thread.
   func didRelease(upTo chunk: Int) {
     guard chunk != takenFrom.pointee else { return }
-    _ = free.push(takenFrom.pointee)  // The ring has space for all chunks.
+    _ = free.push(takenFrom.pointee)  // Always succeeds: the ring has space for all chunks.
     takenFrom.pointee = chunk
   }
 

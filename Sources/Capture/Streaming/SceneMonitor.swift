@@ -7,13 +7,14 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// Measures the brightness of some of a camera's frames on its own thread.
+/// Measures the brightness of a camera's frames five times per second, on its own thread.
 ///
 /// Without listeners there is no thread, and no frame is copied.
 final class SceneMonitor: Sendable {
-  /// A recipient of measurements.
+  /// The closures that receive measurements.
   struct Listener: Sendable {
-    /// Called on the monitor's thread with a frame's brightness and its time in microseconds.
+    /// Called on the monitor's thread with the brightness of a frame and its capture time in
+    /// microseconds.
     let see: @Sendable (BrightnessGrid, Int64) -> Void
     /// Called when the input is destroyed.
     var end: @Sendable () -> Void = {}
@@ -30,9 +31,11 @@ final class SceneMonitor: Sendable {
   /// Signalled for each copied frame, and when the thread has to end.
   private let wake = DispatchSemaphore(value: 0)
 
-  /// Adds a listener, called five times per second while the camera streams.
+  /// Adds a listener.
   ///
-  /// - Returns: A number for ``remove(_:)``, or nil if the system has no thread left or the input is
+  /// It is called five times per second while the camera streams.
+  ///
+  /// - Returns: A number for ``remove(_:)``, or nil if no thread can be created or the input is
   ///   destroyed.
   func add(_ listener: Listener) -> Int? {
     let (number, sink) = state.withLock { state -> (Int?, SceneSink?) in
@@ -51,7 +54,9 @@ final class SceneMonitor: Sendable {
     return number
   }
 
-  /// Removes a listener; a call in progress goes on.
+  /// Removes a listener.
+  ///
+  /// A call that is in progress continues.
   func remove(_ number: Int) {
     state.withLock { state in
       state.listeners[number] = nil
@@ -60,7 +65,7 @@ final class SceneMonitor: Sendable {
     wake.signal()
   }
 
-  /// Makes the sink of a new capture.
+  /// Creates the sink for a new capture.
   func makeSink(of format: FormatDescription, maximumByteCount: Int) -> SceneSink {
     let sink = SceneSink(format, maximumByteCount: maximumByteCount, wake: wake)
     let isWanted = state.withLock { state in
@@ -71,7 +76,9 @@ final class SceneMonitor: Sendable {
     return sink
   }
 
-  /// Ends all listeners, when the input is destroyed.
+  /// Ends all listeners.
+  ///
+  /// Called when the input is destroyed.
   func end() {
     let listeners = state.withLock { state in
       state.isOver = true
@@ -82,7 +89,9 @@ final class SceneMonitor: Sendable {
     for listener in listeners { listener.end() }
   }
 
-  /// The work of the thread, which ends with the last listener.
+  /// The loop of the monitor's thread.
+  ///
+  /// It ends when the last listener is removed.
   private func run() {
     var image = PixelBuffer(format: .gray)
     while true {
@@ -99,7 +108,9 @@ final class SceneMonitor: Sendable {
   }
 }
 
-/// The capture thread's side of a monitor: copies a frame every 200 ms.
+/// The sink of a scene monitor.
+///
+/// It copies a frame every 200 ms.
 final class SceneSink: FrameSink {
   /// The interval between measured frames, in microseconds.
   static let interval: Int64 = 200_000
@@ -108,18 +119,20 @@ final class SceneSink: FrameSink {
   private let maximumByteCount: Int
   private let wake: DispatchSemaphore
   private let converters = ConverterPool()
-  /// Whether there is a listener, and memory for a frame.
-  private let isWanted = Atomic<Bool>(false)
-  /// Whether a frame waits.
+  /// Whether frames are to be copied.
   ///
-  /// The monitor's thread owns the memory then, otherwise the capture thread.
+  /// True only while a listener exists and memory is allocated.
+  private let isWanted = Atomic<Bool>(false)
+  /// Whether a copied frame waits for the monitor's thread.
+  ///
+  /// If true, only the monitor's thread may access the memory; if false, only the capture thread.
   private let isFull = Atomic<Bool>(false)
   private let hasMemory = Mutex(false)
-  // Written once, under that lock and before `isWanted`.
+  // Written once, while `hasMemory` is locked and before `isWanted` is set.
   private nonisolated(unsafe) var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private nonisolated(unsafe) var byteCount = 0
   private nonisolated(unsafe) var time: Int64 = 0
-  // The time of the next frame in microseconds; used by the capture thread only.
+  // The time from which the next frame is copied, in microseconds. Used only by the capture thread.
   private nonisolated(unsafe) var due: Int64?
 
   init(_ format: FormatDescription, maximumByteCount: Int, wake: DispatchSemaphore) {
@@ -151,7 +164,7 @@ final class SceneSink: FrameSink {
       !isFull.load(ordering: .acquiring), frame.bytes.count <= bytes.count
     else { return nil }
     let now = frame.observation.microseconds
-    // After a clock jump backwards, the next frame is due at once.
+    // If the clock jumped backward, `due` is far in the future. The frame is then copied at once.
     if let due, now < due, due &- now <= Self.interval { return nil }
     due = now &+ Self.interval
     bytes.copyMemory(from: frame.bytes)
@@ -163,9 +176,12 @@ final class SceneSink: FrameSink {
 
   func end(_ end: CaptureEnd) { due = nil }
 
-  /// Converts the waiting frame to gray, on the monitor's thread.
+  /// Converts the waiting frame to gray.
   ///
-  /// - Returns: Its time in microseconds, or nil without a frame that can be converted.
+  /// Called on the monitor's thread.
+  ///
+  /// - Returns: The frame's capture time in microseconds, or nil if no frame waits or it cannot be
+  ///   converted.
   func takeFrame(into image: inout PixelBuffer) -> Int64? {
     guard isFull.load(ordering: .acquiring) else { return nil }
     defer { isFull.store(false, ordering: .releasing) }

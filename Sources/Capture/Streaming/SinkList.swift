@@ -3,10 +3,12 @@
 import Dispatch
 import Synchronization
 
-/// The sinks of a running capture thread, replaceable by other threads.
+/// The sinks of a running capture thread.
+///
+/// Other threads may replace them.
 ///
 /// The capture thread checks for a new list before each frame or audio block, with one atomic read.
-/// A thread that replaces the sinks waits for that check.
+/// The thread that replaces the sinks waits until that check.
 package final class SinkList<Sink: Sendable>: Sendable {
   private struct State {
     var sinks: [Sink]
@@ -23,18 +25,18 @@ package final class SinkList<Sink: Sendable>: Sendable {
 
   /// Replaces the sinks and blocks until the capture thread uses the new ones.
   ///
-  /// This takes until the next frame, at most 0.1 s.
+  /// The capture thread does so before the next frame, after at most 0.1 s.
   ///
   /// - Parameters:
   ///   - sinks: The new sinks.
   ///   - whenReplaced: Called with the previous sinks once the capture thread no longer uses them.
-  ///     Not called if the capture ended with them.
+  ///     Not called if the capture ends before it uses the new sinks.
   /// - Returns: True if the new sinks are in use, false if the capture has ended.
   @discardableResult
   package func set(_ sinks: [Sink], whenReplaced: ([Sink]) -> Void = { _ in }) -> Bool {
     changes.withLock { _ in
-      // The old list is kept until the capture thread has released it, so that memory is not freed
-      // on that thread.
+      // This reference keeps the old list until the capture thread has released it. The list is
+      // then freed on this thread and not on the capture thread.
       let before: [Sink]? = state.withLock { state in
         guard !state.isClosed else { return nil }
         defer { state.sinks = sinks }
@@ -55,8 +57,8 @@ package final class SinkList<Sink: Sendable>: Sendable {
   ///
   /// Call this on the capture thread.
   ///
-  /// The lock is held only while another thread stores a list. If it is unavailable, the change is
-  /// taken over with the next frame.
+  /// Another thread holds the lock only briefly, while it stores a list. If the lock is
+  /// unavailable, this thread does not wait but uses the new list with the next frame.
   func update(_ sinks: inout [Sink]) {
     let version = version.load(ordering: .acquiring)
     guard version != adopted.load(ordering: .relaxed) else { return }
@@ -67,9 +69,9 @@ package final class SinkList<Sink: Sendable>: Sendable {
     adoption.signal()
   }
 
-  /// Returns the final sinks at the end of the capture thread.
+  /// Returns the sinks at the end of the capture thread.
   ///
-  /// Later changes have no effect.
+  /// Later replacements have no effect.
   func close(_ sinks: inout [Sink]) {
     state.withLock { state in
       state.isClosed = true

@@ -4,42 +4,43 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
-/// The limits at which a take ends on its own.
+/// The limits at which a recording ends by itself.
 public struct CaptureLimit: Hashable, Sendable {
   /// The longest duration.
   ///
-  /// The take ends at the first frame this long after its first frame, or later.
+  /// The recording ends at the first frame whose time is at least this long after the first frame.
+  /// That frame is not recorded.
   public var duration: MediaTime?
-  /// The number of frames after which the take ends.
+  /// The number of frames after which the recording ends.
   public var frameCount: Int64?
 
   /// Creates a limit.
   ///
-  /// Without a duration and a count, the take continues until it is stopped.
+  /// Without a duration and a count, the recording continues until it is stopped.
   public init(duration: MediaTime? = nil, frameCount: Int64? = nil) {
     self.duration = duration
     self.frameCount = frameCount
   }
 }
 
-/// The sink of a take, which queues frames until a limit or a stop request.
+/// The sink of a recording, which queues frames until a limit or a stop request.
 ///
-/// With a buffer pool, frames stay in the driver's buffers up to a maximum, and further frames are
-/// copied. A writer that keeps up therefore causes no copies, and a stalled writer cannot take more
-/// buffers from the driver.
+/// With a buffer pool, frames stay in the driver's buffers up to a maximum number; more frames are
+/// copied. If the writer keeps up, nothing is copied. If the writer stalls, the driver still keeps
+/// enough buffers.
 package final class TakeSink: FrameSink {
   private let limit: CaptureLimit
   private let queue: FrameQueue
   private let control: CaptureControl
-  /// Whether the stream runs only for this take and ends with it.
+  /// Whether the stream runs only for this recording and ends with it.
   private let endsCapture: Bool
-  /// Whether a full queue ends the take.
+  /// Whether a full queue ends the recording.
   ///
-  /// The frame that did not fit is then not part of the take.
+  /// The frame that does not fit is then not recorded.
   private let endsWhenFull: Bool
-  /// Whether frames are copied if other sinks keep buffers.
+  /// Whether frames are copied if other sinks hold buffers.
   ///
-  /// Compressed frames are small, so a copy costs less than a buffer.
+  /// Set for compressed frames. They are small, so a copy costs less than the loss of a buffer.
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
   /// The greatest number of buffers that may be held at a time.
@@ -52,13 +53,15 @@ package final class TakeSink: FrameSink {
     var end = CaptureEnd()
     var isOver = false
     var queuedCount: Int64 = 0
-    /// The clock of the take's limit, which is zero at the first queued frame.
+    /// The time for the duration limit.
     ///
-    /// ``FrameAccount`` has the file's clock instead, which is zero at the first stored frame: in
-    /// H.264 the first key frame, which the writer's thread finds after this thread has checked the
-    /// limit.
+    /// It is zero at the first queued frame and stops during pauses.
+    ///
+    /// The file's own time is kept by ``FrameAccount`` and is zero at the first stored frame. In
+    /// H.264 that is the first key frame. The writer's thread finds it only after this thread has
+    /// checked the limit, so the limit cannot use the file's time.
     var clock = PausableClock()
-    /// The first frame of a pause that is not yet noted in the queue.
+    /// The first frame of a pause, until a note in the queue reports the pause.
     var pause: FrameObservation?
   }
 
@@ -74,7 +77,7 @@ package final class TakeSink: FrameSink {
     self.copiesBesideOthers = copiesBesideOthers
   }
 
-  /// The final state of the take, or nil while it is running.
+  /// The final state of the recording, or nil while it is running.
   package var end: CaptureEnd? { result.withLock { $0 } }
 
   package func take(_ frame: inout DequeuedBuffer) -> StopReason? {
@@ -93,7 +96,7 @@ package final class TakeSink: FrameSink {
   }
 
   package func hasSpace(for byteCount: Int) -> Bool {
-    // A take that has ended or is about to end must not block the driver.
+    // If the recording has ended or is about to end, it must not make the driver wait.
     if state.isOver || endsWhenFull || control.requestedStop != nil
       || queue.hasSpace(for: byteCount)
     {
@@ -108,8 +111,8 @@ package final class TakeSink: FrameSink {
   }
 
   package func allow(keeping count: Int) {
-    // At most half of the pool is held, so that the camera has spare buffers when the writer
-    // stalls.
+    // At most half of the pool is held. If the writer stalls, the camera then still has free
+    // buffers.
     let limit = min(count, (queue.pool?.capacity ?? 0) / 2)
     maximumHeld.store(limit, ordering: .relaxed)
   }
@@ -131,9 +134,9 @@ package final class TakeSink: FrameSink {
     queue.close()
   }
 
-  /// Leaves out a frame.
+  /// Leaves a frame out of the recording.
   ///
-  /// The first frame of a pause is noted in the queue.
+  /// The first frame of a pause is reported by a note in the queue.
   private func pause(_ arrived: borrowing DequeuedBuffer) -> StopReason? {
     if !state.clock.isPaused {
       state.pause = arrived.observation
@@ -143,7 +146,7 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Notes the pause in the queue.
+  /// Adds a note of the pause to the queue, if it is still missing.
   ///
   /// Returns false if the queue is full.
   private func notesPause() -> Bool {
@@ -157,11 +160,12 @@ package final class TakeSink: FrameSink {
 
   /// Queues a frame.
   ///
-  /// Returns a reason if the frame ends the take.
+  /// Returns the reason if the frame ends the recording, otherwise nil.
   private func enter(_ arrived: inout DequeuedBuffer) -> StopReason? {
     var frame = arrived.observation
     guard notesPause() else {
-      // The frame is dropped rather than the note of the pause, which must not be lost.
+      // The note of the pause must come before this frame. It does not fit, so the frame is
+      // dropped.
       state.end.frames.unnoted += 1
       return nil
     }
@@ -191,7 +195,9 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Appends a frame to the queue, in the driver's buffer if permitted.
+  /// Appends a frame to the queue.
+  ///
+  /// The bytes stay in the driver's buffer if permitted, or are copied.
   private func push(_ arrived: inout DequeuedBuffer, _ observation: FrameObservation) -> Bool {
     var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
     let maximum = maximumHeld.load(ordering: .relaxed)
@@ -201,7 +207,8 @@ package final class TakeSink: FrameSink {
       if let heldBuffer = frame.heldBuffer { queue.pool?.cancelHold(heldBuffer) }
       return false
     }
-    // The consumer is woken early, so that the next frames need no copy.
+    // The consumer is woken before all permitted buffers are held, so that the next frames need no
+    // copy.
     if frame.heldBuffer != nil, heldCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
     return true
   }

@@ -2,11 +2,13 @@
 
 package import OvercrankMediaCore
 
-/// The mean luma of the cells of an image, in a grid of up to 32 by 24.
+/// The mean luma of each cell of an image, in a grid of at most 32 by 24 cells.
 package struct BrightnessGrid: Sendable {
   private static let (columns, rows) = (32, 24)
 
-  /// The mean of each cell, from 0 to 255; empty for an image without pixels.
+  /// The mean luma of each cell, from 0 to 255.
+  ///
+  /// Empty for an image without pixels.
   package let averages: [Double]
 
   /// Measures a gray image with 8 bits per pixel.

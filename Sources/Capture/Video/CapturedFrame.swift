@@ -6,7 +6,7 @@ import Synchronization
 
 /// A captured frame in the camera's own buffer, valid during ``VideoDataOutput/withNextFrame(_:)``.
 ///
-/// The type has the same properties as ``SampleBuffer``, but its use allocates no memory.
+/// It has the same properties as ``SampleBuffer``, but its use allocates no memory.
 public struct CapturedFrame: ~Copyable, Sendable {
   /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
@@ -37,7 +37,7 @@ public struct CapturedFrame: ~Copyable, Sendable {
     pool.release(heldBuffer)
   }
 
-  /// The capture time of the frame from the driver, on the capture clock (`CLOCK_MONOTONIC`).
+  /// The capture time that the driver reports, on the capture clock (`CLOCK_MONOTONIC`).
   public var presentationTimeStamp: MediaTime { MediaTime(microseconds: observation.microseconds) }
 
   /// Further information about the frame.
@@ -56,10 +56,10 @@ public struct CapturedFrame: ~Copyable, Sendable {
 extension VideoDataOutput {
   /// Blocks until the next frame arrives and calls a closure with it.
   ///
-  /// The blocking form of ``frames``. It allocates no memory and stays on the calling thread. The
-  /// buffer returns to the camera when the closure returns. Frames that arrive meanwhile may be
-  /// dropped. One thread at a time may call this method, and only while no task or handler receives
-  /// the frames.
+  /// This is the blocking form of ``frames``. It allocates no memory and stays on the calling
+  /// thread. The buffer returns to the camera when the closure returns. Frames that arrive during
+  /// the closure may be dropped. Only one thread at a time may call this method, and only while no
+  /// task or handler receives the frames.
   ///
   /// - Parameter body: Called with the frame on the calling thread.
   /// - Returns: The closure's result. Nil once the output has left its session and no frame is

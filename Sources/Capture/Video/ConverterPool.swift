@@ -4,13 +4,16 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
 
-/// A pool of decoders and converters, one set for each thread that converts at the same time.
+/// A pool of decoders and converters.
 ///
-/// Sets are created once and reused for every frame.
+/// Each thread that converts a frame uses a set of its own.
+///
+/// Sets are created when needed and reused for later frames.
 final class ConverterPool: Sendable {
-  /// The decoder and the converters for one frame at a time.
+  /// A decoder and converters for one frame at a time.
   ///
-  /// The decoder is not `Sendable`. A set is either in the pool or used by one thread.
+  /// The decoder is not `Sendable`. The class may still be declared so, because only the pool or
+  /// one thread has access to a set at a time.
   private final class Converters: @unchecked Sendable {
     private var decoder: Decoder?
     private var converters: [PixelFormat: Box] = [:]

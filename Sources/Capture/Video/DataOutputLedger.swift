@@ -4,17 +4,17 @@ import Synchronization
 
 /// The reason why a data output dropped a frame or an audio block that had arrived.
 public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
-  /// A previous frame was still waiting, and the output discards late frames.
+  /// A previous frame was still in the queue, and the output is set to discard late frames.
   case frameWasLate = "frame_was_late"
   /// The output already holds the greatest permitted number of frames or audio blocks.
   case outOfBuffers = "out_of_buffers"
   /// The frame arrived damaged.
   case corrupt
-  /// The frame came earlier than the output's minimum frame duration allows.
+  /// The frame came too soon after the previous one for the output's minimum frame duration.
   case tooSoon = "too_soon"
 }
 
-/// The counts of frames or audio blocks of a data output, by outcome.
+/// The number of frames or audio blocks of a data output, by outcome.
 public struct DataOutputLedger: Hashable, Sendable {
   /// Frames that arrived while the connection was enabled.
   public var offered: Int64 = 0
@@ -25,7 +25,7 @@ public struct DataOutputLedger: Hashable, Sendable {
   /// Dropped frames, by reason.
   public var dropped: [FrameDropReason: Int64] = [:]
 
-  /// Whether every offered frame is counted as exactly one of delivered, waiting or dropped.
+  /// Whether the delivered, waiting and dropped frames add up to the offered ones.
   public var isBalanced: Bool { offered == delivered + waiting + dropped.values.reduce(0, +) }
 }
 
@@ -51,10 +51,10 @@ final class DataOutputCounters: Sendable {
 
   /// A snapshot of the counters.
   ///
-  /// Frames in transit count as waiting.
+  /// Frames that are neither delivered nor dropped yet count as waiting.
   var ledger: DataOutputLedger {
     var ledger = DataOutputLedger()
-    // `delivered` is read before `offered`, so that it never exceeds `offered`.
+    // `delivered` is read first. It can then not include a frame that `offered` does not include.
     ledger.delivered = delivered.load(ordering: .acquiring)
     ledger.dropped = [
       .frameWasLate: late.load(ordering: .relaxed),

@@ -5,7 +5,9 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The capture thread's side of a data output, which holds or drops each frame.
+/// The sink of a video data output.
+///
+/// On the capture thread it holds or drops each frame.
 final class DataSink: FrameSink {
   private let gate: ConnectionGate
   /// The buffer pool of the camera.
@@ -22,15 +24,16 @@ final class DataSink: FrameSink {
     let discardsLate = Atomic<Bool>(true)
     /// The shortest frame interval in microseconds, or 0 to accept every frame.
     let minFrameDuration = Atomic<Int64>(0)
-    /// Frames that wait in the queue or are held by the program.
+    /// The number of frames that are in the queue or held by the program.
     let kept = Atomic<Int>(0)
-    /// Frames that wait in the queue.
+    /// The number of frames in the queue.
     let waiting = Atomic<Int>(0)
-    /// The number of frames that this output may hold.
+    /// The share of the camera's buffers that this output may hold.
     ///
     /// Other outputs hold the rest.
     let maximumKept = Atomic<Int>(0)
-    /// Whether the output holds more frames than its share, some of them still in the queue.
+    /// Whether the output holds more frames than its share and at least one of them is still in the
+    /// queue, so that it can be dropped.
     var isOverShare: Bool {
       waiting.load(ordering: .relaxed) > 0
         && kept.load(ordering: .relaxed) > maximumKept.load(ordering: .relaxed)
@@ -58,7 +61,8 @@ final class DataSink: FrameSink {
     if ring.push(entry) {
       wake.signal()
     } else if case .held(let heldBuffer, _, _) = entry {
-      // The ring has space for all buffers that can be held, unless drop notes fill it.
+      // The ring has space for all frames that can be held. It is full only if entries for dropped
+      // frames also fill it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       pool.cancelHold(heldBuffer)
@@ -91,7 +95,7 @@ final class DataSink: FrameSink {
     if interval.isTooSoon(time, minimum: options.minFrameDuration.load(ordering: .relaxed)) {
       return .dropped(.tooSoon, observation)
     }
-    // The program holds one frame. No further frame may wait behind it.
+    // One frame already waits, so this one is late.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
       return .dropped(.frameWasLate, observation)

@@ -2,15 +2,15 @@
 
 import OvercrankMediaCore
 
-/// Chooses the frames that are a minimum duration apart.
+/// Selects frames that are at least a minimum duration apart.
 ///
-/// A minimum that is a whole number of the camera's frame periods chooses each nth frame, although
-/// the driver's times jitter: a frame may then come early by a quarter of the minimum, but by no
-/// more than half a period. Any other minimum lies between two periods, and is held exactly.
+/// If the minimum is n frame periods of the camera, every nth frame is selected. The driver's
+/// timestamps jitter, so a frame may then be early by at most a quarter of the minimum and at most
+/// half a period. If the minimum is not a whole number of periods, no frame may be early.
 struct MinimumFrameInterval {
   /// The camera's frame period in nanoseconds, rounded up.
   private let period: Int64
-  /// When the frame chosen last was captured, in microseconds.
+  /// The time of the last selected frame in microseconds.
   private var last: Int64?
 
   init(frameRate: FrameRate) {
@@ -19,30 +19,31 @@ struct MinimumFrameInterval {
     period = max(1, exact ?? 1)
   }
 
-  /// Whether a frame comes before the minimum after the one chosen last is over.
+  /// Whether a frame comes too soon after the last selected frame.
   ///
   /// - Parameters:
-  ///   - time: When the frame was captured, in microseconds.
-  ///   - minimum: The minimum in microseconds; zero for none.
-  /// - Returns: Whether the frame is to be left out.
+  ///   - time: The capture time of the frame, in microseconds.
+  ///   - minimum: The minimum duration in microseconds, or zero to select every frame.
+  /// - Returns: True if the frame must be left out, false if it may be selected.
   func isTooSoon(_ time: Int64, minimum: Int64) -> Bool {
-    // A clock that went back says nothing about how long ago the last frame was.
+    // If the clock went back, the time since the last selected frame is unknown. The frame is
+    // selected.
     guard let last, minimum > 0, time >= last else { return false }
     return time &- last < minimum - tolerance(minimum)
   }
 
-  /// Takes a frame as the one chosen last.
+  /// Records that the frame with this time was selected.
   mutating func choose(_ time: Int64) { last = time }
 
-  /// Forgets the frame chosen last.
+  /// Forgets the last selected frame, so that the next frame is selected.
   mutating func reset() { last = nil }
 
-  /// By how much a frame may be early, in microseconds.
+  /// The time by which a frame may be early, in microseconds.
   private func tolerance(_ minimum: Int64) -> Int64 {
     let (nanoseconds, overflow) = minimum.multipliedReportingOverflow(by: 1_000)
     if overflow { return 0 }
-    // An eighth of a period leaves room for rates such as 239.76, of which each fourth frame comes
-    // a little later than at 60 a second.
+    // A minimum counts as n periods even if it is shorter by up to an eighth of a period. At 239.76
+    // fps, for example, four periods are slightly longer than a minimum of 1/60 s.
     let rest = nanoseconds % period
     guard rest == 0 || period - rest <= period / 8 else { return 0 }
     return min(period / 2_000, minimum / 4)

@@ -4,11 +4,11 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PixelFormat {
-  /// Common pixel formats that frames can be converted to, in ascending order of cost.
+  /// Common pixel formats that frames can be converted to, cheapest conversion first.
   ///
-  /// The source format comes first, since it needs only a copy. The order of the others was
-  /// measured at 640x480 with libswscale 6.7. From YUYV, the conversions take 0.15, 0.65, 0.69 and
-  /// 2.0 ms.
+  /// The format of the source is first, because it needs only a copy. The order of the others
+  /// follows measurements at 640x480 with libswscale 6.7. From YUYV, the conversions to the four
+  /// formats take 0.15, 0.65, 0.69 and 2.0 ms.
   static func available(from subType: MediaSubType) -> [PixelFormat] {
     let source: LibAVPixelFormat
     switch subType {
@@ -25,7 +25,8 @@ extension PixelFormat {
       } else if source == .gray8 {
         [.gray, .bgra, .yuv420p, .nv12]
       } else if source.isFullRange {
-        // Gray comes first because a full-range source needs no scaling of its luma.
+        // Gray is cheapest for a full-range source, because it uses full range too and the luma
+        // needs no scaling.
         [.gray, .yuv420p, .nv12, .bgra]
       } else {
         [.yuv420p, .nv12, .gray, .bgra]

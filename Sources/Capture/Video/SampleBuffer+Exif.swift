@@ -19,8 +19,8 @@ extension SampleBuffer {
   /// | `FNumber` | fraction; only for USB cameras with an iris |
   /// | `Flash` | `0` if the camera has an LED that was off |
   ///
-  /// Values that the camera does not report are absent. No V4L2 driver reports the focal length or the
-  /// lens. ``Attachments/properties`` replace values and add others.
+  /// Values that the camera does not report are absent. No V4L2 driver reports the focal length or
+  /// the lens. If ``Attachments/properties`` has a value for a key, it replaces the value here.
   ///
   /// Corresponds to the attachment `{Exif}` in AVFoundation. The gain has no defined unit and
   /// therefore no key. Its value is in ``attachments``.
@@ -51,7 +51,7 @@ extension SampleBuffer {
     return keys.merging(attachments.properties) { _, own in own }
   }
 
-  /// A capture-clock time as Exif date keys.
+  /// The Exif date keys for a time of the capture clock.
   private static func captureDate(_ time: MediaTime) -> [String: String] {
     var (wall, steady) = (timespec(), timespec())
     clock_gettime(CLOCK_REALTIME, &wall)
@@ -61,7 +61,7 @@ extension SampleBuffer {
     return exifDate(microseconds: captured.value &+ wall.microseconds &- steady.microseconds)
   }
 
-  /// Microseconds since 1970 as Exif date keys, in UTC.
+  /// The Exif date keys, in UTC, for a time in microseconds since 1970.
   static func exifDate(microseconds: Int64) -> [String: String] {
     let time = MediaTime(microseconds: microseconds)
     guard let seconds = try? time.converted(to: 1, rounding: .towardNegativeInfinity).value

@@ -4,11 +4,14 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension SampleBuffer {
-  /// Converts the frame to another pixel format of the same size, and decodes it if compressed.
+  /// Converts the frame to another pixel format of the same size.
   ///
-  /// Any thread may call this method, and calls run concurrently. Values use video range for 4:2:0
-  /// formats, and 0 to 255 for RGB and gray. The conversion uses libswscale, with BT.601 if the
-  /// camera reports no color space. H.264 frames cannot be converted one by one.
+  /// A compressed frame is decoded.
+  ///
+  /// Any thread may call this method, and calls run concurrently. Luma and chroma of 4:2:0 formats
+  /// use video range. RGB and gray use 0 to 255. The conversion uses libswscale, with BT.601 if the
+  /// camera reports no color space. H.264 frames cannot be converted, because decoding one needs
+  /// the previous frames.
   ///
   /// - Throws: `MediaError` with `.notConvertible` for a damaged frame, a codec with inter-frame
   ///   prediction, or a format that libswscale does not support.
@@ -20,8 +23,8 @@ extension SampleBuffer {
 
   /// Converts the frame into an existing buffer, in the buffer's pixel format.
   ///
-  /// Frames of equal size reuse the buffer's memory. The previous content is lost even if the
-  /// conversion fails.
+  /// If consecutive frames have the same size, the buffer's memory is reused. The previous content
+  /// is lost even if the conversion fails.
   ///
   /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func convert(into buffer: inout PixelBuffer) throws(MediaError) {

@@ -32,10 +32,13 @@ public struct FormatDescription: Hashable, Sendable {
   }
 }
 
-/// A captured frame with its time, in the camera's own buffer until it is modified.
+/// A captured frame with its time.
 ///
-/// The buffer returns to the camera with the last reference. A program that keeps many frames
-/// causes drops with ``FrameDropReason/outOfBuffers``.
+/// Its bytes are in the camera's own buffer until they are modified.
+///
+/// The buffer returns to the camera when the last reference is released. If a program keeps many
+/// frames, the camera runs out of buffers and frames are dropped with
+/// ``FrameDropReason/outOfBuffers``.
 ///
 /// All calls may come from any thread, also concurrently. Each concurrent conversion uses a converter
 /// of its own.
@@ -51,23 +54,23 @@ public final class SampleBuffer: Sendable {
     public var sequence: UInt32
     /// Whether the driver's clock jumped just before this frame.
     ///
-    /// The time from the previous frame is then meaningless.
+    /// Whether the driver's clock jumped just before this frame.
+    ///
+    /// If true, the difference to the time of the previous frame is not a duration.
     public var isAfterClockJump: Bool
     /// The time of dequeueing from the driver, on the capture clock (`CLOCK_MONOTONIC`).
     public var arrivalTime: MediaTime
-    /// Whether exposure was manual when the frame arrived.
-    ///
-    /// Nil if the camera does not report it.
+    /// Whether exposure was manual when the frame arrived, or nil if the camera does not report it.
     public var isExposureCustom: Bool?
-    /// The exposure duration set when the frame arrived, or nil for automatic exposure.
+    /// The manual exposure duration when the frame arrived, or nil if exposure was automatic.
     ///
-    /// A change of the setting takes effect some frames later.
+    /// A change of the setting affects the image only some frames later.
     public var exposureDuration: MediaTime?
-    /// The gain set when the frame arrived, in the driver's unit.
+    /// The manual gain when the frame arrived, in the driver's unit, or nil if gain was automatic.
     ///
-    /// A change takes effect some frames later.
+    /// A change of the setting affects the image only some frames later.
     public var gain: Int64?
-    /// The manual ISO value, likewise.
+    /// The manual ISO value when the frame arrived, or nil if it was automatic.
     public var iso: Double?
     /// The exposure bias in thousandths of an EV, or nil if the camera has none.
     public var exposureTargetBias: Int64?
@@ -83,8 +86,8 @@ public final class SampleBuffer: Sendable {
     public var isFlashOff: Bool?
     /// Values that the program attaches, by their Exif names.
     ///
-    /// They replace values of ``SampleBuffer/exif`` and add others. Pixel buffers made from the sample
-    /// carry them too.
+    /// A property replaces the value of ``SampleBuffer/exif`` with the same name. Pixel buffers
+    /// made from the sample carry the properties too. carry them too.
     public var properties: [String: String] = [:]
 
     init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
@@ -106,20 +109,18 @@ public final class SampleBuffer: Sendable {
 
   /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
-  /// The capture time of the frame from the driver, on the capture clock (`CLOCK_MONOTONIC`).
+  /// The capture time that the driver reports, on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
   /// The frame duration at the rate that the driver reports.
   public let duration: MediaTime
   /// Further information about the frame.
   ///
-  /// May be set. Everyone who has the sample sees the change.
+  /// It can be changed. All references to this sample see the change.
   public var attachments: Attachments {
     get { attached.withLock { $0 } }
     set { attached.withLock { $0 = newValue } }
   }
-  /// The decode time.
-  ///
-  /// It equals the presentation time, since frames arrive in display order.
+  /// The decode time, which equals the presentation time because frames arrive in display order.
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
   private let attached: Mutex<Attachments>
@@ -152,7 +153,8 @@ public final class SampleBuffer: Sendable {
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // An extra hold keeps the buffer valid if another thread modifies the sample meanwhile.
+    // Another thread may modify the sample during the call and so release the buffer. The extra
+    // hold keeps the buffer valid.
     let storage = storage.withLock { storage in
       if case .held(let heldBuffer) = storage { pool.hold(heldBuffer) }
       return storage
@@ -169,15 +171,16 @@ public final class SampleBuffer: Sendable {
     }
   }
 
-  /// Calls a closure that may modify the bytes, without effect on other holders of the frame.
+  /// Calls a closure that may modify the bytes of this sample.
   ///
-  /// The bytes are modified in place if this sample is the only holder of the buffer. Otherwise
-  /// they are copied first. Concurrent modifications run one after the other.
+  /// If other samples or outputs hold the same buffer, the bytes are copied first, so that they see
+  /// no change. Otherwise the bytes are modified in place. Concurrent modifications run one after
+  /// the other.
   public func withMutableBytes<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // The result passes through a variable because the return value of `withLock` must be
-    // `Sendable`.
+    // `withLock` can only return a `Sendable` value. A variable outside the closure receives the
+    // result instead.
     var outcome: Swift.Result<Result, Failure>?
     storage.withLock { storage in
       if case .held(let heldBuffer) = storage {
@@ -191,7 +194,7 @@ public final class SampleBuffer: Sendable {
         storage = .own(copy)
       }
       guard case .own(var bytes) = storage else { return }
-      storage = .own([])  // Leaves one reference to the bytes, so that no copy is made.
+      storage = .own([])  // Leaves one reference, so that the array is not copied.
       bytes.withUnsafeMutableBytes { buffer in
         outcome = Swift.Result { () throws(Failure) in try body(buffer) }
       }

@@ -5,29 +5,30 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// A queue of samples between a capture thread and their consumer.
+/// A queue of samples between the capture thread and the consumer.
 ///
 /// One thread at a time removes entries.
 protocol SampleQueue<Sample>: AnyObject, Sendable {
   associatedtype Sample: Sendable
 
-  /// The number of queued entries, including drop notes.
+  /// The number of queued entries: samples, and notes of dropped samples.
   var count: Int { get }
 
-  /// Removes the oldest entry and reports it if it is a drop note.
+  /// If the oldest entry is a note of a dropped sample, removes it and reports the drop.
   ///
-  /// Returns false for a sample.
+  /// Returns true in that case, and false for a sample or an empty queue.
   func passNoteOn() -> Bool
 
-  /// Drops the oldest sample if the output holds more than its share.
+  /// If the output holds more samples than its share, drops the oldest one and returns true.
   ///
-  /// Returns false otherwise.
+  /// Otherwise returns false.
   func dropSurplus() -> Bool
 
-  /// Removes and returns the oldest sample, or nil if the oldest entry is no sample.
+  /// Removes and returns the oldest sample. Returns nil if the oldest entry is a note or the queue
+  /// is empty.
   func take() -> Sample?
 
-  /// Releases all queued samples after the last consumer is gone.
+  /// Releases all queued samples, because no consumer is left.
   func drain()
 }
 
@@ -35,15 +36,15 @@ extension SampleQueue {
   func dropSurplus() -> Bool { false }
 }
 
-/// The program's side of a data output.
+/// Delivers the samples of a data output to the program.
 ///
 /// A thread removes samples from a queue and delivers them one at a time to a waiting task or to a
-/// handler. A thread that blocks for a sample removes the sample itself.
+/// handler. If a thread of the program blocks for a sample, it removes the sample itself.
 final class SampleDeliverer<Sample: Sendable>: Sendable {
   private struct State {
     var queues: [any SampleQueue<Sample>] = []
     var handler: (@Sendable (Sample) -> Void)?
-    /// The task that waits for a sample, with the number of its call.
+    /// The task that waits for a sample, and the number of its call, which identifies it.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
     var callCount = 0
     /// The number of threads that block for a sample.
@@ -59,12 +60,12 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Whether any task, thread or handler has ever requested samples.
   let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
-  /// Held during each removal from a queue, which is short.
+  /// Locked during each removal from a queue.
   private let taking = Mutex(())
   /// Signaled for a thread that blocks for a sample.
   private let pulled = DispatchSemaphore(value: 0)
 
-  /// Delivers samples from this queue after those of previous queues.
+  /// Delivers the samples of this queue, after those of the queues before it.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) {
@@ -99,7 +100,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     wake.signal()
   }
 
-  /// Ends the delivery after the queued samples.
+  /// Ends the delivery once the queued samples are delivered.
   ///
   /// Consumers then get nil.
   func finish() {
@@ -148,7 +149,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Blocks until a sample arrives and removes it on the calling thread.
   ///
-  /// - Parameter take: Removes the oldest entry of a queue, or returns nil if it is no sample.
+  /// - Parameter take: Removes and returns the oldest sample of a queue, or returns nil if the
+  ///   oldest entry is not a sample.
   /// - Returns: The sample, or nil when no more samples arrive.
   func waitForNext<Taken: ~Copyable & Sendable>(
     _ take: (any SampleQueue<Sample>) -> Taken?
@@ -189,7 +191,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// The queue that holds the next sample.
+  /// The first queue that still has entries, or the last queue.
   private func currentQueue() -> (any SampleQueue<Sample>)? {
     state.withLock { state in
       if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }
@@ -199,7 +201,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Delivers the oldest entry to a waiting consumer.
   ///
-  /// Returns false without an entry or a consumer.
+  /// Returns true if it did, and false if there is no entry or no consumer.
   private func deliverOne() -> Bool {
     guard let queue = currentQueue(), queue.count > 0 else { return false }
     let (handler, pullerCount) = state.withLock { ($0.handler, $0.pullerCount) }
@@ -211,8 +213,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if let handler {
       if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
     } else {
-      // The consumer is claimed before a sample is removed, so that a cancelled task loses no
-      // sample.
+      // The waiting task is taken before a sample is removed. If the task is cancelled first, the
+      // sample therefore stays in the queue.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
       waiting.continuation.resume(returning: taking.withLock { _ in queue.take() })
     }
@@ -220,7 +222,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   }
 }
 
-/// Calls a handler on the caller's executor.
+/// An actor that calls a handler on the executor that the program supplied.
 private actor HandlerActor<Sample: Sendable> {
   nonisolated let executor: any SerialExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -233,7 +235,7 @@ private actor HandlerActor<Sample: Sendable> {
 
   func call(_ sample: Sample) { handler(sample) }
 
-  /// A closure that runs the handler on its executor and blocks until the handler returns.
+  /// Returns a closure that runs the handler on its executor and blocks until the handler returns.
   static func wrap(
     _ handler: @escaping @Sendable (Sample) -> Void, on executor: any SerialExecutor
   ) -> @Sendable (Sample) -> Void {

@@ -10,9 +10,7 @@ struct SampleSequence<Sample: Sendable>: AsyncSequence, Sendable {
   struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let delivery: SampleDeliverer<Sample>
 
-    /// The next sample.
-    ///
-    /// Nil when the task is cancelled or no more samples arrive.
+    /// The next sample, or nil when the task is cancelled or no more samples arrive.
     mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Never) -> Sample? { await delivery.next() }
@@ -20,6 +18,6 @@ struct SampleSequence<Sample: Sendable>: AsyncSequence, Sendable {
 
   /// Creates an iterator.
   ///
-  /// Concurrent iterators share the samples: each sample goes to one of them.
+  /// If several iterators exist, each sample goes to only one of them.
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
 }

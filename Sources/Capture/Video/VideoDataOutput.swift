@@ -7,8 +7,8 @@ import Synchronization
 /// An output that delivers captured frames to a program without a copy.
 ///
 /// One task receives the frames from ``frames``, or a handler set with
-/// ``setSampleBufferHandler(on:_:)``. A slow consumer loses frames of this output only. ``ledger``
-/// counts each lost frame with its reason.
+/// ``setSampleBufferHandler(on:_:)`` receives them. If the consumer is slow, only this output loses
+/// frames. ``ledger`` counts the lost frames by reason.
 ///
 /// ```swift
 /// let output = VideoDataOutput()
@@ -17,8 +17,8 @@ import Synchronization
 /// for await sample in output.frames { print(sample.presentationTimeStamp) }
 /// ```
 ///
-/// All calls may come from any thread, and none blocks, except ``withNextFrame(_:)``. The handler
-/// is called on its executor, or on a thread of the output, one frame at a time.
+/// All calls may come from any thread. Only ``withNextFrame(_:)`` blocks. The handler is called on
+/// the given executor or, by default, on a thread of the output, one frame at a time.
 public final class VideoDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let options = DataSink.Options()
@@ -42,8 +42,8 @@ public final class VideoDataOutput: FrameOutput {
   ///
   /// Default: true.
   ///
-  /// If false, frames wait until the output holds its share of the buffers, at most half of the
-  /// camera's.
+  /// If false, frames wait in the queue until the output holds its share of the camera's buffers.
+  /// All outputs together hold at most half of them.
   public var alwaysDiscardsLateVideoFrames: Bool {
     get { options.discardsLate.load(ordering: .relaxed) }
     set { options.discardsLate.store(newValue, ordering: .relaxed) }
@@ -51,11 +51,13 @@ public final class VideoDataOutput: FrameOutput {
 
   /// The shortest interval between delivered frames, or zero to deliver every frame.
   ///
-  /// The interval is rounded down to whole microseconds. Frames that arrive earlier are dropped
-  /// with ``FrameDropReason/tooSoon``: at 1/15 s, a camera of 24 frames per second delivers every
-  /// second frame, 1/12 s apart. If the interval is a whole number of the camera's frame periods, a
-  /// frame may be early by the jitter of the driver's timestamps: at most by a quarter of the
-  /// interval and by half a period.
+  /// The interval is rounded down to whole microseconds. Frames that arrive too early are dropped
+  /// with ``FrameDropReason/tooSoon``. For example, an interval of 1/15 s and a camera with 24
+  /// frames per second give every second frame, 1/12 s apart.
+  ///
+  /// If the interval is a whole number of the camera's frame periods, the driver's timestamps may
+  /// jitter around it. A frame may then be early, but by no more than a quarter of the interval and
+  /// half a period.
   public var minFrameDuration: MediaTime {
     get { MediaTime(microseconds: options.minFrameDuration.load(ordering: .relaxed)) }
     set {
@@ -65,7 +67,7 @@ public final class VideoDataOutput: FrameOutput {
     }
   }
 
-  /// The camera's own format, which samples carry without conversion.
+  /// The camera's own format, in which samples arrive.
   ///
   /// Nil without a camera.
   public var nativeFormat: FormatDescription? {
@@ -77,8 +79,8 @@ public final class VideoDataOutput: FrameOutput {
   /// The pixel formats that ``SampleBuffer/pixelBuffer(as:)`` can produce, in ascending order of
   /// cost.
   ///
-  /// Corresponds to `availableVideoPixelFormatTypes` in AVFoundation. Empty without a camera, or if
-  /// its codec uses inter-frame prediction. Only ``nativeFormat`` needs no conversion.
+  /// Only ``nativeFormat`` needs no conversion. Empty without a camera, or if the camera's codec
+  /// uses inter-frame prediction. Corresponds to `availableVideoPixelFormatTypes` in AVFoundation.
   public var availablePixelFormats: [PixelFormat] {
     nativeFormat.map { PixelFormat.available(from: $0.mediaSubType) } ?? []
   }
@@ -86,9 +88,9 @@ public final class VideoDataOutput: FrameOutput {
   /// The counts of frames by outcome so far.
   public var ledger: DataOutputLedger { counters.ledger }
 
-  /// Frames that are queued or held by the program.
+  /// The number of frames that are queued or held by the program.
   ///
-  /// Each uses one of the camera's buffers.
+  /// Each of them occupies one of the camera's buffers.
   public var keptCount: Int { options.kept.load(ordering: .relaxed) }
 
   /// The frames in capture order, for one task at a time.
@@ -98,9 +100,9 @@ public final class VideoDataOutput: FrameOutput {
     SampleSequence(delivery)
   }
 
-  /// The frames dropped from the time of this call.
+  /// The frames that are dropped after this call.
   ///
-  /// The sequence buffers the newest 256.
+  /// The sequence buffers the newest 256 of them.
   public var drops: some AsyncSequence<DroppedFrame, Never> & Sendable { dropEvents.events() }
 
   /// Sets a handler that is called with each frame, one at a time and in order.
@@ -119,9 +121,11 @@ public final class VideoDataOutput: FrameOutput {
     let result = sinks.withLock { sinks in
       Result { () throws(MediaError) -> DataSink in
         let pool = camera.pool
-        // The pool is compared because the device may have been reopened since.
+        // If the device was reopened since, it has a new pool, and the sink for the old pool is not
+        // reused.
         if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
-        // The ring has space for all buffers that can be held and as many drop notes.
+        // The ring has space for all frames that can be held and for as many notes of dropped
+        // frames.
         let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
         try delivery.begin(
           VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))

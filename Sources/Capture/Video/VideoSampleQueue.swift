@@ -21,7 +21,7 @@ final class VideoSampleQueue: SampleQueue {
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
     self.ring = ring
-    // The values are copied because the device may be reopened in another mode.
+    // The values are copied, because the device may later be reopened in another mode.
     pool = input.pool
     format = FormatDescription(input.delivery)
     duration = input.negotiatedFrameRate.frameDuration
@@ -40,7 +40,7 @@ final class VideoSampleQueue: SampleQueue {
 
   /// Drops the oldest frame if the output holds more than its share of the buffers.
   ///
-  /// The share shrinks when other outputs join.
+  /// That happens when another output joins, because the share then becomes smaller.
   func dropSurplus() -> Bool {
     guard ring.count > 0, !ring.beginsWithNote, options.isOverShare,
       case .held(let heldBuffer, let observation, _)? = ring.pop()
@@ -69,9 +69,9 @@ final class VideoSampleQueue: SampleQueue {
       options: options, converters: converters)
   }
 
-  /// Removes the oldest frame for use without allocation.
+  /// Removes and returns the oldest frame, in a form that needs no allocation.
   ///
-  /// Nil if the oldest entry is no frame.
+  /// Returns nil if the oldest entry is a note of a dropped frame or the queue is empty.
   func takeFrame() -> CapturedFrame? {
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil

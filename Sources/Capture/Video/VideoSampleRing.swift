@@ -4,7 +4,9 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// A ring of held frames and drop notes between the capture thread and one consumer.
+/// A ring between the capture thread and one consumer.
+///
+/// It contains held frames and notes of dropped frames.
 final class VideoSampleRing: Sendable {
   /// A held frame, or a note of a dropped frame with the reason.
   enum Entry {
@@ -15,26 +17,24 @@ final class VideoSampleRing: Sendable {
   private let entries: SPSCRing<Entry>
   var capacity: Int { entries.capacity }
 
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int) throws(MediaError) {
     entries = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: capacity)
     }
   }
 
-  /// How many entries wait.
+  /// The number of entries in the ring.
   var count: Int { entries.count }
 
-  /// Appends an entry.
-  ///
-  /// Returns false if the ring is full.
+  /// Appends an entry, or returns false if the ring is full.
   func push(_ entry: Entry) -> Bool { entries.push(entry) }
 
-  /// Whether the oldest entry is a drop note.
+  /// Whether the oldest entry is a note of a dropped frame.
   var beginsWithNote: Bool {
     if case .dropped? = entries[entries.startNumber] { true } else { false }
   }
 
-  /// Removes and returns the oldest entry, or nil.
+  /// Removes and returns the oldest entry, or returns nil if the ring is empty.
   func pop() -> Entry? { entries.pop() }
 }

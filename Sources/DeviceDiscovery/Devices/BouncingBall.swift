@@ -8,7 +8,7 @@ package import OvercrankMediaCore
 /// falls under gravity: `height(t) = height * 4u(1 - u)`, where `u` is the fraction of the period
 /// since the last contact.
 package struct BouncingBall: Hashable, Sendable {
-  /// The highest position of the ball's lowest point above the ground, in meters.
+  /// The greatest height of the ball's lowest point above the ground, in meters.
   package let height: Rational
   /// The time from one contact to the next, in seconds.
   package let period: Rational
@@ -18,16 +18,16 @@ package struct BouncingBall: Hashable, Sendable {
   /// The supported periods, in seconds.
   package static let periods = Rational(1, over: 10)...Rational(60)
 
-  /// Makes a ball on Earth: it bounces once per second, and gravity is 9.808 m/s².
+  /// Creates a ball that bounces once per second, with a gravity of 9.808 m/s², as on Earth.
   package init() {
     height = Rational(613, over: 500)
     period = 1
   }
 
-  /// Makes a ball, or nil for an unsupported value.
+  /// Creates a ball, or returns nil if a value is unsupported.
   ///
-  /// Numerators and denominators above a million are unsupported. Without that limit the exact
-  /// position could overflow.
+  /// Numerators and denominators above a million are unsupported, because the exact position could
+  /// overflow.
   package init?(height: Rational, period: Rational) {
     guard Self.heights.contains(height), Self.periods.contains(period), height.isSmall,
       period.isSmall
@@ -36,10 +36,12 @@ package struct BouncingBall: Hashable, Sendable {
     self.period = period
   }
 
-  /// The acceleration, in meters per second squared.
+  /// The acceleration of the ball by gravity, in meters per second squared.
   package var gravity: Rational { 8 * height / (period * period) }
 
-  /// The number of the last contact at or before a time in seconds; contact 0 is at time 0.
+  /// The number of the last contact at or before a time in seconds.
+  ///
+  /// Contact 0 is at time 0.
   package func lastContact(at time: Rational) -> Int64 {
     guard let number = try? (time / period).rounded(.towardNegativeInfinity) else { return 0 }
     return Int64(clamping: number)

@@ -5,22 +5,24 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// Whether this user may open cameras, or microphones.
+  /// Whether this user may open cameras or microphones.
   ///
-  /// Linux asks nobody: the permissions of the device nodes decide, so that the answer is always
-  /// known.
+  /// On Linux the permissions of the device nodes decide. No dialog asks the user, so the answer is
+  /// always known.
   public enum AuthorizationStatus: Hashable, Sendable {
-    /// This user may open at least one device, even if another program has it now.
+    /// This user may open at least one device. It may be in use by another program now.
     case authorized
     /// The machine has devices, and this user may open none of them.
     ///
-    /// Members of `group` may; nil where the nodes do not belong to a group that may.
+    /// `group` is the group whose members may open them, or nil if no group may.
     case denied(group: String?)
     /// The machine has no such device. The synthetic camera needs no permission and does not count.
     case noDevice
   }
 
-  /// Whether this user may open cameras, or microphones; opens each node for a moment.
+  /// Whether this user may open cameras or microphones.
+  ///
+  /// The call opens each node briefly.
   public static func authorizationStatus(for mediaType: MediaType) -> AuthorizationStatus {
     let devices = devices(for: mediaType)
     if devices.isEmpty { return .noDevice }
@@ -28,12 +30,12 @@ extension CaptureDevice {
     return .denied(group: devices.lazy.compactMap(\.permittedGroup).first)
   }
 
-  /// Answers at once whether this user may open cameras, or microphones; nobody is asked.
+  /// Checks whether this user may open cameras or microphones, and returns at once.
   ///
-  /// The counterpart of `AVCaptureDevice.requestAccess(for:)`, which shows a dialog.
+  /// Corresponds to `AVCaptureDevice.requestAccess(for:)`, but shows no dialog.
   ///
-  /// - Throws: `MediaError` with `.noPermission` and the group to join, or with `.deviceNotFound`
-  ///   where there is no device.
+  /// - Throws: `MediaError` with `.noPermission` and the name of the group to join, or with
+  ///   `.deviceNotFound` if the machine has no such device.
   public static func requestAccess(for mediaType: MediaType) throws(MediaError) {
     let name = mediaType == .video ? "camera" : "microphone"
     switch authorizationStatus(for: mediaType) {
@@ -52,12 +54,12 @@ extension CaptureDevice {
     }
   }
 
-  /// The group whose members may open the device; nil where the node grants nothing to a group.
+  /// The group whose members may open the device, or nil if the node grants access to no group.
   private var permittedGroup: String? {
     let node: String? =
       switch source {
       case .v4l2(let path): path
-      // The card is asked by its control node, which is opened first.
+      // The permissions of a card's control node are read, because ALSA opens that node first.
       case .alsa(let node): "\(ALSASystem.calls.nodeDirectory)/\(node.controlName)"
       case .synthetic, .file: nil
       }

@@ -6,15 +6,15 @@ public import OvercrankMediaCore
 extension CaptureDevice {
   /// An identifier shared by all devices of one model.
   ///
-  /// For USB devices it is the vendor and product number, such as `046d:0892`. For other devices it is
-  /// made of the names of driver and device.
+  /// For USB devices it is the vendor and product number, such as `046d:0892`. For other devices it
+  /// consists of the names of the driver and the device.
   public var modelID: String {
     guard case .v4l2(let path) = source else { return kind == .alsa ? name : kind.rawValue }
     return Self.usbModel(of: "/sys/class/video4linux/\(path.lastPathComponent)/device/..")
       ?? "\(driver):\(name)"
   }
 
-  /// The vendor and product number in a USB device's sysfs directory; nil for other directories.
+  /// The vendor and product number in a USB device's sysfs directory, or nil for other directories.
   static func usbModel(of directory: String) -> String? {
     guard let vendor = SystemFiles.firstLine(of: "\(directory)/idVendor"),
       let product = SystemFiles.firstLine(of: "\(directory)/idProduct")
@@ -22,7 +22,7 @@ extension CaptureDevice {
     return "\(vendor):\(product)"
   }
 
-  /// Whether the device has a storable format above 30 frames per second.
+  /// Whether the device has a format above 30 frames per second that a movie can store.
   ///
   /// - Throws: `MediaError` as ``formats()`` does.
   public var supportsHighFrameRateCapture: Bool {
@@ -31,7 +31,7 @@ extension CaptureDevice {
     }
   }
 
-  /// The fastest storable format, if it is above 30 frames per second.
+  /// The fastest format that a movie can store, if its rate is above 30 frames per second.
   ///
   /// - Throws: `MediaError` with `.noHighFrameRate` if the device has none, or as ``formats()``.
   public func highFrameRateFormat() throws(MediaError) -> CaptureFormat {
@@ -50,9 +50,9 @@ extension CaptureDevice {
   ///
   /// - Parameters:
   ///   - type: The device type.
-  ///   - mediaType: The media type of the device; nil for any.
-  ///   - position: The direction that the device faces; unspecified for any.
-  /// - Returns: The preferred device of those that match.
+  ///   - mediaType: The media type that the device must have. Nil accepts any.
+  ///   - position: The direction that the device must face. `.unspecified` accepts any.
+  /// - Returns: The default device among those that match, as ``defaultDevice(for:)`` orders them.
   public static func defaultDevice(
     _ type: DeviceType, for mediaType: MediaType?, at position: Position = .unspecified
   ) -> CaptureDevice? {

@@ -11,7 +11,8 @@ extension CaptureDevice {
   ///   - types: The types in order of preference. Devices of other types are left out.
   ///   - mediaType: The media type that the devices must have. Nil accepts any.
   ///   - position: The required position of a camera. `.unspecified` accepts any.
-  /// - Returns: The devices. Those of one type are in the order of ``discover()``.
+  /// - Returns: The devices, ordered by type. Devices of one type are in the order of
+  ///   ``discover()``.
   public static func discover(
     _ types: [DeviceType], for mediaType: MediaType? = nil, at position: Position = .unspecified
   ) -> [CaptureDevice] {
@@ -28,14 +29,14 @@ extension CaptureDevice {
 
   /// The default camera or microphone, or nil if the machine has none.
   ///
-  /// External devices come before built-in ones, then the order of ``discover()`` applies. Devices
-  /// that cannot be opened come after those that can. Virtual devices come last. The synthetic
-  /// camera is never the default.
+  /// Devices that can be opened come before those that cannot. Among these, external devices come
+  /// before built-in ones, then the first in ``discover()`` is the default. Virtual devices come
+  /// after all others. The synthetic camera is never the default.
   public static func defaultDevice(for mediaType: MediaType) -> CaptureDevice? {
     best(among: devices(for: mediaType))
   }
 
-  /// The preferred camera of the user if it can be opened, or else the best camera.
+  /// The user's preferred camera or, if none can be opened, the default camera.
   ///
   /// Corresponds to `AVCaptureDevice.systemPreferredCamera`. Nil if the machine has no camera.
   public static var systemPreferredCamera: CaptureDevice? {
@@ -52,7 +53,9 @@ extension CaptureDevice {
     }
   }
 
-  /// The best of several devices, or the first of equals.
+  /// The best of several devices.
+  ///
+  /// Among equally good devices, the first one.
   static func best(among devices: [CaptureDevice]) -> CaptureDevice? {
     func rank(_ device: CaptureDevice) -> (Int, Int) {
       (

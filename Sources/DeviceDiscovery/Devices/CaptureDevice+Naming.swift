@@ -29,15 +29,15 @@ extension CaptureDevice {
   /// | `pace=max` | frames as fast as they are taken |
   /// | `counter=/dev/shm/frames` | a file of eight bytes that counts the delivered frames |
   ///
-  /// A part of an id that fits exactly one camera selects that camera, even if it also fits
-  /// microphones. The reason is that a webcam's microphone has nearly the same id.
+  /// If part of an id fits exactly one camera, it selects that camera, even if it also fits
+  /// microphones: a webcam's microphone has nearly the same id as its camera.
   ///
   /// A device with several inputs accepts `?input=3`, a number or part of the input's name. An
-  /// input such as HDMI accepts timings: `timings=query` (detected), `timings=index=3` (from the
-  /// driver's list) or `timings=cvt,width=640,height=480,fps=120`. The latter may add
-  /// `reduced-blanking=1` or `2`. Example: `/dev/video0?input=3&timings=query`. These options take
-  /// effect when the device is next used, and they persist. Without them, input and timings stay
-  /// unchanged. A missing device is never replaced by another one.
+  /// input such as HDMI accepts timings: `timings=query` (those of the detected signal),
+  /// `timings=index=3` (from the driver's list) or `timings=cvt,width=640,height=480,fps=120`, to
+  /// which `reduced-blanking=1` or `2` may be added. Example: `/dev/video0?input=3&timings=query`.
+  /// These options take effect when the device is next used, and they persist. Without them, input
+  /// and timings stay unchanged. If the named device is missing, no other one is used in its place.
   ///
   /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`; `.fileNotFound`
   ///   or `.invalidData` for a file; `.notACaptureDevice` for a device without video; `.badName`
@@ -56,7 +56,7 @@ extension CaptureDevice {
       recovery: "leave that out")
   }
 
-  /// Finds a device in a list by `cam` index, id or part of an id.
+  /// Finds a device in a list by its index (`cam0`), its id or part of its id.
   static func find(
     _ name: String, among devices: [CaptureDevice]
   ) throws(MediaError) -> CaptureDevice {
@@ -121,7 +121,9 @@ extension CaptureDevice {
       recovery: Recovery("choose another node of the device", .listDevices))
   }
 
-  /// The camera that plays a file, if the file exists.
+  /// The camera that plays a file.
+  ///
+  /// Throws if the file does not exist.
   private static func file(
     _ camera: FileCamera, _ name: String
   ) throws(MediaError) -> CaptureDevice {

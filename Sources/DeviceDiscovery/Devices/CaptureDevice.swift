@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A camera, a source that simulates one, or a microphone.
+/// A camera, a microphone, or a source that simulates a camera.
 ///
 /// Corresponds to `AVCaptureDevice`. The value identifies a device without holding it open, so the
 /// device may be lost before it is used.
@@ -57,21 +57,19 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public let media: [MediaType]
   /// The reason why the device could not be queried, as one line of text, or nil.
   public internal(set) var problem: String?
-  /// Whether the reason in ``problem`` is missing permission.
+  /// Whether the device could not be queried because this user lacks permission.
   var isForbidden = false
   /// Whether the device is external, built-in or virtual.
   public internal(set) var deviceType: DeviceType
   /// The direction that the camera faces, if the driver or the firmware reports it.
   public internal(set) var position = Position.unspecified
-  /// The clockwise rotation in degrees that shows frames upright, or 0 if the driver does not report
-  /// how the sensor is mounted.
+  /// The clockwise rotation in degrees that shows frames upright while the device is in its normal
+  /// orientation.
   ///
-  /// It is the initial angle, for a device in its normal orientation.
+  /// It is 0 if the driver does not report how the sensor is mounted.
   public internal(set) var videoRotationAngleForHorizonLevelCapture: Int64 = 0
   package let source: Source
-  /// The input options in the device's name.
-  ///
-  /// Nil keeps the current settings.
+  /// The input options in the device's name, or nil to keep the current settings.
   package private(set) var choice: InputChoice?
 
   init(id: String, node path: String, name: String, driver: String, bus: String) {
@@ -126,10 +124,10 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     deviceType = DeviceLocation(of: card, driver: driver, bus: bus).type
   }
 
-  /// The device's name in errors and documents: its path, or its id without a path.
+  /// The device's name in errors and documents: its path or, without a path, its id.
   public var address: String { path ?? id }
 
-  /// The same device with input options.
+  /// Returns the same device with other input options.
   package func choosing(_ choice: InputChoice?) -> CaptureDevice {
     guard let choice, kind == .v4l2 else { return self }
     var device = self
@@ -137,7 +135,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     return device
   }
 
-  /// The name for messages: the path with its options, or the id.
+  /// The device's name in messages: the path with its options or, without a path, the id.
   var spokenName: String {
     guard kind == .v4l2 || kind == .alsa, let path else { return id }
     return choice.map { "'\(path)?\($0.text)'" } ?? path
@@ -147,9 +145,9 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
-  /// Other programs may stream meanwhile, because the call only enumerates and reads. It sets input
-  /// and timings if the device's name selects them. For a range of sizes, only selected sizes are
-  /// listed, as ``FormatList/formats`` describes. The call blocks.
+  /// The call only reads, so other programs may stream at the same time. Only if the device's name
+  /// selects an input or timings, the call sets them first. If the driver supports a range of
+  /// sizes, only the sizes that ``FormatList/formats`` describes are listed. The call blocks.
   ///
   /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`,
   ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.invalidData`.
@@ -157,7 +155,8 @@ extension CaptureDevice {
 
   /// Lists the modes of the device, its inputs, and warnings about invalid driver data.
   ///
-  /// - Parameter size: A size to list in addition, if it lies in a range of sizes.
+  /// - Parameter size: If it lies in a range of sizes that the driver supports, this size is listed
+  ///   too.
   /// - Returns: The modes with their size ranges, and the inputs.
   /// - Throws: `MediaError` as ``formats()`` does.
   public func formatList(
@@ -190,7 +189,8 @@ extension CaptureDevice {
   ///
   /// - Parameter isWanted: A filter for the modes. Default: all modes.
   /// - Returns: One of ``formats()``.
-  /// - Throws: `MediaError` with `.noMatchingFormat` if no mode fits, or as ``formats()`` does.
+  /// - Throws: `MediaError` with `.noMatchingFormat` if no mode is suitable, or as ``formats()``
+  ///   does.
   public func fastestFormat(
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
   ) throws(MediaError) -> CaptureFormat {
@@ -204,10 +204,10 @@ extension CaptureDevice {
 
   /// The fastest mode that matches a request, at the requested rate.
   ///
-  /// A range of rates is narrowed to that rate. Drivers simplify fractions, so without an exact
-  /// match a rate also matches if it is nearer than 60 is to 59.94. The synthetic camera matches
-  /// every size and rate that it can draw. A device with a range of sizes is queried for its rates
-  /// at the requested size.
+  /// A format with a range of rates is narrowed to the requested rate. Drivers simplify fractions.
+  /// If no rate matches exactly, a rate therefore also matches if its relative difference is less
+  /// than that of 60 and 59.94. The synthetic camera matches every size and rate that it can draw.
+  /// If a device has a range of sizes, its rates are queried at the requested size.
   ///
   /// - Parameters:
   ///   - request: The requested size, rate and pixel format, each optional.
@@ -248,7 +248,7 @@ extension CaptureDevice {
 }
 
 extension ModeRequest {
-  /// Advice for a request that no mode matches.
+  /// The advice for a request that matches no mode.
   fileprivate func advice(
     among formats: [CaptureFormat], _ sizeRanges: [FrameSizeRange], of device: String
   ) -> Recovery {

@@ -13,22 +13,23 @@ public enum CaptureDeviceChange: Hashable, Sendable {
   case added(CaptureDevice)
   /// The device with this id and path was removed.
   ///
-  /// A device that returns has the same id if it has a serial number. Its path may differ.
+  /// If it has a serial number, it has the same id when it returns. Its path may differ.
   case removed(id: String, path: String?)
 }
 
 extension CaptureDevice {
   /// Observes the arrival and removal of devices.
   ///
-  /// The sequence starts with `.added` for each present device, in the order of ``discover()``. It
-  /// watches the device directory before it lists the devices, so no change is missed. There is no
-  /// polling. A new node without permission is reported after udev has set its permissions. A
-  /// device that is unplugged and plugged in again is reported as removed and added.
+  /// The sequence starts with `.added` for each present device, in the order of ``discover()``. The
+  /// device directory is watched before the devices are listed, so that no change is missed.
+  /// Nothing is polled. If a new node lacks permission, it is reported only after udev has set its
+  /// permissions. A device that is unplugged and plugged in again is reported as removed and added.
   ///
   /// The sequence ends only when its task is cancelled. Changes are buffered without limit. Only
   /// one task may iterate.
   ///
-  /// - Throws: `MediaError` with `.deviceFailed` if the user's limit of inotify watches is reached.
+  /// - Throws: `MediaError` with `.deviceFailed` if the user has reached the limit of inotify
+  ///   watches.
   public static func changes() throws(MediaError)
     -> some AsyncSequence<CaptureDeviceChange, Never> & Sendable
   {
@@ -45,9 +46,10 @@ extension CaptureDevice {
     let queue = DispatchQueue(label: "devices")
     let source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor, queue: queue)
     source.setEventHandler { for change in monitor.update() { continuation.yield(change) } }
-    // The descriptor must stay open until the dispatch source is cancelled.
+    // The watcher's descriptor must stay open until the dispatch source is cancelled. The handler
+    // holds a reference until then.
     source.setCancelHandler { withExtendedLifetime(watch) {} }
-    // `DispatchSource.cancel()` may be called from any thread.
+    // The compiler cannot know that `DispatchSource.cancel()` may be called from any thread.
     nonisolated(unsafe) let cancellable = source
     continuation.onTermination = { _ in cancellable.cancel() }
     queue.async {
@@ -58,17 +60,23 @@ extension CaptureDevice {
   }
 }
 
-/// The known devices while changes are observed.
+/// The devices that are known while changes are observed.
 ///
-/// Used on one queue only.
+/// Used on one dispatch queue only.
 final class DeviceMonitor: Sendable {
   private struct State {
-    /// The cameras by node path, with ids that may not be unique yet.
+    /// The cameras by node path.
+    ///
+    /// Two of them may have the same id here.
     var cameras: [String: CaptureDevice] = [:]
-    /// New nodes without permission, until udev sets it.
+    /// New nodes that this user may not open yet.
+    ///
+    /// They are reported once udev has set their permissions.
     var held: Set<String> = []
     var microphones: [CaptureDevice] = []
-    /// The devices as last reported, with unique ids.
+    /// The devices that were last reported.
+    ///
+    /// Their ids are unique.
     var reported: [CaptureDevice] = []
   }
 
@@ -110,7 +118,7 @@ final class DeviceMonitor: Sendable {
     return state.withLock { state in
       var replaced: Set<String> = []
       watchLinks()
-      // Queries all microphones again, since there are few and they answer quickly.
+      // All microphones are queried again, because there are few and they answer quickly.
       if events?.contains(where: isAboutAudio) != false { inspectMicrophones(&state) }
       DeviceSystem.$calls.withValue(calls) {
         guard let events else {
@@ -127,7 +135,8 @@ final class DeviceMonitor: Sendable {
           inspect(path, identity, &state)
         }
         replaced = nodes.gone
-        // udev creates its links after the node. The links determine the id.
+        // udev creates its links after the node. The id of a device depends on the links, so it may
+        // change now.
         for (path, camera) in state.cameras {
           let node = SystemFiles.resolved(path) ?? path
           state.cameras[path] = camera.renamed(
@@ -150,7 +159,7 @@ final class DeviceMonitor: Sendable {
 
   /// Lists the microphones, except new ones whose permissions udev has not set yet.
   ///
-  /// The permission change triggers another event.
+  /// When udev sets them, another event causes a new listing.
   private func inspectMicrophones(_ state: inout State) {
     let list = ALSASystem.$calls.withValue(audioCalls) { MicrophoneList() }
     state.microphones = list.devices.filter { device in
@@ -166,7 +175,9 @@ final class DeviceMonitor: Sendable {
     for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
   }
 
-  /// The nodes that events refer to, and those that were removed, even if replaced since.
+  /// The nodes that events refer to, and those that were removed.
+  ///
+  /// A removed node counts even if a new node already has its path.
   private func nodes(
     _ events: [DirectoryWatcher.Event], _ state: State
   ) -> (touched: Set<String>, gone: Set<String>) {
@@ -188,8 +199,8 @@ final class DeviceMonitor: Sendable {
   }
 
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
-    // The kernel creates a node for its owner only, then udev opens it to others. The mode is read
-    // before the probe, so that any later change causes another event.
+    // The kernel creates a node that only its owner may open, then udev opens it to others. The
+    // mode is read before the probe. If it changes after that, another event follows.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {

@@ -3,11 +3,11 @@
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// The persistent name of a device node, whose number may change at a restart.
+/// Finds persistent names for device nodes, whose numbers may change at a restart.
 struct DeviceIdentity {
-  /// udev's names from the device's own strings, by node path.
+  /// The names of udev's `by-id` links, which contain the device's own strings, by node path.
   private let links: [String: String]
-  /// udev's names from the device's port, by node path.
+  /// The names of udev's `by-path` links, which contain the device's port, by node path.
   private let paths: [String: String]
 
   /// Reads the current links of udev.
@@ -25,7 +25,7 @@ struct DeviceIdentity {
 
   private static func links(in directory: String) -> [String: String] {
     var links: [String: String] = [:]
-    // The order makes the choice between several links to one node deterministic.
+    // Several links may lead to one node. Sorting makes the choice between them deterministic.
     for name in SystemFiles.entries(in: directory).sorted() {
       guard let node = SystemFiles.resolved("\(directory)/\(name)"), links[node] == nil else {
         continue
@@ -37,8 +37,8 @@ struct DeviceIdentity {
 
   /// The persistent name of a node.
   ///
-  /// The name comes from the first source that exists: udev's `by-id` link, the USB device's own
-  /// strings, udev's `by-path` link, or driver and bus.
+  /// The name comes from the first of these sources that exists: udev's `by-id` link, the USB
+  /// device's own strings, udev's `by-path` link, or the driver's name and bus address.
   ///
   /// - Parameters:
   ///   - node: The path without symbolic links.
@@ -61,7 +61,9 @@ struct DeviceIdentity {
     return link.hasSuffix(end) ? String(link.dropLast(end.count)) : link
   }
 
-  /// The name that udev would create, for systems without udev.
+  /// The name that udev would create for a USB device.
+  ///
+  /// Used on systems without udev.
   ///
   /// Nil for a device without a serial number, because its name would not be unique.
   private static func usbName(of node: String) -> String? {

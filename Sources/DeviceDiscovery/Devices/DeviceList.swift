@@ -24,9 +24,9 @@ extension CaptureDevice {
   /// Finds the cameras of the machine, the synthetic camera and the microphones.
   ///
   /// A camera is a node `/dev/video…` with video capture capability. Metadata nodes, outputs, touch
-  /// devices and codecs are left out. A node without permission cannot be queried. It is still
-  /// listed if it is the first node of its device, with a warning and a ``CaptureDevice/problem``.
-  /// Its name then comes from sysfs. Microphones are the capture devices of sound cards.
+  /// devices and codecs are left out. If this user may not open a node, it cannot be queried. It is
+  /// still listed if it is the first node of its device. It then has a name from sysfs, a warning,
+  /// and a ``CaptureDevice/problem``. Microphones are the capture devices of sound cards.
   ///
   /// The call opens device nodes and may block. It may come from any thread.
   public static func discover() -> DeviceList {
@@ -81,7 +81,7 @@ extension CaptureDevice {
     self.problem = problem
   }
 
-  /// The same device with another id.
+  /// Returns the same device with another id.
   func renamed(_ id: String) -> CaptureDevice {
     guard kind == .v4l2 || kind == .alsa else { return self }
     var device = self
@@ -89,7 +89,9 @@ extension CaptureDevice {
     return device
   }
 
-  /// Makes ids unique: a second node with the same id gets the suffix `-2`.
+  /// Makes ids unique.
+  ///
+  /// The second device with an id gets the suffix `-2`, the third `-3`.
   static func withUniqueIDs(_ devices: [CaptureDevice]) -> [CaptureDevice] {
     var seen: [String: Int] = [:]
     return devices.map { device in
@@ -102,13 +104,11 @@ extension CaptureDevice {
 
 /// The result of probing a device node.
 struct NodeProbe {
-  /// The camera of the node.
-  ///
-  /// Nil for other devices and for a node that is gone.
+  /// The camera of the node, or nil if the node is gone or belongs to another kind of device.
   let device: CaptureDevice?
   /// The reason why the node could not be queried, or nil.
   let warning: String?
-  /// Whether the reason is missing permission.
+  /// Whether the node could not be queried because this user lacks permission.
   let isForbidden: Bool
 
   /// Opens a node, queries its capabilities, and closes it.
@@ -130,7 +130,7 @@ struct NodeProbe {
         unopened.isForbidden = isForbidden
         device = unopened
         warning = "\(error.description); \(error.recovery)"
-      case .notFound, .notAVideoDevice:  // No node, or no video device.
+      case .notFound, .notAVideoDevice:  // The node is gone or is not a video device.
         (device, warning) = (nil, nil)
       default:
         (device, warning) = (nil, "\(error.description); \(error.recovery)")
@@ -138,7 +138,9 @@ struct NodeProbe {
     }
   }
 
-  /// Whether a node is the first of its device, which is the one with video.
+  /// Whether a node is the first one of its device.
+  ///
+  /// The first node is the one that captures video.
   private static func isFirstNode(_ path: String) -> Bool {
     let name = path.lastPathComponent
     return SystemFiles.firstLine(of: "/sys/class/video4linux/\(name)/index") ?? "0" == "0"

@@ -35,9 +35,8 @@ struct DeviceLocation {
 
   /// Reads the location from a directory in `/sys`.
   ///
-  /// - Parameters:
-  ///   - directory: The device's directory. Symbolic links are resolved. Missing files count as
-  ///     unknown.
+  ///   - directory: The device's directory. Symbolic links are resolved. If a file in it is
+  ///     missing, its property is unknown.
   ///   - driver: The driver's name.
   ///   - bus: The bus address from the driver.
   init(of directory: String, driver: String, bus: String) {
@@ -51,7 +50,8 @@ struct DeviceLocation {
     case "removable": type = .external
     default: type = bus.hasPrefix("usb") ? .external : .builtIn
     }
-    // A port has a panel position, too. It says nothing about the device plugged in there.
+    // A port also has a position on the housing, but the device that is plugged in may face
+    // anywhere. Only built-in devices therefore have a position.
     let panel = type == .builtIn ? Self.nearest("physical_location/panel", from: real) : nil
     position = panel.flatMap { CaptureDevice.Position(rawValue: $0) } ?? .unspecified
   }
@@ -61,10 +61,11 @@ struct DeviceLocation {
     "vivid", "vimc", "v4l2 loopback", "Loopback", "Dummy", "snd_aloop", "snd_dummy",
   ]
 
-  /// The first line of a file in a directory, or in its nearest parent with such a file.
+  /// The first line of a file with this name in a directory, or in the nearest parent directory
+  /// that has one.
   private static func nearest(_ file: String, from directory: String) -> String? {
     var directory = FilePath(directory)
-    // All devices are below `/sys/devices/`.
+    // The search ends at `/sys/devices`, because all devices are below it.
     while directory.components.count > 2 {
       if let line = SystemFiles.firstLine(of: directory.appending(file).string) { return line }
       directory.removeLastComponent()
@@ -74,9 +75,9 @@ struct DeviceLocation {
 }
 
 extension CaptureDevice.Position {
-  /// Reads a camera's orientation: `V4L2_CID_CAMERA_ORIENTATION`.
+  /// Reads the direction that a camera faces: `V4L2_CID_CAMERA_ORIENTATION`.
   ///
-  /// A read error counts as unspecified.
+  /// If the control cannot be read, the direction is unspecified.
   init(reportedBy device: borrowing VideoDevice) {
     switch try? device.number(of: .cameraOrientation) {
     case 0: self = .front
@@ -87,10 +88,10 @@ extension CaptureDevice.Position {
 }
 
 extension CaptureDevice {
-  /// The clockwise rotation that corrects a sensor's mounting: `V4L2_CID_CAMERA_SENSOR_ROTATION`,
-  /// which is counterclockwise.
+  /// The clockwise rotation in degrees that corrects how the sensor is mounted.
   ///
-  /// It is 0 if the driver does not report it.
+  /// `V4L2_CID_CAMERA_SENSOR_ROTATION` reports the mounting counterclockwise. The result is 0 if
+  /// the driver does not report it.
   static func rotationAngle(reportedBy device: borrowing VideoDevice) -> Int64 {
     let angle = (try? device.number(of: .sensorRotation)).flatMap(\.self) ?? 0
     return (360 - angle % 360) % 360

@@ -6,19 +6,18 @@ import OvercrankMediaCore
 struct DeviceSpecifier {
   /// The whole name.
   let name: String
-  /// The text between the kind and the options.
-  ///
-  /// May be empty.
+  /// The text between the kind and the options, which may be empty.
   let subject: String
   /// The options in the order of the text.
   let options: [(key: String, value: String)]
 
   /// Parses a name of this kind, or returns nil for another kind.
   ///
-  /// Options follow the last question mark. A file name with a question mark needs another one at
-  /// the end: `file:what?.mp4?`.
+  /// Options follow the last question mark. If a file name contains a question mark, another one
+  /// must follow it: `file:what?.mp4?`.
   ///
-  /// - Throws: `MediaError` with `.badName` for an option that is not `key=value` or is repeated.
+  /// - Throws: `MediaError` with `.badName` if an option is not of the form `key=value` or is
+  ///   repeated.
   init?(_ name: String, kind: String) throws(MediaError) {
     self.name = name
     guard name.hasPrefix(kind) else { return nil }

@@ -18,7 +18,7 @@ extension MediaError.Code {
   public static let noMatchingFormat = Self(rawValue: "no_matching_format")
   /// The device has no format above 30 frames per second.
   public static let noHighFrameRate = Self(rawValue: "no_high_frame_rate")
-  /// The input has no signal, an unstable one, or one out of range.
+  /// The input has no signal, or its signal is unstable or out of range.
   public static let noSignal = Self(rawValue: "no_signal")
   /// The text is not a device name, or it matches several devices.
   public static let badName = Self(rawValue: "bad_name")

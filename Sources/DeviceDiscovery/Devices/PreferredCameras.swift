@@ -5,11 +5,13 @@ import Glibc
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// The camera that the user last preferred among those present, or else the default camera.
+  /// Among the present cameras, the one that the user preferred last.
   ///
-  /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id`` for
-  /// this user across programs. Nil if the machine has no camera. An unreadable file counts as no
-  /// preference.
+  /// Without one, the default camera.
+  ///
+  /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id``, for
+  /// this user and all programs. The value is nil if the machine has no camera. If the file of
+  /// preferences cannot be read, the user has no preference.
   public static var userPreferredCamera: CaptureDevice? {
     PreferredCameras.current.latest(among: discover().filter { $0.media.contains(.video) })
       ?? defaultDevice(for: .video)
@@ -17,8 +19,8 @@ extension CaptureDevice {
 
   /// Stores a camera as the user's preferred camera.
   ///
-  /// Up to 8 cameras are stored, for times when the preferred one is missing. The file is
-  /// `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default in `~/.local/state`.
+  /// Up to 8 cameras are stored. If the last one is missing, the one before it is preferred. The
+  /// file is `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default in `~/.local/state`.
   ///
   /// - Throws: `MediaError` with `.notACaptureDevice` for a microphone or a device that
   ///   ``discover()`` does not list; `.notRemembered` if the file cannot be written.
@@ -33,7 +35,7 @@ extension CaptureDevice {
   }
 }
 
-/// The file of a user's preferred cameras, the latest first.
+/// The file of the cameras that a user preferred, the latest first.
 struct PreferredCameras: Sendable {
   /// The greatest number of stored cameras.
   static let capacity = 8
@@ -41,9 +43,9 @@ struct PreferredCameras: Sendable {
   /// The path of the file, or nil if neither environment variable is set.
   let path: String?
 
-  /// The current user's file.
+  /// The file of the current user.
   ///
-  /// Tests replace it for a task.
+  /// Tests replace it for their task.
   @TaskLocal static var current = PreferredCameras(
     stateDirectory: getenv("XDG_STATE_HOME").map { String(cString: $0) },
     home: getenv("HOME").map { String(cString: $0) })
@@ -51,7 +53,7 @@ struct PreferredCameras: Sendable {
   /// Locates the file.
   ///
   /// - Parameters:
-  ///   - stateDirectory: The value of `XDG_STATE_HOME`. Ignored unless it is an absolute path.
+  ///   - stateDirectory: The value of `XDG_STATE_HOME`. A path that is not absolute is ignored.
   ///   - home: The user's home directory.
   init(stateDirectory: String?, home: String?) {
     let isAbsolute = { (path: String) in path.hasPrefix("/") }
@@ -68,7 +70,7 @@ struct PreferredCameras: Sendable {
     return Array(lines.prefix(Self.capacity).map(String.init))
   }
 
-  /// The camera among these that was stored last.
+  /// The camera in a list that was stored most recently, or nil if none of them was stored.
   func latest(among cameras: [CaptureDevice]) -> CaptureDevice? {
     for id in ids {
       if let camera = cameras.first(where: { $0.id == id }) { return camera }
@@ -76,7 +78,7 @@ struct PreferredCameras: Sendable {
     return nil
   }
 
-  /// Stores a camera before all others.
+  /// Stores a camera as the most recent one.
   func remember(_ camera: CaptureDevice) throws(MediaError) {
     guard let path else {
       throw MediaError(
@@ -90,7 +92,7 @@ struct PreferredCameras: Sendable {
       try FileManager.default.createDirectory(
         at: file.deletingLastPathComponent(), withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
-      // The write is atomic because another program may read the file.
+      // The write is atomic, because another program may read the file at the same time.
       try Data(lines.map { "\($0)\n" }.joined().utf8).write(to: file, options: .atomic)
     } catch {
       throw MediaError(

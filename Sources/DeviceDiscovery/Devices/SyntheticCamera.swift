@@ -4,15 +4,16 @@ package import OvercrankMediaCore
 
 /// The description of a synthetic camera: `synthetic:640x480@240?drop=5%&seed=7`.
 ///
-/// The capture module draws and times the frames.
+/// It only describes the camera. The capture module draws the frames and delivers them at their
+/// times.
 package struct SyntheticCamera: Hashable, Sendable {
   /// The size, rate and pixel format in the name.
   ///
-  /// Missing parts come from the selected mode.
+  /// Parts that the name lacks come from the selected mode.
   package let fixed: ModeRequest?
-  /// The fraction of frames to drop on purpose, from 0 to 1.
+  /// The fraction of frames that the camera drops on purpose, from 0 to 1.
   package let dropShare: Rational
-  /// The seed of the drops.
+  /// The seed that selects the dropped frames.
   ///
   /// The same seed drops the same frames.
   package let seed: UInt64
@@ -112,12 +113,15 @@ package struct SyntheticCamera: Hashable, Sendable {
     self.scene = try scene.scene()
   }
 
-  /// The listed modes: three sizes, four rates and three formats, restricted by the name.
+  /// The listed modes: three sizes, four rates and three formats, limited to those that the name
+  /// allows.
   package var formats: [CaptureFormat] {
     formats(size: fixed?.size, rate: fixed?.rate, fourcc: fixed?.fourcc)
   }
 
-  /// The modes for a request, which may differ from the listed ones.
+  /// The modes for a request.
+  ///
+  /// They may have sizes and rates that are not listed.
   ///
   /// - Throws: `MediaError` with `.noMatchingFormat` for an unsupported mode.
   func formats(for request: ModeRequest) throws(MediaError) -> [CaptureFormat] {
@@ -167,7 +171,7 @@ package struct SyntheticCamera: Hashable, Sendable {
       return nil
     }
     let share = isPercent ? number / 100 : number
-    // An invalid rational compares as greater than all others.
+    // If the text has too many digits, the rational is invalid. It then compares as greater than 1.
     return share >= 0 && share <= 1 ? share : nil
   }
 }

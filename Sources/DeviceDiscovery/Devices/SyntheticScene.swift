@@ -9,7 +9,9 @@ package enum SyntheticScene: Hashable, Sendable {
   /// Diagonal stripes that move upward.
   case pattern
 
-  /// The ball whose contacts click, which is invisible with the pattern.
+  /// The ball whose contacts click in the audio.
+  ///
+  /// It is also defined for the pattern, which does not show it.
   package var ball: BouncingBall {
     switch self {
     case .ball(let ball): ball
@@ -62,7 +64,7 @@ extension SyntheticScene {
 
     /// The selected scene, with the values of a ball on Earth by default.
     ///
-    /// - Throws: `MediaError` with `.badName` for a height or a period with the pattern.
+    /// - Throws: `MediaError` with `.badName` if a height or a period is given for the pattern.
     func scene() throws(MediaError) -> SyntheticScene {
       let standard = BouncingBall()
       guard isPattern else {

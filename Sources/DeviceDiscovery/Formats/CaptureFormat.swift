@@ -5,8 +5,9 @@ public import OvercrankMediaCore
 /// A mode of a camera: a pixel format, a size, and the frame rates at that size.
 ///
 /// Corresponds to `AVCaptureDevice.Format`. A camera with discrete rates has one format for each
-/// rate. A camera with a range of rates has one format for the range. Two formats are equal if their
-/// modes are, whatever the camera's controls allow at the time.
+/// rate. A camera with a range of rates has one format for the range. Two formats are equal if they
+/// describe the same mode, even if the camera's controls had different ranges when they were
+/// listed.
 public struct CaptureFormat: Hashable, Sendable, Identifiable {
   /// The text that selects the mode, such as `320x180@60/yuyv`.
   ///
@@ -30,8 +31,8 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   ///
   /// Drivers with a scaler list every size that the scaler can produce: vivid lists 16384x8640 for
   /// PAL. Such a mode is selected only if its size is requested. The property is true only for
-  /// sizes from a range. A size exceeds the source if it is larger than the current digital timings
-  /// or television standard. If neither is known, the limit is 7680x4320 pixels at 60 fps.
+  /// sizes from a range that are larger than the current digital timings or television standard. If
+  /// neither is known, it is true above the pixel rate of 7680x4320 at 60 fps.
   public let exceedsSource: Bool
   /// The frame rates of the format.
   public let frameRateRange: FrameRateRange
@@ -88,7 +89,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
       FrameRateRange(rate), id: Self.id(width, height, rate, fourcc.description.lowercased()))
   }
 
-  /// The same format with a case-sensitive id.
+  /// Returns the same format with an id in which upper and lower case differ.
   func withExactID() -> CaptureFormat {
     withRange(frameRateRange, id: Self.id(width, height, maxFrameRate, fourcc.description))
   }
@@ -109,7 +110,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
 }
 
 extension CaptureFormat {
-  /// The properties that identify a mode.
+  /// The properties that decide whether two formats are equal.
   private struct Mode: Hashable {
     let id: String
     let fourcc: FourCC
@@ -126,7 +127,7 @@ extension CaptureFormat {
       order: driverOrder)
   }
 
-  /// Whether both are the same mode.
+  /// Whether both formats describe the same mode.
   public static func == (left: CaptureFormat, right: CaptureFormat) -> Bool {
     left.mode == right.mode
   }

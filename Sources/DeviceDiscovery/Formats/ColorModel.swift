@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The color model of a format, the most useful first.
+/// The color model of a format.
+///
+/// The cases are ordered, the most useful one first.
 public enum ColorModel: Int, Hashable, Sendable, Comparable {
-  /// Compressed frames, often the only ones that a cable can carry at high rates.
+  /// Compressed frames. At high rates, often only these fit the bandwidth of the cable.
   case compressed
   /// Color at every pixel, or shared by neighboring pixels.
   case color
@@ -11,7 +13,7 @@ public enum ColorModel: Int, Hashable, Sendable, Comparable {
   /// A Bayer mosaic from the sensor, which needs demosaicing.
   case bayer
 
-  /// Orders by usefulness: compressed first.
+  /// Whether the first model is more useful than the second, in the order of the cases.
   public static func < (left: ColorModel, right: ColorModel) -> Bool {
     left.rawValue < right.rawValue
   }

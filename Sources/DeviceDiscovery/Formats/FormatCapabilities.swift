@@ -9,7 +9,7 @@ package struct FormatCapabilities: Sendable {
   var stabilizes = false
   var exposureDurations: ClosedRange<MediaTime>?
   var isoValues: ClosedRange<Double>?
-  /// The manual exposure in force, or nil if exposure is automatic.
+  /// The manual exposure duration at the time of the query, or nil if exposure was automatic.
   var exposureDuration: MediaTime?
 
   package init() {}
@@ -17,7 +17,9 @@ package struct FormatCapabilities: Sendable {
   /// The unit of `V4L2_CID_EXPOSURE_ABSOLUTE` is 100 µs.
   private static let exposureTimescale: Int32 = 10_000
 
-  /// Reads the controls of a device; values that cannot be read are unknown.
+  /// Reads the controls of a device.
+  ///
+  /// If one cannot be read, its values are unknown.
   init(reportedBy device: borrowing VideoDevice) {
     if let zoom = try? device.control(.zoom), zoom.minimum > 0, zoom.minimum < zoom.maximum {
       maxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)
@@ -43,7 +45,7 @@ package struct FormatCapabilities: Sendable {
 }
 
 extension CaptureFormat {
-  /// The maximum zoom factor; 1 if the camera cannot zoom.
+  /// The maximum zoom factor, or 1 if the camera cannot zoom.
   public var videoMaxZoomFactor: Double { capabilities.maxZoomFactor }
   /// Whether the camera has image stabilization.
   public var isVideoStabilizationSupported: Bool { capabilities.stabilizes }
@@ -51,8 +53,8 @@ extension CaptureFormat {
   public var minExposureDuration: MediaTime? { capabilities.exposureDurations?.lowerBound }
   /// The maximum exposure duration, or nil if the camera has no exposure control.
   ///
-  /// Some cameras change it with the frame rate. The value is that of the rate in force when the
-  /// format was listed.
+  /// Some cameras change it with the frame rate. The value is the one at the rate that was set when
+  /// the format was listed.
   public var maxExposureDuration: MediaTime? { capabilities.exposureDurations?.upperBound }
   /// The minimum ISO value, or nil if the camera has no ISO control.
   public var minISO: Double? { capabilities.isoValues?.lowerBound }
@@ -81,10 +83,10 @@ extension CaptureFormat {
     return isWhole(exposureDuration)
   }
 
-  /// The mains frequencies, of 50 and 60 Hz, under which frames at the highest rate are free of
+  /// The mains frequencies (50 Hz, 60 Hz) under which frames at the highest rate are free of
   /// flicker.
   ///
-  /// A manual exposure counts as it was in force when the format was listed.
+  /// If exposure was manual when the format was listed, its duration at that time counts.
   public var flickerFreeMainsFrequencies: [Int] {
     [50, 60].filter {
       isFlickerFree(underMainsOf: $0, exposureDuration: capabilities.exposureDuration)

@@ -31,13 +31,16 @@ protocol FormatSource: ~Copyable {
 
 extension VideoDevice: FormatSource {
   borrowing func sizeInForce() -> DriverSize? {
-    // Without a readable format no current size is listed. The next call reports a lost device.
+    // If the format cannot be read, no current size is listed. If the device is lost, the next
+    // request reports that.
     guard let format = try? currentFormat() else { return nil }
     return DriverSize(width: format.width, height: format.height)
   }
 }
 
-/// The size of the incoming video signal, which a device may scale.
+/// The size of the incoming video signal.
+///
+/// The device may scale it.
 struct IncomingSignal: Hashable, Sendable {
   let size: ModeRequest.Size
 }
@@ -47,7 +50,7 @@ extension FormatList {
   ///
   /// - Parameters:
   ///   - source: The driver.
-  ///   - wanted: A requested size, listed in addition if it lies in a range.
+  ///   - wanted: A requested size. If it lies in a range, it is listed too.
   ///   - incoming: The size of the incoming signal, if known.
   ///   - capabilities: The ranges of the camera's controls.
   /// - Throws: `DeviceError` if the device is lost.
@@ -149,7 +152,7 @@ private struct FormatCollector {
     }
   }
 
-  /// Adds a range unless a known range contains it.
+  /// Adds a range, unless a range that was already added contains it.
   ///
   /// UVC cameras list some sizes several times.
   private mutating func keep(
@@ -160,7 +163,8 @@ private struct FormatCollector {
     var range = range
     let fourcc = FourCC(rawValue: format.fourcc)
     let (width, height) = (Int(key.size.width), Int(key.size.height))
-    // Two ranges with the same highest rate would have the same id, so they are merged.
+    // The id contains the highest rate. Two ranges with the same highest rate would have the same
+    // id, so they are merged.
     if let other = known.first(where: { $0.maxFrameRate == range.maxFrameRate }) {
       range = range.joined(other)
     }
@@ -187,7 +191,7 @@ private struct FormatCollector {
 
   /// The formats in order.
   ///
-  /// Ids that differ only in case become case-sensitive.
+  /// If two ids differ only in case, both formats get ids in which case matters.
   func withUniqueIDs() -> [CaptureFormat] {
     var counts: [String: Int] = [:]
     for format in formats { counts[format.id, default: 0] += 1 }
@@ -196,9 +200,8 @@ private struct FormatCollector {
 }
 
 extension FrameRateRange {
-  /// Creates a range from a driver's shortest and longest frame duration.
-  ///
-  /// Nil if the range is invalid.
+  /// Creates a range from a driver's shortest and longest frame duration, or returns nil if they
+  /// are invalid.
   fileprivate init?(_ shortest: DriverFraction, _ longest: DriverFraction, step: DriverFraction?) {
     guard let highest = FrameRate(interval: shortest), let lowest = FrameRate(interval: longest),
       lowest <= highest
@@ -223,21 +226,19 @@ extension FrameRateRange {
 
   /// Whether a size at the highest rate exceeds the incoming signal.
   ///
-  /// If the incoming size is unknown, the limit is the greatest pixel rate of HDMI 2.1.
+  /// If the size of the signal is unknown, the limit is the greatest pixel rate of HDMI 2.1.
   fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingSignal?) -> Bool {
     if let known = incoming?.size {
       return size.width > known.width || size.height > known.height
     }
     let area = Rational(Int64(size.width) * Int64(size.height))
-    // On overflow the rational is invalid, and it compares as greater.
+    // If the product overflows, the rational is invalid, and it compares as greater.
     return area * maxFrameRate.framesPerSecond > Self.mostPixels
   }
 }
 
 extension FrameRate {
-  /// Creates a rate from a driver's frame interval.
-  ///
-  /// Nil if the interval is invalid.
+  /// Creates a rate from a driver's frame interval, or returns nil if the interval is invalid.
   fileprivate init?(interval: DriverFraction) {
     self.init(
       exactly: Rational(Int128(interval.denominator), over: Int128(interval.numerator)))

@@ -6,9 +6,10 @@ import OvercrankMediaCore
 public enum FormatSelection {
   /// The fastest format that a movie can store, or nil if there is none.
   ///
-  /// The highest rate wins. Among equal rates, the larger frame size wins, then the ``ColorModel``,
-  /// then more bits per pixel, then the driver's order. Emulated formats are never selected, nor
-  /// formats that exceed the incoming signal (``CaptureFormat/exceedsSource``).
+  /// The format with the highest rate is selected. Among equal rates, the larger frame size
+  /// decides, then the ``ColorModel``, then more bits per pixel, then the driver's order. Emulated
+  /// formats are never selected. Formats that exceed the incoming signal
+  /// (``CaptureFormat/exceedsSource``) are not either.
   ///
   /// - Parameters:
   ///   - formats: The formats to choose from.
@@ -21,7 +22,9 @@ public enum FormatSelection {
     fastest(among: formats, evenBeyondSource: false, where: isWanted)
   }
 
-  /// The fastest format, optionally including sizes that exceed the incoming signal.
+  /// The fastest format.
+  ///
+  /// If `evenBeyondSource` is true, sizes that exceed the incoming signal may be selected too.
   static func fastest(
     among formats: some Sequence<CaptureFormat>, evenBeyondSource: Bool,
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
@@ -36,7 +39,7 @@ public enum FormatSelection {
     return best?.format
   }
 
-  /// A format with its FFmpeg counterpart.
+  /// A format with the properties by which formats are compared.
   private struct Rank {
     let format: CaptureFormat
     let known: FourCCFormat
@@ -64,8 +67,8 @@ public enum FormatSelection {
 }
 
 extension CaptureFormat {
-  /// The pixels of a frame.
+  /// The number of pixels of a frame.
   ///
-  /// Width and height fit 32 bits each, so the product fits.
+  /// Width and height have at most 32 bits each, so it fits.
   fileprivate var area: Int { width * height }
 }

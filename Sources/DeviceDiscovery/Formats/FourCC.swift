@@ -40,9 +40,9 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
     self.init(rawValue: number)
   }
 
-  /// Whether the text names this code if case is ignored.
+  /// Whether the text is the code's name in any case.
   ///
-  /// Few codes differ only in case. An example is `pGAA` and `pgAA`, two packed Bayer formats.
+  /// Few codes differ only in case, such as `pGAA` and `pgAA`, two packed Bayer formats.
   public func isNamed(_ text: String) -> Bool { description.lowercased() == text.lowercased() }
 
   /// Whether a character may occur in a mode such as `640x480@60/yuyv`.
@@ -55,8 +55,8 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
 extension FourCC: CustomStringConvertible {
   /// The characters as `v4l2-ctl` prints them, without trailing spaces.
   ///
-  /// Big-endian formats end in `-BE`. A code is a hexadecimal number if it consists of digits, or
-  /// of characters that a mode cannot contain.
+  /// Big-endian formats end in `-BE`. If a code consists of digits, or has characters that a mode
+  /// cannot contain, it is written as a hexadecimal number.
   public var description: String {
     let characters = (0..<4).map {
       UInt8(truncatingIfNeeded: (rawValue & ~Self.bigEndian) >> (8 * $0))

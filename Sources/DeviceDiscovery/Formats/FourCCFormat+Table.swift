@@ -5,17 +5,17 @@ import OvercrankMediaCore
 extension FourCCFormat {
   /// All V4L2 formats with an identical FFmpeg 5.1 format.
   ///
-  /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both define the
-  /// order in memory, but with opposite naming. V4L2's ABGR32 (`AR24`) is B, G, R, A in memory,
-  /// which FFmpeg calls bgra.
+  /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both libraries
+  /// name the components, but V4L2 often in the order opposite to memory. For example, V4L2's
+  /// ABGR32 (`AR24`) is B, G, R, A in memory, which FFmpeg calls bgra.
   ///
   /// These formats are left out:
   ///
   /// - `YV12`, `YVU9`, `NV61`, `NM61`, `YM21`, `YM61`, `YM42` and `VYUY`, because FFmpeg has no
   ///   name for their swapped chroma.
   /// - `Y04`, `Y06`, and the packed `Y10B` and `Y10P`.
-  /// - Bayer formats of 10 to 14 bits. FFmpeg has only 8 and 16 bits, and as 16 bits they would be
-  ///   4 to 64 times too dark.
+  /// - Bayer formats of 10 to 14 bits. FFmpeg has only 8 and 16 bits. Read as 16 bits, their values
+  ///   would be 4 to 64 times too dark.
   /// - HSV formats.
   static let table: [FourCCFormat] =
     rows(
@@ -61,7 +61,8 @@ extension FourCCFormat {
     + rows(
       .color, 32,
       [
-        // The legacy names do not define whether the fourth byte is alpha, so it is ignored.
+        // V4L2 does not define whether the fourth byte of these legacy formats is alpha, so it is
+        // ignored.
         ("BGR4", "bgr0"), ("RGB4", "0rgb"),
         ("AR24", "bgra"), ("XR24", "bgr0"), ("RA24", "abgr"), ("RX24", "0bgr"),
         ("AB24", "rgba"), ("XB24", "rgb0"), ("BA24", "argb"), ("BX24", "0rgb"),

@@ -4,14 +4,14 @@ package import OvercrankMediaCore
 
 /// A V4L2 pixel format with its FFmpeg counterpart.
 ///
-/// A counterpart exists only if the bytes are identical, except for padding at line ends. A format
-/// without a counterpart cannot be stored.
+/// A counterpart exists only if the bytes are the same, except for padding at line ends. Without a
+/// counterpart, a movie cannot store the frames.
 package struct FourCCFormat: Hashable, Sendable {
   /// The V4L2 code of the format.
   package let fourcc: FourCC
   /// The FFmpeg pixel format or codec.
   package let mediaSubType: MediaSubType
-  /// Bits per pixel in memory, including unused bits.
+  /// The number of bits per pixel in memory, including unused bits.
   ///
   /// 0 for compressed formats.
   package let bitsPerPixel: Int
@@ -19,7 +19,7 @@ package struct FourCCFormat: Hashable, Sendable {
   package let colorModel: ColorModel
   /// The number of memory planes of a frame.
   ///
-  /// 1 unless each image plane has a memory plane of its own.
+  /// It is above 1 only if each image plane has a memory plane of its own.
   package let separatePlaneCount: Int
 
   /// Finds the counterpart of a format, or returns nil if FFmpeg has none.

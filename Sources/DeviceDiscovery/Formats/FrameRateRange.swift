@@ -4,8 +4,8 @@ public import OvercrankMediaCore
 
 /// A closed range of frame rates that a camera supports.
 ///
-/// A discrete rate is a range with equal ends. If the camera has a duration step, the range
-/// contains the durations at whole steps from the shortest, and the longest duration.
+/// A single rate is a range with equal ends. If the camera has a duration step, the range contains
+/// the shortest duration, every whole number of steps above it, and the longest duration.
 public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   /// The lowest rate.
   public let minFrameRate: FrameRate
@@ -49,7 +49,7 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   public func contains(_ rate: FrameRate) -> Bool {
     guard minFrameRate <= rate, rate <= maxFrameRate else { return false }
     guard frameDurationStep != nil, rate != minFrameRate else { return true }
-    // On overflow the result is invalid and has another denominator.
+    // If the number of steps overflows, it is invalid, and its denominator is not 1.
     return steps(to: rate).denominator == 1
   }
 
@@ -63,23 +63,22 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
 
   /// The supported rate with the nearest frame duration.
   ///
-  /// Of two equally near, the higher rate.
+  /// If two are equally near, the higher rate.
   public func nearest(to rate: FrameRate) -> FrameRate {
     if contains(rate) { return rate }
     guard rate > minFrameRate else { return minFrameRate }
     guard rate < maxFrameRate, let frameDurationStep else { return maxFrameRate }
     let below = try? rateAfter(steps(to: rate).rounded(.towardNegativeInfinity), frameDurationStep)
     let above = try? rateAfter(steps(to: rate).rounded(.towardPositiveInfinity), frameDurationStep)
-    // The last step may exceed the longest duration, which then takes its place.
+    // If the next step would exceed the longest duration, the longest duration is used.
     let slower = max(above ?? minFrameRate, minFrameRate)
     guard let faster = below else { return slower }
     let wanted = rate.frameDuration
     return slower.frameDuration - wanted < wanted - faster.frameDuration ? slower : faster
   }
 
-  /// The number of steps from the shortest duration to a rate's duration.
-  ///
-  /// 0 without a step.
+  /// The number of steps from the shortest duration to a rate's duration, or 0 if the range has no
+  /// step.
   private func steps(to rate: FrameRate) -> Rational {
     guard let step = frameDurationStep?.seconds else { return .zero }
     return (rate.frameDuration.seconds - minFrameDuration.seconds) / step

@@ -26,9 +26,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
     (2592, 1944), (3840, 2160), (4096, 2160), (7680, 4320),
   ].map { ModeRequest.Size(width: $0, height: $1) }
 
-  /// Creates a range from a driver's values.
-  ///
-  /// Nil if the range is invalid.
+  /// Creates a range from a driver's values, or returns nil if they are invalid.
   init?(_ fourcc: FourCC, _ smallest: DriverSize, _ largest: DriverSize, step: DriverSize?) {
     guard smallest.isSensible, largest.isSensible, smallest.width <= largest.width,
       smallest.height <= largest.height
@@ -50,7 +48,9 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
         && (size.height - smallest.height).isMultiple(of: step.height)
   }
 
-  /// The nearest size on the grid, for width and height separately.
+  /// The nearest size on the grid.
+  ///
+  /// Width and height are rounded separately.
   public func nearest(to size: ModeRequest.Size) -> ModeRequest.Size {
     if contains(size) { return size }
     func side(_ wanted: Int, _ least: Int, _ most: Int, _ step: Int) -> Int {
@@ -63,7 +63,8 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
       height: side(size.height, smallest.height, largest.height, step.height))
   }
 
-  /// The sizes to list: both ends, common sizes, and the given sizes that lie on the grid.
+  /// The sizes to list: the smallest, the largest, common sizes, and those given sizes that lie on
+  /// the grid.
   func sizesToList(besides others: [ModeRequest.Size]) -> [ModeRequest.Size] {
     let between = (Self.wellKnown + others).filter {
       contains($0) && $0 != smallest && $0 != largest
@@ -84,12 +85,12 @@ extension ModeRequest.Size: CustomStringConvertible {
   /// The size as `640x480`.
   public var description: String { "\(width)x\(height)" }
 
-  /// The pixels of a frame.
+  /// The number of pixels of a frame.
   ///
-  /// Width and height fit 32 bits each, so the product fits.
+  /// Width and height have at most 32 bits each, so it fits.
   var area: Int { width * height }
 
-  /// The size as 32-bit numbers for the driver, or nil on overflow.
+  /// The size as 32-bit numbers for the driver, or nil if it does not fit.
   var driverSize: DriverSize? {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else {
       return nil

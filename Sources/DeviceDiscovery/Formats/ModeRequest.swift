@@ -4,7 +4,7 @@ public import OvercrankMediaCore
 
 /// A request for a mode, written as `[WxH][@rate][/fourcc]`.
 ///
-/// Missing parts match anything.
+/// A missing part matches anything.
 ///
 /// ```
 /// 1280x720@240/mjpg    1280x720@60000/1001/mjpg    @240    /yuyv    640x480
@@ -18,17 +18,11 @@ public struct ModeRequest: Hashable, Sendable {
     public let height: Int
   }
 
-  /// The requested size.
-  ///
-  /// Nil matches any.
+  /// The requested size, or nil for any size.
   public let size: Size?
-  /// The requested rate.
-  ///
-  /// Nil means the highest.
+  /// The requested rate, or nil for the highest rate.
   public let rate: FrameRate?
-  /// The requested pixel format.
-  ///
-  /// Nil matches any.
+  /// The requested pixel format, or nil for any format.
   public let fourcc: String?
 
   /// A request that matches every mode.
@@ -36,15 +30,16 @@ public struct ModeRequest: Hashable, Sendable {
 
   /// Creates a request.
   ///
-  /// A nil part matches anything.
+  /// A part that is nil matches anything.
   public init(size: Size? = nil, rate: FrameRate? = nil, fourcc: String? = nil) {
     self.size = size
     self.rate = rate
     self.fourcc = fourcc
   }
 
-  /// Creates a request for a format's size and pixel format at a rate that the format need not
-  /// support.
+  /// Creates a request for the size and pixel format of a format, at any rate.
+  ///
+  /// The format need not support the rate.
   public init(_ format: CaptureFormat, at rate: FrameRate) {
     self.init(
       size: Size(width: format.width, height: format.height), rate: rate,
@@ -53,10 +48,10 @@ public struct ModeRequest: Hashable, Sendable {
 
   /// Parses a mode.
   ///
-  /// A number after the rate and a slash is the rate's denominator: `@60000/1001`. Pixel formats
-  /// never consist of digits only.
+  /// If a slash and a number follow the rate, the number is the rate's denominator: `@60000/1001`.
+  /// It cannot be a pixel format, because those never consist of digits only.
   ///
-  /// - Throws: `MediaError` with `.badMode`.
+  /// - Throws: `MediaError` with `.badMode` if the text is not a mode.
   public init(parsing text: String) throws(MediaError) {
     func failure(_ what: String) -> MediaError {
       MediaError(
@@ -111,14 +106,15 @@ public struct ModeRequest: Hashable, Sendable {
 
   /// The fastest matching format at the requested rate, or nil if none matches.
   ///
-  /// Cameras count in units of 100 ns and drivers simplify fractions, so 120 may be listed as
-  /// 120.101. Without an exact match, the nearest rate is selected if it is nearer than 60 is to
-  /// 59.94. Among codes that differ only in case, an exact match comes first.
+  /// Cameras count durations in units of 100 ns and drivers simplify fractions, so 120 may be
+  /// listed as 120.101. If no rate matches exactly, the nearest one is selected, provided that its
+  /// relative difference is less than that of 60 and 59.94. If pixel formats differ only in case,
+  /// one in the requested case is preferred.
   func choose(from formats: [CaptureFormat]) -> CaptureFormat? {
     var candidates = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }
     if !exact.isEmpty { candidates = exact }
-    // A requested size is used even if the driver must upscale the signal.
+    // If a size is requested, it may exceed the incoming signal, so that the driver upscales.
     func fastest(_ formats: [CaptureFormat]) -> CaptureFormat? {
       FormatSelection.fastest(among: formats, evenBeyondSource: size != nil)
     }
@@ -155,9 +151,7 @@ public struct ModeRequest: Hashable, Sendable {
 }
 
 extension ModeRequest: CustomStringConvertible {
-  /// The mode in text form.
-  ///
-  /// Empty for ``any``.
+  /// The mode in text form, or an empty text for ``any``.
   public var description: String {
     (size.map(\.description) ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
       + (fourcc.map { "/\($0)" } ?? "")
@@ -167,7 +161,7 @@ extension ModeRequest: CustomStringConvertible {
 extension FrameRate {
   /// The absolute difference of two rates, in frames per second.
   fileprivate func distance(to other: FrameRate) -> Rational {
-    // All four numbers fit 32 bits, so the products fit 128 bits.
+    // All four numbers have at most 32 bits, so the products fit 128 bits.
     let apart =
       Int128(numerator) * Int128(other.denominator) - Int128(other.numerator) * Int128(denominator)
     let below = Int128(denominator) * Int128(other.denominator)

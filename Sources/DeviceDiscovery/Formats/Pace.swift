@@ -2,18 +2,12 @@
 
 /// The pacing of frames from a software camera.
 package enum Pace: Hashable, Sendable {
-  /// Frames are delivered at their times.
-  ///
-  /// A slow consumer loses frames.
+  /// Frames are delivered at their times. If the consumer is slow, frames are lost.
   case realTime
-  /// Frames are delivered as fast as they are consumed.
-  ///
-  /// No frame is lost.
+  /// Frames are delivered as fast as they are consumed, so no frame is lost.
   case maximum
 
-  /// Parses the option `pace` of a device name.
-  ///
-  /// Nil for an invalid value.
+  /// Parses the option `pace` of a device name, or returns nil for an invalid value.
   init?(option value: String) {
     guard value == "max" else { return nil }
     self = .maximum

@@ -15,13 +15,9 @@ package struct InputChoice: Hashable, Sendable {
     case computed(VideoTimings)
   }
 
-  /// The number or the name of the input.
-  ///
-  /// Nil keeps the current input.
+  /// The number or the name of the input, or nil to keep the current input.
   package let input: String?
-  /// The timings to set.
-  ///
-  /// Nil keeps the current timings.
+  /// The timings to set, or nil to keep the current timings.
   package let timings: Timings?
   /// The options as text, without the question mark.
   let text: String
@@ -34,7 +30,8 @@ package struct InputChoice: Hashable, Sendable {
     _ name: String
   ) throws(MediaError) -> (name: String, choice: InputChoice?) {
     guard let question = name.lastIndex(of: "?"),
-      // A file may have this name, including the question mark. It takes precedence.
+      // A file may have this name, including the question mark. Then the text after it is not an
+      // option.
       SystemFiles.kind(of: name) == nil,
       let parts = try DeviceSpecifier(name, kind: String(name[..<question]))
     else { return (name, nil) }
@@ -71,9 +68,7 @@ extension InputChoice.Timings {
     "write timings=query, timings=index=3, or timings=cvt,width=640,height=480,fps=120 with "
       + "reduced-blanking=1 or 2 if wanted")
 
-  /// Parses timings in the syntax of v4l2-ctl.
-  ///
-  /// Nil for invalid text.
+  /// Parses timings in the syntax of v4l2-ctl, or returns nil for invalid text.
   fileprivate init?(_ text: String) {
     if text == "query" {
       self = .detected
@@ -107,7 +102,8 @@ extension InputChoice.Timings {
 extension CaptureDevice {
   /// Opens the device node, and sets input and timings if the device's name selects them.
   ///
-  /// Settings already in effect are not set again. Settings persist after the node is closed.
+  /// Settings that are already in effect are not set again. Settings remain after the node is
+  /// closed.
   ///
   /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceBusy`, `.deviceLost`;
   ///   `.badName` for an input or timings that the device lacks; `.noSignal` if timings cannot be
@@ -136,7 +132,7 @@ extension CaptureDevice {
 extension InputChoice {
   /// Applies the options.
   ///
-  /// Returns an error for an input or timings that the device lacks.
+  /// Returns an error if the device lacks the input or the timings, otherwise nil.
   fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> MediaError? {
     if let input {
       let inputs = try device.inputs()
@@ -169,9 +165,9 @@ extension InputChoice {
     return nil
   }
 
-  /// The index of the input with a number or a name.
+  /// The index of the input with a number or a name, or nil if there is none.
   ///
-  /// A unique part of a name suffices.
+  /// Part of a name is enough if only one input has it.
   static func index(of text: String, among inputs: [DriverInput]) -> UInt32? {
     if let number = UInt32(text) { return inputs.first { $0.index == number }?.index }
     let name = text.lowercased()

@@ -73,20 +73,19 @@ public struct InputConnectors: Hashable, Sendable {
   public let current: InputConnector?
   /// The current digital timings, or nil for an input without timings.
   public internal(set) var timings: VideoTimings?
-  /// The timings of the detected signal, independent of the current timings.
+  /// The timings of the detected signal, or nil without a signal.
   ///
-  /// Nil without a signal.
+  /// They may differ from the current timings.
   public internal(set) var detectedTimings: VideoTimings?
-  /// The reason why detection failed, as one line of text.
+  /// The reason why no timings could be detected, as one line of text.
   ///
-  /// Nil for an input without detection.
+  /// Nil if they were detected, or if the input has no detection.
   public internal(set) var detectionProblem: String?
 }
 
 extension InputConnectors {
-  /// Queries a device for its inputs without changes.
-  ///
-  /// Nil for a device without input selection.
+  /// Queries a device for its inputs without changing them, or returns nil if it has no input
+  /// selection.
   init?(of device: borrowing VideoDevice) throws(DeviceError) {
     let all = try device.inputs().map(InputConnector.init)
     guard let index = try device.currentInput(), !all.isEmpty else { return nil }

@@ -24,7 +24,7 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
 
   /// The exact frame rate, or nil if the timings define none.
   public var frameRate: FrameRate? {
-    // The totals are sums of a few 32-bit numbers, so the product fits.
+    // The totals are sums of a few 32-bit numbers, so the product fits 128 bits.
     let pixels = Int128(driver.totalWidth) * Int128(driver.totalHeight)
     let rate = Rational(Int128(driver.pixelClock), over: pixels)
     let isReduced = driver.flags & DriverTimings.reducedRate != 0
@@ -57,8 +57,9 @@ extension VideoTimings {
   /// Computes timings by VESA Coordinated Video Timings 1.2.
   ///
   /// The computation uses integers and whole nanoseconds per line, as v4l2-ctl and the kernel do,
-  /// and gives the same results. The pixel clock is a multiple of 250 kHz, or of 1 kHz for CVT-RB2.
-  /// The resulting rate, `frameRate`, therefore differs slightly from the requested one.
+  /// so the results are the same. The pixel clock is rounded to a multiple of 250 kHz, or of 1 kHz
+  /// for CVT-RB2. The resulting rate, `frameRate`, therefore differs slightly from the requested
+  /// one.
   ///
   /// - Parameters:
   ///   - width: Pixels per line, 1 to 32767.
@@ -89,7 +90,9 @@ private struct CoordinatedTiming {
   private static let cell = 8
   private static let second = 1_000_000_000
 
-  /// The number of vertical sync lines, which encodes the aspect ratio.
+  /// The number of vertical sync lines.
+  ///
+  /// CVT assigns a number to each aspect ratio.
   private var syncLines: Int {
     let shapes = [(4, 3, 4), (16, 9, 5), (16, 10, 6), (5, 4, 7), (15, 9, 7)]
     let matching = shapes.first { across, down, _ in
@@ -102,13 +105,13 @@ private struct CoordinatedTiming {
 
   func normal() -> DriverTimings? {
     let frontLines = 3
-    // The vertical sync and the back porch take at least 550 µs together.
+    // CVT requires at least 550 µs for the vertical sync and the back porch together.
     let retrace = 550_000
     let line = (Self.second - retrace * rate) / ((height + frontLines) * rate)
     guard line > 0, roundedWidth > 0 else { return nil }
     let syncAndBack = max(retrace / line + 1, syncLines + frontLines)
-    // The blanking fraction of a line in 1/1000 percent: 30 % minus 0.3 % per microsecond of line
-    // time.
+    // The blanking as a fraction of the line, in 1/1000 percent. It is 30 % minus 0.3 % per
+    // microsecond of line time.
     let blankShare = max(20_000, 30_000 - 300 * line / 1000)
     let blank =
       (roundedWidth * blankShare / (100_000 - blankShare)) / (2 * Self.cell) * (2 * Self.cell)
@@ -127,7 +130,7 @@ private struct CoordinatedTiming {
     let leastFront = isSecond ? 1 : 3
     let leastBack = isSecond ? 6 : 7
     let blank = isSecond ? 80 : 160
-    // The vertical blanking takes at least 460 µs.
+    // CVT requires at least 460 µs of vertical blanking.
     let retrace = 460_000
     let line = (Self.second - retrace * rate) / (height * rate)
     guard line > 0 else { return nil }

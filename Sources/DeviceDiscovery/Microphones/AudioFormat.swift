@@ -25,9 +25,9 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
     /// The size of a sample of one channel, in bytes.
     public var byteCount: Int { layout.byteCount }
 
-    /// The significant bits of a sample.
+    /// The number of significant bits of a sample.
     ///
-    /// 24 for floating-point numbers.
+    /// A floating-point number has 24.
     var precision: Int {
       switch self {
       case .s16: 16
@@ -67,7 +67,7 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
 
   /// Creates a format.
   ///
-  /// Sample rate and channel count are raised to at least one.
+  /// A sample rate or channel count below one is raised to one.
   public init(_ sampleFormat: SampleFormat, sampleRate: Int, channelCount: Int) {
     self.sampleFormat = sampleFormat
     self.sampleRate = max(1, sampleRate)
@@ -101,10 +101,10 @@ extension CaptureDevice {
       var formats: [AudioFormat] = []
       for layout in try device.abilities().layouts {
         let counts = try device.abilities(choosing: AudioChoice(layout: layout)).channelCounts
-        // Cards with many channels support every number of channels. Only up to 8 and the greatest
-        // are listed.
+        // Cards with many channels may support every number of channels. Only numbers up to 8 and
+        // the greatest number are listed.
         for count in counts where count <= 8 || count == counts.upperBound {
-          // The card may not support every number in the range.
+          // The card may not support every number in its range. An unsupported number is skipped.
           let choice = AudioChoice(layout: layout, channelCount: count)
           guard let rates = try? device.abilities(choosing: choice).rates else { continue }
           for rate in rates {
@@ -121,8 +121,8 @@ extension CaptureDevice {
 
   /// The default format for recording.
   ///
-  /// The format has the rate nearest to 48,000 Hz, then the channel count nearest to two, then the
-  /// most bits.
+  /// It is the format with the rate nearest to 48,000 Hz. Among those, the channel count nearest to
+  /// two decides, then the most bits.
   ///
   /// - Throws: `MediaError` with `.noMatchingFormat` if no format is usable, or as
   ///   ``audioFormats()`` does.

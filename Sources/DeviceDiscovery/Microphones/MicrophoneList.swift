@@ -16,8 +16,8 @@ struct MicrophoneList {
 extension MicrophoneList {
   /// Finds the capture devices of all sound cards.
   ///
-  /// Device nodes are visible to every user. A microphone without permission can therefore be
-  /// distinguished from a missing one.
+  /// Every user can list the device nodes. If this user may not open a microphone, it is therefore
+  /// still listed, unlike a missing one.
   init() {
     let calls = ALSASystem.calls
     let directory = calls.nodeDirectory
@@ -32,7 +32,7 @@ extension MicrophoneList {
         continue
       }
       let error = ALSAError(.describe, node.hardwareName, code: -result)
-      // A device that was removed since the listing is ignored. Other errors become warnings.
+      // If the device was removed after it was listed, it is ignored. Other errors become warnings.
       if error.reason == .notFound { continue }
       warnings.append("\(error.description); \(error.recovery)")
       guard error.reason == .noPermission || error.reason == .busy else { continue }
@@ -47,7 +47,7 @@ extension MicrophoneList {
 }
 
 extension CaptureDevice {
-  /// The version of alsa-lib that the process uses.
+  /// The version of alsa-lib that this process has loaded.
   public static var audioLibraryVersion: LibraryVersion {
     LibraryVersion("alsa-lib", AudioLibrary.version)
   }
@@ -107,7 +107,7 @@ struct AudioCardLine: Hashable {
 
   /// Parses a line.
   ///
-  /// Nil for the second line of each card, which contains only the location.
+  /// Returns nil for the second line of each card, which contains only its location.
   init?(_ line: String) {
     guard let (start, rest) = Self.halves(line, at: " ["), let number = UInt32(start.trimmed),
       let (_, label) = Self.halves(rest, at: "]: "),

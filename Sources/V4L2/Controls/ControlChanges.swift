@@ -4,9 +4,9 @@ import Glibc
 
 /// A record of control changes, for restoring the previous values.
 ///
-/// The value of each control is saved once, before its first change. The device is passed to each
-/// call. Changes may therefore start before a ``BufferQueue`` takes ownership and be restored
-/// through the queue.
+/// The value of a control is saved once, before its first change. Each call receives the device.
+/// Changes can therefore start on the device and be restored on the ``BufferQueue`` that owns it
+/// later.
 ///
 /// ```swift
 /// var changes = ControlChanges()
@@ -25,15 +25,15 @@ package struct ControlChanges: Sendable {
 
   /// Sets a control to a number and saves its previous value on the first change.
   ///
-  /// Controls without a readable value (buttons, write-only controls) are not saved.
+  /// A button or a write-only control has no readable value, so nothing is saved for it.
   ///
   /// - Parameters:
   ///   - id: The control.
   ///   - number: The new value.
   ///   - device: The device, which may be streaming.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`, with `.notSupported` where the
-  ///   device lacks the control.
+  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`. The reason is
+  ///   `.notSupported` if the device lacks the control.
   @discardableResult
   package mutating func set(
     _ id: ControlID, to number: Int64, on device: borrowing some ControlChannel & ~Copyable
@@ -51,7 +51,7 @@ package struct ControlChanges: Sendable {
   ///   - value: The new value.
   ///   - device: The device, which may be streaming.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`.
+  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
   @discardableResult
   package mutating func set(
     _ control: DeviceControl, to value: ControlValue,
@@ -60,17 +60,18 @@ package struct ControlChanges: Sendable {
     let isKnown = remembered.contains { $0.control.id == control.id }
     let old = isKnown ? nil : try device.value(of: control)
     let granted = try device.set(control, to: value)
-    // A rejected change is not saved, because it changed nothing.
+    // The previous value is saved only after the change succeeded. A rejected change changed
+    // nothing.
     if let old { remembered.append(ControlSetting(control, to: old)) }
     return granted
   }
 
   /// Restores all saved values in reverse order and forgets them.
   ///
-  /// An error does not stop the remaining controls from being restored. A second call does nothing.
+  /// If a control cannot be restored, the others still are. A second call does nothing.
   ///
   /// - Parameter device: The device, which may be streaming.
-  /// - Returns: The errors, in order.
+  /// - Returns: The errors of the controls that could not be restored, in the order of restoring.
   package mutating func restore(on device: borrowing some ControlChannel & ~Copyable)
     -> [DeviceError]
   {

@@ -4,21 +4,25 @@ import CVideo4Linux
 import Glibc
 import OvercrankLinuxSystem
 
-/// A limit on the number of controls, against drivers whose enumeration never ends.
+/// The greatest number of controls to list.
+///
+/// The enumeration of some drivers never ends.
 private let controlLimit = 4096
-/// A limit on the number of menu items, against drivers with a false maximum.
+/// The greatest number of menu items to query.
+///
+/// Some drivers report a false maximum.
 private let menuLimit: Int64 = 1024
 
 extension ControlChannel where Self: ~Copyable {
   /// Lists the controls in ID order, including class headings and disabled controls.
   ///
   /// The requests are `VIDIOC_QUERY_EXT_CTRL` (`VIDIOC_QUERYCTRL` for older drivers) and
-  /// `VIDIOC_QUERYMENU`. Where the description of a control fails, that control is omitted. The
-  /// well-known controls with higher IDs are then queried one by one.
+  /// `VIDIOC_QUERYMENU`. If the description of a control cannot be read, the control is left out,
+  /// and the well-known controls with higher IDs are queried one by one.
   ///
-  /// - Returns: The controls; empty for a device without controls.
-  /// - Throws: ``DeviceError`` for `.listControls`: `.unplugged`, or the driver's error where no
-  ///   control could be described.
+  /// - Returns: The controls. Empty for a device without controls.
+  /// - Throws: ``DeviceError`` with the operation `.listControls`. The reason is `.unplugged`, or
+  ///   that of the driver's error if no control could be described.
   package borrowing func controls() throws(DeviceError) -> [DeviceControl] {
     var controls: [DeviceControl] = []
     var last: UInt32 = 0
@@ -27,12 +31,13 @@ extension ControlChannel where Self: ~Copyable {
       let answer = describe(last | next)
       switch answer {
       case .success(let control):
-        // An ID that does not increase would make the enumeration endless.
+        // If the driver returned an ID that does not increase, the enumeration would never end.
         guard control.id.rawValue > last else { return controls }
         controls.append(try withMenu(control))
         last = control.id.rawValue
       case .failure(let error) where error.code == EINVAL:
-        // EINVAL means the end, or an old driver without V4L2_CTRL_FLAG_NEXT_CTRL.
+        // `EINVAL` marks the end of the list. At the first request, it comes from an old driver
+        // without `V4L2_CTRL_FLAG_NEXT_CTRL`.
         return last == 0 ? try wellKnownControls(above: 0, after: nil) : controls
       case .failure(let error) where error.code == ENOTTY && last == 0: return []
       case .failure(let error):
@@ -44,8 +49,9 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Describes one control with its menu: `VIDIOC_QUERY_EXT_CTRL`, `VIDIOC_QUERYMENU`.
   ///
-  /// - Returns: The control; nil where the device lacks or disabled it.
-  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, or `EIO` when the camera fails.
+  /// - Returns: The control, or nil if the device lacks it or has disabled it.
+  /// - Throws: ``DeviceError`` with the operation `.readControl`. The reason is `.unplugged` if the
+  ///   device is gone. The code is `EIO` if the camera fails.
   package borrowing func control(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try withMenu(control)
@@ -63,7 +69,9 @@ extension ControlChannel where Self: ~Copyable {
     }
   }
 
-  /// Queries the well-known controls one by one; throws `error` where none responds.
+  /// Queries the well-known controls one by one.
+  ///
+  /// If none of them responds, throws `error`.
   private borrowing func wellKnownControls(
     above last: UInt32, after error: DeviceError?
   ) throws(DeviceError) -> [DeviceControl] {
@@ -77,7 +85,8 @@ extension ControlChannel where Self: ~Copyable {
     return controls
   }
 
-  /// Queries the description of a control, or of the next one.
+  /// Queries the description of the control with an ID or, depending on its flags, of the next
+  /// control.
   private borrowing func describe(_ id: UInt32) -> Result<DeviceControl, DeviceError> {
     var query = v4l2_query_ext_ctrl()
     query.id = id
@@ -85,7 +94,8 @@ extension ControlChannel where Self: ~Copyable {
     if result >= 0 { return .success(DeviceControl(query)) }
     guard result == -ENOTTY else { return .failure(failure(-result)) }
     var old = v4l2_queryctrl()
-    // The old VIDIOC_QUERYCTRL supports only numeric controls, not compound ones.
+    // The old `VIDIOC_QUERYCTRL` supports only controls with one number, so the flag for others is
+    // removed.
     old.id = id & ~UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
     let answer = control(CVideo4Linux_VIDIOC_QUERYCTRL, &old)
     return answer >= 0 ? .success(DeviceControl(old)) : .failure(failure(-answer))
@@ -95,7 +105,9 @@ extension ControlChannel where Self: ~Copyable {
     DeviceError(.listControls, path, code: code)
   }
 
-  /// Returns the control with its menu items; items that the driver rejects are omitted.
+  /// Adds the menu items to a control.
+  ///
+  /// Items that the driver rejects are left out.
   private borrowing func withMenu(_ control: DeviceControl) throws(DeviceError) -> DeviceControl {
     guard control.kind.isMenu else { return control }
     let first = max(control.minimum, 0)
@@ -124,7 +136,9 @@ extension ControlChannel where Self: ~Copyable {
 }
 
 extension DeviceControl {
-  /// Makes a control from `VIDIOC_QUERY_EXT_CTRL`; out-of-range numbers are clamped.
+  /// Creates a control from `VIDIOC_QUERY_EXT_CTRL`.
+  ///
+  /// Numbers that do not fit are clamped.
   init(_ query: v4l2_query_ext_ctrl) {
     let dimensions = withUnsafeBytes(of: query.dims) {
       Array($0.bindMemory(to: UInt32.self).prefix(Int(min(query.nr_of_dims, 4)))).map(Int.init)
@@ -138,12 +152,12 @@ extension DeviceControl {
       elementCount: Int(query.elems), dimensions: dimensions)
   }
 
-  /// Makes a control from the old `VIDIOC_QUERYCTRL`.
+  /// Creates a control from the old `VIDIOC_QUERYCTRL`.
   init(_ query: v4l2_queryctrl) {
     let kind = Kind(query.type)
     var flags = Flags(rawValue: query.flags)
     if kind == .text { flags.insert(.hasPayload) }
-    // The bitmask arrives in a signed 32-bit field.
+    // A bitmask is unsigned but is reported in a signed 32-bit field.
     let maximum = kind == .bitmask ? Int64(UInt32(bitPattern: query.maximum)) : Int64(query.maximum)
     self.init(
       id: ControlID(rawValue: query.id),

@@ -3,12 +3,13 @@
 extension ControlID {
   /// The well-known camera controls, in ID order.
   ///
-  /// These controls are queried one by one where a driver cannot enumerate its controls.
+  /// If a driver cannot enumerate its controls, these are queried one by one.
   package static let wellKnown: [ControlID] = names.keys.sorted { $0.rawValue < $1.rawValue }
 
-  /// The kernel's name of the control in v4l2-ctl spelling, such as `focus_absolute`; or its ID.
+  /// The kernel's name of the control in v4l2-ctl spelling, such as `focus_absolute`, or its ID.
   ///
-  /// A driver may use another name. This name is for controls that the device lacks.
+  /// Used for controls that the device lacks. A driver may use another name for the controls that
+  /// it has.
   package var wellKnownName: String {
     Self.names[self] ?? "control 0x\(String(rawValue, radix: 16))"
   }

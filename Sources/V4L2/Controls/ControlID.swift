@@ -41,7 +41,9 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let whiteBalancePreset = ControlID(V4L2_CID_AUTO_N_PRESET_WHITE_BALANCE)
 
   // Exposure.
-  /// Exposure in a driver-specific unit, for sensors usually lines.
+  /// Exposure in a driver-specific unit.
+  ///
+  /// For sensors it is usually lines.
   package static let exposure = ControlID(V4L2_CID_EXPOSURE)
   package static let automaticGain = ControlID(V4L2_CID_AUTOGAIN)
   package static let gain = ControlID(V4L2_CID_GAIN)
@@ -66,7 +68,9 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let lock3A = ControlID(V4L2_CID_3A_LOCK)
 
   // Lens controls.
-  /// Focus distance in a driver-specific unit; larger is closer.
+  /// Focus distance in a driver-specific unit.
+  ///
+  /// Larger values are closer.
   package static let focus = ControlID(V4L2_CID_FOCUS_ABSOLUTE)
   package static let focusRelative = ControlID(V4L2_CID_FOCUS_RELATIVE)
   package static let automaticFocus = ControlID(V4L2_CID_FOCUS_AUTO)
@@ -113,7 +117,9 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let flashIntensity = ControlID(V4L2_CID_FLASH_INTENSITY)
   /// Torch current in milliamperes.
   package static let torchIntensity = ControlID(V4L2_CID_FLASH_TORCH_INTENSITY)
-  /// Bitmask of faults; any fault switches the LED off.
+  /// Bitmask of faults.
+  ///
+  /// Any fault switches the LED off.
   package static let flashFault = ControlID(V4L2_CID_FLASH_FAULT)
   package static let flashReady = ControlID(V4L2_CID_FLASH_READY)
 
@@ -122,11 +128,12 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let verticalBlanking = ControlID(V4L2_CID_VBLANK)
   package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
 
-  /// Whether the control belongs to a flash LED (`V4L2_CTRL_CLASS_FLASH`), which may be a separate
-  /// device.
+  /// Whether the control belongs to a flash LED (`V4L2_CTRL_CLASS_FLASH`).
+  ///
+  /// The LED may be a device of its own.
   package var isOfLED: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
 
-  /// The automatic mode control that governs this control; nil without one.
+  /// The control of the automatic mode that overrides this control, or nil if none does.
   package var automatic: ControlID? {
     switch self {
     case .exposureTime, .exposure, .iris: .automaticExposure
@@ -142,12 +149,13 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
     }
   }
 
-  /// Whether an automatic mode control, at a value, leaves its governed controls to the user.
+  /// Whether an automatic mode is off when its control has a value, so that the user sets the
+  /// controls that it would override.
   ///
   /// - Parameter value: The value of this control.
-  /// - Returns: Whether the controls with this ``automatic`` may be set.
+  /// - Returns: True if the controls whose ``automatic`` is this control may be set.
   package func isManual(at value: Int64) -> Bool {
-    // In manual and shutter-priority mode, the user sets the exposure time.
+    // In manual mode and in shutter priority, the user sets the exposure time.
     guard self == .automaticExposure else { return value == 0 }
     return value == Int64(V4L2_EXPOSURE_MANUAL.rawValue)
       || value == Int64(V4L2_EXPOSURE_SHUTTER_PRIORITY.rawValue)

@@ -14,13 +14,13 @@ package struct ControlSetting: Hashable, Sendable {
   }
 }
 
-/// The kind of control value in a request: `V4L2_CTRL_WHICH_…`.
+/// Selects which of a control's values a request reads: `V4L2_CTRL_WHICH_…`.
 package enum ControlValueKind: Sendable {
   case current
   case `default`
-  /// The minimum of a compound control, on kernels that support the request.
+  /// The minimum of a compound control. Older kernels do not support the request.
   case minimum
-  /// The maximum of a compound control, on kernels that support the request.
+  /// The maximum of a compound control. Older kernels do not support the request.
   case maximum
 
   fileprivate var which: UInt32 {
@@ -33,7 +33,9 @@ package enum ControlValueKind: Sendable {
   }
 }
 
-/// A limit on payload sizes in bytes, against drivers that state absurd sizes.
+/// The greatest size of a payload in bytes.
+///
+/// Some drivers report absurd sizes.
 private let payloadLimit = 1 << 20
 
 extension ControlChannel where Self: ~Copyable {
@@ -42,9 +44,10 @@ extension ControlChannel where Self: ~Copyable {
   /// - Parameters:
   ///   - control: The control as described by the device.
   ///   - kind: The kind of value to read.
-  /// - Returns: The value; nil for a button, a class heading, or a write-only control.
-  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `.notSupported` where the control
-  ///   or value does not exist, `EIO` when the camera fails.
+  /// - Returns: The value. Nil for a button, a class heading, or a write-only control.
+  /// - Throws: ``DeviceError`` with the operation `.readControl`. The reason is `.notSupported` if
+  ///   the control or this kind of value does not exist, or `.unplugged`. The code is `EIO` if the
+  ///   camera fails.
   package borrowing func value(
     of control: DeviceControl, _ kind: ControlValueKind = .current
   ) throws(DeviceError) -> ControlValue? {
@@ -66,8 +69,8 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Reads the number of a control.
   ///
-  /// - Returns: The number; nil where the device lacks the control or its value is not a number.
-  /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
+  /// - Returns: The number, or nil if the device lacks the control or its value is not a number.
+  /// - Throws: ``DeviceError`` with the operation `.readControl`, as ``value(of:_:)`` does.
   package borrowing func number(of id: ControlID) throws(DeviceError) -> Int64? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try value(of: control)?.number
@@ -75,7 +78,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Reads the number of a control that must exist.
   ///
-  /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
+  /// - Throws: ``DeviceError`` with the operation `.readControl`, as ``value(of:_:)`` does.
   package borrowing func requireNumber(of id: ControlID) throws(DeviceError) -> Int64 {
     if let number = try number(of: id) { return number }
     throw DeviceError(.readControl, path, code: ENOTSUP, control: id.wellKnownName)
@@ -83,16 +86,15 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Sets a control: `VIDIOC_S_EXT_CTRLS` (`VIDIOC_S_CTRL` for older drivers).
   ///
-  /// The driver may round or clamp the value, which is not an error. The call is allowed while the
-  /// device streams.
+  /// The driver may round or clamp the value, which is not an error. The device may be streaming.
   ///
   /// - Parameters:
   ///   - control: The control as described by the device.
-  ///   - value: The value; ignored for a button.
+  ///   - value: The value. It is ignored for a button.
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` for `.setControl`: `.outOfRange`, `.readOnly`, `.unplugged`, `EIO`
-  ///   when the camera rejects the value. `.busy` when the control is grabbed or another program
-  ///   has priority.
+  /// - Throws: ``DeviceError`` with the operation `.setControl`. The reason is `.busy` if the
+  ///   control is locked or another program has priority, or for example `.outOfRange`, `.readOnly`
+  ///   or `.unplugged`. The code is `EIO` if the camera rejects the value.
   @discardableResult
   package borrowing func set(
     _ control: DeviceControl, to value: ControlValue
@@ -128,8 +130,8 @@ extension ControlChannel where Self: ~Copyable {
   /// Sets a control, given by its ID, to a number.
   ///
   /// - Returns: The value that the driver granted.
-  /// - Throws: ``DeviceError`` for `.setControl`, as ``set(_:to:)-(DeviceControl,_)`` does, with
-  ///   `.notSupported` where the device lacks the control.
+  /// - Throws: ``DeviceError`` as ``set(_:to:)-(DeviceControl,_)`` does. The reason is
+  ///   `.notSupported` if the device lacks the control.
   @discardableResult
   package borrowing func set(_ id: ControlID, to number: Int64) throws(DeviceError) -> Int64 {
     guard let control = try controlWithoutMenu(id) else {
@@ -143,8 +145,8 @@ extension ControlChannel where Self: ~Copyable {
   /// The request is one `VIDIOC_S_EXT_CTRLS` with `V4L2_CTRL_WHICH_CUR_VAL`.
   ///
   /// - Parameter settings: Controls with numbers, set in this order.
-  /// - Throws: ``DeviceError`` for `.setControl`. The error names the rejected control where the
-  ///   driver reports it; otherwise nothing was set.
+  /// - Throws: ``DeviceError`` with the operation `.setControl`. If the driver reports which
+  ///   control it rejected, the error names it. If it does not, nothing was set.
   package borrowing func set(_ settings: [ControlSetting]) throws(DeviceError) {
     guard let first = settings.first else { return }
     var entries: [v4l2_ext_control] = []
@@ -169,7 +171,9 @@ extension ControlChannel where Self: ~Copyable {
     throw DeviceError(failing: .setControl, path, code: -code, control: named ?? only)
   }
 
-  /// Reads a non-numeric value; nil where its size is implausible.
+  /// Reads a value that is not a number.
+  ///
+  /// Returns nil if the driver reports an absurd size.
   private borrowing func payload(
     of control: DeviceControl, _ kind: ControlValueKind
   ) throws(DeviceError) -> ControlValue? {
@@ -177,8 +181,8 @@ extension ControlChannel where Self: ~Copyable {
       by: max(control.elementCount, 1))
     guard !overflow, (1...payloadLimit).contains(length) else { return nil }
     var bytes = [UInt8](repeating: 0, count: length)
-    // A string may have grown since it was described. The driver then returns ENOSPC and the new
-    // size.
+    // A string may have become longer since the control was described. The driver then returns
+    // `ENOSPC` and the new size, and the request is repeated.
     for _ in 0..<2 {
       var needed = 0
       let result = bytes.withUnsafeMutableBytes { memory in
@@ -191,7 +195,7 @@ extension ControlChannel where Self: ~Copyable {
         return code
       }
       if result >= 0 {
-        // For a dynamic array, the driver returns the used size.
+        // The driver returns how much of a dynamic array is used.
         let count = control.flags.contains(.dynamicArray) ? min(needed, bytes.count) : bytes.count
         return bytes.withUnsafeBytes { memory in
           ControlValue(UnsafeRawBufferPointer(rebasing: memory.prefix(count)), of: control)
@@ -215,7 +219,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Makes a request for several controls.
   ///
-  /// Also returns the index of a rejected control.
+  /// If the driver rejects one, also returns its index.
   private borrowing func exchange(
     _ request: UInt, which: UInt32, _ entries: UnsafeMutableBufferPointer<v4l2_ext_control>
   ) -> (code: CInt, index: Int) {
@@ -235,12 +239,14 @@ extension ControlChannel where Self: ~Copyable {
 }
 
 extension v4l2_ext_control {
-  /// Stores a number in the field for the control's kind; false where the number does not fit.
+  /// Stores a number in the field for the control's kind.
+  ///
+  /// Returns false if the number does not fit.
   fileprivate mutating func put(_ number: Int64, _ kind: DeviceControl.Kind) -> Bool {
     switch kind {
     case .integer64: value64 = number
     case .bitmask:
-      // The 32 bits may be given as a signed or an unsigned number.
+      // The 32 bits may be given as a signed or an unsigned number, so both are accepted.
       let signed = Int32(exactly: number)
       guard let bits = UInt32(exactly: number).map(Int32.init(bitPattern:)) ?? signed else {
         return false

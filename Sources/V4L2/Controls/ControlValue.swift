@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 
 /// The value of a control.
 package enum ControlValue: Hashable, Sendable {
-  /// A number: integers, booleans, menus (the item's index) and bitmasks.
+  /// The number of an integer, a boolean or a bitmask, or the index of a menu's item.
   case number(Int64)
   case text(String)
   case rectangle(ControlRectangle)
@@ -14,7 +14,7 @@ package enum ControlValue: Hashable, Sendable {
   /// The raw bytes of an unknown compound type.
   case bytes([UInt8])
 
-  /// The number; nil for other kinds of value.
+  /// The number, or nil for other kinds of value.
   package var number: Int64? {
     guard case .number(let number) = self else { return nil }
     return number
@@ -37,9 +37,9 @@ package struct ControlRectangle: Hashable, Sendable {
 }
 
 extension ControlValue {
-  /// Makes a value from memory that the driver filled.
+  /// Creates a value from memory that the driver filled.
   init(_ memory: UnsafeRawBufferPointer, of control: DeviceControl) {
-    /// The complete elements of one integer type.
+    /// Reads the memory as integers of one type. An incomplete integer at the end is ignored.
     func elements<Number: FixedWidthInteger>(_: Number.Type) -> ControlValue {
       let size = MemoryLayout<Number>.size
       return .numbers(
@@ -64,9 +64,9 @@ extension ControlValue {
     }
   }
 
-  /// The payload that sets a control to this value; nil where the value does not fit.
+  /// The bytes that set a control to this value, or nil if the value does not suit the control.
   func payload(of control: DeviceControl) -> [UInt8]? {
-    /// The elements as one integer type; nil where an element does not fit.
+    /// Writes the numbers as integers of one type. Returns nil if a number does not fit.
     func bytes<Number: FixedWidthInteger>(_ numbers: [Int64], _: Number.Type) -> [UInt8]? {
       var bytes: [UInt8] = []
       for number in numbers {
@@ -77,7 +77,7 @@ extension ControlValue {
     }
     switch (self, control.kind) {
     case (.text(let text), .text):
-      // A null byte would end the string early.
+      // The string must not contain a null byte, because the driver would end it there.
       guard !text.utf8.contains(0), Int64(text.utf8.count) <= control.maximum else { return nil }
       return Array(text.utf8) + [0]
     case (.rectangle(let value), .rectangle):

@@ -4,7 +4,7 @@ import CVideo4Linux
 
 /// A control as described by its driver: type, range and flags.
 ///
-/// The description may be inconsistent, such as a minimum above the maximum or a step of 0.
+/// The driver's data may be inconsistent, such as a minimum above the maximum or a step of 0.
 package struct DeviceControl: Hashable, Sendable {
   /// The type of a control's value: `V4L2_CTRL_TYPE_…`.
   package enum Kind: Hashable, Sendable {
@@ -63,12 +63,12 @@ package struct DeviceControl: Hashable, Sendable {
     package var isMenu: Bool { self == .menu || self == .integerMenu }
   }
 
-  /// The present state of a control: `V4L2_CTRL_FLAG_…`.
+  /// The current state of a control: `V4L2_CTRL_FLAG_…`.
   package struct Flags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Permanently disabled; to be ignored.
+    /// The control is permanently disabled and must be ignored.
     package static let disabled = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_DISABLED))
     /// Temporarily locked by another program or by streaming.
     package static let grabbed = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_GRABBED))
@@ -76,18 +76,18 @@ package struct DeviceControl: Hashable, Sendable {
     package static let writeOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_WRITE_ONLY))
     /// A change of this control may change others.
     package static let update = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_UPDATE))
-    /// Without effect at present, usually because an automatic mode is active.
+    /// Setting the control currently has no effect, usually because an automatic mode is on.
     package static let inactive = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_INACTIVE))
     package static let slider = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_SLIDER))
     /// The hardware changes the value by itself.
     package static let volatile = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_VOLATILE))
     /// The value is a string, a structure or an array.
     package static let hasPayload = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_HAS_PAYLOAD))
-    /// Writing the present value also triggers an action.
+    /// Setting the current value again also triggers an action.
     package static let executeOnWrite = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_EXECUTE_ON_WRITE))
     /// A change of this control may change the buffer layout.
     package static let modifiesLayout = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_MODIFY_LAYOUT))
-    /// An array with a variable number of elements.
+    /// The value is an array whose number of elements varies.
     package static let dynamicArray = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_DYNAMIC_ARRAY))
   }
 
@@ -97,7 +97,9 @@ package struct DeviceControl: Hashable, Sendable {
     package let index: Int64
     /// The item's name, or its number as text.
     package let name: String
-    /// The item's number; nil except in integer menus.
+    /// The item's number in an integer menu.
+    ///
+    /// Nil in other menus.
     package let number: Int64?
 
     package init(index: Int64, name: String, number: Int64? = nil) {
@@ -111,22 +113,34 @@ package struct DeviceControl: Hashable, Sendable {
   /// The driver's display name, such as `Exposure Time, Absolute`.
   package let name: String
   package let kind: Kind
-  /// The minimum value; for strings the minimum length in bytes.
+  /// The minimum value.
+  ///
+  /// For strings, the minimum length in bytes.
   package let minimum: Int64
-  /// The maximum value; for strings the maximum length in bytes, for bitmasks all valid bits.
+  /// The maximum value.
+  ///
+  /// For strings, the maximum length in bytes. For bitmasks, all valid bits.
   package let maximum: Int64
-  /// The step between values; 0 from some drivers.
+  /// The step between values.
+  ///
+  /// Some drivers report 0.
   package let step: Int64
   /// The driver's default value.
   package let defaultValue: Int64
   package let flags: Flags
-  /// The menu items; indices may have gaps.
+  /// The menu items.
+  ///
+  /// Their indices may have gaps.
   package var menu: [MenuItem]
   /// The size of an element in bytes.
   package let elementSize: Int
-  /// The number of elements; 1 unless the control is an array.
+  /// The number of elements.
+  ///
+  /// 1 unless the control is an array.
   package let elementCount: Int
-  /// The dimensions of an array; empty for a single element.
+  /// The dimensions of an array.
+  ///
+  /// Empty for a single element.
   package let dimensions: [Int]
 
   package init(
@@ -165,17 +179,19 @@ package struct DeviceControl: Hashable, Sendable {
     return spelled
   }
 
-  /// Whether the control is writable in principle, even if inactive at present.
+  /// Whether the control can ever be set.
+  ///
+  /// It may be inactive now.
   package var isWritable: Bool { flags.isDisjoint(with: [.disabled, .readOnly]) }
 
   /// Whether the value is a number rather than an array or a structure.
   package var holdsNumber: Bool { kind.isNumber && !flags.contains(.hasPayload) }
 
-  /// The settable value closest to a number.
+  /// The value nearest to a number that the control can be set to.
   ///
   /// - Parameter value: Any number.
-  /// - Returns: A whole number of steps from the minimum, within the range; the closest item of a
-  ///   menu with gaps; `value` itself where the driver's range is invalid.
+  /// - Returns: The nearest value in the range that is a whole number of steps from the minimum.
+  ///   For a menu with gaps, the nearest item. If the driver's range is invalid, `value` itself.
   package func nearestValue(to value: Int64) -> Int64 {
     func isNearer(_ left: MenuItem, _ right: MenuItem) -> Bool {
       left.distance(to: value) < right.distance(to: value)

@@ -9,18 +9,18 @@ package struct DeviceEvent: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     /// The value, flags or range of a control changed.
     case control(ControlChange)
-    /// The input signal changed; its resolution also, where `changesResolution` is true.
+    /// The input signal changed. If `changesResolution` is true, its resolution changed too.
     case sourceChange(changesResolution: Bool)
     /// The stream has ended.
     case endOfStream
-    /// An event without a subscription, by its `V4L2_EVENT_…`.
+    /// An event that was not subscribed to, by its `V4L2_EVENT_…`.
     case other(UInt32)
   }
 
   /// The details of a control event.
   package struct ControlChange: Hashable, Sendable {
     package let id: ControlID
-    /// The new value; nil where it is not a number.
+    /// The new value, or nil if it is not a number.
     package let value: Int64?
     package let flags: DeviceControl.Flags
     package let changesValue: Bool
@@ -29,7 +29,9 @@ package struct DeviceEvent: Hashable, Sendable {
   }
 
   package let kind: Kind
-  /// The driver's event counter; a gap means lost events.
+  /// The driver's event counter.
+  ///
+  /// A gap means that events were lost.
   package let sequence: UInt32
   /// The number of further pending events.
   package let pendingCount: Int
@@ -63,9 +65,9 @@ package struct DeviceEvent: Hashable, Sendable {
   }
 }
 
-/// A subscription to events.
+/// A source of events that can be subscribed to.
 package enum DeviceEventSource: Hashable, Sendable {
-  /// Changes of a control; changes by this handle are included where `includesOwn` is true.
+  /// Changes of a control. If `includesOwn` is true, changes made through this handle are included.
   case control(ControlID, includesOwn: Bool = false)
   /// Changes of the input signal.
   case sourceChange
@@ -76,10 +78,10 @@ package enum DeviceEventSource: Hashable, Sendable {
 extension VideoDevice {
   /// Subscribes to an event: `VIDIOC_SUBSCRIBE_EVENT`.
   ///
-  /// A subscription belongs to this open handle; other handles of the same node have their own.
+  /// The subscription applies to this handle only. Other handles of the same node have their own.
   ///
-  /// - Throws: ``DeviceError`` for `.subscribe`: `.notSupported` where the driver lacks the event
-  ///   or all events.
+  /// - Throws: ``DeviceError`` with the operation `.subscribe`. The reason is `.notSupported` if
+  ///   the driver does not support this event, or no events at all.
   package borrowing func subscribe(to source: DeviceEventSource) throws(DeviceError) {
     var subscription = v4l2_event_subscription()
     switch source {
@@ -97,7 +99,7 @@ extension VideoDevice {
 
   /// Cancels all subscriptions: `VIDIOC_UNSUBSCRIBE_EVENT` with `V4L2_EVENT_ALL`.
   ///
-  /// - Throws: ``DeviceError`` for `.subscribe`.
+  /// - Throws: ``DeviceError`` with the operation `.subscribe`.
   package borrowing func unsubscribeFromAll() throws(DeviceError) {
     var subscription = v4l2_event_subscription()
     subscription.type = UInt32(V4L2_EVENT_ALL)
@@ -105,7 +107,8 @@ extension VideoDevice {
       control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
   }
 
-  /// Returns a pending event by one `VIDIOC_DQEVENT`; nil without one, or for an unplugged device.
+  /// Returns a pending event by one `VIDIOC_DQEVENT`, or nil if there is none or the device is
+  /// unplugged.
   borrowing func pendingEvent() -> DeviceEvent? {
     var event = v4l2_event()
     return control(CVideo4Linux_VIDIOC_DQEVENT, &event) < 0 ? nil : DeviceEvent(event)
@@ -113,11 +116,11 @@ extension VideoDevice {
 
   /// Waits for the next event: poll(2) for `POLLPRI`, then one `VIDIOC_DQEVENT`.
   ///
-  /// - Parameter timeoutMilliseconds: The timeout; 0 does not wait, a negative value waits without
-  ///   limit.
-  /// - Returns: The event; nil after the timeout or a signal.
-  /// - Throws: ``DeviceError`` for `.waitForEvent`: `.unplugged`; `EIO` when the driver reports an
-  ///   error without an event.
+  /// - Parameter timeoutMilliseconds: The timeout. 0 does not wait, and a negative value waits
+  ///   without limit.
+  /// - Returns: The event. Nil after the timeout or a signal.
+  /// - Throws: ``DeviceError`` with the operation `.waitForEvent`. The reason is `.unplugged` if
+  ///   the device is gone. The code is `EIO` if the driver reports an error without an event.
   package borrowing func nextEvent(timeoutMilliseconds: Int32) throws(DeviceError) -> DeviceEvent? {
     let ready = poll(events: CShort(POLLPRI), milliseconds: timeoutMilliseconds)
     try DeviceError.check(ready, .waitForEvent, path)
@@ -125,7 +128,8 @@ extension VideoDevice {
     var event = v4l2_event()
     let result = control(CVideo4Linux_VIDIOC_DQEVENT, &event)
     if result == -ENOENT || result == -EAGAIN {
-      // An unplugged device polls as ready without an event, so another wait would spin.
+      // An unplugged device always polls as ready, but has no event. Without this error, the caller
+      // would wait again and again without a pause.
       let gone = CInt(POLLHUP) | CInt(POLLNVAL)
       if ready & gone != 0 { throw DeviceError(.waitForEvent, path, code: ENODEV) }
       if ready & CInt(POLLERR) != 0 { throw DeviceError(.waitForEvent, path, code: EIO) }

@@ -6,7 +6,7 @@ import CVideo4Linux
 package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
   /// For unattended background programs.
   case background = 1
-  /// For interactive programs; the default of every handle.
+  /// For interactive programs. Every handle starts with this priority.
   case interactive = 2
   /// For recording: no other program may change the device.
   case record = 3
@@ -19,9 +19,8 @@ package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
 extension ControlChannel where Self: ~Copyable {
   /// Reads the highest priority of all open handles: `VIDIOC_G_PRIORITY`.
   ///
-  /// - Returns: The priority; nil where no handle has one or the driver does not support
-  ///   priorities.
-  /// - Throws: ``DeviceError`` for `.readPriority`: `.unplugged`.
+  /// - Returns: The priority. Nil if no handle has one or the driver does not support priorities.
+  /// - Throws: ``DeviceError`` with the operation `.readPriority` and the reason `.unplugged`.
   package borrowing func priority() throws(DeviceError) -> DevicePriority? {
     var priority = V4L2_PRIORITY_UNSET
     let result = control(CVideo4Linux_VIDIOC_G_PRIORITY, &priority)
@@ -34,8 +33,8 @@ extension ControlChannel where Self: ~Copyable {
   ///
   /// Closing the handle releases the priority.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`: `.busy` where another program has a higher one,
-  ///   `.notSupported` where the driver does not support priorities.
+  /// - Throws: ``DeviceError`` with the operation `.setPriority`. The reason is `.busy` if another
+  ///   program has a higher priority, or `.notSupported` if the driver does not support priorities.
   package borrowing func setPriority(_ priority: DevicePriority) throws(DeviceError) {
     var wanted = v4l2_priority(rawValue: priority.rawValue)
     let result = control(CVideo4Linux_VIDIOC_S_PRIORITY, &wanted)

@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// A movie file played as a camera, in real time or as fast as frames are consumed.
+/// Plays a movie file as a camera, in real time or as fast as frames are consumed.
 ///
 /// MJPEG and H.264 without reordered frames are delivered compressed. H.264 is delivered as an
 /// Annex B byte stream, as from cameras. Other codecs are decoded to planar 4:2:0 (`YU12`).
@@ -16,7 +16,7 @@ package final class FileDriver: FrameDriver {
   package enum Layout: Sendable { case mjpeg, h264, yuv420p }
 
   package let bufferCount: Int
-  /// True: no frame of a file is lost, whatever the intervals between its frames.
+  /// True: a file loses no frames, so irregular intervals between its frames are not losses.
   package var countsExactly: Bool { true }
   package var waitsForTakers: Bool { pace == .maximum }
   private let path: String
@@ -38,13 +38,15 @@ package final class FileDriver: FrameDriver {
     self.path = path
     self.pace = pace
     self.layout = layout
-    // A file may declare any size. Larger frames do not fit the buffers and are marked corrupt.
+    // A file may declare any size, so the size is limited. Larger frames do not fit the buffers and
+    // are marked corrupt.
     let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
     let chroma = (width + 1) / 2 * ((height + 1) / 2)
     let bytes =
       switch layout {
       case .yuv420p: width * height + 2 * chroma
       // A JPEG of noise at the best quality needs about one byte per sample of each color channel.
+      // No frame is larger than that.
       case .mjpeg, .h264: 3 * width * height + 65_536
       }
     self.bufferCount = max(2, min(bufferCount, Self.totalByteLimit / max(1, bytes)))
@@ -62,7 +64,8 @@ package final class FileDriver: FrameDriver {
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
     queue.restart(keeping: held)
-    // The frames' times start here, even if the first frame takes long to decode.
+    // The time of the first frame is fixed here. A slow decoder of the first frame therefore does
+    // not delay the frames after it.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
     let started = try BlockingThread.started { [self] in
@@ -177,14 +180,14 @@ private struct Player {
   ) -> Bool {
     let first = firstTicks ?? ticks
     firstTicks = first
-    // A damaged file may contain times that overflow. They become the time of the first frame.
+    // The times in a damaged file may overflow. Such a frame gets the time of the first frame.
     let due = base &+ max(0, microseconds(ticks &- first) ?? 0)
     lastDuration = microseconds(duration).flatMap { $0 > 0 ? $0 : nil }
     defer { sequence &+= 1 }
     var free: Int?
     switch pace {
     case .realTime:
-      // The sleep is divided into steps of 50 ms, so that a stop takes effect soon.
+      // The thread sleeps for at most 50 ms at a time, so that a stop takes effect soon.
       while MonotonicClock.microseconds() < due {
         if isStopping.load(ordering: .acquiring) { break }
         MonotonicClock.sleep(untilMicroseconds: min(due, MonotonicClock.microseconds() + 50_000))

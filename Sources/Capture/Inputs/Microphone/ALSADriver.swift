@@ -17,7 +17,8 @@ final class ALSADriver: AudioDriver {
   init(_ node: AudioNode, _ format: AudioFormat) throws(MediaError) {
     do throws(ALSAError) {
       let device = try AudioDevice(opening: node)
-      // The period is 10 ms. The buffer holds 0.5 s, for delays of this program.
+      // The period is 10 ms. The buffer holds 0.5 s, so that this program may read late without an
+      // overrun.
       _ = try device.configure(
         AudioSettings(
           layout: format.sampleFormat.layout, channelCount: format.channelCount,
@@ -54,7 +55,7 @@ final class ALSADriver: AudioDriver {
     let space = memory.count / format.bytesPerSample
     let (count, loss) = try device.read(into: start, count: min(available, space))
     if let loss { return try recover(from: loss, timeout) }
-    // The timestamp belongs to the sample after those that were available.
+    // The timestamp belongs to the sample after the available ones, so its index is their count.
     return count > 0
       ? .samples(count: count, SampleStamp(sample: available, nanoseconds: time)) : .none
   }
@@ -69,7 +70,7 @@ final class ALSADriver: AudioDriver {
       return .lost(.overrun)
     case .suspended:
       if try device.resume() { return .lost(.suspended) }
-      usleep(UInt32(clamping: timeout) * 100)  // Waits for the resume: a tenth of the timeout.
+      usleep(UInt32(clamping: timeout) * 100)  // Still suspended: waits a tenth of it.
       return .none
     }
   }

@@ -12,7 +12,7 @@ package protocol AudioDriver: AnyObject, Sendable {
 
   /// Whether the driver waits until its samples are consumed.
   ///
-  /// If true, the capture waits for every sink.
+  /// If true, the capture loop waits until every sink has space.
   var waitsForTakers: Bool { get }
 
   /// The current time on the clock of the driver's timestamps, in nanoseconds.
@@ -44,9 +44,9 @@ package enum AudioReading: Sendable {
   case samples(count: Int, SampleStamp)
   /// No samples before the timeout.
   case none
-  /// The stream was interrupted and continues.
+  /// The stream was interrupted and then continued.
   ///
-  /// Samples in between are lost.
+  /// The samples during the interruption are lost.
   case lost(AudioGap.Cause)
 }
 
@@ -75,14 +75,16 @@ public struct AudioGap: Hashable, Sendable {
     case outOfBuffers = "out_of_buffers"
   }
 
-  /// The reason for the first loss in the gap.
+  /// The reason for the gap.
+  ///
+  /// If it consists of several losses, the reason for the first one.
   public let cause: Cause
   /// The index of the first lost sample since the start of the stream.
   public let position: Int64
   /// The number of lost samples per channel.
   ///
-  /// The number is exact for ``Cause/outOfBuffers``. Otherwise it is derived from the timestamps
-  /// before and after, rounded to a whole number.
+  /// The number is exact for ``Cause/outOfBuffers``. Otherwise it is computed from the timestamps
+  /// before and after the gap, and rounded to a whole number.
   public let sampleCount: Int64
 }
 
@@ -100,7 +102,7 @@ package struct AudioBlock {
   package let bytes: UnsafeRawBufferPointer
 }
 
-/// A receiver of audio from its capture thread.
+/// A receiver of audio blocks on the capture thread.
 ///
 /// All calls come from the capture thread. Implementations must not block or allocate memory.
 package protocol AudioSink: AnyObject, Sendable {
@@ -112,9 +114,7 @@ package protocol AudioSink: AnyObject, Sendable {
   /// Accepts or ignores a block.
   func take(_ block: AudioBlock)
 
-  /// Ends the sink.
-  ///
-  /// The stream is off, and no more audio will come.
+  /// Ends the sink. The stream is off, and no more audio follows.
   func end()
 }
 

@@ -20,7 +20,9 @@ public final class MicrophoneInput: CapturingInput {
   public let format: AudioFormat
   package let reach: DeviceEnvironment
   package let canReopen: Bool
-  /// The device, and its driver while the device is open.
+  /// The device, and its driver.
+  ///
+  /// The driver is nil while the device is closed.
   private let opened: Mutex<(device: CaptureDevice, driver: (any AudioDriver)?)>
   private let counters = AudioCounters()
 
@@ -30,8 +32,8 @@ public final class MicrophoneInput: CapturingInput {
   ///   - device: A device with audio.
   ///   - format: One of the device's ``CaptureDevice/audioFormats()``. Nil selects
   ///     the preferred format.
-  /// - Throws: `MediaError` if the device is busy, lost, not permitted, no microphone, or does not
-  ///   support the format.
+  /// - Throws: `MediaError` if the device is not a microphone, is busy or lost, may not be opened
+  ///   by this user, or does not support the format.
   public convenience init(
     device: CaptureDevice, format: AudioFormat? = nil
   ) throws(MediaError) {
@@ -97,7 +99,8 @@ public final class MicrophoneInput: CapturingInput {
   }
 
   package func reopen(at device: CaptureDevice) throws(MediaError) {
-    // An ALSA capture device can be opened only once, even by the same program.
+    // An ALSA capture device can be opened only once, even within one program, so it is closed
+    // first.
     close()
     let driver = try reach.perform { () throws(MediaError) in
       try ALSADriver(Self.node(of: device), format)

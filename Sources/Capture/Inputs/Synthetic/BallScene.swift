@@ -3,10 +3,11 @@
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// A bouncing ball in front of a ruler, a stop-watch, and the frame number on top.
+/// A bouncing ball in front of a ruler, with a stop-watch and the frame number at the top.
 ///
-/// The number looks as in ``TestPattern``. Only the parts that differ from the previous frame are
-/// drawn, and ``changed`` lists them. The result does not depend on the previous frames.
+/// The frame number looks as in ``TestPattern``. Each frame redraws only the parts of the image
+/// that differ from the previous frame, and ``changed`` lists them. The image of a frame does not
+/// depend on which frames were drawn before it.
 struct BallScene: Sendable {
   let ball: BouncingBall
   let frameRate: FrameRate
@@ -18,7 +19,7 @@ struct BallScene: Sendable {
   private(set) var image: SceneImage
   /// The parts of the image that may differ from the previous frame.
   ///
-  /// For the first frame: from the background.
+  /// For the first frame, the parts that may differ from the background.
   private(set) var changed: [PixelRect] = []
 
   private let layout: FrameNumberPattern.Layout
@@ -61,7 +62,7 @@ struct BallScene: Sendable {
     isBlank = false
   }
 
-  /// The parts of the image that are not always background.
+  /// The parts of the image that differ from the background in at least one frame.
   var reach: [PixelRect] {
     let highest = geometry.ballRect(y: geometry.ballY(atHeight: ball.height.doubleValue))
     let lowest = geometry.ballRect(y: geometry.ballY(atHeight: 0))
@@ -76,7 +77,7 @@ struct BallScene: Sendable {
     changed.append(rect)
   }
 
-  /// Draws the cells whose bit changed.
+  /// Redraws the cells of the frame number whose bit changed.
   private mutating func drawCells(_ number: Int) {
     let bits = FrameNumberPattern.bits(of: number)
     let different: UInt32 = isBlank ? .max : bits ^ FrameNumberPattern.bits(of: drawnNumber)
@@ -89,14 +90,16 @@ struct BallScene: Sendable {
     }
   }
 
-  /// Draws the figures that changed, or the whole band if their count or its color changed.
+  /// Redraws the digits of the frame number that changed, or all of them if their number or the
+  /// color of their band changed.
   private mutating func drawFigures(_ number: Int, isFlash: Bool) {
     let paper = isFlash ? TestPattern.white : TestPattern.black
     let ink = isFlash ? TestPattern.black : TestPattern.white
     let scale = TestPattern.figureScale(width: image.width)
     var place = 1
     while number / place >= 10 { place *= 10 }
-    // The count of figures is the same if the previous number has one figure at the highest place.
+    // The number of digits changed if the previous number has a digit above the highest place, or
+    // none at it.
     let isNew =
       isBlank || isFlash != drawnFlash || drawnNumber / place >= 10
       || (place > 1 && drawnNumber / place == 0)
@@ -132,7 +135,7 @@ struct BallScene: Sendable {
     drawnTime = text
   }
 
-  /// Draws the shadow, darker for a lower ball.
+  /// Draws the shadow, which is darker the lower the ball is.
   private mutating func drawShadow(height: Double) {
     let shade = shadow.shade(height: height)
     guard shade != drawnShade else { return }

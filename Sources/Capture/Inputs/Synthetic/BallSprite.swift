@@ -26,8 +26,8 @@ struct BallSprite {
         for column in columns.clamped(to: rect.x) {
           let dx = Float(column) + 0.5 - x
           let spotX = dx / radius + 0.35
-          // At most 140. The wall is brighter everywhere, so that a program can find the ball by a
-          // threshold.
+          // The luma of the ball is at most 140. The wall is brighter everywhere, so a program can
+          // find the ball by a threshold.
           let ball = shade - 16 * dx / radius + 26 * max(0, 1 - 8 * (spotX * spotX + spotY))
           let index = row * stride + column
           let share = abs(dx) < inner ? 1 : coverage(dx, dy, edge: 1)
@@ -59,8 +59,8 @@ struct BallSprite {
     UInt8(Float(below) + (above - Float(below)) * share + 0.5)
   }
 
-  /// The columns that a row of the ball may touch, and the horizontal distance from the center up to
-  /// which it covers whole pixels.
+  /// The columns that a row of the ball may touch, and the horizontal distance from the ball's
+  /// center within which pixels are covered completely.
   private func span(_ dy: Float, edge: Float) -> (columns: Range<Int>, inner: Float) {
     let (outer, inner) = (radius + edge, radius - edge)
     let reach = max(0, outer * outer - dy * dy).squareRoot()
@@ -68,7 +68,9 @@ struct BallSprite {
     return (Int(x - reach - 1)..<Int(x + reach + 2), covered)
   }
 
-  /// The fraction of a pixel that the ball covers, at an offset from the center of the ball.
+  /// The fraction of a pixel that the ball covers.
+  ///
+  /// The offset is that of the pixel from the center of the ball.
   private func coverage(_ dx: Float, _ dy: Float, edge: Float) -> Float {
     min(1, max(0, (radius - (dx * dx + dy * dy).squareRoot()) / edge + 0.5))
   }
@@ -77,7 +79,7 @@ struct BallSprite {
 /// The shadow of the ball on the ground.
 struct BallShadow: Sendable {
   let rect: PixelRect
-  /// The darkness of each pixel, 255 at the center.
+  /// The darkness of each pixel relative to the center, which has 255.
   private let weights: [UInt8]
 
   init(in rect: PixelRect) {
@@ -93,12 +95,12 @@ struct BallShadow: Sendable {
     }
   }
 
-  /// The darkness under a ball at a height in meters, in steps of 1/64.
+  /// The darkness of the shadow's center for a ball at a height in meters, in steps of 1/64.
   func shade(height: Double) -> Int {
     Int(max(6, 48 * (1 - height / SceneGeometry.visibleHeight)))
   }
 
-  /// Draws the shadow over the ground.
+  /// Draws the shadow over the luma of the ground, which is read from another image.
   func draw(_ shade: Int, on ground: borrowing SceneImage, into image: inout SceneImage) {
     var index = 0
     for y in rect.y {

@@ -5,13 +5,16 @@ enum DotFont {
   static let width = 5
   static let height = 7
 
-  /// The character of the last digit of a number.
+  /// The character for the last decimal digit of a number.
   static func digit(_ number: Int) -> UInt8 { UInt8(ascii: "0") + UInt8(number % 10) }
 
-  /// The dots of one line of a character, the leftmost in the highest of five bits.
+  /// The dots of one line of a character, as five bits.
   ///
-  /// An unknown character has no dots. This is not a table, because a global table is initialized
-  /// lazily: each access takes a lock that the real-time threads of several cameras would share.
+  /// The highest bit is the leftmost dot.
+  ///
+  /// An unknown character has no dots. The dots are in a `switch`, not in a global table. A global
+  /// is initialized at its first use, so each access would take a lock that the real-time threads
+  /// of several cameras share.
   static func dots(of character: UInt8, line: Int) -> UInt64 {
     let lines: UInt64 =
       switch character {

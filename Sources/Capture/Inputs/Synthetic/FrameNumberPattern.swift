@@ -4,13 +4,12 @@
 ///
 /// The pattern has 32 black or white cells along the top edge. They encode 26 bits of the number,
 /// most significant first, and a 6-bit check value. Cells are wide enough to survive JPEG and
-/// H.264. The check value prevents wrong numbers from damaged or foreign images.
+/// H.264. If an image is damaged, or comes from another camera, the check value does not match and
+/// no number is read.
 package enum FrameNumberPattern {
-  /// The number of distinct frame numbers.
-  ///
-  /// Larger numbers wrap to zero.
+  /// The number of different frame numbers, after which the pattern starts again at zero.
   package static let limit = 1 << 26
-  /// The height of a row of cells in pixels, equal to one row of JPEG macroblocks.
+  /// The height of a row of cells in pixels, equal to the height of a JPEG macroblock.
   static let rowHeight = 16
   static let cellCount = 32
 
@@ -18,7 +17,7 @@ package enum FrameNumberPattern {
   struct Layout {
     let cellsPerRow: Int
     let cellWidth: Int
-    /// The height of the cells in pixels, from the top edge.
+    /// The total height of all rows of cells, in pixels from the top edge.
     var height: Int { (cellCount + cellsPerRow - 1) / cellsPerRow * rowHeight }
     private var cellCount: Int { FrameNumberPattern.cellCount }
 
@@ -27,7 +26,9 @@ package enum FrameNumberPattern {
       cellWidth = max(1, width / cellsPerRow)
     }
 
-    /// The rectangle of a cell, which extends to the edge of the image for the last one of a row.
+    /// The rectangle of a cell.
+    ///
+    /// The last cell of a row extends to the right edge of the image.
     func rect(ofCell cell: Int, width: Int) -> PixelRect {
       let (row, column) = (cell / cellsPerRow, cell % cellsPerRow)
       let right = column == cellsPerRow - 1 ? width : (column + 1) * cellWidth
@@ -36,7 +37,7 @@ package enum FrameNumberPattern {
     }
   }
 
-  /// Whether the cell at a pixel is white for a frame number.
+  /// Whether the pixel lies in a cell that is white for this frame number.
   static func isWhite(x: Int, y: Int, number: Int, layout: Layout) -> Bool {
     let column = min(x / layout.cellWidth, layout.cellsPerRow - 1)
     let cell = y / rowHeight * layout.cellsPerRow + column
@@ -74,10 +75,13 @@ package enum FrameNumberPattern {
     return self.bits(of: number) == bits ? number : nil
   }
 
-  /// The cells in order, the first in the highest bit; a 1 is white.
+  /// The bits of the cells.
+  ///
+  /// The first cell is the highest bit, and a 1 is a white cell.
   static func bits(of number: Int) -> UInt32 {
     let value = UInt32(truncatingIfNeeded: number) % UInt32(limit)
-    // The check value prevents 32 equal bits, so that black and white images have no frame number.
+    // The check value is never 0 or 63, so the 32 bits are never all equal. A black or white image
+    // therefore has no frame number.
     return value << 6 | (value % 61 + 1)
   }
 }

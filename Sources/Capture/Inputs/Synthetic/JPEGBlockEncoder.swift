@@ -2,10 +2,10 @@
 
 import OvercrankLibAV
 
-/// Encodes blocks of 16 by 16 pixels for a baseline JPEG in 4:2:0, independent of each other.
+/// Encodes blocks of 16 by 16 pixels, independent of each other, for a baseline JPEG in 4:2:0.
 ///
-/// The tables are those of an existing JPEG. The bytes of a block end with the marker after it: a
-/// restart marker, or the end of the image.
+/// The encoder uses the quantization and Huffman tables of an existing JPEG. The bytes of a block
+/// include the marker after it: a restart marker or, after the last block, the end-of-image marker.
 struct JPEGBlockEncoder: Sendable {
   /// Huffman codes and their lengths, by symbol.
   private struct Codes {
@@ -21,12 +21,12 @@ struct JPEGBlockEncoder: Sendable {
   private var coefficients: [Int32] = Array(repeating: 0, count: 64)
   /// The 64 samples of a block, transformed in place.
   private var samples: [Float] = Array(repeating: 0, count: 64)
-  /// Whether a block was too large for its memory.
+  /// Whether the bytes of a block exceeded the memory for them.
   private(set) var isOverfull = false
 
-  /// Makes an encoder with the tables of a JPEG.
+  /// Creates an encoder with the tables of a JPEG.
   ///
-  /// - Throws: `LibAVError` if they are not those of a baseline JPEG with three components.
+  /// - Throws: `LibAVError` if the tables are not those of a baseline JPEG with three components.
   init(tablesOf parts: JPEGParts, blockCount: Int) throws(LibAVError) {
     self.blockCount = blockCount
     var (quantizers, codes) = ([Int: [UInt8]](), [Int: Codes]())
@@ -34,11 +34,11 @@ struct JPEGBlockEncoder: Sendable {
     for segment in parts.segments {
       let bytes = Array(segment.dropFirst(4))
       switch segment[1] {
-      case 0xDB:  // DQT: a number, and 64 steps in zigzag order
+      case 0xDB:  // DQT: a table number and 64 quantizer steps in zigzag order
         for start in stride(from: 0, to: bytes.count - 64, by: 65) {
           quantizers[Int(bytes[start])] = Array(bytes[start + 1...start + 64])
         }
-      case 0xC4:  // DHT: a number, 16 counts of codes by length, and the symbols
+      case 0xC4:  // DHT: a table number, the number of codes of each length, and the symbols
         var rest = bytes[...]
         while rest.count > 17, let name = rest.first {
           let counts = rest.dropFirst().prefix(16).map(Int.init)
@@ -46,9 +46,9 @@ struct JPEGBlockEncoder: Sendable {
           codes[Int(name)] = Self.codes(counts, Array(symbols))
           rest = rest.dropFirst(17 + symbols.count)
         }
-      case 0xC0 where bytes.count >= 15:  // SOF0: the tables of each component
+      case 0xC0 where bytes.count >= 15:  // SOF0: the quantization table of each component
         quantizerOf = [8, 11, 14].map { Int(bytes[$0]) }
-      case 0xDA where bytes.count >= 7:  // SOS: the tables of each component
+      case 0xDA where bytes.count >= 7:  // SOS: the Huffman tables of each component
         codesOf = [2, 4, 6].map { Int(bytes[$0] & 15) }
       default: break
       }
@@ -76,7 +76,7 @@ struct JPEGBlockEncoder: Sendable {
     return result
   }
 
-  /// Encodes a block and returns the number of bytes.
+  /// Encodes a block, with the marker after it, and returns the number of bytes.
   mutating func encode(
     column: Int, row: Int, of image: borrowing SceneImage,
     into memory: UnsafeMutableRawBufferPointer
@@ -96,7 +96,7 @@ struct JPEGBlockEncoder: Sendable {
     _ = encode(
       image.cr, from: start, stride: image.stride / 2, component: 2, after: 0, into: &writer)
     let index = row * (image.stride / 16) + column
-    // RST0 ... RST7 in turn after each block but the last, which EOI follows.
+    // The markers RST0 to RST7 follow the blocks in turn. EOI follows the last block.
     writer.end(marker: index == blockCount - 1 ? 0xD9 : 0xD0 + UInt8(index % 8))
     if writer.isOverfull { isOverfull = true }
     return writer.count
@@ -147,7 +147,7 @@ struct JPEGBlockEncoder: Sendable {
     return coefficients[0]
   }
 
-  /// Writes codes bit by bit, with a zero byte after each 0xFF.
+  /// Writes codes bit by bit and inserts a zero byte after each 0xFF.
   private struct BitWriter {
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -157,7 +157,8 @@ struct JPEGBlockEncoder: Sendable {
 
     init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-    /// Writes a coefficient: the code of its length and of the zeros before it, and its bits.
+    /// Writes a nonzero coefficient: the Huffman code for its bit length and for the number of
+    /// zeros before it, then its bits.
     mutating func append(_ value: Int32, codes: borrowing Codes, zeros: Int) {
       let length = 32 - value.magnitude.leadingZeroBitCount
       append(symbol: zeros << 4 | length, codes: codes)

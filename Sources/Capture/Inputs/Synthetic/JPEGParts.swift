@@ -2,9 +2,10 @@
 
 import OvercrankLibAV
 
-/// A JPEG file taken apart: its tables, and the data between them and the end.
+/// The parts of a JPEG file: its marker segments, and the entropy-coded data after them.
 struct JPEGParts {
-  /// Marker segments in order, each with its marker and length: tables, frame and scan header.
+  /// The marker segments in order, each with its marker and length: tables, frame header, scan
+  /// header.
   let segments: [[UInt8]]
   let data: [UInt8]
 
@@ -26,9 +27,10 @@ struct JPEGParts {
     data = Array(bytes[position..<(bytes.count - 2)])
   }
 
-  /// The header of an image of another size, with a restart interval in blocks of 16 by 16 pixels.
+  /// The header of an image of another size.
   ///
-  /// By default the interval is a row of blocks.
+  /// A restart marker is expected after each `blocksPerRestart` blocks of 16 by 16 pixels. The
+  /// default is one row of blocks.
   func header(width: Int, height: Int, blocksPerRestart: Int? = nil) -> [UInt8] {
     var result: [UInt8] = [0xFF, 0xD8]
     for segment in segments {
@@ -42,11 +44,11 @@ struct JPEGParts {
         frame[7] = UInt8(width >> 8)
         frame[8] = UInt8(width & 0xFF)
         result += frame
-      case 0xDA:  // SOS, and before it how many blocks of 16x16 lie between restarts
+      case 0xDA:  // SOS. DRI is inserted before it: the number of blocks per restart interval
         let interval = blocksPerRestart ?? (width + 15) / 16
         result += [0xFF, 0xDD, 0, 4, UInt8(interval >> 8), UInt8(interval & 0xFF)]
         result += segment
-      default: break  // Comments and application data.
+      default: break  // Comments and application data are left out.
       }
     }
     return result

@@ -2,11 +2,12 @@
 
 import OvercrankLibAV
 
-/// Encodes single rows of blocks as small JPEG files of their own.
+/// Encodes single rows of blocks, each as a small JPEG file.
 struct JPEGRowEncoder {
-  /// A copyable place for the encoder, which is not.
+  /// A reference to the encoder, because the encoder itself cannot be copied.
   ///
-  /// Sendable because the maker that holds it is used by one thread only: the driver's.
+  /// The box is Sendable although it has no lock. Only the driver's thread uses the generator that
+  /// holds it.
   private final class Box: @unchecked Sendable {
     var encoder: Encoder
     init(_ encoder: consuming Encoder) { self.encoder = encoder }
@@ -22,7 +23,8 @@ struct JPEGRowEncoder {
     settings.isFullRange = true
     settings.quantizer = 3
     settings.threadCount = 1
-    // One Huffman table for all rows; libav would otherwise fit one to each.
+    // All rows must use the same Huffman table, because the composed JPEG has only one. By default
+    // libav computes an optimal table for each file.
     settings.options = ["huffman": "default"]
     box = Box(try Encoder(video: settings))
     self.width = width

@@ -14,22 +14,24 @@ struct JPEGSceneGenerator: TestPatternGenerator {
   private let header: [UInt8]
   /// The blocks of the background in order, each with the marker after it.
   private let background: [UInt8]
-  /// The offset of each block of the background, and the end of the last one.
+  /// The offsets of the blocks in `background`, followed by the end of the last block.
   private let starts: [Int]
-  /// The blocks that can change, in order.
+  /// The indices of the blocks that can change, in order.
   private let changing: [Int]
-  /// The index of each block in `changing`, or -1.
+  /// The index of each block in `changing`, or -1 for a block that never changes.
   private let slots: [Int]
   /// The current bytes of the blocks that can change, in slots of equal size.
   private var memory: [UInt8]
-  /// The bytes used in each slot; 0 stands for the block of the background.
+  /// The number of bytes in each slot.
+  ///
+  /// 0 means that the block still equals the background.
   private var byteCounts: [Int]
-  /// The count of frames when each block was last encoded.
+  /// The number of the frame, counted by this generator, in which each block was last encoded.
   private var encodedIn: [UInt64]
   private var frameCount: UInt64 = 0
   let maximumByteCount: Int
 
-  /// The size of a slot: several times the bytes of the sharpest digits.
+  /// The size of a slot in bytes, several times what the most detailed blocks need.
   private static let bytesPerBlock = 1_536
 
   init(scene: BallScene) throws(LibAVError) {
@@ -65,7 +67,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
     maximumByteCount = header.count + background.count + memory.count
   }
 
-  /// The blocks in the parts of the scene that can change.
+  /// The indices of the blocks in the parts of the scene that can change.
   private static func changingBlocks(of scene: BallScene) -> [Int] {
     let columns = scene.image.stride / 16
     var blocks: Set<Int> = []
@@ -106,7 +108,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
     return writer.count
   }
 
-  /// Encodes the blocks of a rectangle that were not encoded for this frame yet.
+  /// Encodes the blocks of a rectangle, except those that were already encoded for this frame.
   private mutating func encode(_ rect: PixelRect) {
     let rect = rect.clamped(to: scene.image.bounds)
     guard !rect.x.isEmpty, !rect.y.isEmpty else { return }

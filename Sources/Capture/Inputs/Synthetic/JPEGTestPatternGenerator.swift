@@ -2,18 +2,21 @@
 
 import OvercrankLibAV
 
-/// Frames of MJPEG, put together from pieces instead of encoded as a whole.
+/// Generates the test pattern as MJPEG from rows that were encoded before.
 ///
-/// A JPEG may restart its coder after each row of blocks (ITU-T T.81, DRI and RSTm), and a row
-/// that was encoded by itself is then exactly what stands between two restarts. So the pattern
-/// is encoded once, and of each frame only the rows that carry its number: a 240 fps camera
-/// costs some percent of a core, as a real one does.
+/// A restart marker follows each row of blocks (ITU-T T.81, DRI and RSTm), so the bytes of a row do
+/// not depend on other rows. The rows of the moving pattern are therefore encoded once. For each
+/// frame only the rows with the frame number are encoded, so a 240 fps camera uses only some
+/// percent of a core.
 struct JPEGTestPatternGenerator: TestPatternGenerator {
   private let pattern: TestPattern
   private var encoder: JPEGRowEncoder
-  /// Everything before the first row's data.
+  /// The bytes before the data of the first row.
   private let header: [UInt8]
-  /// The pattern's rows of 16 pixels: first by the pixels they are shifted, then by place.
+  /// The encoded rows of the pattern, 16 pixels high.
+  ///
+  /// The first index is the shift of the pattern within a row, in steps. The second index is the
+  /// row.
   private let patternRows: [[[UInt8]]]
   private let rowCount: Int
   private let numberRowCount: Int
@@ -48,7 +51,8 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
     patternRows = rows
     self.encoder = encoder
     let longest = rows.joined().map(\.count).max() ?? 0
-    // Rows of numbers are sharper than the pattern: room for four times its longest row.
+    // The rows with the frame number have sharper edges than the pattern and need more bytes. Four
+    // times the longest row of the pattern is enough.
     maximumByteCount = header.count + rowCount * (longest * 4 + 4_096) + 64
   }
 
@@ -70,7 +74,7 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
       } else {
         writer.append(shifted[(index + offset / Self.rowHeight) % shifted.count])
       }
-      // RST0 ... RST7 in turn after each row but the last, which the end marker follows.
+      // The markers RST0 to RST7 follow the rows in turn. EOI follows the last row.
       writer.append(index == rowCount - 1 ? [0xFF, 0xD9] : [0xFF, 0xD0 + UInt8(index % 8)])
     }
     guard !writer.isOverfull else {

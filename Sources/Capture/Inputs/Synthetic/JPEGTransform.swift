@@ -2,21 +2,22 @@
 
 /// The discrete cosine transform of 8 by 8 samples, and the quantization of its coefficients.
 ///
-/// The method is that of Arai, Agui and Nakajima: five multiplications for eight samples. The
-/// remaining factors are merged into the quantization.
+/// The method of Arai, Agui and Nakajima needs five multiplications for eight samples. Its result
+/// lacks a constant factor per coefficient, which is merged into the quantization.
 struct JPEGTransform: Sendable {
-  /// The factor of each coefficient, in zigzag order.
+  /// The factor of each coefficient, with the quantizer step included, in zigzag order.
   private let factors: [Float]
-  /// The index in the block of each coefficient in zigzag order.
+  /// The index in the block for each position in zigzag order.
   private let order: [Int]
   private let flatFactor: Float
 
-  /// Makes a transform with a quantization table in zigzag order.
+  /// Creates a transform from a quantization table in zigzag order.
   init(quantizer: [UInt8]) {
     let scales: [Float] = [
       1, 1.387039845, 1.306562965, 1.175875602, 1, 0.785694958, 0.5411961, 0.275899379,
     ]
-    // Diagonals from the upper left, alternately upward and downward.
+    // Zigzag order goes along the diagonals from the upper left corner, alternately upward and
+    // downward.
     let positions = (0..<64).sorted { first, second in
       func key(_ position: Int) -> Int {
         let (x, y) = (position % 8, position / 8)
@@ -31,7 +32,9 @@ struct JPEGTransform: Sendable {
     flatFactor = 8 / Float(quantizer[0])
   }
 
-  /// The only nonzero coefficient of a block of equal samples.
+  /// The DC coefficient of a block whose samples are all equal.
+  ///
+  /// Its other coefficients are zero.
   func coefficient(ofFlat sample: UInt8) -> Int32 {
     Int32(((Float(sample) - 128) * flatFactor).rounded())
   }
@@ -39,7 +42,7 @@ struct JPEGTransform: Sendable {
   /// Transforms samples in place.
   ///
   /// - Parameters:
-  ///   - samples: The block, row by row, around 0.
+  ///   - samples: The block, row by row, with values centered on 0.
   ///   - coefficients: Receives the quantized coefficients in zigzag order, at least up to the last
   ///     nonzero one.
   /// - Returns: The index of the last nonzero coefficient.
@@ -51,7 +54,8 @@ struct JPEGTransform: Sendable {
         var last = 0
         for index in 0..<64 {
           let value = samples[order[index]] * factors[index]
-          // This sum rounds to the nearest integer, which is then in the low bits of the mantissa.
+          // The constant is 1.5 · 2^23. After the addition, the low bits of the mantissa hold the
+          // nearest integer.
           let rounded = Int32(bitPattern: (value + 12_582_912).bitPattern) - 0x4B40_0000
           coefficients[index] = rounded
           if rounded != 0 { last = index }

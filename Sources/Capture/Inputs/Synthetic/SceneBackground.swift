@@ -4,9 +4,9 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
 /// The fixed parts of the scene: a wall with a grid of 20 cm, the ground, a ruler in meters, a line
-/// at the ball's highest position, and the panel of the stop-watch.
+/// at the highest position of the ball, and the panel of the stop-watch.
 ///
-/// Details without room in a small image are omitted.
+/// Details that do not fit into a small image are omitted.
 struct SceneBackground {
   let width: Int
   let height: Int
@@ -30,13 +30,15 @@ struct SceneBackground {
   }
 
   private var lineWidth: Int { max(1, Int(geometry.pixelsPerMeter / 150)) }
-  /// From one line of the ruler to the next, in pixels: 10 cm.
+  /// The distance between two lines of the ruler, in pixels.
+  ///
+  /// It corresponds to 10 cm.
   private var cell: Double { geometry.pixelsPerMeter / 10 }
 
   private func drawWall(_ image: inout SceneImage) {
     let rows = geometry.top..<geometry.ground
     for y in rows {
-      // Constant within 8 rows, so that blocks of a JPEG are flat and small.
+      // The luma changes only every 8 rows, so most JPEG blocks have one value and need few bytes.
       let luma = 218 - 22 * ((y & ~7) - geometry.top) / rows.count
       image.fill(
         PixelRect(x: 0..<image.stride, y: y..<y + 1),
@@ -93,7 +95,8 @@ struct SceneBackground {
     }
   }
 
-  /// Draws dashes where the ball's lowest point is at its highest position.
+  /// Draws a dashed line at the height that the lower edge of the ball reaches at its highest
+  /// position.
   private func drawMark(_ image: inout SceneImage) {
     let y = geometry.row(atHeight: ball.height.doubleValue)
     let reach = Int(geometry.ballRadius * 2)
@@ -121,7 +124,7 @@ struct SceneBackground {
       y: y + 10 * scale, scale: scale, luma: Self.ink)
   }
 
-  /// A number with three decimals.
+  /// Formats a number with three decimals.
   private static func thousandths(_ number: Rational) -> String {
     let whole = Int((try? (number * 1_000).rounded(.halfAwayFromZero)) ?? 0)
     let digits = String(1_000 + whole % 1_000).dropFirst()

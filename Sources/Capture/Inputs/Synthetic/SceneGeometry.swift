@@ -4,16 +4,21 @@
 ///
 /// Coordinates are in pixels from the upper left corner. The center of the first pixel is at 0.5.
 package struct SceneGeometry: Sendable {
-  /// The visible height above the ground, in meters, unless the image is narrow.
+  /// The height of the scene above the ground in meters, unless the image is too narrow for this
+  /// scale.
   package static let visibleHeight = 1.5
   /// The radius of the ball, in meters.
   package static let ballRadius = 0.1
 
-  /// The number of rows above the scene, with the frame number in blocks and in digits.
+  /// The height of the area above the scene, in rows.
+  ///
+  /// It contains the frame number as cells and digits.
   package let top: Int
-  /// The first row of the ground, whose upper edge the ball touches.
+  /// The first row of the ground.
+  ///
+  /// The ball touches its upper edge.
   package let ground: Int
-  /// The scale.
+  /// The scale in pixels per meter.
   package let pixelsPerMeter: Double
   /// The horizontal center of the ball.
   package let ballX: Double
@@ -21,7 +26,7 @@ package struct SceneGeometry: Sendable {
   package init(width: Int, height: Int) {
     top = FrameNumberPattern.Layout(width: width).height + TestPattern.figureBandHeight
     ground = height - max(3, (height - top) / 10)
-    // A ball is never wider than a quarter of the image.
+    // The ball is at most a quarter of the image wide.
     pixelsPerMeter = min(
       Double(ground - top) / Self.visibleHeight, Double(width) / 8 / Self.ballRadius)
     ballX = (Double(width) * 0.6).rounded()
@@ -30,7 +35,7 @@ package struct SceneGeometry: Sendable {
   /// The radius of the ball in pixels.
   package var ballRadius: Double { Self.ballRadius * pixelsPerMeter }
 
-  /// The vertical center of a ball whose lowest point is at a height in meters.
+  /// The vertical center of the ball when its lower edge is at a height in meters.
   package func ballY(atHeight height: Double) -> Double {
     Double(ground) - (height + Self.ballRadius) * pixelsPerMeter
   }
@@ -40,7 +45,7 @@ package struct SceneGeometry: Sendable {
     ground - Int((height * pixelsPerMeter).rounded())
   }
 
-  /// A rectangle of even coordinates around a ball with a vertical center.
+  /// The rectangle of even coordinates around a ball with this vertical center.
   func ballRect(y: Double) -> PixelRect {
     func range(_ middle: Double) -> Range<Int> {
       Int(middle - ballRadius - 1)..<Int(middle + ballRadius + 2)
@@ -48,7 +53,7 @@ package struct SceneGeometry: Sendable {
     return PixelRect(x: range(ballX), y: range(y).clamped(to: top..<ground)).even
   }
 
-  /// A rectangle of even coordinates around the ball's shadow on the ground.
+  /// The rectangle of even coordinates around the ball's shadow on the ground.
   func shadowRect(height: Int) -> PixelRect {
     let depth = height - ground
     let first = (ground + 1 + depth / 8) & ~1

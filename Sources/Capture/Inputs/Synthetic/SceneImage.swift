@@ -5,7 +5,7 @@ struct PixelRect: Equatable {
   var x: Range<Int>
   var y: Range<Int>
 
-  /// The smallest rectangle of even coordinates around this one.
+  /// The smallest rectangle with even coordinates that contains this one.
   var even: PixelRect {
     PixelRect(
       x: x.lowerBound & ~1..<(x.upperBound + 1) & ~1,
@@ -31,9 +31,11 @@ struct SceneColor {
 struct SceneImage: Sendable {
   let width: Int
   let height: Int
-  /// Bytes per row of luma, twice those of a row of chroma.
+  /// The bytes per row of luma.
+  ///
+  /// A row of chroma has half as many.
   let stride: Int
-  /// Rows of luma, including the padding.
+  /// The number of luma rows, including the padding.
   let rows: Int
   var luma: [UInt8]
   var cb: [UInt8]
@@ -52,7 +54,9 @@ struct SceneImage: Sendable {
   /// All pixels, including the padding.
   var bounds: PixelRect { PixelRect(x: 0..<stride, y: 0..<rows) }
 
-  /// Fills the part of a rectangle in the image with a luma value.
+  /// Fills a rectangle with a luma value.
+  ///
+  /// The part outside the image is ignored.
   mutating func fill(_ rect: PixelRect, luma value: UInt8) {
     let rect = rect.clamped(to: bounds)
     let stride = stride
@@ -64,9 +68,12 @@ struct SceneImage: Sendable {
     }
   }
 
-  /// Fills the part of a rectangle in the image with a color.
+  /// Fills a rectangle with a color.
   ///
-  /// At odd edges the chroma of the adjacent pixel changes, too.
+  /// The part outside the image is ignored.
+  ///
+  /// Two neighboring pixels share one chroma value. At an odd edge of the rectangle, the chroma of
+  /// the pixel outside it therefore changes too.
   mutating func fill(_ rect: PixelRect, _ color: SceneColor) {
     fill(rect, luma: color.luma)
     let even = rect.even.clamped(to: bounds)
@@ -78,7 +85,7 @@ struct SceneImage: Sendable {
     }
   }
 
-  /// Draws a character with dots of `scale` pixels, clipped to the image.
+  /// Draws a character with dots of `scale` by `scale` pixels, clipped to the image.
   mutating func draw(_ character: UInt8, x left: Int, y top: Int, scale: Int, luma ink: UInt8) {
     for line in 0..<DotFont.height {
       let dots = DotFont.dots(of: character, line: line)
@@ -90,14 +97,16 @@ struct SceneImage: Sendable {
     }
   }
 
-  /// Draws a line of text, with six dots per character.
+  /// Draws a line of text.
+  ///
+  /// Each character is six dots wide, including the space after it.
   mutating func draw(_ text: String, x: Int, y: Int, scale: Int, luma ink: UInt8) {
     for (index, character) in text.utf8.enumerated() {
       draw(character, x: x + index * (DotFont.width + 1) * scale, y: y, scale: scale, luma: ink)
     }
   }
 
-  /// Copies a rectangle of even coordinates from an image of the same size.
+  /// Copies a rectangle with even coordinates from an image of the same size.
   mutating func copy(_ rect: PixelRect, from other: borrowing SceneImage) {
     for y in rect.y {
       let range = y * stride + rect.x.lowerBound..<y * stride + rect.x.upperBound

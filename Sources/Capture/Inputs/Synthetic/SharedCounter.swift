@@ -5,7 +5,9 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 
-/// A counter in a memory-mapped file, readable by other processes and after a kill of this one.
+/// A counter in a memory-mapped file.
+///
+/// Other processes can read it, even after this process was killed.
 ///
 /// The file consists of one 64-bit integer in native byte order.
 final class SharedCounter: Sendable {
@@ -23,12 +25,10 @@ final class SharedCounter: Sendable {
     if let memory { munmap(memory, Self.byteCount) }
   }
 
-  /// Creates or reuses the file and resets the counter to 0.
+  /// Opens the counter's file, or creates it, and resets the counter to 0.
   ///
-  /// Does nothing if the file is open.
-  ///
-  /// An existing file must have exactly 8 bytes and must not be a symbolic link. Other files are
-  /// left unchanged.
+  /// Does nothing if the file is already open. An existing file must have exactly 8 bytes and must
+  /// not be a symbolic link. Any other file is left unchanged, and the call throws.
   ///
   /// - Throws: `MediaError` with `.deviceFailed` if the file cannot be used.
   func open() throws(MediaError) {
@@ -51,7 +51,7 @@ final class SharedCounter: Sendable {
     address.store(UInt(bitPattern: memory), ordering: .relaxed)
   }
 
-  /// Opens an existing file if it is a counter file.
+  /// Opens an existing file, and throws if it is not a counter file.
   private func openExisting() throws(MediaError) -> Int32 {
     // `O_NONBLOCK` prevents blocking if the path is a named pipe.
     let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -80,7 +80,7 @@ final class SharedCounter: Sendable {
 
   /// Increments the counter.
   ///
-  /// Call this after ``open()``, from one thread at a time.
+  /// Call this only after ``open()``, and never from two threads at once.
   func add() {
     let memory = UnsafeMutableRawPointer(bitPattern: address.load(ordering: .relaxed))
     guard let memory else { return }

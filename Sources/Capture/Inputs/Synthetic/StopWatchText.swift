@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A time on a stop-watch, `MM:SS.mmm`, which wraps around after an hour.
+/// The text of a stop-watch, `MM:SS.mmm`, which starts again at zero after an hour.
 struct StopWatchText: Sendable {
   /// The number of characters.
   static let count = 9
-  /// The milliseconds after which the time wraps around.
+  /// The time after which the stop-watch starts again at zero, in milliseconds.
   static let period: Int128 = 3_600_000
 
   private let milliseconds: Int
@@ -31,7 +31,7 @@ struct StopWatchLayout: Sendable {
   static let paper = SceneColor(luma: 44, cb: 132, cr: 122)
   static let ink: UInt8 = 226
 
-  /// The pixels of a dot.
+  /// The width and height of a dot in pixels.
   let scale: Int
   let textX: Int
   let textY: Int
@@ -43,7 +43,7 @@ struct StopWatchLayout: Sendable {
     textY = geometry.top + margin + 2 * scale
   }
 
-  /// The panel behind the digits.
+  /// The rectangle of the panel behind the digits.
   var panel: PixelRect {
     let end = x(ofCharacter: StopWatchText.count) + scale
     return PixelRect(

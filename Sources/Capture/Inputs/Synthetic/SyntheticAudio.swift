@@ -6,7 +6,7 @@ import OvercrankMediaCore
 
 /// The audio of the synthetic camera: a quiet tone, and a click at each contact of the ball.
 ///
-/// A sample depends only on its number, and sample 0 coincides with frame 0. A click starts with the
+/// Each sample depends only on its index. Sample 0 has the time of frame 0. A click starts with the
 /// first sample at or after the contact.
 package struct SyntheticAudio: Sendable {
   /// Samples per second and channel.
@@ -18,27 +18,32 @@ package struct SyntheticAudio: Sendable {
   /// The click's length in samples: 2 ms.
   static let clickLength = 96
 
-  /// The numerator and the denominator of the samples per period.
+  /// The ball's period in samples is `samplesPerPeriod` / `periodScale`.
   private let samplesPerPeriod: UInt64
   private let periodScale: UInt64
 
-  /// Makes the audio of a ball.
+  /// Creates the audio for a ball.
   package init(of ball: BouncingBall = BouncingBall()) {
     let samples = ball.period * Rational(Int64(Self.sampleRate))
     samplesPerPeriod = UInt64(clamping: samples.numerator)
     periodScale = UInt64(clamping: samples.denominator)
   }
 
-  /// Samples from number `start` on, between -1 and 1; silence before sample 0.
+  /// Returns samples from index `start` on, with values from -1 to 1.
+  ///
+  /// Samples before index 0 are silence.
   package func samples(from start: Int64, count: Int) -> [Float] {
     (0..<count).map { sample(start + Int64($0)) }
   }
 
-  /// A sample by its number; silence before sample 0.
+  /// The sample with an index.
+  ///
+  /// Samples before index 0 are silence.
   func sample(_ number: Int64) -> Float {
     guard number >= 0 else { return 0 }
     let inSecond = Int(number % Int64(Self.sampleRate))
-    // A whole number of periods fits a second, so the phase needs no more than this.
+    // A second contains a whole number of tone periods, so the phase depends only on the sample's
+    // index within its second.
     let phase =
       2 * Double.pi * Double(inSecond * Self.toneFrequency % Self.sampleRate)
       / Double(Self.sampleRate)
@@ -51,10 +56,11 @@ package struct SyntheticAudio: Sendable {
     return Float(value)
   }
 
-  /// The number of samples since the first one at or after the last contact.
+  /// The number of samples between this one and the first sample at or after the last contact.
   private func samplesSinceContact(_ number: UInt64) -> UInt64 {
     guard periodScale > 1 else { return number % samplesPerPeriod }
-    // Exact in units of a fraction of a sample. The product needs more than 64 bits.
+    // The position in the period is computed exactly, as a multiple of 1/`periodScale` sample. The
+    // product needs more than 64 bits.
     let scaled = number.multipliedFullWidth(by: periodScale)
     let rest = samplesPerPeriod.dividingFullWidth(
       (scaled.high % samplesPerPeriod, scaled.low)

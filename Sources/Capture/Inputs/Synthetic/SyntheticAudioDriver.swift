@@ -6,15 +6,13 @@ import OvercrankMediaCore
 
 /// The driver for the synthetic camera's audio.
 ///
-/// Samples are delivered in real time, or on the clock of frames without real-time pacing. In the
-/// latter case, frames and audio wait for each other.
+/// If frames are delivered in real time, so is the audio. Otherwise audio follows the clock of the
+/// frames, and frames and audio wait for each other.
 final class SyntheticAudioDriver: AudioDriver {
   let format = AudioFormat(
     .float, sampleRate: SyntheticAudio.sampleRate, channelCount: SyntheticAudio.channelCount)
   private let source: SyntheticAudio
-  /// The time of sample 0, in microseconds of the capture clock.
-  ///
-  /// 0 while unknown.
+  /// Returns the time of sample 0, in microseconds of the capture clock, or 0 while it is unknown.
   private let epoch: @Sendable () -> Int64
   private let frameClock: FrameClock?
   /// The next sample's index, or nil before the first read.
@@ -49,7 +47,8 @@ final class SyntheticAudioDriver: AudioDriver {
       return .none
     }
     let now = nanoseconds() / 1_000
-    // Audio starts at the next multiple of 10 ms, which is a whole number of samples.
+    // If the audio starts later than the frames, its first sample is at the next multiple of 10 ms
+    // after frame 0. That is a whole number of samples.
     let first = next ?? max(0, (now - epoch + 9_999) / 10_000) * (rate / 100)
     let count = min(rate / 100, Int64(memory.count / format.bytesPerSample))
     let end = epoch + (first + count) * 1_000_000 / rate

@@ -26,9 +26,7 @@ package final class SyntheticDriver: FrameDriver {
     package var layout: Layout
     /// The fraction of frames dropped by simulated faults, from 0 to 1.
     package var dropShare = Rational.zero
-    /// The seed of the simulated faults.
-    ///
-    /// The same seed drops the same frames.
+    /// The seed of the simulated faults, which determines the dropped frames.
     package var seed: UInt64 = 0
     /// The path of a file that counts the delivered frames, for tests.
     ///
@@ -56,10 +54,11 @@ package final class SyntheticDriver: FrameDriver {
   private let maker: Mutex<(any TestPatternGenerator & Sendable)?>
   private let startMicroseconds = Atomic<Int64>(0)
   private let clock = FrameClock()
-  /// The longest time that the clock stands still during simulated drops, in microseconds.
+  /// The longest time during which frames may be dropped before the clock advances without a frame,
+  /// in microseconds.
   private static let longestStillness: Int64 = 1_000_000
 
-  /// Prepares the image and reserves the buffers.
+  /// Creates the generator of the images and allocates the buffers.
   ///
   /// - Throws: `MediaError` if the image cannot be created.
   package init(settings: Settings, bufferCount: Int = 32) throws(MediaError) {
@@ -83,15 +82,15 @@ package final class SyntheticDriver: FrameDriver {
 
   package var waitsForTakers: Bool { settings.pace == .maximum }
   package func microseconds() -> Int64 { clock.microseconds() }
-  /// The clock of frames without real-time pacing, or nil for real-time frames.
+  /// The clock that follows the delivered frames, or nil if frames are delivered in real time.
   var frameClock: FrameClock? { waitsForTakers ? clock : nil }
 
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
-  /// The same while frames are generated, and 0 otherwise.
+  /// The capture time of frame 0 in microseconds, or 0 if no stream is running.
   ///
-  /// After a stop the last start time says nothing about the next stream.
+  /// After a stop, the time of the last stream is no longer valid for the next one.
   var runningFirstFrameMicroseconds: Int64 {
     isStopping.load(ordering: .acquiring) ? 0 : firstFrameMicroseconds
   }
@@ -114,7 +113,8 @@ package final class SyntheticDriver: FrameDriver {
     let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
     let started = try BlockingThread.started(urgency: urgency) { [self] in
       let used = generate(maker, startMicroseconds: start)
-      // With its state: an encoder refuses times that it has seen.
+      // The generator is kept for the next stream, because its encoder accepts only increasing
+      // times.
       self.maker.withLock { $0 = used }
     }
     thread.withLock { $0 = started }
@@ -138,9 +138,7 @@ package final class SyntheticDriver: FrameDriver {
     thread.withLock { $0.take() }?.join()
   }
 
-  /// Generates frames until a stop.
-  ///
-  /// Returns the generator for the next stream.
+  /// Generates frames until a stop, and returns the generator for the next stream.
   private func generate(
     _ maker: any TestPatternGenerator & Sendable, startMicroseconds: Int64
   ) -> any TestPatternGenerator & Sendable {
@@ -156,7 +154,8 @@ package final class SyntheticDriver: FrameDriver {
       if !waitsForTakers { MonotonicClock.sleep(untilMicroseconds: due) }
       defer { number += 1 }
       if isDropped(number) {
-        // The clock must advance without frames, or a silent camera would never reach its timeout.
+        // If no frames arrive, only this advance moves the clock. Without it, a consumer that waits
+        // for a frame would never reach its timeout.
         if due &- lastDue > Self.longestStillness, waitsForTakers {
           clock.advance(toMicroseconds: due)
         }
@@ -180,9 +179,9 @@ package final class SyntheticDriver: FrameDriver {
     return maker
   }
 
-  /// A buffer to fill.
+  /// The index of a buffer to fill.
   ///
-  /// Nil if the consumer has all buffers, or after a stop.
+  /// Nil after a stop, or if the consumer holds all buffers and frames are delivered in real time.
   private func takeBuffer(forFrameAt due: Int64) -> Int? {
     guard waitsForTakers else { return queue.takeFree() }
     let period = Int64(saturating: settings.frameRate.frameDuration.doubleValue * 1_000_000)
@@ -196,7 +195,7 @@ package final class SyntheticDriver: FrameDriver {
 
   /// The time of a frame relative to frame 0, in whole microseconds.
   ///
-  /// The time is rounded down, as the kernel truncates nanoseconds to microseconds.
+  /// The time is rounded down, because the kernel also truncates nanoseconds to microseconds.
   package static func microseconds(
     ofFrame number: Int64, at rate: FrameRate
   ) throws(MediaError) -> Int64 {
@@ -206,10 +205,10 @@ package final class SyntheticDriver: FrameDriver {
 
   /// Whether a simulated fault drops this frame.
   ///
-  /// The result depends only on the seed and the number.
+  /// The result depends only on the seed and the frame number.
   func isDropped(_ number: Int64) -> Bool {
     guard settings.dropShare > .zero else { return false }
-    // SplitMix64 (Steele, Lea and Flood, 2014).
+    // The hash is SplitMix64 (Steele, Lea and Flood, 2014).
     var bits = settings.seed &+ UInt64(bitPattern: number &+ 1) &* 0x9E37_79B9_7F4A_7C15
     bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
     bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB

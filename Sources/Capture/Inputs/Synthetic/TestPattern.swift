@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pattern that moves, with the frame number on top: what the synthetic camera shows with
-/// `scene=pattern`.
+/// The moving pattern of the synthetic camera with `scene=pattern`, with the frame number at the
+/// top.
 ///
-/// From the top: the cells of ``FrameNumberPattern``, a band with the number in figures (white on
-/// black, inverted in the first frame of each second), and a diagonal pattern that moves two
-/// pixels up with every frame.
+/// From the top: the cells of ``FrameNumberPattern``, a band with the number in digits (white on
+/// black, inverted in the first frame of each second), and a diagonal pattern that moves two pixels
+/// up with every frame.
 struct TestPattern: Sendable {
   let width: Int
   let height: Int
   private let layout: FrameNumberPattern.Layout
 
-  /// Pixels by which the pattern moves from frame to frame.
+  /// The number of pixels that the pattern moves up from frame to frame.
   static let step = 2
-  /// After this many pixels up or down the pattern repeats.
+  /// The height in pixels after which the pattern repeats.
   static let period = 256
-  /// The height of the band of figures.
+  /// The height of the band with the digits, in pixels.
   static let figureBandHeight = 32
-  /// Pixels from the left, and from the top of the band, to the first figure.
+  /// The distance of the first digit from the left edge of the image, in pixels.
   static let figureLeft = 8
   static let figureTop = 2
 
-  /// The pixels of a dot of a figure.
+  /// The width and height of a dot of a digit, in pixels.
   static func figureScale(width: Int) -> Int { width >= 200 ? 4 : 2 }
 
   init(width: Int, height: Int) {
@@ -30,10 +30,12 @@ struct TestPattern: Sendable {
     layout = FrameNumberPattern.Layout(width: width)
   }
 
-  /// Pixels from the top that change with the number; a multiple of 16.
+  /// The height of the part that contains the frame number, in pixels.
+  ///
+  /// It is a multiple of 16.
   var numberHeight: Int { layout.height + Self.figureBandHeight }
 
-  /// Draws one row of brightness of the part that carries the number.
+  /// Draws one row of luma in the part that contains the frame number.
   func drawNumberRow(
     y: Int, number: Int, isFlash: Bool, into row: UnsafeMutablePointer<UInt8>
   ) {
@@ -53,7 +55,7 @@ struct TestPattern: Sendable {
     let line = (y - layout.height - Self.figureTop) / scale
     guard y - layout.height >= Self.figureTop, line < DotFont.height else { return }
     var x = Self.figureLeft
-    // The place of the highest figure, and then of each below it.
+    // The divisor selects a decimal place, from the highest to the lowest.
     var divisor = 1
     while painted / divisor >= 10 { divisor *= 10 }
     while divisor > 0 {
@@ -71,7 +73,9 @@ struct TestPattern: Sendable {
     }
   }
 
-  /// The brightness of the pattern at a column and a row of the endless pattern.
+  /// The luma of the pattern at a column and a row.
+  ///
+  /// The pattern continues endlessly in both directions.
   static func pattern(x: Int, y: Int) -> UInt8 {
     let diagonal = (x + y) & 127
     let ramp = diagonal < 64 ? diagonal : 127 - diagonal
@@ -79,10 +83,11 @@ struct TestPattern: Sendable {
     return UInt8(48 + ramp * 2 + block)
   }
 
-  /// The row of the endless pattern that frame `number` shows at row 0.
+  /// The row of the endless pattern that is at row 0 of the image in frame `number`.
   static func offset(number: Int) -> Int { number % (period / step) * step }
 
-  // Video range and full range both tell these from grey.
+  // Black and white of video range. They are also clearly dark and bright if a program interprets
+  // the luma as full range.
   static let black: UInt8 = 16
   static let white: UInt8 = 235
 }

@@ -3,9 +3,10 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The settings of a streaming camera that belong into Exif, as reported by its controls.
+/// The current settings of a streaming camera that Exif metadata describes.
 ///
-/// V4L2 does not report which values an automatic selects for each frame.
+/// They come from the camera's controls. V4L2 does not report the values that an automatic mode
+/// chooses for each frame.
 package struct ExposureInForce: Hashable, Sendable {
   /// The controls that define the exposure.
   ///
@@ -16,8 +17,8 @@ package struct ExposureInForce: Hashable, Sendable {
     .exposureMetering, .iris, .flashMode,
   ]
 
-  // Values as the driver reports them, 32 bits each. Integer menus are resolved to their numbers. Nil
-  // for controls that the camera lacks.
+  // The values are those that the driver reports, stored as 32 bits. For integer menus they are the
+  // numbers of the items, not their indices. A value is nil if the camera lacks the control.
   private var mode: Int32?
   private var time: Int32?
   private var automaticGain: Int32?
@@ -61,13 +62,13 @@ package struct ExposureInForce: Hashable, Sendable {
     return ControlID.automaticExposure.isManual(at: Int64(mode))
   }
 
-  /// The exposure duration of a frame, or nil for automatic exposure.
+  /// The manual exposure duration, or nil if exposure is automatic.
   var duration: MediaTime? {
     guard isByHand == true, let time else { return nil }
     return CameraControls.duration(Int64(time))
   }
 
-  /// The gain in the driver's unit, or nil for automatic gain.
+  /// The manual gain in the driver's unit, or nil if gain is automatic.
   var gainValue: Int64? {
     guard isByHand == true, automaticGain ?? 0 == 0 else { return nil }
     return (gain ?? analogueGain).map(Int64.init)
@@ -101,19 +102,20 @@ package struct ExposureInForce: Hashable, Sendable {
     }
   }
 
-  /// The f-number of the aperture, or nil if the unit of the iris control is not known.
+  /// The f-number of the aperture, or nil if the driver does not define the unit of its iris
+  /// control.
   var fNumber: Rational? {
     guard let iris, iris > 0 else { return nil }
     return Rational(Int128(iris), over: 100)
   }
 
-  /// Whether the camera's LED is off.
+  /// Whether the camera has an LED and it is off.
   var isFlashOff: Bool { flash.map { Int64($0) == ControlItem.ledOff } ?? false }
 }
 
 /// The part of the image that automatic exposure measures.
 public enum MeteringMode: String, Hashable, Sendable, CaseIterable {
-  // In the order of `V4L2_CID_EXPOSURE_METERING`.
+  // The cases are in the order of the values of `V4L2_CID_EXPOSURE_METERING`.
   /// The whole image.
   case average
   /// The whole image, with more weight on the center.

@@ -14,12 +14,13 @@ final class V4L2Driver: FrameDriver {
   /// The frame duration that the driver reports.
   private let frameDuration: MediaTime
   private let durationBefore: MediaTime?
-  /// Whether the previous frame duration was restored, because a control required it.
+  /// Whether the frame duration from before the capture was restored, because a control could only
+  /// be restored at that duration.
   private let isDurationGivenBack = Atomic<Bool>(false)
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
   private nonisolated(unsafe) var isSubscribedToExposure = false
-  /// The numbers of integer menus, by item.
+  /// The numbers that the items of integer menus stand for, by control and item index.
   private nonisolated(unsafe) var menus: [ControlID: [Int64: Int64]] = [:]
 
   /// Takes ownership of a configured device and requests its buffers.
@@ -49,7 +50,7 @@ final class V4L2Driver: FrameDriver {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
       }
-      // Controls are adjusted only while the stream is on. They are restored when it stops.
+      // The controls are adjusted at each start of the stream, because each stop restores them.
       exposureGuard?.apply()
       readExposure()
       try queue.start(keeping: held)
@@ -61,12 +62,13 @@ final class V4L2Driver: FrameDriver {
 
   /// Reads the exposure settings and subscribes to their changes.
   ///
-  /// If the camera reports no settings or the driver has no events, frames carry no exposure data.
+  /// If the camera reports no settings or the driver sends no control events, frames carry no
+  /// exposure data.
   private func readExposure() {
     exposure = ExposureInForce()
     queue.discardChanges()
     for id in ExposureInForce.controls {
-      // Only the USB video class defines the unit of this control.
+      // The unit of this control is defined only for USB cameras.
       if id == .iris, queue.driver != "uvcvideo" { continue }
       guard let control = try? queue.control(id), let value = try? queue.number(of: id)
       else { continue }
@@ -85,9 +87,9 @@ final class V4L2Driver: FrameDriver {
     exposure.note(id, menus[id].map { menu in value.flatMap { menu[$0] } } ?? value)
   }
 
-  /// Restores the controls, at the previous frame duration if a control requires that.
+  /// Restores the controls, and the previous frame duration first if a control requires it.
   ///
-  /// The guard's report names the controls that could not be restored.
+  /// The exposure guard lists the controls that could not be restored.
   private func giveBackControls() {
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
@@ -105,7 +107,8 @@ final class V4L2Driver: FrameDriver {
       }
     } catch { throw MediaError(capturing: error) }
     guard let dequeued else { return nil }
-    // Timestamps of an unknown clock and zero timestamps are replaced by the current time.
+    // If the driver's timestamp is zero or not from the monotonic clock, the current time replaces
+    // it.
     let isTimed = dequeued.clock == .monotonic && dequeued.microseconds != 0
     var frame = FrameObservation(
       sequence: dequeued.sequence,
@@ -122,7 +125,7 @@ final class V4L2Driver: FrameDriver {
   }
 
   func stop() {
-    // Errors are ignored, because a lost device has no stream to stop.
+    // Errors are ignored. They mean that the device is lost, and then no stream is left to stop.
     Self.insist(on: { () throws(DeviceError) in try queue.stop() })
     giveBackControls()
   }
@@ -137,7 +140,7 @@ final class V4L2Driver: FrameDriver {
   }
 }
 
-/// The controls of a device whose buffer queue exists.
+/// Access to the controls of a device through its buffer queue, which owns the device.
 private struct QueueControls: ControlPort {
   let queue: BufferQueue
 
