@@ -94,7 +94,7 @@ struct CutFinder {
     var hidden: Int
     /// The largest number of extra frames to hide before the run.
     var hiddenBefore: Int
-    /// Whether frames may be encoded.
+    /// True if frames may be encoded, false if they can only be copied.
     var renders: Bool
     /// The reason why frames cannot be encoded although encoding was requested; nil if there is
     /// none.

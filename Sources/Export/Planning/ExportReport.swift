@@ -76,7 +76,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
     /// The path of the source.
     public let path: String
-    /// Whether playback of the source starts at the cut; false if it ends there.
+    /// True if playback of the source starts at the cut, false if it ends there.
     public let isStart: Bool
     /// The position of the cut in source seconds.
     public let source: Rational
@@ -86,11 +86,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let method: Method
     /// The number of hidden or encoded frames.
     public let frames: Int64
-    /// The nearest position at or before this cut where the method would be ``Method/free``, in
-    /// source time.
+    /// The nearest position at or before this cut, in source time, that needs no extra frames.
     public let freeBefore: MediaTime?
-    /// The nearest position after this cut where the method would be ``Method/free``, in source
-    /// time.
+    /// The nearest position after this cut, in source time, that needs no extra frames.
     public let freeAfter: MediaTime?
   }
 

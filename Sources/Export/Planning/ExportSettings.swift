@@ -58,7 +58,7 @@ public struct ExportSettings: Sendable {
   /// The capture frame rate to write if the source does not state one; nil to write none in this
   /// case.
   public var captureFrameRate: FrameRate?
-  /// Whether an existing file may be overwritten.
+  /// True to replace an existing file, false to throw if the file exists.
   public var overwrites = false
 
   /// Creates export settings.

@@ -15,7 +15,7 @@ struct FrameGeometry: Sendable {
   let pixelAspect: Encoder.PixelAspect?
   /// The pixel format of the output.
   let format: LibAVPixelFormat
-  /// Whether the output uses full range instead of limited range.
+  /// True if the output uses full range, false for limited range.
   let isFullRange: Bool
   /// True if frames are cropped to the aspect ratio of `scaled`, false if they keep their own.
   private let isBoxed: Bool

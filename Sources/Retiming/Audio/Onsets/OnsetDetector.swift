@@ -14,7 +14,7 @@ struct Onset: Hashable, Sendable {
   /// The level increase within 60 ms after the onset, in decibels; negative if the audio decays.
   let growth: Double
 
-  /// Whether the onset is the start of a slow rise.
+  /// True for the start of a slow rise, false for a sudden onset such as a click.
   var isSoft: Bool { growth > 6 }
 
   /// The weight of the onset when 1:1 sections are assigned, from 0 (shortest section) to 1

@@ -213,13 +213,13 @@ final class PieceWorker: Sendable {
 
   // MARK: On the caller's thread
 
-  /// Whether the worker has finished.
+  /// True if the worker has finished, false if it is still rendering.
   var isOver: Bool { state.withLock { $0.isOver } }
 
   /// The number of buffered samples, summed over all channels.
   var waitingSamples: Int { state.withLock { $0.waitingSamples } }
 
-  /// Whether the worker waits for buffer space.
+  /// True if the worker waits for buffer space, false otherwise.
   var lacksSpace: Bool { state.withLock { $0.lacksSpace } }
 
   /// Answers the pending read request of a running worker, if any.
