@@ -9,7 +9,8 @@ public import OvercrankMediaCore
 
 /// Exports a composition of one or more assets as a movie file.
 ///
-/// The file gets its name when it is complete. A failed or cancelled export leaves no file behind.
+/// The file appears under its name only when it is complete. A failed or cancelled export leaves no
+/// file behind.
 ///
 /// ```swift
 /// var slow = try Composition(asset)
@@ -20,11 +21,11 @@ public import OvercrankMediaCore
 public struct ExportSession: Sendable {
   /// The composition to export.
   public let composition: Composition
-  /// The asset whose metadata is copied.
+  /// The asset whose metadata the output gets.
   public let asset: Asset
   /// The assets that the composition uses.
   public let assets: [Asset]
-  /// The logger for finished exports and lost metadata; silent by default.
+  /// The logger for finished exports, lost metadata and undecodable frames; silent by default.
   ///
   /// Thrown errors are not logged.
   public var logger = Logger.quiet
@@ -55,7 +56,8 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - composition: The composition to export.
-  ///   - assets: All assets of the composition. Different paths to the same file are recognized.
+  ///   - assets: All assets of the composition. An asset may have another path to the same file
+  ///     than the composition has.
   /// - Throws: `MediaError` with `.unsupportedSource` if the composition uses another file.
   public init(_ composition: Composition, of assets: [Asset]) throws(MediaError) {
     let composition = Self.naming(assets, in: composition)
@@ -68,7 +70,8 @@ public struct ExportSession: Sendable {
     for source in composition.sources { _ = try self.asset(for: source) }
   }
 
-  /// Returns the composition with the assets' paths, for example `a.mov` in place of `./a.mov`.
+  /// Returns the composition with the paths that the assets have for the same files, for example
+  /// `a.mov` in place of `./a.mov`.
   private static func naming(_ assets: [Asset], in composition: Composition) -> Composition {
     let known = Set(assets.map(\.path))
     guard !composition.sources.allSatisfy({ known.contains($0.path) }) else { return composition }
@@ -76,7 +79,7 @@ public struct ExportSession: Sendable {
       guard !known.contains(path), let file = FileIdentity(at: path) else { return path }
       return assets.first { FileIdentity(at: $0.path) == file }?.path ?? path
     }
-    // Only paths change, so the composition stays valid.
+    // Replacing paths cannot make a valid composition invalid, so this does not fail.
     return (try? composition.replacingSourcePaths(name)) ?? composition
   }
 
@@ -99,9 +102,9 @@ public struct ExportSession: Sendable {
   /// - Parameter settings: The settings of the export.
   /// - Returns: The report that ``export(_:isCancelled:progress:)`` would return, without elapsed
   ///   time.
-  /// - Throws: `MediaError` with the reason why the export is not possible: `.cutNotOnKeyFrame`
-  ///   with the nearest free cuts, `.unsupportedContainer`, `.unsupportedSource`, or
-  ///   `.audioRefused`.
+  /// - Throws: `MediaError` if the export is not possible: `.cutNotOnKeyFrame` (the message names
+  ///   the nearest cuts that need no other frames), `.unsupportedContainer`, `.unsupportedSource`,
+  ///   or `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }
   }
@@ -115,12 +118,10 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - settings: The settings of the export.
-  ///   - isCancelled: Returns whether to stop. Called for each frame, and every 10 ms while
-  ///     waiting, on
-  ///     the caller's thread.
-  ///   - progress: Called with the numbers of finished and total frames, first with zero finished
-  ///     frames,
-  ///     on the caller's thread.
+  ///   - isCancelled: Returns true to cancel the export, false to continue. Called on the caller's
+  ///     thread, for each frame and every 10 ms while waiting.
+  ///   - progress: Called on the caller's thread with the number of finished frames, from 0 on, and
+  ///     the total number.
   /// - Returns: The report of the export.
   /// - Throws: `MediaError`; no file is left behind.
   @discardableResult
@@ -141,7 +142,8 @@ public struct ExportSession: Sendable {
   ///   - settings: The settings of the export.
   ///   - progress: Receives the progress of the export.
   /// - Returns: The report of the export.
-  /// - Throws: `MediaError`, with `.cancelled` for a cancelled task; no file is left behind.
+  /// - Throws: `MediaError`, with the code `.cancelled` if the task was cancelled; no file is left
+  ///   behind.
   @discardableResult
   public func export(
     _ settings: ExportSettings, progress: ExportProgress = ExportProgress()

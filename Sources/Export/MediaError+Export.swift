@@ -9,9 +9,10 @@ import OvercrankRetiming
 extension MediaError.Code {
   /// The file extension names an unsupported container.
   public static let unsupportedContainer = Self(rawValue: "unsupported_container")
-  /// This kind of export cannot write the composition's content.
+  /// The export mode cannot write content that the composition has.
   public static let unsupportedSource = Self(rawValue: "unsupported_source")
-  /// Without re-encoding, a cut must be at a key frame.
+  /// A cut lies at a frame that needs other frames for decoding, and neither hiding those nor
+  /// encoding is possible or allowed.
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
   /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")
@@ -26,7 +27,8 @@ extension MediaError {
       self = .exportCancelled
       return
     }
-    // These error numbers mean damaged data or an unsupported format, not a failing disk.
+    // libav also returns system error numbers. These ones mean damaged data or an unsupported
+    // format, so the source is at fault and not the disk.
     let isOfSource =
       error.isInvalidData
       || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }
@@ -47,7 +49,7 @@ extension MediaError {
   /// Converts an error of a lower layer to an export error.
   init(exporting error: any Error) {
     switch error {
-    // Reading a source may be cancelled at any time, which cancels the export.
+    // If reading a source was cancelled, the export was cancelled too.
     case let error as MediaError where error.code == .cancelled: self = .exportCancelled
     case let error as MediaError where Self.audioCodes.contains(error.code):
       self.init(

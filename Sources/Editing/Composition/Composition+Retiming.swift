@@ -34,14 +34,16 @@ extension Composition {
     try checkApart(changes.map(\.range), of: source)
     let ordered = changes.sorted { $0.range.start < $1.range.start }
     var composition = Composition(source)
-    // Ranges are processed from last to first, so earlier ranges still have their source times.
+    // A speed change shifts everything after it. So ranges are processed from last to first, while
+    // the times before them still equal source times.
     for change in ordered.reversed() {
       try composition.setSpeed(change.speed, in: change.range)
     }
     return composition
   }
 
-  /// Returns a composition of a whole source at another frame rate, each frame once.
+  /// Returns a composition that plays a whole source at another frame rate, with each frame shown
+  /// once.
   ///
   /// A source with a constant rate then plays at exactly `rate`.
   ///
@@ -50,7 +52,8 @@ extension Composition {
   ///   - frameCount: The number of frames in the source, above zero.
   ///   - rate: The frame rate of the composition. The duration is exactly `frameCount / rate`.
   /// - Returns: The composition.
-  /// - Throws: `MediaError` with `.emptyRange` for no frames, or `.notExact`.
+  /// - Throws: `MediaError` with `.emptyRange` if `frameCount` is not above zero, or `.notExact` if
+  ///   the duration does not fit a `MediaTime`.
   public static func conformed(
     _ source: MediaSource, frameCount: Int64, to rate: FrameRate
   ) throws(MediaError) -> Composition {
@@ -79,8 +82,8 @@ extension Composition {
 
   /// Returns a composition of a whole source whose speed follows a list of points.
   ///
-  /// The speed is constant before the first point and after the last. Two points at one time make a
-  /// step from the first speed to the second.
+  /// The speed is constant before the first point and after the last. If two points have the same
+  /// time, the speed jumps there from that of the first to that of the second.
   ///
   /// - Parameters:
   ///   - source: The source to play.

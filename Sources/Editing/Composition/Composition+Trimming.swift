@@ -6,11 +6,12 @@ extension Composition {
   /// Returns a composition of only those parts that play the given source ranges.
   ///
   /// The composition must play the source once, forwards. Each part keeps its speeds. A frozen
-  /// frame belongs to the range that contains its instant. At the end of the source, it belongs to
-  /// the range that reaches this end.
+  /// frame is kept if its instant lies in one of the ranges. If the instant is the end of the
+  /// source, it is kept if a range reaches this end.
   ///
-  /// A range boundary inside a ramp may have no exact composition time. It is then rounded into the
-  /// range by less than 1/240000 s, or 1/24000 s if the finer tick overflows.
+  /// A range boundary inside a ramp may have no exact composition time. It is then moved into the
+  /// range, to the next multiple of 1/240000 s, or of 1/24000 s if the finer one does not fit a
+  /// `MediaTime`.
   ///
   /// - Parameters:
   ///   - ranges: The source ranges in playback order. They may touch but not overlap.
@@ -54,7 +55,8 @@ extension Composition {
       mapping.motion == .hold ? mapping.sourceStart >= start : mapping.sourceEnd > start
     }
     let last = played.last { mapping in
-      // A frozen last frame shows the frame just before the end of the source.
+      // If the last frame is frozen, the instant of the mapping is the end of the source, which no
+      // range contains. It counts as inside a range that reaches the end.
       mapping.sourceStart < end || mapping.isReversed && mapping.sourceStart == end
     }
     guard let first, let last else {
@@ -73,9 +75,10 @@ extension Composition {
 }
 
 extension PlaybackMapping {
-  /// Returns the instant at which a source time plays, for forward playback.
+  /// Returns the composition time at which a source time plays; the mapping must play forwards.
   ///
-  /// The result is exact at constant speed and rounded to a tick inside a ramp.
+  /// The result is exact at constant speed. Inside a ramp it is rounded to a multiple of 1/240000 s
+  /// or 1/24000 s.
   fileprivate func instant(
     ofSource time: Rational, rounding: TimeRounding
   ) throws(MediaError) -> MediaTime {
@@ -84,7 +87,8 @@ extension PlaybackMapping {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(MediaTime(ticks, over: timescale), target.start), target.end)
-      // A cut at this instant needs its source time, so an overflow must be detected here.
+      // The cut will need the source time at this instant. If that overflows, the coarser tick must
+      // be tried, so it is computed here.
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }

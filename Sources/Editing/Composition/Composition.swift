@@ -5,9 +5,9 @@ public import OvercrankMediaCore
 /// A timeline of video and audio tracks, each a list of segments.
 ///
 /// A composition is a value: an export works on its own copy, so later edits cannot disturb it. An
-/// edit of the composition edits every track up to that track's end. To edit a single track, use
-/// ``tracks``. Every edit is exact, or throws and changes nothing. ``edit(_:)`` applies several
-/// edits or none.
+/// edit of the composition applies to every track; a part of its range beyond a track's end has no
+/// effect there. To edit a single track, use ``tracks``. Every edit is exact, or throws and changes
+/// nothing. ``edit(_:)`` applies several edits or none.
 ///
 /// The counterpart of `AVMutableComposition`.
 public struct Composition: Hashable, Sendable, Codable {
@@ -51,7 +51,7 @@ public struct Composition: Hashable, Sendable, Codable {
   /// The end of the longest track; zero without tracks.
   public var duration: MediaTime { tracks.map(\.duration).max() ?? .zero }
 
-  /// All sources in use, each once, in the order of tracks and segments.
+  /// All sources in use, each listed once, in the order of tracks and segments.
   public var sources: [MediaSource] {
     var sources: [MediaSource] = []
     for case let source? in tracks.lazy.flatMap(\.segments).map(\.source)
@@ -92,8 +92,8 @@ public struct Composition: Hashable, Sendable, Codable {
 
   /// Returns the segment of the leading track at an instant.
   ///
-  /// Returns the first segment before zero, the last segment after the end, and nil only if the
-  /// track has no segments.
+  /// Returns the first segment for a time before zero, the last segment for a time after the end,
+  /// and nil if the track has no segments.
   public func segment(at time: MediaTime) -> TrackSegment? {
     (track(.video) ?? tracks.first)?.segment(at: time)
   }
@@ -143,11 +143,12 @@ extension Composition {
     self = edited
   }
 
-  /// Inserts a source range at speed 1 and moves later content back.
+  /// Inserts a source range at speed 1; the content after it plays later.
   ///
-  /// Every track of the source goes to the first track of its media type, which is created if
-  /// missing. Other tracks get a gap. An insertion past the end leaves a gap before it. Rotation
-  /// and language are copied unless the track already has them.
+  /// Each track of the source is inserted into the composition's first track of the same media
+  /// type; a missing track is created. The other tracks of the composition get a gap. If `time` is
+  /// past the end, a gap fills the time between. Rotation and language are copied unless the track
+  /// already has them.
   ///
   /// - Parameters:
   ///   - range: The range to insert, in source time.
@@ -182,8 +183,8 @@ extension Composition {
 
   /// Inserts a range of another composition with its segments and speeds.
   ///
-  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
-  ///   `.outsideComposition` for a range that is not inside the other composition.
+  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does. The code is
+  ///   `.outsideComposition` if the range is not inside the other composition.
   public mutating func insertTimeRange(
     _ range: TimeRange, of composition: Composition, at time: MediaTime
   ) throws(MediaError) {
@@ -235,10 +236,10 @@ extension Composition {
     }
   }
 
-  /// Inserts a gap and moves later content back.
+  /// Inserts a gap; the content after it plays later.
   ///
-  /// At or past the end, a track is extended to the end of `range`. `AVMutableComposition` ignores
-  /// the call there.
+  /// If the range starts at or past the end of a track, the track is extended to the end of the
+  /// range. `AVMutableComposition` ignores such a call.
   ///
   /// - Parameter range: The gap in composition time; its start is zero or later.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start, or
@@ -250,7 +251,7 @@ extension Composition {
     }
   }
 
-  /// Removes a range and moves later content forward.
+  /// Removes a range; the content after it plays earlier.
   ///
   /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
@@ -261,7 +262,7 @@ extension Composition {
     }
   }
 
-  /// Changes the speed of a range to give it a new duration, and moves later content.
+  /// Gives a range a new duration by changing its speed; the content after it shifts.
   ///
   /// Speeds multiply: content at 1/2 speed, scaled to twice its duration, plays at 1/4. Gaps are
   /// scaled too.
@@ -280,7 +281,7 @@ extension Composition {
     }
   }
 
-  /// Plays a range at a speed, and moves later content.
+  /// Plays a range at a speed; the content after it shifts.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
   ///
@@ -295,10 +296,11 @@ extension Composition {
     }
   }
 
-  /// Applies a speed ramp to a range, and moves later content.
+  /// Applies a speed ramp to a range; the content after it shifts.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. On each track the range must contain
-  /// one source at one speed, because a cut inside a ramp would have no exact time.
+  /// one source at one speed. Otherwise a cut or a speed change would lie inside the ramp, and its
+  /// time could not be represented exactly.
   ///
   /// - Parameters:
   ///   - ramp: The speeds at both ends and the easing.
@@ -314,7 +316,7 @@ extension Composition {
     }
   }
 
-  /// Freezes the frame at an instant, without audio, and moves later content back.
+  /// Freezes the frame at an instant, without audio; later content plays after the frozen frame.
   ///
   /// At the end of the composition, the last frame is frozen.
   ///
@@ -349,7 +351,7 @@ extension Composition {
     }
   }
 
-  /// Changes all tracks, or none if a change throws.
+  /// Applies an edit to all tracks, or to none if it throws for one of them.
   ///
   /// `what` names the edit in error messages.
   private mutating func change(
@@ -362,7 +364,7 @@ extension Composition {
     tracks = changed
   }
 
-  /// Returns the composition range that a source range fills at speed 1 from `time`.
+  /// Returns the composition range that starts at `time` and is as long as a source range.
   private static func space(
     for range: TimeRange, at time: MediaTime
   ) throws(MediaError) -> TimeRange {
@@ -371,7 +373,8 @@ extension Composition {
     }
   }
 
-  /// Inserts into the first track of each kind, and a gap of equal length into the other tracks.
+  /// Applies `body` to the first track of each media type in `kinds`, and inserts a gap of the same
+  /// duration into all other tracks.
   private mutating func insert(
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(MediaError) -> Void

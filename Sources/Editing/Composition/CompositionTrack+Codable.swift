@@ -10,7 +10,7 @@ extension TrackSegment: Codable {
 
   /// Decodes a segment.
   ///
-  /// - Throws: `DecodingError`, also if the mapping is not inside the source.
+  /// - Throws: `DecodingError` for invalid data, and if the mapping is not inside the source.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard let source = try container.decodeIfPresent(MediaSource.self, forKey: .source) else {
@@ -41,7 +41,8 @@ extension CompositionTrack: Codable {
 
   /// Decodes a track.
   ///
-  /// - Throws: `DecodingError`, also if the segments leave a gap or do not start at zero.
+  /// - Throws: `DecodingError` for invalid data, and if the segments leave a gap or do not start at
+  ///   zero.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let mediaType = try container.decode(MediaType.self, forKey: .mediaType)
@@ -53,7 +54,7 @@ extension CompositionTrack: Codable {
     language = try container.decodeIfPresent(String.self, forKey: .language)
   }
 
-  /// Encodes the media type, the segments, and the known properties.
+  /// Encodes the media type, the segments, and the rotation and language if they are set.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(mediaType, forKey: .mediaType)

@@ -3,8 +3,8 @@
 import OvercrankMediaCore
 
 // Cutting and joining of segments, for edits of one track or of all tracks. Ranges may extend past
-// the end of a track. Times that do not fit throw `.overflow` here; the public edits convert it to
-// `.notExact` with the name of the edit.
+// the end of a track. If a time does not fit a `MediaTime`, these methods throw `.overflow`. The
+// public edits catch it and throw `.notExact`, with a message that names the edit.
 extension CompositionTrack {
   mutating func remove(_ range: TimeRange) throws(MediaError) {
     try replace(range, lasting: 0) { (_) throws(MediaError) in [] }
@@ -48,7 +48,8 @@ extension CompositionTrack {
           .cutInRamp, "the range \(range.displayText) has a ramp already", ranges: [range])
       }
       let content = try TimeRange(start: mapping.sourceStart, end: mapping.sourceEnd)
-      // For reversed content, the reversed ramp is applied and the result is reversed again.
+      // A mapping is defined for forward playback. For reversed content the ramp is reversed first,
+      // and the whole mapping afterwards, so that the ramp runs as requested.
       let shaped = try PlaybackMapping(
         mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
       return [
@@ -102,7 +103,8 @@ extension CompositionTrack {
       let (before, after) = try Self.split(segments, at: start)
       segments = before + inserted + (try Self.moved(after, by: end - start))
     } else if inserted.count == 1, first.isEmpty, start > duration {
-      // The inserted gap and the gap before it become one gap.
+      // A gap is inserted past the end of the track. The time before it is a gap too, so one gap
+      // fills both.
       segments = try padded(upTo: end).segments
     } else {
       segments = try padded(upTo: start).segments + inserted
@@ -112,8 +114,8 @@ extension CompositionTrack {
   /// Replaces the segments of a range and moves later segments so that the range lasts `length`
   /// seconds.
   ///
-  /// A track that ends inside the range may become shorter. A track that ends before the range is
-  /// unchanged.
+  /// A track that ends before the range is unchanged. If a track ends inside the range, a gap fills
+  /// the rest of the range during the edit and is dropped afterwards.
   mutating func replace(
     _ range: TimeRange, lasting length: Rational,
     _ body: ([TrackSegment]) throws(MediaError) -> [TrackSegment]

@@ -5,8 +5,8 @@ public import OvercrankMediaCore
 
 /// One track of a composition: segments that follow each other from zero without gaps.
 ///
-/// Every edit is exact, or throws and changes nothing. Each new boundary is computed from the times
-/// passed to the edit, never by summing rounded durations.
+/// Every edit is exact, or throws and changes nothing. New boundaries are computed from exact
+/// times, so rounding errors cannot accumulate.
 ///
 /// The counterpart of `AVMutableCompositionTrack`.
 public struct CompositionTrack: Hashable, Sendable {
@@ -16,9 +16,10 @@ public struct CompositionTrack: Hashable, Sendable {
   ///
   /// The first starts at zero, each other one at the end of its predecessor.
   public internal(set) var segments: [TrackSegment]
-  /// Clockwise rotation in degrees that a player applies; nil until a source sets it.
+  /// Clockwise rotation in degrees that a player applies; nil until it is set or a source with a
+  /// rotation is inserted.
   public var rotation: Int?
-  /// The ISO 639-2 language code; nil until a source sets it.
+  /// The ISO 639-2 language code; nil until it is set or a source with a language is inserted.
   public var language: String?
 
   /// Creates an empty track of zero duration.
@@ -64,8 +65,8 @@ public struct CompositionTrack: Hashable, Sendable {
 
   /// Returns the segment at an instant in composition time.
   ///
-  /// Returns the first segment before zero, the last segment after the end, and nil only for an
-  /// empty track.
+  /// Returns the first segment for a time before zero, the last segment for a time after the end,
+  /// and nil for an empty track.
   public func segment(at time: MediaTime) -> TrackSegment? {
     segments.isEmpty ? nil : segments[min(index(holding: time), segments.count - 1)]
   }
@@ -75,7 +76,7 @@ public struct CompositionTrack: Hashable, Sendable {
     segments.partitioningIndex { $0.target.end > time }
   }
 
-  /// Copies the rotation and language of a source's track where this track has none.
+  /// Copies the rotation and the language of a source's track, each only if this track has none.
   mutating func keepProperties(of source: MediaSource) {
     guard let track = source.tracks.first(where: { $0.mediaType == mediaType }) else { return }
     rotation = rotation ?? (track.rotation == 0 ? nil : track.rotation)
@@ -86,10 +87,10 @@ public struct CompositionTrack: Hashable, Sendable {
 // MARK: Editing
 
 extension CompositionTrack {
-  /// Inserts a source range at speed 1 and moves later content back.
+  /// Inserts a source range at speed 1; the content after it plays later.
   ///
-  /// An insertion past the end leaves a gap before it. Rotation and language are copied unless the
-  /// track already has them.
+  /// If `time` is past the end, a gap fills the time between. Rotation and language are copied
+  /// unless the track already has them.
   ///
   /// - Parameters:
   ///   - range: The range to insert, in source time.
@@ -112,7 +113,7 @@ extension CompositionTrack {
 
   /// Inserts a range of another track with its segments and speeds.
   ///
-  /// Past the end of that track, a gap is inserted.
+  /// If the range extends past the end of that track, a gap stands for the rest.
   ///
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)`` does.
   public mutating func insertTimeRange(
@@ -128,10 +129,10 @@ extension CompositionTrack {
     language = language ?? track.language
   }
 
-  /// Inserts a gap and moves later content back.
+  /// Inserts a gap; the content after it plays later.
   ///
-  /// At or past the end, the track is extended to the end of `range`. `AVMutableCompositionTrack`
-  /// ignores the call there.
+  /// If the range starts at or past the end of the track, the track is extended to the end of the
+  /// range. `AVMutableCompositionTrack` ignores such a call.
   ///
   /// - Parameter range: The gap in composition time; its start is zero or later.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start, or
@@ -142,7 +143,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Removes a range and moves later content forward.
+  /// Removes a range; the content after it plays earlier.
   ///
   /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
@@ -151,7 +152,7 @@ extension CompositionTrack {
     try exactly("removing \(range.displayText)") { () throws(MediaError) in try remove(range) }
   }
 
-  /// Changes the speed of a range to give it a new duration, and moves later content.
+  /// Gives a range a new duration by changing its speed; the content after it shifts.
   ///
   /// Speeds multiply: content at 1/2 speed, scaled to twice its duration, plays at 1/4. Gaps are
   /// scaled too.
@@ -170,7 +171,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Plays a range at a speed, and moves later content.
+  /// Plays a range at a speed; the content after it shifts.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
   ///
@@ -185,10 +186,11 @@ extension CompositionTrack {
     }
   }
 
-  /// Applies a speed ramp to a range, and moves later content.
+  /// Applies a speed ramp to a range; the content after it shifts.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. The range must contain one source at
-  /// one speed, because a cut inside a ramp would have no exact time.
+  /// one speed. Otherwise a cut or a speed change would lie inside the ramp, and its time could not
+  /// be represented exactly.
   ///
   /// - Parameters:
   ///   - ramp: The speeds at both ends and the easing.
@@ -204,7 +206,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Freezes the frame at an instant and moves later content back.
+  /// Freezes the frame at an instant; the content after it plays later.
   ///
   /// At the end of the track, the last frame is frozen. An audio track gets a gap instead.
   ///

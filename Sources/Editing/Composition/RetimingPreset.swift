@@ -4,7 +4,8 @@ public import OvercrankMediaCore
 
 /// Slow-motion presets around one instant of a clip.
 ///
-/// Ramps are shortened if the clip starts or ends too close to the instant.
+/// If the clip starts or ends too close to the instant for a whole ramp, only a part of the ramp
+/// plays.
 public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   /// An impact: slows down before the instant and speeds up again after it.
   case impact
@@ -27,7 +28,8 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
 
   /// Returns the speed points: the time relative to the instant in source seconds, and the speed.
   ///
-  /// The duration of the ramps does not depend on the width.
+  /// The width sets the duration of the slow part only. The ramps before and after it always last
+  /// as long.
   private func points(_ slow: Speed, _ width: Rational) -> [(seconds: Rational, speed: Speed)] {
     func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) -> Rational {
       width * Rational(above, over: below) + Rational(milliseconds, over: 1_000)
@@ -59,10 +61,10 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   ///   - source: The source to play.
   ///   - time: The instant in source time.
   ///   - slowSpeed: The speed of the slow part; nil for 1/8. ``freeze`` ignores the speed.
-  ///   - width: The source duration of the slow part, above zero. Default: 0.3 s for ``impact``, a
-  ///     third before the instant; 0.25 s for ``landing``, all after the instant; 0.2 s for
-  ///     ``pulse``, half on each side. For ``freeze``: the duration of the frozen frame, 1 s by
-  ///     default.
+  ///   - width: The source duration of the slow part, above zero. Default: 0.3 s for ``impact``, of
+  ///     which a third lies before the instant; 0.25 s for ``landing``, all after the instant; 0.2
+  ///     s for ``pulse``, half of it before the instant. For ``freeze``, `width` is the duration of
+  ///     the frozen frame, by default 1 s.
   /// - Returns: The composition.
   /// - Throws: `MediaError` with `.outsideSource`, `.emptyRange` for a width that is not above
   ///   zero, or `.notExact`.

@@ -50,7 +50,7 @@ public struct TrackSegment: Hashable, Sendable {
     self.target = mapping.target
   }
 
-  /// Whether the segment is a gap.
+  /// True for a gap, false for a source range or a frozen frame.
   public var isEmpty: Bool { mapping == nil }
 
   /// Returns the speed: source seconds per composition second.
@@ -65,7 +65,7 @@ public struct TrackSegment: Hashable, Sendable {
     }
   }
 
-  /// Returns whether `next` continues this segment without a visible cut.
+  /// Returns true if `next` continues this segment without a visible cut, and false otherwise.
   ///
   /// Both must play the same source in the same direction at the same constant speed, or both must
   /// be gaps, or both must freeze the same instant.

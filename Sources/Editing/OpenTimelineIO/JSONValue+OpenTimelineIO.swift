@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// The lookup of a document's root stack.
+/// Finds the root stack of an OpenTimelineIO document.
 enum OpenTimelineRoot {
   /// Returns the root stack: a timeline's tracks, or a stack around a single track or clip.
   ///
@@ -27,7 +27,9 @@ enum OpenTimelineRoot {
 }
 
 extension JSONValue {
-  /// The schema name without its version, in current spelling; empty for other JSON.
+  /// The schema name without its version; empty for JSON without a schema.
+  ///
+  /// Names of early schema versions are replaced by their current names.
   var otioKind: String {
     let name = self["OTIO_SCHEMA"]?.string?.split(separator: ".").first.map(String.init) ?? ""
     return switch name {
@@ -39,7 +41,8 @@ extension JSONValue {
     }
   }
 
-  /// Returns whether an item or effect is enabled; the default is true.
+  /// Returns true if an item or effect is enabled, which is the default, and false if it is
+  /// disabled.
   func otioIsEnabled(_ location: String) throws(MediaError) -> Bool {
     guard let value = self["enabled"] else { return true }
     guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: location) }
@@ -118,7 +121,8 @@ extension JSONValue {
     return .invalidProject("\(name) of \(location) is \(shown), which cannot be read")
   }
 
-  /// The movie reference of a clip; nil for other media or none.
+  /// The reference of a clip to a movie file; nil if the clip has no media or media of another
+  /// kind.
   var otioReference: JSONValue? {
     let found = otioAnyReference
     return found?.otioKind == "ExternalReference" ? found : nil
@@ -133,11 +137,12 @@ extension JSONValue {
 
   /// The reason why a clip shows nothing; nil if it refers to media.
   ///
-  /// The project itself marks the media as missing or generated.
+  /// These are clips whose media the project itself marks as missing or generated.
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    // An external reference reaches this case only if its URL is empty.
+    // The property that returns the reference drops an external one only if its URL is empty, so
+    // the clip has no media here.
     case "MissingReference", "ExternalReference": return "has no media"
     case "GeneratorReference": return "is a generated image"
     default: return nil
@@ -168,13 +173,14 @@ extension JSONValue {
     return (count / rate).ifValid
   }
 
-  /// The frame rate in which an item's range is counted.
+  /// The frame rate in which an item's range is given, or nil if it has none.
   var otioRate: Rational? {
     let range = [self["source_range"], otioReference?["available_range"]].compactMap(\.self)
     return ProjectTime.rate(range.first { $0 != .null }?["duration"]?["rate"]?.number)
   }
 
-  /// The fraction in a string of the exact values.
+  /// The fraction in a string, as the exact values in the metadata are written; nil for other
+  /// values.
   var otioFraction: Rational? { string.flatMap { try? Rational(parsing: $0) } }
 
   var otioMarker: CompositionMarker? {

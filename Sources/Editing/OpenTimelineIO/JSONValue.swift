@@ -42,7 +42,8 @@ enum JSONValue: Hashable, Sendable {
 extension JSONValue: Decodable {
   /// Parses JSON or JSON5.
   ///
-  /// OpenTimelineIO writes `Infinity` and `NaN`; LosslessCut writes names without quotes.
+  /// JSON5 is needed because OpenTimelineIO writes `Infinity` and `NaN`, and LosslessCut writes
+  /// names without quotes.
   ///
   /// - Throws: The error of the parser.
   init(parsing text: String) throws {
@@ -57,7 +58,7 @@ extension JSONValue: Decodable {
     }
   }
 
-  /// Returns the text with each `Inf` outside strings spelled out; nil if there is none.
+  /// Returns the text with each `Inf` outside strings replaced by `Infinity`; nil if there is none.
   private static func spellingInfinity(_ text: [UInt8]) -> Data? {
     let name = Array("Inf".utf8)
     var spelled = Data()
@@ -81,7 +82,8 @@ extension JSONValue: Decodable {
   }
 
   init(from decoder: any Decoder) throws {
-    // The decoder detects a type only by failing on others, so the most frequent types come first.
+    // The decoder cannot report a value's type, so each type is tried until one succeeds. The most
+    // frequent types come first.
     let value = try decoder.singleValueContainer()
     if value.decodeNil() {
       self = .null

@@ -7,12 +7,14 @@ public import OvercrankMediaCore
 /// A composition as an OpenTimelineIO project file.
 ///
 /// Other programs see clips, gaps, `LinearTimeWarp` and `FreezeFrame`. A ramp becomes a row of
-/// short clips, each at constant speed. The exact times and curves are stored as fractions in the
-/// metadata under ``key``. The reader uses the exact values as long as they agree with the standard
-/// values. Otherwise another program has changed the item, and the reader uses the standard values.
+/// short clips, each at constant speed. OpenTimelineIO stores times as floating-point numbers. The
+/// exact times and curves are therefore stored too, as fractions in the metadata under ``key``. If
+/// they agree with the standard values, the reader uses them. If not, another program has changed
+/// the item, and the reader uses the standard values.
 ///
-/// As in OpenTimelineIO, a clip's `source_range` starts in media time and lasts as long as the clip
-/// does in the timeline. A time warp sets how much of the media this duration plays.
+/// As in OpenTimelineIO, the start of a clip's `source_range` is a time of the media, and its
+/// duration is that of the clip in the timeline. If the clip has a time warp, it plays more or less
+/// of the media in this duration.
 public struct OpenTimelineDocument: Hashable, Sendable {
   /// The name of the project.
   public var name: String
@@ -61,7 +63,9 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     name = document["name"]?.string ?? ""
   }
 
-  /// Returns the JSON document; keys are sorted so that two documents compare easily.
+  /// Returns the JSON document.
+  ///
+  /// Keys are sorted, so that two versions of a project can be compared line by line.
   ///
   /// - Throws: `MediaError` with `.notExact` if a speed does not fit.
   public func text() throws(MediaError) -> String {
@@ -69,7 +73,8 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     do {
-      // URLs encode any byte. In plain path strings, bytes that are not valid UTF-8 are replaced.
+      // A path may contain bytes that are not valid UTF-8. The URL keeps them, because it encodes
+      // every byte. Elsewhere they are replaced, because JSON must be valid UTF-8.
       return String(decoding: try encoder.encode(document), as: UTF8.self).repaired + "\n"
     } catch {
       throw MediaError(.notExact, "cannot write the project: \(error)")
@@ -102,10 +107,10 @@ extension MediaError {
     MediaError(.invalidProject, "cannot read the slow-motion markers: \(what)")
   }
 
-  /// This error, converted for a project file.
+  /// This error, as a reader of a project file throws it.
   ///
-  /// Numbers that do not fit exact times make the project invalid. Other errors, such as a missing
-  /// movie, are unchanged.
+  /// If a number of the file does not fit an exact time, the result is an error with
+  /// `.invalidProject`. Other errors, such as that of a missing movie, stay unchanged.
   var ofProject: MediaError {
     switch code {
     case .overflow, .notPositive, .notExact:

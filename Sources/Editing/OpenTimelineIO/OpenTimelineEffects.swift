@@ -4,18 +4,19 @@ import OvercrankMediaCore
 
 /// The time effects of an OpenTimelineIO item.
 struct OpenTimelineEffects {
-  /// Content seconds per item second; negative for reverse playback, 1 without effects.
+  /// Seconds of content per second of the item: negative for reverse playback, 1 without effects.
   private var speed = Rational.one
-  /// The offset of each frame of the item in frames; nil without a curve.
+  /// The offset added to the content time of each frame of the item, in frames; nil if no effect
+  /// has a curve.
   private var offsets: [Rational]?
-  /// The names of image effects, which are not supported.
+  /// The names of the effects that change the image, which are not supported and left out.
   private(set) var leftOut: [String] = []
 
-  /// Whether the effects leave the timing unchanged.
+  /// True if the effects leave the timing unchanged, false if they change it.
   var isNone: Bool { speed == .one && offsets == nil }
 
-  /// - Throws: `MediaError` with `.invalidProject` for a time effect without a curve in the
-  ///   project, because playing it at speed 1 would show other frames.
+  /// - Throws: `MediaError` with `.invalidProject` for a time effect of another program whose curve
+  ///   is not in the project. Ignoring the effect would show other frames.
   init(_ item: JSONValue, _ location: String) throws(MediaError) {
     for effect in try item.otioItems("effects", location) {
       guard try effect.otioIsEnabled("an effect of \(location)") else { continue }
@@ -60,14 +61,16 @@ struct OpenTimelineEffects {
     return scalar
   }
 
-  /// Returns whether a name belongs to a time effect, of OpenTimelineIO or another program.
+  /// Returns true if a name suggests an effect that changes the timing, of OpenTimelineIO or
+  /// another program, and false otherwise.
   private static func isAboutTime(_ name: String) -> Bool {
     let letters = name.lowercased().filter(\.isLetter)
     return ["timewarp", "timeeffect", "freezeframe", "timeremap", "retime", "speed"]
       .contains { letters.contains($0) }
   }
 
-  /// Returns the curve of an item whose content starts at `start`.
+  /// Returns the curve from an item's time to its content's time; forward playback starts at
+  /// `start`.
   ///
   /// Reverse playback starts at the end of the range that forward playback would cover. Offsets are
   /// given per frame; times between frames are interpolated linearly.
@@ -94,7 +97,8 @@ struct OpenTimelineEffects {
       if frame < offsets.count {
         return (Rational(Int64(frame)) + offsets[frame]) / rate * speed + first
       }
-      // Past the last offset, the curve is extrapolated linearly.
+      // The last frame ends at the time of a frame after it, which has no offset. The line through
+      // the two frames before gives its time.
       guard frame > 1 else { return first + speed / rate }
       let (last, before) = (try content(frame - 1), try content(frame - 2))
       return last + last - before
@@ -114,7 +118,8 @@ struct OpenTimelineEffects {
         parts.append(ProjectContent.CurvePart(start: begin, end: end, from: from, to: to))
       }
     }
-    // The item may end inside its last frame.
+    // The curve covers whole frames. If the item ends inside its last frame, the last part is cut
+    // there.
     if let last = parts.last, last.end > duration {
       let share = (duration - last.start) / (last.end - last.start)
       parts[parts.count - 1].to = (last.to - last.from) * share + last.from

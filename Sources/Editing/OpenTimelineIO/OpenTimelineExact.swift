@@ -4,7 +4,10 @@ import OvercrankMediaCore
 
 /// The exact values in the metadata of projects written by this library.
 enum OpenTimelineExact {
-  /// Returns the segment at the head of a row of items, and the number of items it spans.
+  /// Returns the content of the segment that was written as the first items of `children`, and the
+  /// number of these items.
+  ///
+  /// A ramp is written as several clips.
   ///
   /// Returns nil if there are no exact values, or if another program changed the standard values.
   static func segment(
@@ -15,7 +18,8 @@ enum OpenTimelineExact {
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
       length > .zero, try first.otioIsEnabled(location)
     else { return nil }
-    // The segment's own time starts at zero; its position follows from the items before it.
+    // The position of the segment in its track follows from the items before it. So it is not
+    // stored, and the segment's own time starts at zero.
     guard let target = try? TimeRange(duration: MediaTime(length)) else { return nil }
     let segment: TrackSegment
     let content: ProjectContent
@@ -77,7 +81,8 @@ enum OpenTimelineExact {
     }
   }
 
-  /// Returns whether an item's standard values equal the expected ones within 1e-7.
+  /// Returns true if an item's standard values equal the expected ones within 1e-7, and false
+  /// otherwise.
   private static func agree(_ found: JSONValue, _ expected: JSONValue) -> Bool {
     guard found.otioKind == expected.otioKind, let range = found["source_range"]?.otioRange,
       let other = expected["source_range"]?.otioRange

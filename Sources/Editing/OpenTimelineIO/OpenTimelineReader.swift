@@ -5,8 +5,8 @@ import OvercrankMediaCore
 /// A reader of OpenTimelineIO objects, following the rules of the OpenTimelineIO library.
 ///
 /// The children of a track follow each other from zero. The children of a stack start together; the
-/// last one is on top, and empty parts are transparent. A `source_range` is in the time of the
-/// item's own content. Effects do not change its duration.
+/// last one is on top, and empty parts are transparent. A `source_range` trims an item, in the time
+/// of the item's own content. The item lasts as long as this range, whatever its effects.
 struct OpenTimelineReader {
   private var media: ProjectMedia
   private var notes: [String] = []
@@ -49,7 +49,8 @@ struct OpenTimelineReader {
           let content = try content(of: child, .audio, name, depth: 0)
           audios.append(Layer(name: name, track: child, content: content))
         } catch  where audios.contains(where: \.content.showsAnything) {
-          // Only one audio track is played, so an error in a further track is not fatal.
+          // An export plays only the first audio track, so an error in another one is reported and
+          // the track is left out.
           notes.append("\(name) is left out: \(error)")
         }
       case let kind: notes.append("\(name) is of kind \(kind) and left out")
@@ -82,7 +83,8 @@ struct OpenTimelineReader {
   private mutating func heard(
     _ audios: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
   ) throws(MediaError) -> [CompositionTrack] {
-    // Leading empty tracks are dropped, because they would silence the first audible track.
+    // An export plays only the first audio track. Empty tracks before the first audible one are
+    // dropped, so that it becomes the first.
     let silent = audios.firstIndex(where: \.content.showsAnything) ?? 0
     below = max(0, below - silent)
     var tracks: [CompositionTrack] = []
@@ -145,7 +147,8 @@ struct OpenTimelineReader {
           }
         }
       }
-      // Empty layers go to the bottom of the stack, where they only extend its duration.
+      // Tracks of the other media type are layers without content. They are transparent, but the
+      // stack lasts as long as they do.
       inside = try ProjectContent.stacked(layers)
     default: throw Self.notPlayed(item, location)
     }
@@ -200,7 +203,7 @@ struct OpenTimelineReader {
       along: try effects.curve(from: first, lasting: duration, clip.otioRate, location))
   }
 
-  /// Returns the duration of an item; effects do not change it.
+  /// Returns the duration of an item, which its effects do not change.
   private func length(of item: JSONValue, _ location: String, depth: Int) throws(MediaError)
     -> Rational
   {
@@ -237,7 +240,8 @@ struct OpenTimelineReader {
     }
   }
 
-  /// Returns the duration that fades at the head and tail add to a track.
+  /// Returns the time that a track lasts longer because of transitions at its start and end, which
+  /// fade in and out.
   private static func fades(_ track: JSONValue, _ location: String) throws(MediaError) -> Rational {
     let children = try track.otioItems("children", location)
     var sum = Rational.zero
@@ -252,7 +256,8 @@ struct OpenTimelineReader {
     return sum
   }
 
-  /// Returns the curve from an item to its content; nil if the content plays unchanged.
+  /// Returns the curve from an item's time to its content's time; nil if the whole content plays at
+  /// speed 1.
   private mutating func curve(
     _ item: JSONValue, lasting whole: Rational, _ location: String
   ) throws(MediaError) -> [ProjectContent.CurvePart]? {
@@ -264,7 +269,8 @@ struct OpenTimelineReader {
     guard duration >= .zero else {
       throw MediaError.invalidProject("\(location) is trimmed to an invalid range")
     }
-    // Some programs write an empty track as a trim to zero duration.
+    // Some programs write an empty track as an item that is trimmed to zero duration, so this is no
+    // error.
     if duration == .zero { return [] }
     return try effects.curve(from: start, lasting: duration, item.otioRate, location)
   }

@@ -156,7 +156,9 @@ enum OpenTimelineWriter {
     ])
   }
 
-  /// Writes a time in the units of `MediaTime` if it fits, else in seconds.
+  /// Writes a time as a value and a rate.
+  ///
+  /// The rate is the timescale of the `MediaTime` if the time fits one, and 1 otherwise.
   private static func time(_ seconds: Rational) -> JSONValue {
     let time = try? MediaTime(seconds)
     return .object([
@@ -191,7 +193,7 @@ enum OpenTimelineURL {
     return text
   }
 
-  /// Returns the path of a URL; text that is not a file URL is already a path.
+  /// Returns the path of a file URL; other text is taken as a path and returned.
   static func path(of text: String) -> String {
     var rest = Substring(text)
     for prefix in ["file://localhost/", "file:///"] where text.hasPrefix(prefix) {

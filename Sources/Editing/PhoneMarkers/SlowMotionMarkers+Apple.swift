@@ -59,14 +59,16 @@ extension SlowMotionMarkers {
 
   /// Decodes the XML property list; returns nil for other text.
   private static func sidecar(_ text: String) -> Sidecar? {
-    // The property list decoder recurses for each nesting level; a valid sidecar has one level.
+    // The property list decoder calls itself for each nesting level, so a hostile file could
+    // exhaust the stack. A valid file has one level.
     let openings = text.ranges(of: "<array").count + text.ranges(of: "<dict").count
     guard openings <= 32, text.first(where: { !$0.isWhitespace }) == "<" else { return nil }
     return try? PropertyListDecoder().decode(Sidecar.self, from: Data(text.utf8))
   }
 
   private static func motion(_ data: Data) -> Adjustment.Motion? {
-    // A binary property list reads each object once, so it cannot nest deeper than the types above.
+    // The nesting of a binary property list needs no limit: the decoder reads only the objects that
+    // the types above name.
     guard data.starts(with: "bplist00".utf8) else { return nil }
     return try? PropertyListDecoder().decode(Adjustment.self, from: data).slowMotion
   }

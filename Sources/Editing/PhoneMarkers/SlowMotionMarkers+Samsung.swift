@@ -5,17 +5,18 @@ public import OvercrankMediaCore
 extension SlowMotionMarkers {
   /// Parses the slow-motion ranges in the trailer of a Samsung phone's movie.
   ///
-  /// The trailer consists of named blocks followed by a table with backward offsets. The table
-  /// holds `SEFH`, a version, the block count and 12 bytes per block. The table's length and `SEFT`
-  /// end the file. All numbers are little-endian. The block `SlowMotion_Data` is text:
-  /// `start:end:level` in milliseconds, separated by `*`. Each level halves the speed of the level
-  /// before it.
+  /// The trailer consists of named blocks, a table, the length of the table, and `SEFT` at the end
+  /// of the file. The table holds `SEFH`, a version, the number of blocks, and 12 bytes per block
+  /// with the distance of the block from the table. All numbers are little-endian.
+  ///
+  /// The block `SlowMotion_Data` is text: one `start:end:level` per range, separated by `*`, with
+  /// times in milliseconds. Each level plays at half the speed of the next lower level.
   ///
   /// - Parameters:
   ///   - bytes: The last bytes of the file, up to its end.
-  ///   - elsewhere: The speed outside all ranges. It is above 1 for a movie stored at a lower rate
-  ///     than
-  ///     captured, for example 8 for 240 fps stored at 30. The speed of a range is relative to it.
+  ///   - elsewhere: The speed outside all ranges. A movie may be stored at a lower rate than it was
+  ///     captured at, and so be slow itself. This speed is then above 1, for example 8 for 240 fps
+  ///     stored at 30 fps. The speeds of the ranges are relative to it.
   /// - Throws: `MediaError` with `.invalidProject` for a damaged table or damaged ranges.
   public init?(
     samsungTrailer bytes: [UInt8], elsewhere: Speed = .normal
@@ -36,7 +37,8 @@ extension SlowMotionMarkers {
     for index in 0..<count where ranges == nil {
       let entry = table + 12 + index * 12
       let (start, size) = (table - number(entry + 4), number(entry + 8))
-      // Blocks of other kinds may start before the bytes passed in.
+      // The caller passes only the end of the file. Blocks of other kinds may start before it, so
+      // they are skipped.
       guard start >= 0, size >= 8, size <= table - start else { continue }
       let nameLength = number(start + 4)
       guard nameLength <= size - 8 else { continue }

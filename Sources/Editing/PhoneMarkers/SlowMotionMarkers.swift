@@ -4,9 +4,10 @@ public import OvercrankMediaCore
 
 /// The slow-motion ranges that a phone stores with a high-frame-rate clip.
 ///
-/// An iPhone writes an `.AAE` file: an XML property list whose `adjustmentData` is a base64-encoded
-/// binary property list of regions and their speed. Android stores markers in the video format;
-/// each marker sets the speed from its time on. Samsung appends ranges to the movie.
+/// An iPhone writes an `.AAE` file beside the movie: an XML property list whose `adjustmentData` is
+/// a base64-encoded binary property list with the ranges and their speed. Android stores markers in
+/// the movie's video format, and each marker sets the speed from its time on. Samsung phones append
+/// the ranges to the movie file.
 public struct SlowMotionMarkers: Hashable, Sendable {
   /// The ranges in clip time and their speeds.
   public let changes: [Composition.SpeedChange]
@@ -21,8 +22,9 @@ public struct SlowMotionMarkers: Hashable, Sendable {
 
   /// Parses Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
   ///
-  /// The data is a float and a count, then for each marker a start time in microseconds and a
-  /// speed. All numbers are big-endian, and the times ascend from zero.
+  /// The data is a float, which is not used here, and the number of markers, then for each marker a
+  /// start time in microseconds and a speed. All numbers are big-endian. The start times ascend and
+  /// are not negative.
   ///
   /// - Parameters:
   ///   - bytes: The marker data.
@@ -91,7 +93,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     guard number.isFinite, number > 0, number < 1_000 else { return nil }
     for denominator in 1...1_000 {
       let above = (number * Double(denominator)).rounded()
-      // A 32-bit float has about seven significant decimal digits.
+      // The file stores a 32-bit float, which has about seven significant decimal digits. A
+      // fraction that differs by less than that is what was meant.
       guard abs(above / Double(denominator) / number - 1) < 1e-6 else { continue }
       return try? Speed(Rational(Int128(above), over: Int128(denominator)))
     }

@@ -4,8 +4,10 @@ import OvercrankMediaCore
 
 /// A reader of CMX 3600 edit decision lists, with speed changes from M2 lines.
 ///
-/// A list counts frames but does not state the frame rate. Its timecodes are those of the media. If
-/// they do not fit inside a movie, the movie's first frame gets the lowest timecode in the list.
+/// A list gives its times as timecodes but does not state the frame rate. The timecodes of a movie
+/// count from its own first timecode, which is not known here. If they fit inside the movie, they
+/// are taken to count from zero. Otherwise the first frame is assumed to have the lowest timecode
+/// that the list uses of this movie, or the whole hour before it.
 struct EditDecisionList {
   private struct Event {
     var number: Substring
@@ -42,7 +44,8 @@ struct EditDecisionList {
     func count(per nominal: Int64, dropsAll: Bool) -> Int64 {
       let whole = ((hours * 60 + minutes) * 60 + seconds) * nominal + frames
       guard isDrop || dropsAll, nominal % 30 == 0 else { return whole }
-      // Drop-frame timecode skips two numbers of 30 each minute, except every tenth minute.
+      // Drop-frame timecode at 30 fps skips two frame numbers each minute, except every tenth
+      // minute, and twice as many at 60 fps. The skipped numbers are subtracted.
       let minute = hours * 60 + minutes
       return whole - nominal / 15 * (minute - minute / 10)
     }
@@ -93,7 +96,8 @@ struct EditDecisionList {
       let location = "event \(event.number)"
       let path = Self.path(event)
       let record = (count(event.codes[2]) - begin, count(event.codes[3]) - begin)
-      // The outgoing side of a transition is an event of zero length.
+      // A transition consists of two events. The one for the outgoing clip has zero length and is
+      // not needed.
       if record.0 == record.1 { continue }
       guard record.0 < record.1 else {
         throw MediaError.invalidProject("\(location) ends before it begins")
@@ -110,15 +114,16 @@ struct EditDecisionList {
         }
         let played = length * (pace / rate.framesPerSecond)
         if played < .zero {
-          // Reverse playback starts at the frame in the M2 line, or where forward playback would
-          // end.
+          // Reverse playback starts at the frame that the M2 line names, if it is after the event's
+          // source start. Otherwise it starts where forward playback from there would end.
           let named = motion.start.map { count($0) - offset } ?? from
           start = named > from ? seconds(named + 1) : start - played
         }
         end = start + played
       } else {
         let other = count(event.codes[1]) - count(event.codes[0])
-        // Lists in drop-frame timecode are often one frame off.
+        // The source and record durations should be equal. In drop-frame timecode they often differ
+        // by one frame, because numbers are skipped, so a small difference is allowed.
         guard abs(other - (record.1 - record.0)) <= 2 else {
           throw MediaError.invalidProject(
             "\(location) plays \(other) source frames in \(record.1 - record.0) frames without an "
@@ -154,7 +159,8 @@ struct EditDecisionList {
       guard seconds(last) > length + Rational(1, over: 24) else { continue }
       let hour = count(TimeCode("01:00:00:00") ?? events[0].codes[0])
       let low = events.map { count($0.codes[0]) }.min() ?? 0
-      // Cameras often start at a whole hour. A whole hour is used if all timecodes then fit.
+      // The timecode of a recording often starts at a whole hour. The whole hour before the lowest
+      // timecode is used if all timecodes then fit inside the movie.
       let start =
         hour > 0 && seconds(last - low / hour * hour) <= length ? low / hour * hour : low
       starts[path] = start
@@ -198,7 +204,8 @@ struct EditDecisionList {
           throw MediaError.invalidProject(
             "the M2 line of event \(events.last?.number ?? "") is damaged")
         }
-        // A dissolve has two M2 lines, each with the reel that it applies to.
+        // The M2 line names the reel that it applies to, because a dissolve has two M2 lines, one
+        // for each clip.
         let index = events.lastIndex { $0.reel == fields.dropFirst().first } ?? events.count - 1
         events[index].motion = (pace, code)
       }
@@ -236,10 +243,11 @@ struct EditDecisionList {
       isAudio: isBoth || tracks.contains("A"), isCut: kind == "C", codes: codes)
   }
 
-  /// Returns the movie of an event: a file from a comment, else the clip name, else the reel.
+  /// Returns the movie of an event: the file that a comment names, or else the clip name, or else
+  /// the reel name.
   private static func path(_ event: Event) -> String {
     let found = event.file ?? event.name ?? String(event.reel)
-    // For a Windows path only the file name is kept, which is then searched beside the list.
+    // A Windows path does not exist here, so only its file name is kept.
     guard found.contains("\\") else { return OpenTimelineURL.path(of: found) }
     return found.split(separator: "\\").last.map(String.init) ?? found
   }

@@ -8,11 +8,11 @@ public struct EditingProject: Hashable, Sendable {
   public enum Format: String, Hashable, Sendable, CaseIterable {
     /// OpenTimelineIO JSON; the only format that can also be written.
     case openTimeline = "OpenTimelineIO (.otio)"
-    /// The segments of one movie from LosslessCut.
+    /// A LosslessCut project: segments of one movie.
     case losslessCut = "LosslessCut (.llc)"
     /// A CMX 3600 edit decision list.
     case editDecisionList = "CMX 3600 EDL (.edl)"
-    /// FCPXML of Final Cut Pro.
+    /// FCPXML, the XML format of Final Cut Pro.
     case finalCut = "Final Cut Pro XML 1.x (.fcpxml)"
   }
 
@@ -30,8 +30,8 @@ public struct EditingProject: Hashable, Sendable {
   /// - Parameters:
   ///   - text: The content of the file.
   ///   - source: A closure that returns the media of a movie for its path in the project.
-  ///   - timeCodeRate: A closure that returns the timecode rate of an EDL for the path of its first
-  ///     movie; nil if unknown.
+  ///   - timeCodeRate: A closure that returns the timecode rate of an EDL. It gets the path of the
+  ///     first movie, and may return nil if the rate is unknown.
   /// - Throws: `MediaError` with `.invalidProject` for an unknown format, a damaged file or
   ///   unsupported content, and `.frameRateNeeded` for an EDL of an unknown rate; errors of the
   ///   closures.

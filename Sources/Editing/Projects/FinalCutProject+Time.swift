@@ -4,7 +4,8 @@ import OvercrankMediaCore
 
 // FCPXML times, and the mapping from a clip's time to its content's time.
 extension FinalCutProject {
-  /// Returns the curve from a clip's time to its content's time: identity, or its `timeMap`.
+  /// Returns the curve from a clip's time to its content's time: the clip's `timeMap`, or the same
+  /// time if it has none.
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws(MediaError) -> [ProjectContent.CurvePart] {
@@ -36,7 +37,8 @@ extension FinalCutProject {
     }
     var parts: [ProjectContent.CurvePart] = []
     for index in 0..<points.count - 1 {
-      // The first and the last line of a time map extend beyond its points.
+      // Before the first point and after the last point of a time map, its first and last line
+      // continue.
       let low = index == 0 ? start : max(start, points[index].time)
       let high = index == points.count - 2 ? end : min(end, points[index + 1].time)
       guard low < high else { continue }

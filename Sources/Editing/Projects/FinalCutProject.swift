@@ -4,9 +4,9 @@ import OvercrankMediaCore
 
 /// A reader of Final Cut Pro's FCPXML 1.x: clips, connected and compound clips, and speeds.
 ///
-/// A clip's own time runs from its `start` for its `duration`. A `timeMap` maps this time to the
-/// content's time. Connected clips are placed in the clip's own time; their lane puts them above or
-/// below it.
+/// A clip has its own time, which begins at its `start` and lasts for its `duration`. A `timeMap`
+/// maps it to the time of the clip's content. The position of a connected clip is given in the time
+/// of the clip that it is connected to. Its lane puts it above or below that clip.
 struct FinalCutProject {
   private struct Asset {
     var path: String
@@ -41,8 +41,9 @@ struct FinalCutProject {
   private var assets: [String: Asset] = [:]
   private var sequences: [String: XMLElement] = [:]
   private var mediaType = MediaType.video
-  /// The number of elements that may still be read, as a limit for compound clips inside each
-  /// other.
+  /// The number of clips that may still be read.
+  ///
+  /// Compound clips inside each other can multiply without bounds, so the total is limited.
   private var budget = 1_000_000
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
@@ -118,7 +119,7 @@ struct FinalCutProject {
     "spine",
   ]
 
-  /// Reads a clip, moved to start at zero.
+  /// Reads a clip, and moves its content so that it starts at zero.
   private mutating func clip(_ element: XMLElement, depth: Int) throws(MediaError) -> Played {
     budget -= 1
     guard depth < 64, budget > 0 else {
@@ -178,10 +179,10 @@ struct FinalCutProject {
     return try Self.time(sequence, "tcStart") ?? .zero
   }
 
-  /// Returns the asset of a clip that plays one directly.
+  /// Returns the asset of a clip that plays an asset and not other clips.
   ///
-  /// The result is nil for other clips, and `.some(nil)` if the asset has no media of the current
-  /// type.
+  /// The result is nil for a clip that contains other clips, and `.some(nil)` if the asset is
+  /// missing or has no media of the current type.
   private func leaf(_ element: XMLElement) -> Asset?? {
     guard ["asset-clip", "video", "audio"].contains(element.name) else { return nil }
     guard let asset = element["ref"].flatMap({ assets[$0] }) else { return .some(nil) }
@@ -235,9 +236,10 @@ struct FinalCutProject {
     }
   }
 
-  /// Flattens content and connected clips into one.
+  /// Merges the content of a clip and its connected clips into one content.
   ///
-  /// For audio, the main clip has priority.
+  /// Where video overlaps, the higher lane covers the lower one. Where audio overlaps, the main
+  /// clip covers connected ones.
   private func flattened(_ played: Played) throws(MediaError) -> ProjectContent {
     var layers: [(lane: Int, content: ProjectContent)] = [(0, played.content)]
     for item in played.connected {

@@ -29,7 +29,8 @@ struct LosslessCutProject {
       }
       let start = try Self.time(segment["start"], location) ?? .zero
       let end = try Self.time(segment["end"], location)
-      // From version 2 on, a segment without an end is a marker.
+      // From version 2 of the format on, a segment without an end is a marker. In version 1 it
+      // extends to the end of the movie.
       if end == nil, !isFirstVersion {
         notes.append("the marker \(location) is left out")
         continue

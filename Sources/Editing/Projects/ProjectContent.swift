@@ -5,38 +5,45 @@ import OvercrankMediaCore
 
 /// A clip of a project before its media is looked up.
 ///
-/// Media is looked up only for visible or audible clips. Hidden clips may have missing files.
+/// Media is looked up only for clips that can be seen or heard in the result. The files of other
+/// clips may be missing.
 struct ProjectClip {
   /// The path of the file as written in the project.
   var path: String
-  /// The position in the project, for messages.
+  /// A description of where the clip stands in the project, for messages.
   var location: String
-  /// The exact mapping stored beside the standard values; its target starts at zero.
+  /// The exact mapping from the clip's own time to the time of its media; its target range starts
+  /// at zero.
   ///
-  /// Nil if the clip's own time is the time of its media.
+  /// Only projects that this library wrote have one. Nil if the clip's own time is the time of its
+  /// media.
   var exact: PlaybackMapping?
 }
 
 /// The content of a project item, in its own time from zero.
 ///
-/// Readers of all formats produce this type: consecutive pieces, each a linear map from the item's
-/// time to a clip's time. Trims, speeds, curves and layers are arithmetic on these maps.
+/// Readers of all formats produce this type. It consists of consecutive pieces, each with a linear
+/// map from the item's time to a clip's own time. To trim, retime or stack items, only these maps
+/// are changed.
 struct ProjectContent {
-  /// A time range that shows one clip along a line, or nothing.
+  /// A time range that shows one clip at constant speed, a frozen frame of it, or nothing.
   struct Piece {
     var start: Rational
     var end: Rational
     var shown: Shown?
   }
 
-  /// A clip and its own times at both ends of a piece; equal times for a frozen frame.
+  /// A clip, and the clip's own times at the start and the end of a piece.
+  ///
+  /// The times are equal for a frozen frame.
   struct Shown {
     var clip: ProjectClip
     var from: Rational
     var to: Rational
   }
 
-  /// A range of an item's time, and the content's times at both ends.
+  /// A linear part of a curve: a range of an item's time, and the content's times at its start and
+  /// end.
   struct CurvePart {
     var start: Rational
     var end: Rational
@@ -94,7 +101,7 @@ struct ProjectContent {
     return padded
   }
 
-  /// Returns this content played along a curve; parts outside the content are empty.
+  /// Returns this content retimed by a curve; parts of the curve outside the content are empty.
   func played(along curve: [CurvePart]) throws(MediaError) -> ProjectContent {
     var played = ProjectContent()
     for part in curve { try part.check() }
@@ -133,9 +140,11 @@ struct ProjectContent {
     return seen
   }
 
-  /// Returns the content between two of its instants, mapped to another time range.
+  /// Returns the pieces that a part of a curve plays: the content from `part.from` to `part.to`,
+  /// mapped to the range of the part.
   ///
-  /// The content plays forwards, backwards or frozen. The result covers the whole range.
+  /// The content plays forwards or backwards, or is frozen. The result covers the whole range of
+  /// the part.
   private func window(_ part: CurvePart) throws(MediaError) -> [Piece] {
     guard part.from != part.to else {
       let held = piece(at: part.from)
@@ -207,10 +216,10 @@ struct ProjectContent {
 }
 
 extension ProjectContent {
-  /// Stacks layers in which each later layer covers the earlier ones.
+  /// Stacks layers; a later layer covers the earlier ones.
   ///
-  /// Layers that do not overlap in time are merged first, so that a list of thousands of events
-  /// does not become thousands of layers.
+  /// If a layer starts after the end of the one before it, the two are merged. Otherwise an edit
+  /// list with thousands of events would become thousands of layers.
   static func inSequence(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     var rows: [ProjectContent] = []
     for layer in layers {

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 struct ProjectMedia {
   private let find: (String) throws(MediaError) -> MediaSource
   private var sources: [String: MediaSource] = [:]
-  /// The content that had to be changed, one sentence each.
+  /// Descriptions of content that had to be changed, one sentence each.
   var warnings: [String] = []
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { self.find = find }
@@ -22,7 +22,8 @@ struct ProjectMedia {
     for piece in content.pieces {
       let target = try TimeRange(
         start: ProjectTime.rounded(piece.start), end: ProjectTime.rounded(piece.end))
-      // A piece whose boundaries round to the same nanosecond is skipped.
+      // The boundaries of a very short piece may round to the same nanosecond. Such a piece is
+      // skipped, because a segment must not be empty.
       if target.isEmpty { continue }
       if let shown = piece.shown {
         segments.append(try segment(shown, target))
@@ -94,14 +95,15 @@ struct ProjectMedia {
     guard low < high else {
       throw MediaError.invalidProject("\(shown.clip.location) uses no part of \(source.path)")
     }
-    // The caller rejects a source range outside the media and reports both ranges.
+    // The source range may still lie outside the media. The caller then throws an error whose
+    // message names both ranges, so it is not checked here.
     let line = try TimeMapping(
       source: TimeRange(start: ProjectTime.rounded(low), end: ProjectTime.rounded(high)),
       target: target)
     return shown.from > shown.to ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
   }
 
-  /// Returns whether a file is a still image, by its extension.
+  /// Returns true if the extension of a file is that of a still image, and false otherwise.
   private static func isStill(_ path: String) -> Bool {
     let suffix = path.split(separator: ".").last?.lowercased() ?? ""
     return [
@@ -110,9 +112,11 @@ struct ProjectMedia {
     ].contains(suffix)
   }
 
-  /// Clamps a media time that lies at most 1/24 s outside.
+  /// Clamps a media time to the media if it lies at most 1/24 s outside; throws if it lies farther
+  /// outside.
   ///
-  /// Programs that count frames or use floating point write such times at the ends of media.
+  /// Programs that round times to frames, or use floating point, write such times at the ends of
+  /// media.
   private func inside(_ time: Rational, _ end: Rational) throws(MediaError) -> Rational {
     let slack = Rational(1, over: 24)
     if time < .zero { return time + slack >= .zero ? .zero : time }
@@ -141,7 +145,9 @@ enum ProjectTime {
     return MediaTime(nanoseconds: value)
   }
 
-  /// Converts a frame or sample rate; rates near n·1000/1001 become exact.
+  /// Converts a frame or sample rate to a fraction.
+  ///
+  /// A rate close to n·1000/1001, such as 29.97, becomes exactly that.
   static func rate(_ number: Double?) -> Rational? {
     guard let number, number > 0, number < 1e10 else { return nil }
     let whole = number.rounded(.up)
@@ -149,11 +155,13 @@ enum ProjectTime {
     return isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : nearest(number)
   }
 
-  /// Returns the simplest fraction within a relative error of 1e-9, for numbers below 1e15.
+  /// Returns a simple fraction that differs from a number by a relative error of at most 1e-9; nil
+  /// for numbers of 1e15 and above.
   static func nearest(_ number: Double) -> Rational? {
     guard number.isFinite, abs(number) < 1e15 else { return nil }
     if number == number.rounded() { return Rational(Int64(number)) }
-    // Continued fractions: each convergent is the best approximation for its denominator.
+    // The convergents of the continued fraction are tried in turn. Each is closer than every
+    // fraction with a smaller denominator.
     var (rest, last, current) = (number, (Int128(0), Int128(1)), (Int128(1), Int128(0)))
     for _ in 0..<40 {
       let whole = rest.rounded(.down)
@@ -161,7 +169,8 @@ enum ProjectTime {
       let next = (
         Int128(whole) * current.0 + last.0, Int128(whole) * current.1 + last.1
       )
-      // Below 2^60 the products fit in 128 bits, since the next term has at most 50 bits.
+      // The next step multiplies these numbers by a term of at most 50 bits. If they are below
+      // 2^60, the products fit in 128 bits.
       guard next.1 < 1 << 60, next.0.magnitude < 1 << 60 else { break }
       (last, current) = (current, next)
       if abs(Double(current.0) / Double(current.1) - number) <= 1e-9 * max(1, abs(number)) { break }

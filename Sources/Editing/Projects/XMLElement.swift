@@ -5,9 +5,10 @@ import OvercrankMediaCore
 /// An XML element with its attributes and child elements; text is dropped.
 ///
 /// FoundationEssentials has no XML parser, and FoundationXML would add all of Foundation to every
-/// program. Project files need only elements, attributes and the five predefined entities. Other
-/// markup is skipped or refused. Depth and element count are limited, so that a hostile file cannot
-/// exhaust the stack or the memory.
+/// program. Project files need only elements, attributes and the five predefined entities.
+/// Comments, processing instructions and CDATA are skipped, and internal document types are
+/// refused. The depth and the number of elements are limited, so that a hostile file cannot exhaust
+/// the stack or the memory.
 struct XMLElement {
   var name: String
   var attributes: [String: String] = [:]
@@ -46,7 +47,8 @@ private struct XMLParser {
   }
 
   mutating func document() throws(MediaError) -> XMLElement {
-    // An explicit stack of open elements avoids recursion.
+    // Open elements are kept in an array, because recursion could exhaust the stack with a deeply
+    // nested file.
     var open: [XMLElement] = []
     var count = 0
     while true {
@@ -81,6 +83,8 @@ private struct XMLParser {
   }
 
   /// Skips a comment, a processing instruction, a document type or a CDATA section.
+  ///
+  /// - Returns: True if one was skipped, false if something else follows.
   private mutating func skipped() throws(MediaError) -> Bool {
     for (head, tail) in [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>")]
     where rest.starts(with: head.utf8) {
@@ -88,7 +92,8 @@ private struct XMLParser {
       return true
     }
     guard rest.starts(with: "<!".utf8) else { return false }
-    // An internal DTD subset could define entities that expand without bounds.
+    // A document type may define entities in brackets, and these could expand to any size. A
+    // document type with brackets is therefore refused.
     guard let end = rest.firstIndex(of: UInt8(ascii: ">")),
       !rest[..<end].contains(UInt8(ascii: "["))
     else { throw broken("internal document types are not supported") }

@@ -8,7 +8,8 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The audio of an export: copied if nothing is retimed, otherwise rendered and encoded.
+/// The audio of an export: copied if the composition plays a whole asset unchanged, otherwise
+/// rendered and encoded.
 ///
 /// A separate thread makes the audio packets. The thread that writes the file takes them in step
 /// with the video.
@@ -39,7 +40,8 @@ final class AudioExport {
 
   /// Starts the audio thread for a plan.
   init(_ plan: AudioExportPlan, _ isCancelled: () -> Bool) throws {
-    // Packets are small: the queue holds several minutes of audio.
+    // The queue is long, because audio packets are small: it may hold several minutes of audio in
+    // little memory.
     let belt = BoundedBlockingQueue<Made>(capacity: 10_000)
     self.belt = belt
     metadata = plan.language.map { ["language": $0] } ?? [:]
@@ -119,12 +121,14 @@ final class AudioExport {
     var encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
-    // The bound allows eight more packets for encoder delay and flushing.
+    // The encoder may return more packets than blocks, because it delays audio and is flushed at
+    // the end. Eight more are enough for the encoders in use.
     let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
     guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
     var encoded: Int64 = 0
-    // The duration of a packet is known only when the next packet arrives.
+    // A packet lasts until the next one starts, so each packet is held back until the next one
+    // arrives.
     var last: (packet: Packet, pts: Int64)?
     func put(_ packet: Packet?, at end: Int64) {
       if let last {
@@ -152,7 +156,8 @@ final class AudioExport {
     if let rest = pending.first?.count, rest > 0 { try encode(rest) }
     try encoder.send(nil)
     while let packet = try encoder.nextPacket() { put(packet, at: rendered.samples) }
-    // The last AAC block is padded; its shorter duration marks the end of the audio.
+    // The encoder pads the last AAC block with silence. The packet's duration is cut to the real
+    // end of the audio, so that players do not play the padding.
     put(nil, at: rendered.samples)
     _ = belt.put(
       .report(
@@ -163,7 +168,7 @@ final class AudioExport {
 }
 
 extension Composition {
-  /// Returns whether the composition plays exactly one complete asset at speed 1.
+  /// Returns true if every track plays exactly the complete asset at speed 1, and false otherwise.
   func isWhole(of asset: Asset) -> Bool {
     !tracks.isEmpty
       && tracks.allSatisfy { track in

@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The plan of an export's audio.
+/// The decisions about an export's audio, made before the export starts.
 struct AudioExportPlan: Sendable {
   /// The method of making the audio.
   enum Method: Sendable {
@@ -16,13 +16,17 @@ struct AudioExportPlan: Sendable {
     case rendered([AudioSegment], AudioRetimer, codec: AudioCodec)
   }
 
-  /// The assets with audio in use; the first one determines the output format.
+  /// The assets whose audio is played.
+  ///
+  /// The first one determines the output format.
   let assets: [Asset]
   let track: AudioTrack
   let method: Method
   let duration: MediaTime
   let language: String?
-  /// The expected report; the renderer may change it.
+  /// The expected report.
+  ///
+  /// The final report may differ, because some values are known only after rendering.
   let report: ExportReport.Audio
   /// The end of the audio in seconds.
   let end: Rational
@@ -88,7 +92,8 @@ struct AudioExportPlan: Sendable {
     guard case .rendered(let segments, let retimer, _) = method,
       let recommended = retimer.algorithm.recommendedSpeeds
     else { return nil }
-    // The speeds of a ramp may be off by the rounding of a time.
+    // The first and last speed of a ramp are computed from rounded times, so they may miss the
+    // range by the rounding error.
     let least = recommended.lowerBound.fraction.doubleValue * 0.999_999
     let most = recommended.upperBound.fraction.doubleValue * 1.000_001
     let ranges = segments.map(\.mapping).filter { mapping in
@@ -104,9 +109,10 @@ struct AudioExportPlan: Sendable {
       + "\(last.end.displayText) s is slower or faster; spectral suits it better"
   }
 
-  /// Returns whether a container can hold copies of an asset's audio packets.
+  /// Returns true if a container can hold copies of an asset's audio packets, and false otherwise.
   ///
-  /// MP4 does not support uncompressed audio. Rare codecs are tested with their first packet.
+  /// MP4 does not support uncompressed audio. For codecs other than the usual ones, the muxer is
+  /// tried with the first packet.
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
@@ -122,7 +128,8 @@ struct AudioExportPlan: Sendable {
     return false
   }
 
-  /// Returns the codec of rendered audio; uncompressed audio stays uncompressed in MOV.
+  /// Returns the codec of rendered audio: the requested one, PCM if the source is uncompressed and
+  /// the container is MOV, or AAC otherwise.
   private static func codec(
     for track: AudioTrack, _ container: String, _ requested: AudioCodec?
   ) -> AudioCodec {

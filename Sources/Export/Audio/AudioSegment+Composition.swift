@@ -15,7 +15,8 @@ extension AudioSegment {
     else { return nil }
     let isReversed = mapping.isReversed
     let end = try Self.end(of: assets[id])
-    // A reversed source is numbered from its end, so times are subtracted from the end.
+    // The samples of a reversed source are numbered from its end, so its times are counted from the
+    // end too.
     func range(_ start: Rational, _ stop: Rational) throws -> TimeRange {
       guard isReversed else { return try TimeRange(start: MediaTime(start), end: MediaTime(stop)) }
       let ends = try [start, stop].map { try Self.time(end - $0) }.sorted()

@@ -20,7 +20,9 @@ final class AudioSource {
     self.reader = consume reader
   }
 
-  /// Returns samples from a position; positions in a reversed source count from its end.
+  /// Returns samples from a position on.
+  ///
+  /// With `isReversed`, sample 0 is the last sample of the source.
   func samples(
     from start: Int64, count: Int, isReversed: Bool
   ) throws(MediaError) -> [[Float]] {

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 extension BoundedBlockingQueue {
-  /// Takes the next element and polls for cancellation every 10 ms.
+  /// Waits for the next element, and polls for cancellation every 10 ms meanwhile.
   ///
   /// - Returns: Nil at the end of the queue.
   /// - Throws: The error that ended the queue, or `MediaError` with `.cancelled`.
@@ -22,8 +22,9 @@ extension BoundedBlockingQueue {
 }
 
 extension DispatchGroup {
-  /// Waits up to 30 ms for stopped work, to limit the delay of a cancellation.
+  /// Waits for a stopped thread to end, but at most 30 ms, so that a cancelled export returns soon.
   ///
-  /// A thread in the middle of a large frame finishes later without touching any file.
+  /// A thread in the middle of a large frame ends after the call has returned. That is safe,
+  /// because these threads write no files.
   func waitShortly() { _ = wait(timeout: .now() + .milliseconds(30)) }
 }

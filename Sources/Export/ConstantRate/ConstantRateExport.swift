@@ -10,8 +10,8 @@ import Synchronization
 
 /// Renders a composition at a constant frame rate.
 ///
-/// Three threads connected by short queues decode, convert and blend, and encode. The caller's
-/// thread writes the packets and polls for cancellation.
+/// One thread decodes, one converts and blends, and one encodes; short queues connect them. The
+/// caller's thread writes the packets and polls for cancellation.
 struct ConstantRateExport {
   let plan: ConstantRatePlan
   let assets: [Asset]
@@ -64,9 +64,12 @@ private final class FrameWork: Sendable {
     let frame: ConstantRatePlan.Frame?
     let image: MediaFrame?
     let share: Float
-    /// The number of output frames that show the finished image; zero unless this is the last part.
+    /// The number of output frames that show the finished image.
+    ///
+    /// Only the last part of an image has a number above zero.
     let count: Int64
-    /// Whether the output frames are skipped because a source frame cannot be decoded.
+    /// True if these output frames are skipped because a source frame cannot be decoded, false if
+    /// they are written.
     var isLeftOut = false
   }
 
@@ -133,7 +136,8 @@ private final class FrameWork: Sendable {
     let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
-      // Skipping is allowed only between shown frames, whose times then define the gap.
+      // The first and the last output frame are never skipped, because the frames around a skipped
+      // one give it its place: the previous one is shown until the next one starts.
       let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
@@ -177,7 +181,9 @@ private final class FrameWork: Sendable {
 
   private func encode() throws {
     let rate = plan.slots.rate
-    // Players may round times to the track's ticks, so the timescale is at least 24000.
+    // With the frame rate as timescale, one tick would be a whole frame, and times that players
+    // round to ticks (such as edits) would be coarse. So the timescale is a multiple of it, at
+    // least 24000.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
       throw MediaError(
@@ -205,7 +211,8 @@ private final class FrameWork: Sendable {
         continue
       }
       for _ in 0..<next.count {
-        // An encoder may buffer many frames before it returns the first packet.
+        // An encoder may take many frames before it returns a packet, so a stop is checked for each
+        // frame.
         if encoded.isStopped { return }
         try encoder.send(image, at: slot * ticksPerSlot)
         slot += 1
@@ -242,7 +249,8 @@ private final class FrameSource {
     }
   }
 
-  /// Returns an image; nil for an undecodable frame that may be skipped.
+  /// Returns the image of a frame; nil if it cannot be decoded, the policy is `skip`, and
+  /// `mayLeaveOut` is true.
   func mediaFrame(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
     do throws(MediaError) { return try mediaFrame(at: index) } catch {
       guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
@@ -252,9 +260,10 @@ private final class FrameSource {
 
   private func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
     if reader == nil {
-      // The encoder needs the remaining processors, and multithreaded decoding costs more CPU time.
-      // Measured with 8 s of H.264 at 1280x720@240: 3.1 s with one thread, 4.0 s with three. libav
-      // warns above 16 threads.
+      // The decoder gets half of the processors, because the encoder needs the others and decoding
+      // on several threads costs more CPU time in total. Measured for an export of 8 s of H.264 at
+      // 1280x720@240: 3.1 s with one decoder thread, 4.0 s with three. libav prints a warning above
+      // 16 threads.
       reader = try FrameReader(
         asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
         undecodable: policy)

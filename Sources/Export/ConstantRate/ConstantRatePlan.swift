@@ -30,9 +30,9 @@ struct ConstantRatePlan: Sendable {
 
   let slots: OutputFrameGrid
   let items: [Item]
-  /// Output frames that repeat the previous image.
+  /// The number of output frames that repeat the previous image.
   let duplicatedCount: Int64
-  /// Source frames that are not shown.
+  /// The number of source frames that no output frame shows.
   let skippedCount: Int64
   /// Ranges with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
@@ -66,7 +66,8 @@ struct ConstantRatePlan: Sendable {
         shown[showing.mapping] =
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         frames.append(Frame(source: source, index: showing.index))
-        // A boundary rounded on one side only could make times descend, so they are clamped.
+        // Where two mappings meet, one side's time may be rounded up and the other side's exact.
+        // The second time could then be lower than the first, so it is raised to the first.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
@@ -93,7 +94,8 @@ struct ConstantRatePlan: Sendable {
 
   /// Returns the segments with at least three fewer source frames than output frames.
   ///
-  /// A difference of one frame at each end is rounding.
+  /// Rounding at the two ends of a segment can make a difference of up to two frames, so those do
+  /// not count.
   private static func sparse(
     _ track: CompositionTrack, _ slots: OutputFrameGrid, _ times: [Rational]
   ) throws -> [ExportReport.LowRateRange] {
@@ -119,7 +121,8 @@ struct ConstantRatePlan: Sendable {
   private static func slots(
     _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
   ) throws -> OutputFrameGrid {
-    // The source states its end only to one tick, scaled by the speed of the last segment.
+    // The end of the source is rounded to one tick of its time base. In the composition, the tick
+    // lasts longer if the last segment plays slower.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")
@@ -134,9 +137,10 @@ struct ConstantRatePlan: Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Returns whether there are output frames for at least 99 % of a mapping's source frames.
+  /// Returns true if a mapping has at least 99 output frames for 100 source frames, and false
+  /// otherwise.
   ///
-  /// Always false for ramps, where the ratio varies.
+  /// The result is false for ramps, because the ratio varies along a ramp.
   fileprivate func suffice(
     for frames: Range<Int>, _ mapping: PlaybackMapping
   ) throws -> Bool {
@@ -154,7 +158,11 @@ private struct SlotTimes {
   private let rounding: TimeRounding
   /// The range of the mapping in source seconds.
   private let range: ClosedRange<Rational>
-  /// How early a frame may be shown, in source seconds; negative for reverse playback.
+  /// The time by which a frame may be shown early, in source seconds; negative for reverse
+  /// playback.
+  ///
+  /// A frame time is known only to the precision of the source's time base. A frame that seems late
+  /// by less than this counts as on time.
   private let slack: Rational
 
   init(
@@ -163,8 +171,10 @@ private struct SlotTimes {
   ) throws {
     range = mapping.sourceStart...mapping.sourceEnd
     slack = sampling != .hold ? 0 : mapping.isReversed ? -uncertainty : uncertainty
-    // For `hold`, rounding up to a tick that divides output periods selects the same output frame.
-    // Other methods use the exact time, or half a nanosecond of error on ramps.
+    // `hold` shows a frame from the first output time at or after its time. Every output time is a
+    // whole number of ticks, so a time rounded up to a tick gives the same output frame as the
+    // exact time. Other methods use the exact time at constant speed. On ramps their error is at
+    // most half a nanosecond.
     timescale = rate.numerator * max(1, 2_000_000_000 / rate.numerator)
     rounding = sampling == .hold ? .towardPositiveInfinity : .halfAwayFromZero
     line = sampling == .hold ? nil : mapping.line

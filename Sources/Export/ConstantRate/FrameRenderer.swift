@@ -18,7 +18,8 @@ struct FrameRenderer: ~Copyable {
   init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags) {
     self.geometry = geometry
     transfer = TransferFunction(colors)
-    // Some cameras change the frame size within a track, but the output has a single size.
+    // The converter accepts any input size, because some cameras change the frame size within a
+    // track. The output has a single size.
     converter = FrameConverter(
       to: geometry.format, isFullRange: geometry.isFullRange,
       width: geometry.scaled.width, height: geometry.scaled.height)

@@ -5,11 +5,11 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes the frames from a cut up to the first copied packet, for the same H.264 track.
+/// Encodes the frames between a cut and the copied packets, for the same H.264 track.
 ///
-/// The track's parameter sets are stored once in its sample description. Encoded and copied frames
-/// use parameter sets with different identifiers, and the description contains both. Decoders that
-/// ignore in-band parameter sets would otherwise decode one kind with the sets of the other.
+/// Encoded and copied frames need different parameter sets. Some decoders ignore parameter sets
+/// inside the frames and use only those in the track's sample description. So the description
+/// contains both sets, with different identifiers, and each frame refers to its own.
 struct BoundaryRenderer {
   /// The codec parameters of the track, with the parameter sets of both kinds of frames.
   let parameters: CodecParameters
@@ -18,13 +18,15 @@ struct BoundaryRenderer {
   private let headers: [UInt8]
   private let undecodable: UndecodableFramePolicy
 
-  /// Returns why frames of a track cannot be encoded beside copied packets, or nil if they can.
+  /// Returns the reason why frames of a track cannot be encoded beside copied packets, or nil if
+  /// they can.
   static func refusal(_ track: VideoTrack?) -> String? {
     guard let track else { return "the source has no video" }
     let parameters = track.format.parameters
     guard track.codec == .h264 else {
-      // x265 3.5 writes the identifiers of all parameter sets as a literal 0, and no option changes
-      // them (source/encoder/entropy.cpp: codeVPS, codeSPS, codePPS, codeSliceHeader).
+      // Both kinds of frames would need parameter sets with different identifiers. x265 3.5 always
+      // writes the identifier 0, and no option changes it (source/encoder/entropy.cpp: codeVPS,
+      // codeSPS, codePPS, codeSliceHeader).
       return track.codec == .hevc
         ? "HEVC frames cannot be encoded beside copies, because libx265 gives all its parameter "
           + "sets the identifier 0, which the source already uses"
@@ -50,7 +52,8 @@ struct BoundaryRenderer {
     guard let own = H264Headers(source), let number = own.freeIdentifier else {
       throw LibAVError("encode a cut of", "video without parameter sets", code: -22)
     }
-    // The encoder counts frames instead of time, so that slow motion does not change the quality.
+    // The frames get times at the source's rate and not their times in the composition, because the
+    // encoder's rate control depends on frame durations and slow motion would change the quality.
     let rate = track.nominalFrameRate ?? FrameRate(30)
     var settings = Encoder.VideoSettings(
       codec: "libx264", width: track.width, height: track.height,
@@ -91,7 +94,8 @@ struct BoundaryRenderer {
     guard encoder.parameters.extradata == headers else {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
-    // Every frame needs a packet, so an undecodable frame is never skipped here.
+    // The plan expects a packet for each frame, so the policy `skip` repeats the previous frame
+    // here.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)

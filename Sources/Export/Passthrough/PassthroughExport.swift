@@ -48,7 +48,8 @@ struct PassthroughExport {
             "\(assets[frame.source].path) ends before packet \(frame.packet) of its index",
             recovery: "check that the movie plays to its end, or use the other export mode")
         }
-        // A packet that the source marks as a sync sample may still need earlier packets.
+        // Some sources mark packets as sync samples that need earlier packets. Their mark is
+        // removed, so that players do not start decoding there.
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
       }

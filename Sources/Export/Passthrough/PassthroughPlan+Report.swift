@@ -4,7 +4,7 @@ import OvercrankEditing
 import OvercrankMediaCore
 
 extension PassthroughPlan {
-  /// Adds a run to the report's copies and cuts.
+  /// Adds the copied packets and the cuts of a run to the report.
   mutating func note(
     _ run: PlaybackRun, _ shown: ClosedRange<Int>, _ selection: CutFinder.Selection,
     _ finder: CutFinder, _ path: String
@@ -12,7 +12,7 @@ extension PassthroughPlan {
     copies += finder.copies(selection.copied)
     guard !run.isReversed else { return }
     for isStart in [true, false] {
-      // The start and the end of the source file are not cuts.
+      // A run that starts or ends where its source file does has no cut there.
       let cut = isStart ? shown.lowerBound : shown.upperBound + 1
       guard isStart ? cut > 0 : cut < finder.frameCount else { continue }
       let rendered = isStart ? selection.head.count : selection.tail.count

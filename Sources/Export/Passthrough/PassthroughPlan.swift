@@ -6,38 +6,42 @@ import OvercrankMediaCore
 
 /// The copied packets, encoded frames and times of a passthrough export.
 ///
-/// Within a run, a source continues without a jump, and one monotone map converts its times. No
-/// packet is dropped or reordered there, so a speed change needs no key frame. A jump in the source
-/// is a cut. If decoding cannot start at a cut, the required earlier frames are copied and hidden.
-/// Hidden frames are shown for one tick each, just before the cut, and shorten the frame before
-/// them. Before the first cut they get negative times, which players do not show. If too many
-/// frames would be hidden, the frames up to the next independent packet are encoded instead.
+/// A run is a part of the composition in which one source continues without a jump. Within a run,
+/// no packet is dropped or reordered: only the times change. So a speed change needs no key frame.
+///
+/// A jump in the source is a cut. If decoding cannot start at a cut, the earlier frames that it
+/// needs are copied and hidden. Hidden frames are shown for one tick each, just before the cut, and
+/// the frame before them is shown that much shorter. Before the first run they get negative times,
+/// which players do not show. If too many frames would be hidden, the frames up to the next packet
+/// that needs no other are encoded instead.
 struct PassthroughPlan {
   /// A frame to write.
   struct Frame {
     /// The index of the source among the export's assets.
     let source: Int
-    /// The frame index in presentation order; nil for a packet that the source hides.
+    /// The frame index in presentation order; nil for a packet that the source's edit list does not
+    /// show.
     let number: Int?
     /// The index of the packet in decode order.
     let packet: Int
-    /// Whether decoding can start at this packet.
+    /// True if decoding can start at this packet, false if it needs other packets.
     let isKeyFrame: Bool
-    /// The group of consecutively encoded frames; nil for a copied packet.
+    /// The number of the group of frames that are encoded together; nil for a copied packet.
     let part: Int?
     /// The presentation time in ticks of ``PassthroughPlan/timescale``.
     var pts: Int64
-    /// The decode time in ticks; set for all frames at the end of planning.
+    /// The decode time in ticks; zero until all frames are planned.
     var dts: Int64 = 0
     /// The duration in ticks.
     ///
-    /// The frame decoded last has the duration of the frame shown last.
+    /// This is the time from this frame's presentation to the next one. The frame last in file
+    /// order is an exception, see `closeTimes(_:)`.
     var duration: Int64 = 0
   }
 
   /// The frames in file order.
   private(set) var frames: [Frame] = []
-  /// Source frames that are not written.
+  /// The number of source frames that are not written.
   private(set) var skippedCount: Int64 = 0
   /// Ticks per second, chosen to represent as many times as possible exactly.
   let timescale: Int32
@@ -45,7 +49,7 @@ struct PassthroughPlan {
   private(set) var endTicks: Int64 = 0
   /// The largest rounding error of a time, in seconds.
   private(set) var maxTimeError = Rational.zero
-  /// Frames copied only because other frames need them for decoding.
+  /// The number of frames copied only because other frames need them for decoding.
   private(set) var hiddenCount: Int64 = 0
   /// The total time that hidden frames are shown, in ticks.
   private(set) var hiddenTicks: Int64 = 0
@@ -59,7 +63,8 @@ struct PassthroughPlan {
   /// The latest presentation time so far, in ticks.
   private var latestTicks: Int64?
 
-  /// The largest number of hidden frames at a cut: 60, or fewer if 60 ticks exceed 0.25 ms.
+  /// The largest number of hidden frames at a cut: 60, or as many ticks as fit into 0.25 ms if
+  /// those are fewer.
   private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
@@ -71,7 +76,8 @@ struct PassthroughPlan {
     do {
       try self.init(track, assets, boundary, renders: true, nil)
     } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
-      // Frames that last only a few ticks leave no room for hidden frames, so encoding is tried.
+      // `auto` prefers to hide frames. That fails if the frame before a cut lasts fewer ticks than
+      // there are frames to hide. The frames are then encoded.
       try self.init(track, assets, .render, renders: true, nil)
     }
   }
@@ -98,7 +104,9 @@ struct PassthroughPlan {
       let shown = try run.frames(of: tables[source], path: paths[source])
       let policy = CutFinder.Policy(
         hidden: most - waiting.count,
-        // Frames at negative times are never shown; they only cost decoding time.
+        // Frames hidden before the first run get negative times, so they are never shown and their
+        // number is not limited. They only cost decoding time, so encoding is preferred where it is
+        // possible.
         hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
         renders: renders,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
@@ -122,10 +130,11 @@ struct PassthroughPlan {
     return video.frames
   }
 
-  /// Appends the frames of a run and hides the extra frames before it.
+  /// Appends the frames of a run, and hides those that are needed only for decoding.
   ///
-  /// The frames hidden before the run are its own and those in `waiting` from the previous run.
-  /// Returns the frames to hide after this run.
+  /// `waiting` lists frames of the previous run that come after its last shown frame. They are
+  /// hidden before this run, together with frames that this run needs. Returns this run's frames
+  /// after its last shown frame, for the next run.
   ///
   /// - Throws: `MediaError` if there is no room to hide the frames.
   private mutating func append(
@@ -179,7 +188,8 @@ struct PassthroughPlan {
     let before = waiting + hidden.filter { $0.position < start }.map(\.offset)
     try hide(before, before: first, run.target, after: latest)
     if latest != nil { hiddenTicks += Int64(before.count) }
-    // Packets that the source itself hides between shown frames.
+    // The source's edit list may leave out packets between shown frames. They are copied for
+    // decoding and hidden before the frame that follows them.
     var rest = hidden.filter { start < $0.position && $0.position < end }[...]
     while let next = rest.first,
       let frame = shown.first(where: { finder.position(of: $0) > next.position })
@@ -202,7 +212,7 @@ struct PassthroughPlan {
     return hidden.filter { $0.position > end }.map(\.offset)
   }
 
-  /// Gives hidden frames consecutive times of one tick each before a time.
+  /// Hides frames just before a time: each gets one tick of its own.
   private mutating func hide(
     _ indices: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
   ) throws {
@@ -221,7 +231,7 @@ struct PassthroughPlan {
     hiddenCount += Int64(indices.count)
   }
 
-  /// Hides the extra frames of the last run in the last ticks of the movie.
+  /// Hides the remaining frames of the last run in the last ticks of the movie.
   private mutating func hideAtEnd(_ indices: [Int], _ duration: Rational) throws {
     guard !indices.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
@@ -232,8 +242,9 @@ struct PassthroughPlan {
 
   /// Sets the decode times and durations of all frames.
   ///
-  /// Decode times are the sorted presentation times, moved back by the smallest constant that lets
-  /// every frame be decoded before it is shown. Without reordering the two times are equal.
+  /// In file order, the frames get the sorted presentation times as decode times. These are moved
+  /// back by the smallest constant with which no frame is decoded after it is shown. Without
+  /// reordering, decode and presentation times are equal.
   private mutating func closeTimes(_ duration: Rational) throws {
     let exact = duration * Rational(Int64(timescale))
     guard let end = try Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
@@ -258,16 +269,16 @@ struct PassthroughPlan {
       frames[index].duration = sorted[offset + 1] - sorted[offset]
       frames[offset].dts = sorted[offset] - delay
     }
-    // Workaround for libavformat (`mov_fix_index`): packets after the second key frame are dropped
-    // if the first key frame's decode duration exceeds the edit list. The decode time after a key
-    // frame is therefore limited.
+    // Workaround for libavformat (`mov_fix_index`): if the first key frame's decode duration
+    // exceeds the edit list, its demuxer drops packets after the second key frame. So the packet
+    // after a key frame gets an earlier decode time if needed.
     let lastKey = frames.lastIndex(where: \.isKeyFrame) ?? 0
     for offset in frames.indices.prefix(lastKey) where frames[offset].isKeyFrame {
       let longest = max(1, endTicks - frames[offset].pts - 1)
       frames[offset + 1].dts = min(frames[offset + 1].dts, frames[offset].dts + longest)
     }
-    // A track's duration is the sum of its decode time steps. The last step must reach the end of
-    // the last shown frame.
+    // A track's duration is the sum of the durations in file order, which are the steps between
+    // decode times. The last one is set so that the track ends with the last shown frame.
     if frames.count > 0 {
       frames[frames.count - 1].duration = endTicks - sorted[frames.count - 1]
     }

@@ -23,7 +23,8 @@ struct ChapterMap {
 
   /// Maps each chapter to every range of the composition that plays part of it.
   init(_ track: CompositionTrack, _ assets: [Asset], timescale: Int32) throws {
-    /// A part of a source's chapter; the source index tells a continuation from a repetition.
+    /// A part of a source's chapter. If the next part has the same source, it continues the same
+    /// chapter and the two are joined.
     struct Piece {
       let source: (asset: Int, chapter: Int)
       var chapter: MappedChapter
@@ -59,7 +60,8 @@ struct ChapterMap {
       }
     }
     for chapter in merged.map(\.chapter) {
-      // Containers and players support neither nested chapters nor chapters of zero duration.
+      // Containers and players support neither nested chapters nor chapters of zero duration, so
+      // these are reported as lost.
       guard chapter.end > chapter.start, chapter.start >= chapters.last?.end ?? .min else {
         lost.append("chapter \(chapter.title)")
         continue

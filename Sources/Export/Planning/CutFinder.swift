@@ -5,9 +5,10 @@ import OvercrankMediaCore
 
 /// Finds the cuts of a track that need no re-encoding.
 ///
-/// A range can start at a frame that is decodable without earlier frames (an IDR frame in H.264 and
-/// HEVC). A range can end where no kept frame needs a later one; such reference frames are stored
-/// first. Packets hidden by an edit list count too, because frames may need them.
+/// Such a cut is called free. A start is free at a frame that can be decoded without earlier frames
+/// (an IDR frame in H.264 and HEVC). An end is free if no frame before it needs a frame after it,
+/// which holds if all frames before it are stored before all frames after it. Packets that an edit
+/// list hides count too, because frames may need them for decoding.
 struct CutFinder {
   /// A packet of the track.
   struct Packet {
@@ -17,11 +18,12 @@ struct CutFinder {
     let position: Int
     /// The index of the frame; nil for a hidden packet.
     let frame: Int?
-    /// Whether decoding can start at this packet.
+    /// True if decoding can start at this packet, false if it needs other packets.
     let isKeyFrame: Bool
-    /// Whether this packet and all later packets in decode order need no earlier packet.
+    /// True if neither this packet nor a later one in decode order needs a packet before this one;
+    /// false otherwise.
     let isIndependent: Bool
-    /// Whether an edit list of the source jumps to this packet.
+    /// True if an edit list of the source continues at this packet after a jump, false if not.
     var isJump = false
   }
 
@@ -31,7 +33,7 @@ struct CutFinder {
   private let packets: [Packet]
   /// The presentation position of each packet in decode order.
   private let positions: [Int]
-  /// The highest decode index up to each position, and the lowest from each position on.
+  /// For each position: the highest decode index up to it, and the lowest from it on.
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
@@ -90,15 +92,20 @@ struct CutFinder {
   struct Policy {
     /// The largest number of extra frames to copy and hide.
     var hidden: Int
-    /// The largest number of these frames before the run.
+    /// The largest number of extra frames to hide before the run.
     var hiddenBefore: Int
-    /// Whether frames may be encoded.
+    /// True if frames may be encoded, false if they can only be copied.
     var renders: Bool
-    /// The reason why encoding was requested but is not possible.
+    /// The reason why frames cannot be encoded although encoding was requested; nil if there is
+    /// none.
     var reason: String?
-    /// Whether this is the first run, whose hidden frames get negative times.
+    /// True for the first run.
+    ///
+    /// Frames hidden before it get negative times and are never shown.
     var isFirst: Bool
-    /// Whether this is the last run; a frame hidden after it would be shown last.
+    /// True for the last run.
+    ///
+    /// A frame hidden after it would be the last frame of the movie and stay on screen.
     var isLast: Bool
   }
 
@@ -108,7 +115,8 @@ struct CutFinder {
     var head: Range<Int>
     /// The packets to copy, in file order.
     ///
-    /// Packets outside the run and packets hidden by the source are included if others need them.
+    /// If a shown frame may need them, packets outside the run and packets that the source's edit
+    /// list hides are included.
     var copied: [Packet] = []
     /// The frames to encode after the copied packets.
     var tail: Range<Int>
@@ -119,10 +127,11 @@ struct CutFinder {
   /// - Parameters:
   ///   - run: The run.
   ///   - frames: The frames that the run shows.
-  ///   - policy: The allowed methods at both ends.
+  ///   - policy: The methods allowed at the start and the end of the run.
   /// - Returns: The frames to encode and the packets to copy.
-  /// - Throws: `MediaError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
-  ///   `.unsupportedSource` for a reversed run whose frames need other frames.
+  /// - Throws: `MediaError` with `.cutNotOnKeyFrame` if a cut is not possible (the message names
+  ///   the nearest free cuts), or with `.unsupportedSource` if the run is reversed and its frames
+  ///   need other frames.
   func select(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, by policy: Policy
   ) throws(MediaError) -> Selection {
@@ -136,7 +145,8 @@ struct CutFinder {
     let high = position(of: frames.upperBound) + 1
     var start = first
     var key = low
-    // Packets hidden at the source's own ends are hidden again, because these ends are not cuts.
+    // The source's edit list may already hide packets before its first and after its last frame. If
+    // the run begins or ends there, this is no cut: the packets are copied and stay hidden.
     let isOwnStart = policy.isFirst && first == 0
     let isOwnEnd = policy.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
@@ -159,11 +169,13 @@ struct CutFinder {
         "the edit list of \(path) jumps to a frame that needs earlier frames",
         recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
     }
-    // Frames at negative times need no room.
+    // Frames before the first run get negative times, so they take no ticks of the movie and are
+    // not counted.
     let hidden = copied.count {
       $0.position < low && !policy.isFirst || $0.position >= high
     }
-    // A frame hidden at the very end would be shown last, so the end is encoded if possible.
+    // A frame hidden at the end of the movie would stay on screen as its last frame, so the end of
+    // the last run is encoded if encoding is possible.
     if isOwnEnd || isFreeEnd(end) || hidden <= policy.hidden && !(policy.isLast && policy.renders) {
       return Selection(head: first..<start, copied: copied, tail: end..<end)
     }
@@ -176,9 +188,10 @@ struct CutFinder {
       tail: free..<end)
   }
 
-  /// Returns the packets to decode for a range of positions, from a free start, in decode order.
+  /// Returns the packets needed to decode a range of positions, in decode order, starting at the
+  /// free start `key`.
   ///
-  /// No packet in between is left out, because a shown frame may refer to it.
+  /// All packets in between are included, because a shown frame may need any of them.
   private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {
     let last = packets[range].lazy.filter { $0.frame != nil }.map(\.decodeIndex).max()
     let first = firstDecoded[key]
@@ -201,11 +214,12 @@ struct CutFinder {
   }
 
   private func isFreeStart(at position: Int) -> Bool {
-    // The first packet of a file is always a valid start.
+    // Before the first packet of a file nothing is stored, so every decoder has to start there.
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 
-  /// Returns whether no frame before `index` needs a frame from `index` on.
+  /// Returns true if no frame before `index` needs a frame from `index` on for decoding, and false
+  /// if one may.
   private func isFreeEnd(_ index: Int) -> Bool {
     guard index > 0 else { return true }
     let next = position(of: index - 1) + 1
@@ -237,7 +251,7 @@ struct CutFinder {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
       if isStart { return index < count && isFreeStart(at: position(of: index)) }
-      // The end of the source is always a free end.
+      // At the end of the source no later frame exists, so this end is always free.
       return index > first && (index >= count || isFreeEnd(index))
     }
     let before = (0...index).reversed().first(where: isFree)

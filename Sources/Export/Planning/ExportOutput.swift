@@ -23,7 +23,9 @@ struct ExportOutput: ~Copyable {
   private var audioTrack = 0
   private var timescale: Int32 = 1
 
-  /// Prepares the output of a plan; `properties` has the rotation and language of the video.
+  /// Prepares the output of a plan.
+  ///
+  /// `properties` is the composition's video track, whose rotation and language the output gets.
   init(
     path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
     captureFrameRate: FrameRate?, audio: AudioExport?, isCancelled: @escaping () -> Bool
@@ -33,7 +35,8 @@ struct ExportOutput: ~Copyable {
     self.asset = asset
     self.properties = properties
     self.captureFrameRate = captureFrameRate
-    // The recording's ledger refers to frames by index and time.
+    // The metadata of a recording describes frames by index and time. It is copied only if both are
+    // unchanged.
     keepsRecording = plan.keepsRecording
     chapters = plan.chapters
     sideData = plan.sideData
@@ -44,7 +47,7 @@ struct ExportOutput: ~Copyable {
 
   /// Opens the file for video with these codec parameters.
   ///
-  /// The source's rotation is written unless the frames are already upright.
+  /// The rotation is written as metadata, unless the frames were already rotated.
   mutating func begin(
     _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false
   ) throws {
@@ -58,7 +61,8 @@ struct ExportOutput: ~Copyable {
     }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
-    // The index is written first, so that the movie can be played over a network.
+    // Space for the index is reserved at the start of the file, so that a player can start before
+    // it has loaded the whole movie.
     settings.frontIndexCount = Int(clamping: frameCount) + (audio?.mostPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings)
     videoTrack = try writer.addTrack(
@@ -97,7 +101,7 @@ struct ExportOutput: ~Copyable {
     if isCancelled() { throw .exportCancelled }
   }
 
-  /// Writes a video packet, preceded by all earlier audio packets.
+  /// Writes the audio packets that start before a video packet, then the video packet.
   mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
     try checkCancelled()
     try writeAudio(upTo: dts)
@@ -123,7 +127,7 @@ struct ExportOutput: ~Copyable {
     }
   }
 
-  /// Metadata that the container itself writes.
+  /// Metadata keys that the muxer writes itself and that are therefore not copied.
   private static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder",
   ]

@@ -23,7 +23,8 @@ struct ExportPlan {
   /// The audio plan; nil without audio.
   let audio: AudioExportPlan?
   let frames: FrameSource
-  /// Whether every frame keeps its index and time, so that the recording's ledger stays valid.
+  /// True if every frame keeps its index and time, so that the recording's metadata about single
+  /// frames stays valid; false otherwise.
   let keepsRecording: Bool
   /// The chapters of the assets in composition time.
   let chapters: ChapterMap
@@ -118,11 +119,12 @@ struct ExportPlan {
     where !assets.contains(where: { $0.path == source.path }) {
       assets.append(try session.asset(for: source))
     }
-    // A composition of gaps only still needs a frame size.
+    // If the composition consists of gaps, no asset is used. The session's asset then gives the
+    // frame size.
     return (track, assets.isEmpty ? [session.asset] : assets)
   }
 
-  /// Throws unless one track can hold the packets of all assets.
+  /// Throws if the packets of the assets differ in format, because one track cannot hold them all.
   private static func checkAlike(_ assets: [Asset]) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {
@@ -158,8 +160,9 @@ struct ExportPlan {
 
   /// Returns the side data that applies to all frames of an asset.
   ///
-  /// HDR10 metadata inside copied frames is copied with them. Rendered frames need it at track
-  /// level.
+  /// HDR10 metadata may be stored inside the frames only. Copied frames keep it, but rendered
+  /// frames lose it. So for rendering it is read from the first frame and written for the whole
+  /// track.
   private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
     guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
@@ -175,7 +178,8 @@ struct ExportPlan {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
     lost += asset.otherTracks
-    // The ledger of a recording refers to the original frame times.
+    // The metadata of a recording refers to the original frame times, so it is lost if those
+    // change.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }
     return lost
   }

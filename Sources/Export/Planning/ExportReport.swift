@@ -12,11 +12,13 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let algorithm: String
     /// The number of samples per channel.
     public let samples: Int64
-    /// The largest number of samples missing from a rendered piece before padding.
+    /// The number of samples that the renderer failed to deliver, for the piece with the most of
+    /// them; silence replaces them.
     public let lengthErrorSamples: Int64
     /// The ranges that play at another speed than requested.
     ///
-    /// Only `lowQuality` changes speeds, and only if the settings allow it. Empty in a plan.
+    /// The list is empty in a plan, and unless the algorithm is `lowQuality` and the settings allow
+    /// other speeds.
     public internal(set) var snapped: [SnappedSpeed] = []
   }
 
@@ -59,11 +61,12 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// A start or end of playback inside a source, with its cost.
+  /// A position inside a source where playback starts or ends, with the number of extra frames that
+  /// it needs.
   public struct Cut: Hashable, Sendable, Codable {
     /// The method of making a cut.
     public enum Method: String, Hashable, Sendable, Codable {
-      /// No extra frames: decoding can start or end at the cut.
+      /// Decoding can start or end at the cut, so no extra frames are needed.
       case free
       /// Frames needed for decoding are copied and shown for one tick each.
       case hidden
@@ -73,7 +76,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
     /// The path of the source.
     public let path: String
-    /// Whether playback of the source starts at the cut; false if it ends there.
+    /// True if playback of the source starts at the cut, false if it ends there.
     public let isStart: Bool
     /// The position of the cut in source seconds.
     public let source: Rational
@@ -83,9 +86,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let method: Method
     /// The number of hidden or encoded frames.
     public let frames: Int64
-    /// The nearest free cut at or before this one, in source time.
+    /// The nearest position at or before this cut, in source time, that needs no extra frames.
     public let freeBefore: MediaTime?
-    /// The nearest free cut after this one, in source time.
+    /// The nearest position after this cut, in source time, that needs no extra frames.
     public let freeAfter: MediaTime?
   }
 
@@ -103,7 +106,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var copies: [Copy] = []
   /// The cuts of a passthrough export in order.
   public internal(set) var cuts: [Cut] = []
-  /// The number of encoded frames: all at a constant rate, those at cuts in a passthrough export.
+  /// The number of encoded frames.
+  ///
+  /// At a constant rate these are all frames, in a passthrough export only frames at cuts.
   public internal(set) var framesEncoded: Int64 = 0
   /// The number of encoded frames that repeat the previous one.
   public internal(set) var framesDuplicated: Int64 = 0
@@ -121,9 +126,11 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var audio: Audio?
   /// The end of the audio minus the end of the video, to the nearest nanosecond; nil without audio.
   public internal(set) var avEndDifference: Duration?
-  /// Metadata and tracks of the sources that the output does not have.
+  /// The metadata and tracks of the sources that the output does not keep.
   public internal(set) var lostMetadata: [String] = []
-  /// Warnings about the output; the export succeeded.
+  /// Warnings about the output.
+  ///
+  /// They do not make an export fail.
   public internal(set) var warnings: [String] = []
   /// The elapsed time of the export; nil for a plan.
   public internal(set) var elapsed: Duration?

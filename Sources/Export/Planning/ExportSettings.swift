@@ -8,27 +8,27 @@ public import OvercrankRetiming
 
 /// The method of exporting video.
 public enum ExportMode: Hashable, Sendable {
-  /// Copies the video packets with new times; a variable frame rate is kept.
+  /// Copies the video packets with new times, so a source with a variable frame rate keeps it.
   ///
-  /// `boundary` selects the policy for cuts between key frames. Frames encoded at cuts use the
-  /// constant rate factor `crf`, from 0 (lossless) to 51.
+  /// `boundary` is the policy for cuts at frames that are not key frames. Frames encoded at cuts
+  /// use the constant rate factor `crf`, from 0 (lossless) to 51.
   case passthrough(boundary: CutPolicy = .auto, crf: Int = 18)
   /// Renders the video at a constant frame rate.
   case constant(FrameRate, RenderSettings = RenderSettings())
 
-  /// Whether packets are copied.
+  /// True for a passthrough export, false for a constant frame rate.
   public var isPassthrough: Bool {
     if case .passthrough = self { true } else { false }
   }
 }
 
-/// The policy of a passthrough export for cuts at frames that need other frames.
+/// The policy of a passthrough export for cuts at frames that need other frames for decoding.
 public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
   /// `squeeze` if few extra frames are needed, else `render`.
   case auto
-  /// Copies the extra frames and shows each for one tick.
+  /// Copies the frames that are needed for decoding and shows each for one tick.
   case squeeze
-  /// Encodes the frames from the cut up to the next independent frame; H.264 only.
+  /// Encodes the frames from the cut up to the next frame that needs no other; H.264 only.
   case render
   /// Refuses the cut with `.cutNotOnKeyFrame`.
   case keyframe
@@ -51,13 +51,14 @@ public struct ExportSettings: Sendable {
   public var audioCodec: AudioCodec?
   /// The policy for frames that cannot be decoded.
   ///
-  /// At a constant rate, `skip` omits the output frames that would show the frame, and the previous
-  /// frame stays on screen. The first and last frames, and frames encoded at cuts, are held
-  /// instead.
+  /// At a constant rate, `skip` writes no output frames for such a frame, so the previous frame
+  /// stays on screen. `skip` acts like `hold` for the first and the last frame, and for frames
+  /// encoded at cuts.
   public var undecodableFrames = UndecodableFramePolicy.stop
-  /// The capture frame rate, written if the source does not state one; nil to write none.
+  /// The capture frame rate to write if the source does not state one; nil to write none in this
+  /// case.
   public var captureFrameRate: FrameRate?
-  /// Whether an existing file may be overwritten.
+  /// True to replace an existing file, false to throw if the file exists.
   public var overwrites = false
 
   /// Creates export settings.

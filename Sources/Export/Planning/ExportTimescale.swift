@@ -6,22 +6,23 @@ import OvercrankMediaCore
 
 /// The choice of the timescale of a passthrough export.
 enum ExportTimescale {
-  /// 240000 gives whole ticks for 24 to 1000 fps and for all rates n·1000/1001.
+  /// With 240000 ticks per second, the frame period is a whole number of ticks at the usual rates
+  /// from 24 to 1000 fps, and at their variants such as 30000/1001.
   private static let customary: Int128 = 240_000
   private static let largest: Int128 = 10_000_000
 
-  /// A mapping, the source's tick and the source's longest frame, in seconds.
+  /// A mapping with the source's tick and longest frame duration, both in seconds.
   private struct Piece {
     let mapping: PlaybackMapping
     let tick: Rational
     let longestFrame: Rational
   }
 
-  /// Returns the smallest common timescale in which all times are whole, scaled to at least 240000.
+  /// Returns the smallest timescale of at least 240000 in which all times are whole ticks.
   ///
-  /// If this exceeds the limit, the result is 240000, or the source's timescale if that is higher.
-  /// Only the ends of ramps are considered, because no timescale represents all times inside a
-  /// ramp.
+  /// If it is too large, the result is 240000, or the source's timescale if that is higher; times
+  /// are then rounded. Inside a ramp only its ends are considered, because no timescale represents
+  /// all times there.
   static func choose(
     _ segments: [TrackSegment], _ paths: [String], _ tables: [FrameTable]
   ) throws -> Int32 {
@@ -56,20 +57,21 @@ enum ExportTimescale {
     return Int32(clamping: min(limit, scaled <= limit ? scaled : common))
   }
 
-  /// Returns the times that must be whole: the scaled source tick, its origin, and the segment
-  /// ends.
+  /// Returns the times that must be whole ticks so that all frame times are: the source's tick at
+  /// the segment's speed, the composition time of source time zero, and the ends of the segment.
   private static func times(_ piece: Piece) throws -> [Rational] {
     let mapping = piece.mapping
     let ends = [mapping.target.start.seconds, mapping.target.end.seconds]
     guard mapping.motion == .constant, let speed = try mapping.meanSpeed() else { return ends }
-    // Forwards, tick k is shown at target.start + (k·tick − source.start)·stretch. Backwards it has
-    // the same distance from target.end.
+    // Forwards, source tick k is shown at target.start + (k·tick − source.start)·stretch.
+    // Backwards, it is shown at target.end − (k·tick − source.start)·stretch.
     let offset = mapping.sourceStart * speed.stretch
     let zero = mapping.isReversed ? ends[1] + offset : ends[0] - offset
     return [piece.tick * speed.stretch, zero] + ends
   }
 
-  /// Returns the highest timescale in which the longest frame lasts fewer than 2^31 ticks.
+  /// Returns the highest timescale in which the longest frame lasts fewer than 2^31 ticks, which is
+  /// the limit of the file format.
   private static func limit(_ pieces: [Piece]) throws -> Int128 {
     var frame = Rational.zero
     var held = Rational.zero
@@ -79,7 +81,7 @@ enum ExportTimescale {
         held += target.duration
         continue
       }
-      // A ramp is slowest at one of its ends, and a frame never outlasts its segment.
+      // A frame lasts longest where the speed is lowest, and a ramp is slowest at one of its ends.
       for end in [target.start, target.end] {
         let speed = try piece.mapping.speed(at: end.seconds)
         frame = max(frame, piece.longestFrame / speed.magnitude)

@@ -15,9 +15,9 @@ struct FrameGeometry: Sendable {
   let pixelAspect: Encoder.PixelAspect?
   /// The pixel format of the output.
   let format: LibAVPixelFormat
-  /// Whether the output uses full range instead of limited range.
+  /// True if the output uses full range, false for limited range.
   let isFullRange: Bool
-  /// Whether frames are cropped to the aspect ratio of `scaled`.
+  /// True if frames are cropped to the aspect ratio of `scaled`, false if they keep their own.
   private let isBoxed: Bool
   private let sourceAspect: Encoder.PixelAspect?
 
@@ -33,7 +33,8 @@ struct FrameGeometry: Sendable {
     rotation = settings.appliesRotation ? requested ?? .none : .none
     let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
     format = rotation.isTransposed ? chosen.withEvenChroma : chosen
-    // FFV1 keeps the source's sample values; other codecs use limited range for compatibility.
+    // FFV1 is lossless, so it keeps the source's range. The other codecs use limited range, because
+    // many players ignore the full-range flag.
     isFullRange =
       format.isFullRange || (settings.encoding == .ffv1 && !format.isRGB && source.keepsRange)
     sourceAspect = source.pixelAspect
@@ -47,7 +48,8 @@ struct FrameGeometry: Sendable {
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.encoding.codec)",
           recovery: "choose even sides, such as 1280x720")
       }
-      // The box is the displayed size, whether this export or the player rotates the frames.
+      // The box is the size after rotation. Frames are scaled before it, so width and height are
+      // swapped if the rotation swaps them.
       scaled = requested?.isTransposed == true ? box.transposed : box
       isBoxed = true
       pixelAspect = nil
@@ -57,7 +59,8 @@ struct FrameGeometry: Sendable {
       pixelAspect = rotation.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
     let rotated = rotation.isTransposed ? scaled.transposed : scaled
-    // Chroma subsampling needs even sides, so the last row or column of odd sides is doubled.
+    // 4:2:0 chroma needs an even width and height. If one is odd, the last column or row is
+    // doubled.
     encoded =
       needsEven
       ? VideoSize(
@@ -68,7 +71,7 @@ struct FrameGeometry: Sendable {
   /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isBoxed else { return frame }
-    // Factors are below 2^15, 2^31 and 2^14, so the products fit in 64 bits.
+    // The three factors are below 2^15, 2^31 and 2^14, so their product fits in 64 bits.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
     let across = frame.width * aspect.width * scaled.height
     let down = frame.height * aspect.height * scaled.width
@@ -78,7 +81,7 @@ struct FrameGeometry: Sendable {
     } else if down > across {
       height = max(1, min(height, (height * across + down / 2) / down))
     }
-    // Offsets are even, to start at a whole chroma sample.
+    // The offsets are even, because two luma samples share one chroma sample.
     return try frame.cropped(
       x: (frame.width - width) / 4 * 2, y: (frame.height - height) / 4 * 2, width: width,
       height: height)
@@ -105,6 +108,7 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension CodecParameters {
-  /// Whether the samples are full range in a format that also exists in limited range.
+  /// True if the samples are full range and YCbCr, which also exists in limited range; RGB is
+  /// always full range.
   fileprivate var keepsRange: Bool { isFullRange && !pixelFormat.isRGB }
 }

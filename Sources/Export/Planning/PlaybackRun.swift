@@ -6,8 +6,8 @@ import OvercrankMediaCore
 
 /// A run of segments in which one source continues without a jump, or a gap.
 ///
-/// Speeds may change and frames may be frozen. Each frame is shown once, from the instant at which
-/// it first plays. Both kinds of export use these frames.
+/// Inside a run, speeds may change and frames may be frozen. Each frame is shown once, from the
+/// instant at which it first plays until the next frame.
 struct PlaybackRun {
   /// A frame and the instant at which it first plays.
   struct FramePresentation {
@@ -73,7 +73,7 @@ struct PlaybackRun {
 
   private func isContinued(by mapping: PlaybackMapping, of source: Int) -> Bool {
     guard self.source == source else { return false }
-    // A frozen frame continues a run in either direction.
+    // A frozen frame has no direction, so it continues forward and reverse playback.
     guard mapping.isReversed == isReversed || mapping.motion == .hold else { return false }
     return isReversed ? mapping.sourceEnd == start : mapping.sourceStart == end
   }
@@ -86,9 +86,9 @@ struct PlaybackRun {
 
   /// Returns the indices of the shown frames.
   ///
-  /// Forwards: the frames that begin in the range, and the frame on screen at its start. Backwards:
-  /// the frames on screen in the range, and the last frame that begins before its end. A boundary
-  /// within the table's uncertainty of a frame time counts as that frame time.
+  /// These are the frames that are on screen at any instant of the played range. Frame times are
+  /// known only to the precision of the source's time base. If a boundary of the range is closer to
+  /// a frame time than this precision, it counts as that frame time.
   func frames(of table: FrameTable, path: String) throws(MediaError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
     do throws(MediaError) {
@@ -102,7 +102,8 @@ struct PlaybackRun {
       {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
-      // A range frozen at the first instant has no frame before it.
+      // A run that only freezes the instant of a frame has no frame before its end. The frame at
+      // that instant is shown.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw MediaError(exporting: error) }
     throw MediaError(
@@ -112,7 +113,8 @@ struct PlaybackRun {
 
   /// Returns the frames in the order in which they are shown.
   ///
-  /// A frame time within the table's uncertainty of a mapping's start counts as that start.
+  /// If a frame time is closer to the start of a mapping than the precision of the source's time
+  /// base, it counts as that start.
   func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [FramePresentation] {
     let slack = table.uncertaintyInSeconds
     var showings: [FramePresentation] = []
@@ -121,7 +123,8 @@ struct PlaybackRun {
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      // The first frame plays from the run's start, whatever its rounded time.
+      // The first frame is on screen at the run's start, so it is shown from there, even if its own
+      // time differs.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {
@@ -136,8 +139,8 @@ struct PlaybackRun {
     return showings
   }
 
-  /// Returns whether a frame that appears at a source time is first shown by this mapping or
-  /// earlier.
+  /// Returns true if a frame that appears at a source time is first shown by this mapping or an
+  /// earlier one, and false if by a later one.
   private func plays(_ mapping: PlaybackMapping, _ time: Rational) -> Bool {
     let holdsEdge = mapping.motion == .hold && mapping.isReversed == isReversed
     if isReversed {

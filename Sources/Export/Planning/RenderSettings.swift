@@ -9,11 +9,13 @@ public struct RenderSettings: Hashable, Sendable {
   public var encoding: VideoEncoding
   /// The choice of source frames for each output frame.
   public var sampling: FrameSampling
-  /// The displayed size; frames are scaled to fill it and cropped.
+  /// The size of the output as displayed.
+  ///
+  /// Frames are scaled to fill it, and cropped where they exceed it.
   ///
   /// Nil keeps the source's size.
   public var box: VideoSize?
-  /// Whether frames are rotated upright, instead of storing the rotation as metadata.
+  /// True to rotate the frames themselves, false to store the rotation as metadata for the player.
   public var appliesRotation: Bool
 
   /// Creates the settings of a constant-rate export.

@@ -13,7 +13,7 @@ extension VideoEncoding {
     }
   }
 
-  /// Whether players expect frames with even sides.
+  /// True if players expect an even width and height, false if any size works.
   var needsEvenSides: Bool {
     switch self {
     case .h264, .hevc: true
@@ -23,8 +23,8 @@ extension VideoEncoding {
 
   /// Returns the pixel format of the output.
   ///
-  /// H.264 and HEVC use the most portable format of the source's depth. FFV1 uses the closest
-  /// format.
+  /// H.264 and HEVC use 4:2:0 with 8 or 10 bits, which most players support. FFV1 uses the format
+  /// closest to the source's.
   func pixelFormat(for source: LibAVPixelFormat) -> LibAVPixelFormat {
     switch self {
     case .h264(let settings):
@@ -51,7 +51,7 @@ extension VideoEncoding {
     case .h264(let settings): video.options = settings.options
     case .hevc(let settings):
       video.options = settings.options
-      // libx265 would otherwise write its log to standard error.
+      // Without this option libx265 writes its log to standard error.
       video.options["x265-params"] = "log-level=none"
     case .mjpeg: video.quantizer = 3
     case .ffv1: video.options = ["level": "3"]

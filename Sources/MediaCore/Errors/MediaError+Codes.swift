@@ -23,9 +23,11 @@ extension MediaError.Code {
   public static let outOfMemory = Self(rawValue: "out_of_memory")
   /// The operation was cancelled.
   public static let cancelled = Self(rawValue: "cancelled")
-  /// The exact result does not fit the integer type of its fields.
+  /// An exact result does not fit the integers in which exact numbers are stored.
   public static let overflow = Self(rawValue: "overflow")
-  /// A required time or rate does not fit the integer type of its fields.
+  /// An operation needs a time or rate that cannot be stored exactly.
+  ///
+  /// The message names the time or rate.
   public static let notExact = Self(rawValue: "not_exact")
   /// A timescale, denominator or divisor is zero or negative.
   public static let notPositive = Self(rawValue: "not_positive")
@@ -40,7 +42,8 @@ extension MediaError.Code {
 }
 
 extension MediaError.Code {
-  /// Whether the error comes from exact arithmetic rather than from the request.
+  /// True for codes of exact arithmetic, which only mean that a number does not fit; false for all
+  /// others.
   package var isArithmetic: Bool { self == .overflow || self == .notPositive }
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The public error of the library: kind, failed operation, reason and recovery.
+/// The error that every throwing public function of the library throws.
 ///
-/// Every throwing public function throws this type. Programs branch on ``code``; people read
-/// ``message`` and ``recovery``.
+/// Programs branch on ``code``; people read ``message`` and ``recovery``.
 public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConvertible {
   /// A kind of failure.
   ///
@@ -22,7 +21,8 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
     public let operation: String
     /// The file, device or codec that the call worked on.
     public let subject: String
-    /// The error number of errno(3); nil where the lower layer has its own error numbers.
+    /// The error number of errno(3); nil if the lower layer reported none or has its own error
+    /// numbers.
     public let errorNumber: Int32?
 
     /// Describes a failed call.
@@ -39,14 +39,14 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
   ///
   /// One line without a final period.
   public let message: String
-  /// The next step to try; nil where the message suffices.
+  /// What to do about the error; nil if the message alone suffices.
   public let recovery: Recovery?
   /// The ranges named in ``message``, in the same order, in the time of the edited composition or
   /// source.
   ///
   /// Empty for most errors.
   public let ranges: [TimeRange]
-  /// The failed call of a lower layer; nil without one.
+  /// The failed call of a lower layer; nil if no such call failed.
   public let cause: Cause?
 
   /// Makes an error of a kind.

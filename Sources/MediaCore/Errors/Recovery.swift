@@ -2,8 +2,9 @@
 
 /// A remedy for an error: an instruction for people, and the steps that a program can offer.
 ///
-/// A program words each step in its own terms: a command names its verbs and options, a window
-/// shows buttons. A string literal makes an instruction without steps.
+/// A program presents each step in its own way: a command-line tool names a command and its
+/// options, a graphical program shows a button. A string literal makes an instruction without
+/// steps.
 public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
   /// A step that a program can take or offer.
   public enum Step: Hashable, Sendable, Codable {
@@ -37,17 +38,17 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case pitchAlgorithm
     /// The frame sampling method for a constant rate.
     case sampling
-    /// Whether exported frames are rotated upright.
+    /// The choice between rotating the frames of an export and storing the rotation as metadata.
     case rotation
-    /// Whether an existing file may be replaced.
+    /// The permission to replace an existing file.
     case overwrites
     /// The size at which a recording ends.
     case maximumFileSize
     /// The free space at which a recording ends.
     case minimumFreeSpace
-    /// Whether a recording is kept in memory before it is written.
+    /// The choice to keep a recording in memory until it ends, and to write it then.
     case burst
-    /// The frame rate of a project's time codes.
+    /// The frame rate of the timecodes in a project.
     case timeCodeRate
   }
 

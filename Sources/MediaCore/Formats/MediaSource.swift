@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A movie track's properties that editing preserves.
+/// A track of a movie, with the properties that an edited composition takes over.
 public struct SourceTrack: Hashable, Sendable, Codable {
   /// Video or audio.
   public let mediaType: MediaType
@@ -17,7 +17,7 @@ public struct SourceTrack: Hashable, Sendable, Codable {
   }
 }
 
-/// A movie to take ranges from: path, playing time and tracks.
+/// A movie file that a composition plays ranges of, described by its path, duration and tracks.
 ///
 /// A value type; no file is opened. The playable range starts at zero in the source's time.
 public struct MediaSource: Hashable, Sendable, Codable {

@@ -2,7 +2,7 @@
 
 /// An image in its own memory.
 ///
-/// Planes are contiguous, and so are the rows of each plane.
+/// The planes follow each other without gaps, and so do the rows of each plane.
 public struct PixelBuffer: Hashable, Sendable {
   /// The position of one plane in ``PixelBuffer/bytes``.
   public struct Plane: Hashable, Sendable {
@@ -10,7 +10,8 @@ public struct PixelBuffer: Hashable, Sendable {
     public let offset: Int
     /// Bytes from one row to the next.
     public let bytesPerRow: Int
-    /// Rows from top to bottom; half of the image's where chroma is vertically subsampled.
+    /// The number of rows: that of the image, or half of it for a chroma plane that is subsampled
+    /// vertically.
     public let rowCount: Int
 
     package init(offset: Int, bytesPerRow: Int, rowCount: Int) {
@@ -30,7 +31,7 @@ public struct PixelBuffer: Hashable, Sendable {
   public private(set) var planes: [Plane] = []
   /// The bytes of all planes, in the order of ``planes``.
   public private(set) var bytes: [UInt8] = []
-  /// Values that accompany the image, by their Exif names.
+  /// Metadata of the image, such as the exposure time, by Exif names.
   public var attachments: [String: String] = [:]
 
   /// Makes an empty image, as the destination of a conversion.
@@ -38,7 +39,7 @@ public struct PixelBuffer: Hashable, Sendable {
 
   /// Resizes the image.
   ///
-  /// Memory is reused where large enough; the pixels are undefined afterwards.
+  /// The memory is reused if it is large enough. The pixels are undefined afterwards.
   package mutating func resize(width: Int, height: Int, planes: [Plane], byteCount: Int) {
     (self.width, self.height, self.planes) = (width, height, planes)
     if bytes.count > byteCount {

@@ -2,8 +2,8 @@
 
 /// The memory layout of an image's pixels, by FFmpeg's name (libavutil/pixfmt.h).
 ///
-/// Any name is accepted, known to FFmpeg or not. Each user of a format documents its supported
-/// names.
+/// Any name is accepted here, even if FFmpeg does not know it. Each function that takes a format
+/// documents the names that it supports.
 public struct PixelFormat: RawRepresentable, Hashable, Sendable, Codable {
   /// FFmpeg's name: `yuyv422`.
   public let rawValue: String

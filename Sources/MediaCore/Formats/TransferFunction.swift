@@ -2,9 +2,10 @@
 
 import Glibc
 
-/// The transfer function of a video track, between code values and linear light.
+/// The conversion between the signal of a video track and linear light.
 ///
-/// Blending frames needs linear light, so code values are linearized first.
+/// Frames are blended in linear light, as in a camera. So signals are linearized, averaged, and
+/// encoded again.
 package struct TransferFunction: Hashable, Sendable {
   /// The transfer characteristic, between a signal from 0 to 1 and light from 0 to 1.
   package enum Curve: Hashable, Sendable {
@@ -19,7 +20,7 @@ package struct TransferFunction: Hashable, Sendable {
   }
 
   package let curve: Curve
-  /// The luma coefficients of red and blue (Kr and Kb).
+  /// The weights of red and blue in luma (Kr and Kb); the weight of green is the rest to 1.
   package let red: Double
   package let blue: Double
 
@@ -31,7 +32,7 @@ package struct TransferFunction: Hashable, Sendable {
 
   /// Converts a signal to linear light.
   ///
-  /// Negative signals, possible in video range, mirror the positive curve.
+  /// Signals in video range may be negative. For these the curve is mirrored at zero.
   package func linearize(_ signal: Double) -> Double {
     signal < 0 ? -linearizePositive(-signal) : linearizePositive(signal)
   }
@@ -53,7 +54,8 @@ package struct TransferFunction: Hashable, Sendable {
       let root = pow(signal, 1 / Self.pq.m2)
       let above = max(root - Self.pq.c1, 0)
       let below = Self.pq.c2 - Self.pq.c3 * root
-      // The PQ curve has a pole above full scale, so values from 1 up pass unchanged.
+      // The denominator of the PQ formula becomes zero at a signal above 1. So signals from 1 on
+      // are returned unchanged.
       return signal >= 1 ? signal : pow(above / below, 1 / Self.pq.m1)
     case .hlg:
       return signal <= 0.5

@@ -2,8 +2,8 @@
 
 /// A video codec, by FFmpeg's name (libavcodec/codec_desc.c).
 ///
-/// Any name is accepted, known to FFmpeg or not. Each user of a codec documents its supported
-/// names.
+/// Any name is accepted here, even if FFmpeg does not know it. Each function that takes a codec
+/// documents the names that it supports.
 public struct VideoCodec: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
   /// FFmpeg's name: `mjpeg`.
   public let rawValue: String
@@ -19,7 +19,7 @@ public struct VideoCodec: RawRepresentable, Hashable, Sendable, Codable, CustomS
   public static let h264 = VideoCodec(rawValue: "h264")
   /// HEVC, also called H.265.
   public static let hevc = VideoCodec(rawValue: "hevc")
-  /// FFV1: lossless, intra-only.
+  /// FFV1: lossless; every frame can be decoded alone.
   public static let ffv1 = VideoCodec(rawValue: "ffv1")
   /// Uncompressed frames.
   public static let rawVideo = VideoCodec(rawValue: "rawvideo")

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The floating-point curve of a speed ramp for signal processing: source position as a function of
-/// output position.
+/// A speed ramp as a floating-point function from output position to source position, for signal
+/// processing.
 ///
-/// Both positions count from nearby origins. The curve is the exact polynomial, without linear
-/// segments. Past its ends the curve continues at the end speeds. `Double` suffices, since errors
-/// of 1e-9 are inaudible; cut positions are computed in whole numbers elsewhere.
+/// The curve is the ramp's polynomial and not a series of lines. Before and after the ramp, the
+/// curve continues at the speed of that end. Positions are relative to origins near the ramp, which
+/// keeps them small. `Double` then has errors of about 1e-9, which are inaudible. Positions of cuts
+/// must be exact and are not taken from this curve.
 package struct PlaybackCurve: Sendable {
-  /// Coefficients of the polynomial from output share to source share, both 0 to 1, constant term
-  /// first.
+  /// The polynomial from the played fraction of the ramp's output to the played fraction of its
+  /// source, both from 0 to 1.
+  ///
+  /// The constant term is first.
   private let coefficients: [Double]
-  /// The start and the length of this part of the ramp, within 0 to 1.
+  /// This part's start and length as fractions of the whole ramp's output duration.
   private let lower: Double
   private let length: Double
-  /// The output position of the part's start, and its length in the output.
+  /// The output position at which this part starts, and the part's length in output positions.
   private let start: Double
   private let outputLength: Double
-  /// The source position at the start of the whole ramp, and the whole ramp's source length.
+  /// The source position at which the whole ramp starts, and the whole ramp's length in source
+  /// positions.
   private let wholeStart: Double
   private let wholeLength: Double
   /// The source positions at the start and the end of this part.
@@ -38,7 +42,8 @@ package struct PlaybackCurve: Sendable {
     guard case .ramp(let ramp) = mapping.motion, !mapping.isReversed else { return nil }
     let polynomial = try ramp.shareOfSource()
     coefficients = polynomial.coefficients.map { Double($0) / Double(polynomial.divisor) }
-    // Subtracting before converting to `Double` keeps precision, because the difference is small.
+    // The exact numbers are subtracted first. Their difference is small, so `Double` represents it
+    // precisely.
     func seconds(_ time: Rational, from origin: Rational) -> Double {
       let scale = Rational(perSecond)
       let exact = time * scale - origin
@@ -92,7 +97,8 @@ package struct PlaybackCurve: Sendable {
     if source >= sources.last {
       return start + outputLength + (source - sources.last) / speeds.last
     }
-    // Newton's method, with bisection where a Newton step leaves the bracket.
+    // Newton's method. `low` and `high` enclose the solution; a step that would leave them is
+    // replaced by their middle.
     var (low, high) = (start, start + outputLength)
     var seconds =
       low + (high - low) * (source - sources.first) / (sources.last - sources.first)
@@ -111,11 +117,12 @@ package struct PlaybackCurve: Sendable {
 extension PlaybackMapping {
   /// Returns the speed at an instant, in source seconds per composition second.
   ///
-  /// Exact where the fraction fits, else within 1e-12.
+  /// The result is exact if the fraction fits 128-bit integers; otherwise its error is below 1e-12.
   ///
-  /// Only for forward mappings that are not a hold.
+  /// The mapping must play forward and must not be a hold.
   ///
-  /// - Throws: `MediaError` with `.overflow` when the approximation does not fit either.
+  /// - Throws: `MediaError` with `.overflow` when neither the exact speed nor the approximation
+  ///   fits.
   package func nearSpeed(at time: Rational) throws(MediaError) -> Speed {
     if let exact = try? speed(at: time) { return try Speed(exact) }
     let curve = try PlaybackCurve(self, perSecond: 1, source: .zero, output: .zero)

@@ -9,8 +9,8 @@ extension PlaybackMapping: Codable {
 
   /// Decodes a mapping.
   ///
-  /// - Throws: `DecodingError` for malformed input, an empty target, and a ramp part outside 0 to
-  ///   1.
+  /// - Throws: `DecodingError` for malformed input, an empty target, and a part of a ramp that is
+  ///   not between 0 and 1.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let motion: Motion =
@@ -40,9 +40,10 @@ extension PlaybackMapping: Codable {
     }
   }
 
-  /// Encodes the motion, the source of the whole motion, and the target.
+  /// Encodes the motion, the source range of the whole motion, and the target range.
   ///
-  /// A part of a ramp also encodes its bounds as shares, from 0 to 1, of the ramp's own time.
+  /// For a part of a ramp, the start and the end of the part are encoded too, as fractions of the
+  /// whole ramp's output duration.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch motion {

@@ -4,7 +4,7 @@ extension PlaybackMapping {
   /// Makes a part of a ramp, such as the parts that ``split(at:)`` returns.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for an empty range or part, `.overflow` for numbers
-  ///   that do not fit, `.outsideSource` for a part outside the ramp.
+  ///   that do not fit 128-bit integers, `.outsideSource` for a part that is not between 0 and 1.
   package init(
     partOf ramp: SpeedRamp, source: TimeRange, from lower: Rational, to upper: Rational,
     isReversed: Bool, target: TimeRange
@@ -20,16 +20,16 @@ extension PlaybackMapping {
 
   /// Approximates a ramp by consecutive constant-speed mappings.
   ///
-  /// Every other mapping returns itself.
+  /// For a mapping that is not a ramp, the result is the mapping alone.
   ///
-  /// The ends of the pieces lie on the ramp, within 1 ns. Between the ends, the error grows with
-  /// the square of the piece's length.
+  /// At the ends of the pieces, the source time differs from that of the ramp by at most 1 ns. In
+  /// between, the error is larger; it grows with the square of the piece's length.
   ///
   /// - Parameters:
   ///   - perSecond: Pieces per second of output.
   ///   - least: The minimum number of pieces.
   /// - Returns: Mappings with contiguous targets.
-  /// - Throws: `MediaError` with `.overflow` when a time does not fit.
+  /// - Throws: `MediaError` with `.overflow` when a time does not fit a `MediaTime`.
   package func linearPieces(
     perSecond: Int64, atLeast least: Int64
   ) throws(MediaError) -> [PlaybackMapping] {
@@ -45,8 +45,8 @@ extension PlaybackMapping {
         time = try Self.nanoseconds(length * share + target.start.seconds)
       }
       let played = try source(after: share)
-      // A ramp of a few nanoseconds gets fewer pieces, but the exact end of the ramp is always
-      // kept.
+      // In a ramp of a few nanoseconds, pieces may round to zero length. Those are dropped, but
+      // never the end of the ramp.
       if let last = ends.last, time <= last.target || played == last.source {
         guard number == count, ends.count > 1 else { continue }
         ends.removeLast()
@@ -64,9 +64,9 @@ extension PlaybackMapping {
     return pieces
   }
 
-  /// Returns the source time after a share of the target.
+  /// Returns the source time at a fraction of the target's duration.
   ///
-  /// Exact where a `MediaTime` holds it, else rounded down to a nanosecond.
+  /// The result is exact if it fits a `MediaTime`; otherwise it is rounded down to a nanosecond.
   private func source(after share: Rational) throws(MediaError) -> MediaTime {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     let position = (last - first) * share + first
@@ -80,8 +80,8 @@ extension PlaybackMapping {
         return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
       }
     }
-    // The polynomial's value may not fit 128 bits. A bisection needs only comparisons, which have
-    // no such limit.
+    // The polynomial's value may not fit 128 bits, so it cannot be computed and rounded. It can be
+    // compared with a number in wider integers, so the nanosecond is found by bisection.
     var low = try (start * billion).rounded(.towardNegativeInfinity)
     var high = try (whole.end.seconds * billion).rounded(.towardPositiveInfinity)
     while low + 1 < high {
@@ -94,9 +94,9 @@ extension PlaybackMapping {
     return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
   }
 
-  /// Ten minutes at 25 pieces per second.
+  /// The largest number of pieces: ten minutes at 25 pieces per second.
   ///
-  /// A longer ramp gets longer pieces.
+  /// A ramp that would need more gets this number of longer pieces.
   private static let mostPieces: Int64 = 15_000
 
   private static func nanoseconds(_ seconds: Rational) throws(MediaError) -> MediaTime {

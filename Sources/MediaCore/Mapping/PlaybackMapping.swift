@@ -3,39 +3,43 @@
 /// A mapping from composition time to source time, for one range of a composition.
 ///
 /// The motion is constant, a speed ramp or a hold, each forward or reversed. Each motion is a
-/// polynomial with rational coefficients, so source times are exact. The inverse may be irrational;
-/// ``ticks(ofSource:timescale:rounding:)`` rounds it once, to a tick.
+/// polynomial with rational coefficients, so the source time at an instant is exact. The instant at
+/// which a source time plays may be irrational; ``ticks(ofSource:timescale:rounding:)`` rounds it
+/// once, to a tick.
 ///
-/// The source range is half-open in both directions. A reversed mapping starts with the frame shown
-/// just before the range's end.
+/// The end of the source range is not part of it, whether it plays forward or reversed. So a
+/// reversed mapping starts with the frame that is on screen just before the end.
 public struct PlaybackMapping: Hashable, Sendable {
-  /// The progress of the source relative to the output.
+  /// A way in which a source plays.
   public enum Motion: Hashable, Sendable {
     /// Constant speed.
     case constant
     /// Changing speed; ``PlaybackMapping/speed(at:)`` returns the resulting speed.
     case ramp(SpeedRamp)
-    /// One source instant is held.
+    /// The frame at one instant of the source stays on screen.
     case hold
   }
 
-  /// The progress of the source relative to the output.
+  /// The way in which the source plays.
   public let motion: Motion
-  /// Whether the source plays backwards.
+  /// True if the source plays backwards, false if forwards.
   ///
-  /// Each instant then shows the frame just before the source time.
+  /// If true, an instant shows the frame that is on screen just before its source time.
   public let isReversed: Bool
   /// The target range in composition time, longer than zero.
   public let target: TimeRange
-  /// The lower bound of the played source range, in seconds, in either direction.
+  /// The lower bound of the played source range, in seconds.
+  ///
+  /// Reversed mappings play from the upper bound to the lower one.
   public let sourceStart: Rational
   /// The upper bound of the played source range, in seconds.
   ///
-  /// Equal to ``sourceStart`` only for a hold.
+  /// For a hold both bounds are equal.
   public let sourceEnd: Rational
   /// The source range of the whole motion; this mapping may be a part of that motion.
   package let whole: TimeRange
-  /// This mapping's part of the whole motion, from 0 to 1.
+  /// This mapping's part of the whole motion: its bounds as fractions of the duration of the whole
+  /// motion, played forward.
   package let part: Part
 
   package struct Part: Hashable, Sendable {
@@ -67,11 +71,11 @@ public struct PlaybackMapping: Hashable, Sendable {
 
   /// Makes a mapping that plays a source range along a speed ramp.
   ///
-  /// The ramp sets the shape of the speed change, the two ranges set the mean speed. The target
-  /// lasts ``SpeedRamp/targetDuration(of:)`` at the ramp's own speeds.
+  /// The two ranges set the mean speed, and the ramp sets how the speed changes around it. To play
+  /// at exactly the speeds of the ramp, the target must last ``SpeedRamp/targetDuration(of:)``.
   ///
   /// - Throws: `MediaError` with `.emptyRange` when one range is empty, `.overflow` when the ratio
-  ///   of the speeds does not fit.
+  ///   of the speeds does not fit 128-bit integers.
   public init(
     _ ramp: SpeedRamp, source: TimeRange, target: TimeRange
   ) throws(MediaError) {
@@ -90,8 +94,9 @@ public struct PlaybackMapping: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - source: The held instant, in source time.
-  ///   - isBefore: Whether to show the frame just before the instant, as at a clip's end or in
-  ///     reverse. ``isReversed`` is then true.
+  ///   - isBefore: True to show the frame just before the instant, which is needed at the end of a
+  ///     clip and in reverse playback; ``isReversed`` is then true. False to show the frame at the
+  ///     instant.
   ///   - target: The target range, in composition time.
   /// - Throws: `MediaError` with `.emptyRange` when the target is empty.
   public init(
@@ -137,7 +142,8 @@ public struct PlaybackMapping: Hashable, Sendable {
 
   /// The source and target ranges of a constant motion, in either direction.
   private var lineOfConstant: TimeMapping? {
-    // A constant motion is never a part: splitting one cuts its source range.
+    // `whole` is the source range of this mapping: only ramps are stored as parts of a whole
+    // motion, and a constant motion is split by cutting its source range.
     try? TimeMapping(source: whole, target: target)
   }
 
@@ -156,7 +162,7 @@ extension PlaybackMapping {
   ///
   /// Instants outside the target range return the source time of the nearer end.
   ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit 128-bit integers.
   public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
     let position = try position(at: time.checked("a time of a composition"))
     if position == part.lower { return sourceStart }
@@ -167,9 +173,9 @@ extension PlaybackMapping {
 
   /// Returns the speed at an instant, in source seconds per composition second.
   ///
-  /// Negative in reverse.
+  /// The speed is negative for a reversed mapping.
   ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit 128-bit integers.
   public func speed(at time: Rational) throws(MediaError) -> Rational {
     let share = part.upper - part.lower
     let time = try time.checked("a time of a composition")
@@ -180,14 +186,15 @@ extension PlaybackMapping {
 
   /// Returns the mean speed, in source seconds per composition second; nil for a hold.
   ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit 128-bit integers.
   public func meanSpeed() throws(MediaError) -> Speed? {
     guard motion != .hold else { return nil }
     return try Speed(
       (sourceEnd - sourceStart) / target.duration)
   }
 
-  /// The progress of the whole motion at an instant, from 0 to 1.
+  /// Returns the position in the whole motion at an instant, as a fraction of its duration from 0
+  /// to 1; falling if the mapping is reversed.
   private func position(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
@@ -216,10 +223,10 @@ extension PlaybackMapping {
 
   /// Splits the mapping at an instant inside its target.
   ///
-  /// Both parts play as before.
+  /// Together the two parts play exactly as the mapping does.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for an instant outside, `.overflow` when the source
-  ///   time of the cut is not exactly representable.
+  /// - Throws: `MediaError` with `.emptyRange` when the instant is not inside the target,
+  ///   `.overflow` when the source time of the cut is not exactly representable.
   package func split(
     at time: MediaTime
   ) throws(MediaError) -> (before: PlaybackMapping, after: PlaybackMapping) {

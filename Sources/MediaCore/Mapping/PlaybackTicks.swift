@@ -2,15 +2,15 @@
 
 /// The playback instants of source times, in whole ticks of a timescale.
 ///
-/// Made once for a mapping and a timescale, then used for every frame. An irrational instant (the
-/// root of a polynomial) is located by exact integer comparison. Rounding is therefore that of the
-/// exact instant.
+/// Create one value for a mapping and a timescale, and use it for every frame. An instant may be
+/// irrational, because it is the root of a polynomial. It is located by comparing integers, so the
+/// result is the exact instant, rounded once.
 public struct PlaybackTicks: Sendable {
   /// A tick and its distance from the exact instant.
   public struct RoundedTick: Hashable, Sendable {
     /// The tick, in units of the timescale.
     public let ticks: Int64
-    /// The distance in seconds.
+    /// The distance between the tick and the exact instant, in seconds.
     ///
     /// For irrational instants the value may be 1/64 tick too large.
     public let error: Rational
@@ -19,7 +19,10 @@ public struct PlaybackTicks: Sendable {
   private let mapping: PlaybackMapping
   private let timescale: Int32
   private let share: SharePolynomial
-  /// The progress of the whole motion at a step is `(slope·step + offset) / divisor`.
+  /// A step is 1/64 tick.
+  ///
+  /// The position in the whole motion at a step is `(slope·step + offset) / divisor`, as a fraction
+  /// of its duration.
   private let slope: Int128
   private let offset: Int128
   private let divisor: Int128
@@ -29,7 +32,8 @@ public struct PlaybackTicks: Sendable {
 
   /// Steps per tick.
   ///
-  /// The number is even, so that half a tick is a whole step.
+  /// The number must be even: half a tick is then a whole step, and a step can be compared with the
+  /// limit for rounding.
   private static let stepsPerTick: Int128 = 64
 
   /// Prepares the conversion for a mapping.
@@ -93,11 +97,14 @@ public struct PlaybackTicks: Sendable {
 
   // MARK: Searching
 
-  /// Finds the last step whose played share is at most `value`, and whether the two are equal.
+  /// Returns the last step at which at most the fraction `value` of the source has played.
   ///
-  /// A reversed mapping compares the remaining share.
+  /// `isExact` is true if exactly this fraction has played, and false if less.
+  ///
+  /// For a reversed mapping, the fraction still to be played is compared.
   private func step(reaching value: Rational) throws(MediaError) -> (Int128, isExact: Bool) {
-    // The played share is 0 at the first step and 1 at the last.
+    // At the first step nothing has played, and at the last step everything. So the searched step
+    // lies between them.
     var (low, high) = (first, last)
     var isExact = false
     func isReached(_ step: Int128) throws(MediaError) -> Bool {
@@ -125,7 +132,11 @@ public struct PlaybackTicks: Sendable {
     return (low, isExact)
   }
 
-  /// Compares the played share at a step with `value`: negative, zero or positive.
+  /// Compares the source position at a step with `value`, both as fractions of the whole source
+  /// range.
+  ///
+  /// Returns a negative number if the position at the step is lower, zero if it is equal, and a
+  /// positive number if it is higher.
   private func compare(_ step: Int128, _ value: Rational) throws(MediaError) -> Int {
     let product = slope.multipliedReportingOverflow(by: step)
     let position = product.partialValue.addingReportingOverflow(offset)
@@ -134,9 +145,9 @@ public struct PlaybackTicks: Sendable {
     return mapping.isReversed ? -order : order
   }
 
-  /// Estimates the step where the search starts.
+  /// Returns an estimate of the searched step, where the search starts.
   ///
-  /// The result of the search does not depend on it.
+  /// A poor estimate makes the search slower, but does not change its result.
   private func estimate(_ value: Rational) -> Int128 {
     let position = share.estimate(
       of: value.doubleValue, from: mapping.part.lower.doubleValue,
@@ -160,7 +171,8 @@ public struct PlaybackTicks: Sendable {
   private func round(
     _ step: Int128, isExact: Bool, _ rounding: TimeRounding
   ) throws(MediaError) -> RoundedTick {
-    // No whole or half tick lies strictly between two steps, so every instant there rounds alike.
+    // Rounding changes only at whole and half ticks, and those are steps. So all instants between
+    // two steps round alike, and the middle between them stands for the exact instant.
     let twice = 2 * step + (isExact ? 0 : 1)
     let exact = Rational(twice, over: 2 * Self.stepsPerTick)
     let ticks = try exact.rounded(rounding)

@@ -3,7 +3,7 @@
 /// A change from one speed to another over output time.
 ///
 /// The source time at each instant is the integral of the speed. The integral is a polynomial with
-/// rational coefficients, so no step size and no rounding is involved.
+/// rational coefficients, so it is computed exactly and not by summing small steps.
 ///
 /// With `u` from 0 to 1 over the output duration `U`, and the speeds `from` and `to`:
 ///
@@ -18,7 +18,7 @@ public struct SpeedRamp: Hashable, Sendable, Codable {
   public enum Easing: String, Hashable, Sendable, CaseIterable, Codable {
     /// The speed changes at a constant rate.
     case linear
-    /// The speed changes slowly at both ends (smoothstep), without a jolt.
+    /// The speed changes slowly at both ends and faster in between (smoothstep).
     case easeInOut = "eased"
   }
 
@@ -46,11 +46,13 @@ public struct SpeedRamp: Hashable, Sendable, Codable {
     try MediaTime(2 * source.seconds / (from.fraction + to.fraction))
   }
 
-  /// Returns the polynomial from the share of output time to the share of source time.
+  /// Returns the polynomial from the fraction of the output duration to the fraction of the source
+  /// duration that has played.
   ///
   /// Its value is the sum of `coefficients[i]·uⁱ`, divided by `divisor`; all are integers.
   func shareOfSource() throws(MediaError) -> SharePolynomial {
-    // Only the ratio of the speeds matters; its lowest terms keep the coefficients small.
+    // Fractions of the source depend only on the ratio of the two speeds. In lowest terms, the
+    // ratio gives the smallest coefficients.
     let ratio = try (to.fraction / from.fraction)
       .checked("the ramp from \(self.from) to \(self.to)")
     let (from, to) = (ratio.denominator, ratio.numerator)
@@ -95,7 +97,7 @@ struct SharePolynomial: Hashable {
   }
 
   func value(at argument: Rational) -> Rational {
-    // The values at 0 and 1 are exact even where intermediate products would overflow.
+    // The values at 0 and 1 are known. Returning them avoids products that may overflow.
     if argument == .zero || argument == .one { return argument }
     var value = Rational.zero
     for coefficient in coefficients.reversed() {
@@ -126,7 +128,8 @@ struct SharePolynomial: Hashable {
 
   /// Compares the value at `above / below` with another fraction.
   ///
-  /// - Returns: -1, 0 or 1 for less, equal or more, computed in integers of unlimited size.
+  /// - Returns: -1 if the polynomial's value is less, 0 if it is equal, and 1 if it is greater. The
+  ///   comparison uses integers of unlimited size, so it is exact.
   func compare(at above: Int128, over below: Int128, with value: Rational) -> Int {
     let (x, y) = (WideInteger(above), WideInteger(below))
     var sum = WideInteger.zero
@@ -135,7 +138,8 @@ struct SharePolynomial: Hashable {
       sum = sum * x + WideInteger(coefficient) * power
       power = power * y
     }
-    // `sum` has one factor of `y` less than `power`, so one more factor aligns them.
+    // The polynomial's value is `sum·y / (power·divisor)`. Both sides are multiplied by the
+    // denominators.
     let left = sum * y * WideInteger(value.denominator)
     return (left - WideInteger(value.numerator) * WideInteger(divisor) * power).sign
   }

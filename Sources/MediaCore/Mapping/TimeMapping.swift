@@ -4,9 +4,9 @@
 ///
 /// The counterpart of `CMTimeMapping`.
 ///
-/// Results never overflow under three conditions. No time is negative. No timescale is above 1 000
-/// 000. Either each range uses one timescale and values below 2^53, or all values are below 2^32.
-/// The same limits hold for the mapped time.
+/// Results never overflow if no time is negative, no timescale is above 1 000 000, and either all
+/// values are below 2^32, or each range uses a single timescale and values below 2^53. The mapped
+/// time must meet the same limits.
 public struct TimeMapping: Hashable, Sendable {
   /// The played range, in source time, longer than zero.
   public let source: TimeRange
@@ -28,25 +28,25 @@ public struct TimeMapping: Hashable, Sendable {
 
   /// Returns the speed in source seconds per composition second.
   ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit 128-bit integers.
   public func speed() throws(MediaError) -> Speed {
     try Speed(source.duration / target.duration)
   }
 
-  /// Returns the exact composition time at which a source time plays.
+  /// Returns the exact composition time at which a source time plays, in seconds.
   ///
-  /// Invalid where the fraction does not fit.
+  /// The result is ``Rational/invalid`` if the fraction does not fit 128-bit integers.
   ///
-  /// Times outside the source range continue at the same speed.
+  /// For a time outside the source range, the mapping is continued at the same speed.
   public func targetSeconds(of time: Rational) -> Rational {
     Self.map(time, from: source, to: target)
   }
 
-  /// Returns the exact source time that plays at a composition time.
+  /// Returns the exact source time that plays at a composition time, in seconds.
   ///
-  /// Invalid where the fraction does not fit.
+  /// The result is ``Rational/invalid`` if the fraction does not fit 128-bit integers.
   ///
-  /// Times outside the target range continue at the same speed.
+  /// For a time outside the target range, the mapping is continued at the same speed.
   public func sourceSeconds(of time: Rational) -> Rational {
     Self.map(time, from: target, to: source)
   }

@@ -16,7 +16,8 @@ package final class EventHub<Event: Sendable>: Sendable {
 
   /// Makes a hub.
   ///
-  /// - Parameter capacity: The number of newest events kept for a slow listener.
+  /// - Parameter capacity: The number of events kept for a listener that falls behind; older events
+  ///   are dropped.
   package init(capacity: Int = 256) { self.capacity = capacity }
 
   deinit { finish() }

@@ -3,8 +3,8 @@
 extension FrameRate {
   /// Parses a frame rate: `240`, `59.94`, `60000/1001`.
   ///
-  /// The decimals 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 abbreviate the exact
-  /// n·1000/1001. Every other decimal is exact.
+  /// The decimals 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 stand for broadcast rates
+  /// such as 24000/1001. Every other decimal stands for exactly its value.
   ///
   /// - Throws: `MediaError` with `.syntax` for text that is not a rate, `.notPositive` for a rate
   ///   of zero or below, `.overflow` when the lowest terms do not fit 32 bits.
@@ -24,7 +24,7 @@ extension FrameRate {
     }
   }
 
-  /// The n of the rate n·1000/1001 that a decimal abbreviates; nil for other decimals.
+  /// Returns n if a decimal stands for the rate n·1000/1001; nil if it stands for its own value.
   private static func broadcastRate(_ number: Rational) -> Int128? {
     switch (number.numerator, number.denominator) {
     case (2997, 125), (1199, 50): 24  // 23.976, 23.98
@@ -42,7 +42,7 @@ extension Speed {
   /// Parses a speed: `0.125`, `1/8`, `12.5%`.
   ///
   /// - Throws: `MediaError` with `.syntax` for text that is not a speed, `.notPositive` for a speed
-  ///   of zero or below, `.overflow` when the fraction does not fit.
+  ///   of zero or below, `.overflow` when the fraction does not fit 128-bit integers.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       var reader = TextReader(text[...])

@@ -3,8 +3,8 @@
 extension MediaTime {
   /// Returns the time in clock notation: `0:01.250`, `1:02.500`, `1:00:02.500`.
   ///
-  /// Hours appear from one hour up. ``init(parsing:)`` reads the text of a nonnegative time back,
-  /// apart from the rounding.
+  /// Hours appear from one hour on. For a time that is not negative, ``init(parsing:)`` reads the
+  /// text back and returns the rounded time.
   ///
   /// - Parameters:
   ///   - decimals: Digits after the decimal point of the seconds, from 0 to 9.
@@ -14,7 +14,7 @@ extension MediaTime {
     precondition((0...9).contains(decimals), "a clock shows from 0 to 9 decimals")
     var unitsPerSecond: Int128 = 1
     for _ in 0..<decimals { unitsPerSecond *= 10 }
-    // 64 bits times 30 bits: the product always fits 128 bits.
+    // The value has 64 bits and the factor at most 30, so the product always fits 128 bits.
     let units = rounding.quotient(
       Int128(value) * unitsPerSecond, Int128(timescale),
       isFiner: unitsPerSecond > Int128(timescale))
@@ -27,8 +27,8 @@ extension MediaTime {
     return decimals > 0 ? "\(text).\(Self.padded(fraction, to: decimals))" : text
   }
 
-  /// The exact seconds in the parseable syntax: `1.25`, or `1/3` where nine decimals are not
-  /// enough.
+  /// The exact seconds as text that ``init(parsing:)`` reads back: `1.25`, or the fraction `1/3` if
+  /// nine decimals are not enough.
   public var secondsText: String { seconds.exactDecimals ?? seconds.description }
 
   /// The seconds for display: `1.25`, or `0.033367` (nearest microsecond) where nine decimals are
@@ -82,7 +82,8 @@ extension Rational {
 }
 
 extension TimeRange {
-  /// The exact range in seconds, in the parseable syntax: `1.2..1.5`.
+  /// The exact range in seconds, as text that ``TimeRangeExpression/init(parsing:)`` reads:
+  /// `1.2..1.5`.
   public var secondsText: String { "\(start.secondsText)..\(end.secondsText)" }
 
   /// The range in seconds for display, each side in the format of ``MediaTime/displayText``.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A parser for the numbers of the time syntaxes, from the front of a text, byte by byte.
+/// A parser that reads numbers and words from the front of a text, for times, ranges, rates and
+/// speeds.
 ///
-/// Only the ten ASCII digits count as digits. A missing token returns nil or false and consumes
-/// nothing. A token that overflows throws.
+/// Only the ten ASCII digits count as digits. If the expected token does not follow, a method
+/// returns nil or false and consumes nothing. If a number does not fit, it throws.
 struct TextReader {
   private var rest: Substring.UTF8View
 
@@ -63,14 +64,15 @@ struct TextReader {
 
   /// Returns the number `whole.decimals`.
   ///
-  /// The number fits when all digits, read as one integer, fit 127 bits, and at most 38 follow the
-  /// point. Leading and trailing zeros do not count.
+  /// The number fits if its digits without the point, read as one integer, fit 127 bits, and if at
+  /// most 38 digits follow the point. Leading zeros and trailing zeros of the decimals do not
+  /// count.
   static func rational(
     _ whole: Substring.UTF8View, decimals: Substring.UTF8View
   ) throws(MediaError) -> Rational {
     var decimals = decimals
     while decimals.last == UInt8(ascii: "0") { decimals = decimals.dropLast() }
-    // 10^38 is the largest power of ten below 2^127.
+    // The denominator is a power of ten, and 10^38 is the largest one below 2^127.
     guard decimals.count <= 38 else { throw .overflow("it") }
     var denominator: Int128 = 1
     for _ in decimals { denominator *= 10 }
@@ -81,7 +83,7 @@ struct TextReader {
 extension Rational {
   /// Parses `3`, `0.125` or `1/8`, each with an optional leading `-`, exactly.
   ///
-  /// The text of ``description`` parses back to an equal number, except for a numerator of -2^127.
+  /// The text of ``description`` parses back to an equal number, unless the numerator is -2^127.
   ///
   /// - Throws: `MediaError` with `.syntax` for other text, `.notPositive` for a zero denominator,
   ///   `.overflow` when the number does not fit.
@@ -113,7 +115,7 @@ extension MediaError {
       let isInvisible =
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
-        // A leading combining accent would attach to the quotation mark.
+        // A combining accent at the start would be drawn on the quotation mark, so it is escaped.
         default: shown == "\"" && scalar.properties.isGraphemeExtend
         }
       if isInvisible {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimeExpression {
-  /// Whether resolving the time needs the frames of the source.
+  /// True if ``resolved(sourceDuration:frameCount:frameTime:)`` needs the frames of the source,
+  /// false if only its duration.
   public var needsFrames: Bool {
     switch form {
     case .afterStart, .beforeEnd: false
@@ -9,9 +10,7 @@ extension TimeExpression {
     }
   }
 
-  /// Returns the expression's time in one source.
-  ///
-  /// The source starts at zero.
+  /// Returns the time that the expression means in one source, whose time starts at zero.
   ///
   /// The frame index `frameCount` resolves to the end of the source, so `0f..240f` covers all 240
   /// frames. A time after the end is returned unchanged; the caller decides whether that is an
@@ -19,9 +18,9 @@ extension TimeExpression {
   ///
   /// - Parameters:
   ///   - sourceDuration: The duration of the source, which `end` resolves to.
-  ///   - frameCount: The number of frames in the source; evaluated only where ``needsFrames``.
-  ///   - frameTime: Returns the time of a frame, from 0 up to, but not including, `frameCount`.
-  ///     Called only where ``needsFrames``.
+  ///   - frameCount: The number of frames in the source; evaluated only if ``needsFrames`` is true.
+  ///   - frameTime: Returns the time of the frame with an index from 0 to `frameCount - 1`. Called
+  ///     only if ``needsFrames`` is true.
   /// - Returns: The time, never negative.
   /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame out of
   ///   range, `.overflow` when the time is not exactly representable. Errors of `frameCount` and
@@ -52,7 +51,8 @@ extension TimeExpression {
     }
   }
 
-  /// The frame index of the expression; nil for a time other than the start, which is frame 0.
+  /// Returns the frame index that the expression names, which is 0 for the start of the source; nil
+  /// if it names another time.
   func frameIndex(frameCount: Int64) -> Int64? {
     switch form {
     case .afterStart(let time): time == .zero ? 0 : nil

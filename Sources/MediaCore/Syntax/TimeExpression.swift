@@ -13,16 +13,17 @@
 /// | `-2s` `-250ms` `-1:02.5` | a time that long before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
 ///
-/// In clock notation every field but the first has two digits; minutes and seconds end at 59. In a
-/// sum of units every number but the last is whole. A decimal point needs digits on both sides.
-/// Nothing is rounded: a time that fits no ``MediaTime`` exactly is an error. Most such times have
-/// more than nine decimals.
+/// In clock notation every field but the first has two digits, and minutes and seconds are at most
+/// 59. In a sum of units every number but the last is whole. A decimal point needs digits on both
+/// sides. Nothing is rounded: a time that no ``MediaTime`` represents exactly is an error. Such
+/// times usually have more than nine decimals.
 public struct TimeExpression: Hashable, Sendable {
   enum Form: Hashable, Sendable {
     case afterStart(MediaTime)
     case beforeEnd(MediaTime)
     case frame(Int64)
-    /// The count is above zero; a count of zero is stored as `beforeEnd(.zero)`.
+    /// The count is above zero. A count of zero means the end and is stored as `beforeEnd(.zero)`,
+    /// so that equal expressions compare equal.
     case frameBeforeEnd(Int64)
   }
 
@@ -140,7 +141,7 @@ extension MediaTime {
 }
 
 extension TextReader {
-  /// Consumes a frame number with its `f`, where nothing follows.
+  /// Consumes a frame number and its `f` if they are the rest of the text.
   mutating func takeFrameAtEnd() throws(MediaError) -> Int64? {
     var ahead = self
     guard let digits = ahead.takeDigits(), ahead.take("f"), ahead.isAtEnd else { return nil }
@@ -172,7 +173,8 @@ extension TextReader {
 
   /// Consumes a unit and returns its length in seconds.
   private mutating func takeUnit() -> Rational? {
-    // Both U+00B5 (micro sign) and U+03BC (Greek mu) are accepted, since keyboards produce either.
+    // The micro sign (U+00B5) and the Greek mu (U+03BC) look alike, and keyboards produce either,
+    // so both are accepted.
     for micro in ["us", "\u{B5}s", "\u{3BC}s"] where take(micro) {
       return Rational(reducing: 1, 1_000_000)
     }

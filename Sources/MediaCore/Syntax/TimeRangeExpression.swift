@@ -30,7 +30,8 @@ public struct TimeRangeExpression: Hashable, Sendable {
 
   /// Makes the range from `start` up to, but not including, `end`.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when the range is empty or reversed in every source.
+  /// - Throws: `MediaError` with `.emptyRange` when the range would be empty or reversed whatever
+  ///   the duration of the source.
   public init(start: TimeExpression, end: TimeExpression) throws(MediaError) {
     if start == end { throw .emptyRange }
     let isReversed =
@@ -68,8 +69,8 @@ public struct TimeRangeExpression: Hashable, Sendable {
   /// Parses a range.
   ///
   /// - Throws: `MediaError` with `.syntax` for text that is not a range, `.emptyRange` when the
-  ///   range is empty or reversed in every source. Errors of ``TimeExpression/init(parsing:)`` are
-  ///   rethrown.
+  ///   range would be empty or reversed whatever the duration of the source. Errors of
+  ///   ``TimeExpression/init(parsing:)`` are rethrown.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       self = try Self.read(text)
@@ -119,7 +120,8 @@ extension TimeRangeExpression: CustomStringConvertible {
 }
 
 extension TimeRangeExpression {
-  /// Whether resolving the range needs the frames of the source.
+  /// True if ``resolved(sourceDuration:frameCount:frameTime:)`` needs the frames of the source,
+  /// false if only its duration.
   public var needsFrames: Bool {
     switch extent {
     case .until(let end): start.needsFrames || end.needsFrames
@@ -128,18 +130,16 @@ extension TimeRangeExpression {
     }
   }
 
-  /// Returns the expression's range in one source.
-  ///
-  /// The source starts at zero.
+  /// Returns the range that the expression means in one source, whose time starts at zero.
   ///
   /// A range beyond the end of the source is returned unchanged; the caller decides whether that is
   /// an error.
   ///
   /// - Parameters:
   ///   - sourceDuration: The duration of the source, which `end` resolves to.
-  ///   - frameCount: The number of frames in the source; evaluated only where ``needsFrames``.
-  ///   - frameTime: Returns the time of a frame, from 0 up to, but not including, `frameCount`.
-  ///     Called only where ``needsFrames``.
+  ///   - frameCount: The number of frames in the source; evaluated only if ``needsFrames`` is true.
+  ///   - frameTime: Returns the time of the frame with an index from 0 to `frameCount - 1`. Called
+  ///     only if ``needsFrames`` is true.
   /// - Returns: The range, longer than zero.
   /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or reversed. Errors of
   ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` are rethrown.

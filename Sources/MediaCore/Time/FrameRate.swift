@@ -10,8 +10,8 @@ public struct FrameRate: Hashable, Sendable {
   /// Makes a rate of `numerator / denominator` frames per second and reduces it:
   /// `FrameRate(240)`, `FrameRate(60_000, over: 1001)`.
   ///
-  /// - Precondition: Both numbers are above zero and fit 32 bits in lowest terms. For untrusted
-  ///   numbers use ``init(exactly:)``.
+  /// - Precondition: Both numbers are above zero, and in lowest terms they fit 32 bits. Use
+  ///   ``init(exactly:)`` for numbers from outside the program.
   public init(_ numerator: Int, over denominator: Int = 1) {
     guard let rate = FrameRate(exactly: Rational(Int128(numerator), over: Int128(denominator)))
     else { preconditionFailure("a frame rate is above zero, in 32 bits over 32 bits") }
@@ -43,7 +43,7 @@ public struct FrameRate: Hashable, Sendable {
     self.denominator = denominator
   }
 
-  /// Makes the frame rate with this frame duration, its inverse.
+  /// Makes the frame rate at which each frame lasts this long.
   ///
   /// - Throws: `MediaError` as ``init(_:)`` does.
   public init(frameDuration: MediaTime) throws(MediaError) {

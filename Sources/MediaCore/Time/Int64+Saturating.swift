@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Int64 {
-  /// Truncates toward zero; clamps to the range of `Int64`.
+  /// Converts a number, rounded toward zero and clamped to the range of `Int64`.
   ///
   /// NaN gives 0.
   ///
-  /// Times from drivers and files are untrusted, so no value may trap.
+  /// Numbers from drivers and files may have any value, and none of them may stop the program.
   package init(saturating value: Double) {
     if value.isNaN {
       self = 0

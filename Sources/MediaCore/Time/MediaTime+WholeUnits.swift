@@ -8,7 +8,8 @@ extension MediaTime {
   package var wholeMicroseconds: Int64 { whole(per: 1_000_000) }
 
   private func whole(per second: Int128) -> Int64 {
-    // 64 bits times 30 bits, and half a timescale of 31 bits, fit 128 bits.
+    // The product has at most 94 bits. Doubled, and with the timescale of 31 bits added, it still
+    // fits 128 bits.
     let (product, scale) = (Int128(value) * second, Int128(timescale))
     let magnitude = (2 * Int128(product.magnitude) + scale) / (2 * scale)
     return Int64(clamping: product < 0 ? -magnitude : magnitude)

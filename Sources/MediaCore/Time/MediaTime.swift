@@ -3,9 +3,9 @@
 /// An exact time or duration: a number of units, `timescale` units per second.
 ///
 /// The counterpart of `CMTime` without its flags: every time is a valid number. Sums and
-/// differences are ``Rational`` seconds. ``init(_:)`` converts a result back and is the one place
-/// that checks the fit. Every rounding is named. Equal times are equal and hash alike, whatever
-/// their timescale.
+/// differences are ``Rational`` seconds, which ``init(_:)`` converts back to a time, or throws if
+/// no time represents them. Nothing is rounded unless the caller names the rounding. Times are
+/// compared by their length and not by their timescale: 1/2 s equals 2/4 s.
 public struct MediaTime: Sendable {
   /// The number of units.
   public let value: Int64
@@ -17,8 +17,8 @@ public struct MediaTime: Sendable {
 
   /// Makes a time of `value / timescale` seconds: `MediaTime(1, over: 4)` is a quarter.
   ///
-  /// - Precondition: The timescale is above zero. For untrusted numbers use
-  ///   ``init(exactly:over:)``.
+  /// - Precondition: The timescale is above zero. Use ``init(exactly:over:)`` for numbers from
+  ///   outside the program.
   public init(_ value: Int64, over timescale: Int32) {
     precondition(timescale > 0, "a timescale is above zero")
     self.value = value
@@ -81,7 +81,7 @@ public struct MediaTime: Sendable {
     guard timescale > 0 else {
       throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
-    // 64 bits times 32 bits: the product always fits 128 bits.
+    // The value has 64 bits and the timescale 32, so the product always fits 128 bits.
     let units = rounding.quotient(
       Int128(value) * Int128(timescale), Int128(self.timescale),
       isFiner: timescale > self.timescale)
@@ -91,7 +91,7 @@ public struct MediaTime: Sendable {
     return MediaTime(value, over: timescale)
   }
 
-  /// Returns the time in nanoseconds with the named rounding.
+  /// Returns the time in whole nanoseconds, rounded as the caller names.
   public func nanoseconds(_ rounding: TimeRounding) throws(MediaError) -> Int64 {
     try converted(to: 1_000_000_000, rounding: rounding).value
   }
@@ -129,7 +129,8 @@ extension MediaTime: Hashable, Comparable {
     Int128(left.value) * Int128(right.timescale) < Int128(right.value) * Int128(left.timescale)
   }
 
-  /// Hashes the lowest terms, so that equal times hash alike.
+  /// Hashes the seconds in lowest terms, because equal times may have different timescales and must
+  /// have the same hash.
   public func hash(into hasher: inout Hasher) { hasher.combine(seconds) }
 }
 

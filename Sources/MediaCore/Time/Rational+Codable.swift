@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Exact numbers are coded as fractions in text, such as "1001/240000". Most JSON readers would
-// round a number to binary floating point.
+// Exact numbers are encoded as text, such as "1001/240000". As JSON numbers they would be rounded,
+// because most JSON readers use binary floating point.
 
 extension Rational: Codable {
   /// Decodes a fraction such as `"1/8"` or a whole number such as `"2"`.
@@ -91,7 +91,7 @@ extension TimeRange: Codable {
 }
 
 extension Decoder {
-  /// Decodes a text of one or two whole numbers, such as `1/8` or `2`, into a value.
+  /// Decodes a text such as `1/8` or `2`, and makes a value from its one or two whole numbers.
   fileprivate func fraction<Value>(
     _ kind: String, _ make: (Int128, Int128) -> Value?
   ) throws -> Value {
@@ -109,7 +109,7 @@ extension Decoder {
 
   /// Makes a value from decoded parts.
   ///
-  /// A `MediaError` becomes a `DecodingError` with the coding path.
+  /// A `MediaError` is thrown as a `DecodingError`, which names the place in the document.
   package func checked<Value>(_ make: () throws(MediaError) -> Value) throws -> Value {
     do { return try make() } catch {
       throw DecodingError.dataCorrupted(

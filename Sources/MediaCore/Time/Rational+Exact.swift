@@ -2,7 +2,8 @@
 
 /// Runs an exact computation and returns its result.
 ///
-/// An arithmetic error is rethrown as `.notExact`, with `what` in its message.
+/// If the computation throws because a number does not fit, the error thrown is `.notExact` with
+/// `what` in its message.
 package func exactly<Value>(
   _ what: @autoclosure () -> String, _ arithmetic: () throws(MediaError) -> Value
 ) throws(MediaError) -> Value {
@@ -23,7 +24,7 @@ extension Rational {
     return self
   }
 
-  /// Returns the number as an integer, with the named rounding.
+  /// Returns the number as an integer, rounded as the caller names.
   ///
   /// - Throws: `MediaError` with `.notExact` when the result does not fit 64 bits.
   package func wholeNumber(

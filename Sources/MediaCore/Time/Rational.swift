@@ -2,9 +2,9 @@
 
 /// An exact fraction in lowest terms, with a 128-bit numerator and denominator.
 ///
-/// Arithmetic uses the usual operators and never rounds or traps. A result that does not fit is
-/// ``invalid``, as with CMTime, and so is every result computed from it. Validity is checked once,
-/// where a time, rate or speed is made from the result.
+/// The operators never round and never trap. A result that does not fit is ``invalid``, as with
+/// `CMTime`, and so is every result computed from it. So it suffices to check the last result of a
+/// computation. The initializers of times, rates and speeds do so.
 public struct Rational: Hashable, Sendable {
   /// The numerator, with the sign of the fraction.
   public let numerator: Int128
@@ -17,7 +17,7 @@ public struct Rational: Hashable, Sendable {
   public static let one = Rational(1)
   /// The result of an overflow or a division by zero.
   ///
-  /// The invalid number equals itself and is greater than every other number.
+  /// It equals itself and is greater than every other number.
   public static let invalid = Rational(unchecked: 0, 0)
 
   /// Makes a whole number.
@@ -42,19 +42,20 @@ public struct Rational: Hashable, Sendable {
   /// The denominator must be above zero.
   init(reducing numerator: Int128, _ denominator: Int128) {
     let divisor = greatestCommonDivisor(numerator.magnitude, denominator.magnitude)
-    // The divisor is at most the denominator, so it fits a signed 128-bit number.
+    // The divisor is at most the denominator, which is a signed 128-bit number, so it fits one too.
     self.init(unchecked: numerator / Int128(divisor), denominator / Int128(divisor))
   }
 
-  /// Whether the fraction is a number, not ``invalid``.
+  /// True if the fraction is a number, false if it is ``invalid``.
   public var isValid: Bool { denominator != 0 }
 
   /// The absolute value; ``invalid`` for a numerator of -2^127.
   public var magnitude: Rational { self < .zero ? -self : self }
 
-  /// Returns the number as an integer, with the named rounding.
+  /// Returns the number as an integer, rounded as the caller names.
   ///
-  /// `quickTime` rounds toward zero here, because whole numbers are the coarsest timescale.
+  /// The rounding `quickTime` depends on whether the timescale becomes coarser. Whole numbers are
+  /// the coarsest one, so it rounds toward zero here.
   ///
   /// - Throws: `MediaError` with `.overflow` for ``invalid``.
   public func rounded(_ rounding: TimeRounding) throws(MediaError) -> Int128 {
@@ -153,7 +154,8 @@ extension Rational {
     isNegative: Bool, _ a: UInt128, _ b: UInt128, over c: UInt128, _ d: UInt128
   ) -> Rational {
     guard a != 0, b != 0 else { return .zero }
-    // Cross-reduction leaves the result in lowest terms, so an overflow here is final.
+    // Common divisors are removed before the multiplication, so the product is in lowest terms. If
+    // it overflows, the result really does not fit.
     let (first, second) = (greatestCommonDivisor(a, d), greatestCommonDivisor(b, c))
     let above = (a / first).multipliedReportingOverflow(by: b / second)
     let below = (c / second).multipliedReportingOverflow(by: d / first)
@@ -183,7 +185,9 @@ extension Rational {
     return Rational(reducing: above.partialValue, below.partialValue)
   }
 
-  /// Computes the sum in 256 bits, for results that fit 128 bits only after reduction.
+  /// Computes the sum or the difference in 256 bits.
+  ///
+  /// The result may fit 128 bits after it is reduced to lowest terms, even if the sum does not.
   ///
   /// Algorithm: Knuth, The Art of Computer Programming, volume 2, section 4.5.1.
   private func widelyCombined(
@@ -206,7 +210,8 @@ extension Rational {
       low = ~low &+ 1
       high = low == 0 ? -high : ~high
     }
-    // Any common divisor left divides the GCD of both denominators (Knuth 4.5.1).
+    // A common divisor of the sum and its denominator always divides the GCD of the two
+    // denominators (Knuth 4.5.1). So only this GCD is searched for it.
     let shared = shared.magnitude
     let rest = shared.dividingFullWidth((high.magnitude % shared, low)).remainder
     let divisor = greatestCommonDivisor(rest, shared)
@@ -223,7 +228,7 @@ extension Rational {
 }
 
 extension Int128 {
-  /// Makes the number from sign and magnitude; nil where it does not fit.
+  /// Makes the number from its sign and magnitude; nil if it does not fit.
   fileprivate init?(isNegative: Bool, magnitude: UInt128) {
     guard magnitude <= (isNegative ? Int128.min : Int128.max).magnitude else { return nil }
     self.init(truncatingIfNeeded: isNegative ? ~magnitude &+ 1 : magnitude)

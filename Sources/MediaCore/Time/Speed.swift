@@ -10,7 +10,8 @@ public struct Speed: Hashable, Sendable {
 
   /// Makes a speed of `numerator / denominator`: `Speed(1, over: 8)`, `Speed(2)`.
   ///
-  /// - Precondition: Both numbers are above zero. For untrusted numbers use ``init(exactly:)``.
+  /// - Precondition: Both numbers are above zero. Use ``init(exactly:)`` for numbers from outside
+  ///   the program.
   public init(_ numerator: Int, over denominator: Int = 1) {
     let fraction = Rational(Int128(numerator), over: Int128(denominator))
     guard let speed = Speed(exactly: fraction) else {

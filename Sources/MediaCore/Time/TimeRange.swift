@@ -2,8 +2,8 @@
 
 /// A half-open time range: from `start` up to, but not including, `end`.
 ///
-/// The property or parameter that holds a range names its timeline: source, composition or capture
-/// clock.
+/// A range does not know to which clock its times belong. The property or parameter that has the
+/// range documents it: time of the source, of the composition, or of the capture clock.
 public struct TimeRange: Hashable, Sendable {
   /// The first instant inside the range.
   public let start: MediaTime
@@ -52,24 +52,25 @@ public struct TimeRange: Hashable, Sendable {
 
   /// The exact duration in seconds.
   ///
-  /// A ``Rational``, because the difference of two times may not fit a ``MediaTime``.
+  /// The type is ``Rational``, because the difference of two times may not fit a ``MediaTime``.
   public var duration: Rational {
-    // Both bounds are 64 bits over 32 bits, so the difference always fits 128 bits over 64 bits.
+    // Both bounds have 64-bit values and 32-bit timescales. So the difference has a numerator of at
+    // most 128 bits and a denominator of 64 bits.
     let above =
       Int128(end.value) * Int128(start.timescale) - Int128(start.value) * Int128(end.timescale)
     return Rational(reducing: above, Int128(end.timescale) * Int128(start.timescale))
   }
 
-  /// Whether the range holds no instant.
+  /// True if the range is empty, that is, if its start equals its end; false otherwise.
   public var isEmpty: Bool { start == end }
 
-  /// Whether `time` lies inside the half-open range.
+  /// Returns true if `start <= time < end`, and false otherwise.
   public func contains(_ time: MediaTime) -> Bool { start <= time && time < end }
 
-  /// Whether `other` lies entirely inside the range; a range contains itself.
+  /// Returns true if `other` lies entirely inside this range or equals it, and false otherwise.
   public func contains(_ other: TimeRange) -> Bool { start <= other.start && other.end <= end }
 
-  /// Whether the two ranges share an instant.
+  /// Returns true if an instant lies in both ranges, and false if they are disjoint or only touch.
   public func overlaps(_ other: TimeRange) -> Bool {
     max(start, other.start) < min(end, other.end)
   }

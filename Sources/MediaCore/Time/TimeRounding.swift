@@ -2,20 +2,21 @@
 
 /// The rounding of a time to a whole number of units.
 ///
-/// The six methods of `CMTimeRoundingMethod`. No default exists: every caller names its rounding.
+/// The six methods of `CMTimeRoundingMethod`. There is no default, so every caller names its
+/// rounding.
 public enum TimeRounding: Hashable, Sendable, CaseIterable {
   /// To the nearest unit; ties round away from zero.
   case halfAwayFromZero
-  /// To the nearest unit that is not farther from zero (truncation).
+  /// To the next unit toward zero (truncation).
   case towardZero
-  /// To the nearest unit that is not nearer to zero.
+  /// To the next unit away from zero.
   case awayFromZero
-  /// Toward zero when converting to a coarser timescale, away from zero to a finer one. A negative
-  /// time never becomes zero.
+  /// Toward zero if the new timescale is coarser, away from zero if it is finer. A negative time
+  /// that would become zero is rounded away from zero.
   case quickTime
-  /// To the nearest unit that is not less (ceiling).
+  /// To the next unit up (ceiling).
   case towardPositiveInfinity
-  /// To the nearest unit that is not greater (floor).
+  /// To the next unit down (floor).
   case towardNegativeInfinity
 
   /// Rounds `numerator / denominator` to an integer; `denominator` must be above zero.
@@ -28,7 +29,8 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
     let roundsAway: Bool
     switch self {
     case .halfAwayFromZero:
-      // Doubling the remainder could overflow; subtracting it from the denominator cannot.
+      // A remainder of at least half the denominator rounds away from zero. It is compared with the
+      // rest of the denominator, because doubling it could overflow.
       roundsAway = remainder.magnitude >= denominator.magnitude - remainder.magnitude
     case .towardZero: roundsAway = false
     case .awayFromZero: roundsAway = true
@@ -36,7 +38,8 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
     case .towardPositiveInfinity: roundsAway = numerator > 0
     case .towardNegativeInfinity: roundsAway = numerator < 0
     }
-    // A remainder implies denominator > 1, so |quotient| < |numerator| and the sum cannot overflow.
+    // If there is a remainder, the denominator is above 1 and the quotient closer to zero than the
+    // numerator. So adding 1 or -1 cannot overflow.
     return roundsAway ? quotient + away : quotient
   }
 }

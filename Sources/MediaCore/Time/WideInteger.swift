@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An integer of unlimited size, for exact comparison of time polynomials.
+/// An integer of unlimited size, for comparing the values of polynomials exactly.
 ///
 /// Only the operations of a comparison are implemented: sum, product and sign.
 struct WideInteger: Hashable {
@@ -55,8 +55,8 @@ struct WideInteger: Hashable {
       var carry: UInt64 = 0
       for (otherIndex, other) in right.digits.enumerated() {
         let wide = digit.multipliedFullWidth(by: other)
-        // (2^64 - 1)^2 + 2·(2^64 - 1) = 2^128 - 1, so the sum of product and carries never
-        // overflows.
+        // A product of two digits plus two further digits is at most (2^64 - 1)^2 + 2·(2^64 - 1) =
+        // 2^128 - 1, so the sum fits 128 bits.
         let (low, first) = wide.low.addingReportingOverflow(product[position + otherIndex])
         let (total, second) = low.addingReportingOverflow(carry)
         product[position + otherIndex] = total
@@ -91,7 +91,9 @@ struct WideInteger: Hashable {
     return sum
   }
 
-  /// Subtracts two digit rows; the first number must not be less than the second.
+  /// Returns the digits of the difference of two numbers.
+  ///
+  /// The first number must not be less than the second.
   private static func difference(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
     var difference = left
     var borrows = false

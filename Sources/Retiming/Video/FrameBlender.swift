@@ -5,12 +5,13 @@ package import OvercrankMediaCore
 
 /// A blender that averages frames in linear light, like a camera with an open shutter.
 ///
-/// YCbCr is converted to RGB, linearized, averaged, and converted back. Subsampled chroma is shared
-/// by the pixels of its block on input, and averaged over the block on output. Alpha is averaged
-/// without linearization.
+/// YCbCr is converted to RGB, linearized, averaged, and converted back. With subsampled chroma, all
+/// pixels of a chroma block get the same chroma on input, and their chroma is averaged on output.
+/// Alpha is averaged without linearization.
 ///
-/// Two lookup tables are used: signal to light in steps of 1/16 code value, and the fourth root of
-/// light to signal. The fourth root keeps the slope of the second table small.
+/// One lookup table maps signal to light, in steps of 1/16 code value. The other maps light to
+/// signal. It is indexed by the fourth root of light, because signal as a function of light is too
+/// steep near black for even steps.
 package final class FrameBlender {
   private let layout: PixelComponents
   private let format: LibAVPixelFormat
@@ -19,14 +20,16 @@ package final class FrameBlender {
   private let transfer: TransferFunction
   private let isFullRange: Bool
 
-  /// The number of steps for a signal of 1.0 in `lights`; the table starts at `lowest` steps.
+  /// Light indexed by signal: `steps` entries per signal of 1.0, from a signal of `lowest / steps`
+  /// on.
   private let steps: Int
   private let lowest: Int
   private let lights: [Float]
   /// Signals indexed by the fourth root of light, with `rootSteps` entries per unit.
   private let signals: [Float]
   private let rootSteps: Float
-  /// The contributions of luma and chroma code values, in steps of `lights`.
+  /// Conversion from YCbCr to RGB: the contribution of each luma and chroma code value, in steps of
+  /// `lights`.
   private let brightness: [Int32]
   private let redOfCr: [Int32]
   private let greenOfCr: [Int32]
@@ -54,7 +57,8 @@ package final class FrameBlender {
     let codes = 1 << layout.depth
     let steps = 1 << min(layout.depth + 4, 17)
     self.steps = steps
-    // Limited range and saturated colors exceed 0 and 1 by less than 1.
+    // Code values beyond the limited range and saturated colors give RGB signals outside 0 to 1,
+    // but always between -1 and 2.
     lowest = -steps
     let transferOf = transfer
     lights = (-steps...2 * steps).map { Float(transferOf.linearize(Double($0) / Double(steps))) }
@@ -191,7 +195,7 @@ package final class FrameBlender {
   }
 
   private func addLight(_ row: [UInt16], to number: Int, at start: Int, _ share: Float) {
-    // Red, green, blue and gray use the same code range as luma.
+    // In RGB and gray formats, each component has the code range of luma.
     for x in 0..<width {
       let position = Int(brightness[Int(row[x])]) - lowest
       sums[number][start + x] += share * lights[position]
@@ -271,7 +275,7 @@ package final class FrameBlender {
     if layout.bytesPerSample == 1 {
       for x in row.indices { row[x] = UInt16(bytes[x * step]) }
     } else {
-      // Unused high bits of a stored sample are undefined.
+      // A 16-bit word stores fewer bits. The unused high bits are undefined, so they are masked.
       let mask = UInt16(truncatingIfNeeded: (1 << layout.depth) - 1)
       for x in row.indices {
         row[x] = (UInt16(bytes[x * step]) | UInt16(bytes[x * step + 1]) << 8) & mask

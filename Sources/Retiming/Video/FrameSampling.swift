@@ -4,7 +4,8 @@ public import OvercrankMediaCore
 
 /// The choice of source frames for each output frame of a constant-rate export.
 public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
-  /// The last frame that starts at or before the output time, as a player would show it.
+  /// The last frame that starts at or before the output time, which is the frame that a player
+  /// shows.
   case hold
   /// The frame that starts closest to the output time; the earlier of two equally close frames.
   case nearest
@@ -46,9 +47,9 @@ extension OutputFrameGrid {
   ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; other methods
   ///     are
   ///     exact.
-  ///   - jittered: Ranges of source frames with jittered times and enough output frames for each.
-  ///     `hold`
-  ///     may show these up to half an output period early, so that fewer frames are skipped.
+  ///   - jittered: Ranges of source frames whose times jitter and whose rate is not above the
+  ///     output rate. In these ranges `hold` may show a frame up to half an output period early, so
+  ///     that fewer frames are skipped.
   /// - Returns: The content, with equal neighbors merged; empty without source frames.
   /// - Throws: `MediaError` with `.notAscending`, or `.notExact` if a time cannot be computed
   ///   exactly.
@@ -79,12 +80,13 @@ extension OutputFrameGrid {
     }
   }
 
-  /// Shows skipped frames in place of frames that are shown more than once.
+  /// Replaces the second showing of a frame by a frame that was skipped.
   ///
-  /// A source frame just after its output time leaves that output frame to its predecessor. If the
-  /// next source frame is on time, no output frame is left for the late one. A frame may take the
-  /// preceding output frame if each is the closest to the other. A chain of late frames then moves
-  /// by one output frame each, from a frame shown twice to a frame that was skipped.
+  /// If a source frame is slightly late for its output time, its predecessor is shown a second
+  /// time. If the next source frame is then on time, the late frame is never shown. This method
+  /// lets late frames take the preceding output frame: it looks for a frame shown twice, then only
+  /// late frames, then a skipped frame, and moves all frames after the first of them by one output
+  /// frame.
   ///
   /// - Parameters:
   ///   - starts: The first output frame of each source frame, then the number of output frames.
@@ -94,7 +96,8 @@ extension OutputFrameGrid {
   private func spread(
     _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
   ) throws(MediaError) {
-    // The last frame with an output frame to spare, if all later frames may move.
+    // The last frame that is shown more than once, as long as every frame after it is late and may
+    // move.
     var spare: Int?
     for index in range {
       let shown = starts[index + 1] - starts[index]
@@ -109,9 +112,10 @@ extension OutputFrameGrid {
     }
   }
 
-  /// Returns whether a source frame is slightly late for an output time.
+  /// Returns true if a source frame is slightly late for an output time, and false otherwise.
   ///
-  /// The source frame must be at most half an output period late, and closer than its predecessor.
+  /// Slightly late means at most half an output period, and no farther from the output time than
+  /// the preceding source frame.
   private func isLate(
     _ times: [Rational], _ index: Int, for slot: Int64
   ) throws(MediaError) -> Bool {
@@ -127,7 +131,8 @@ extension OutputFrameGrid {
       .notAscending, "a frame at \(next.displayText) s follows one at \(time.displayText) s")
   }
 
-  /// Returns the number of output times that are closer to `time` than to `next`, ties included.
+  /// Returns the number of output frames whose time is closer to `time` than to `next`, or equally
+  /// close.
   private func count(
     nearer time: Rational, than next: Rational
   ) throws(MediaError) -> Int64 {
@@ -137,7 +142,9 @@ extension OutputFrameGrid {
     return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
   }
 
-  /// The ticks per unit of the rate's numerator; a tick is below 1 ns and divides every period.
+  /// The factor by which the rate's numerator is multiplied to get the number of ticks per second.
+  ///
+  /// A tick is then below 1 ns, and every output period is a whole number of ticks.
   private var finePerNumerator: Int64 { max(1, 2_000_000_000 / Int64(rate.numerator)) }
 
   private func blended(

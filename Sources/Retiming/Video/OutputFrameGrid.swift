@@ -4,10 +4,10 @@ public import OvercrankMediaCore
 
 /// The output frames of a constant-rate export.
 ///
-/// Frame n is shown at n/f seconds. A duration of D seconds has ceil(D·f) frames. A remainder of at
-/// most one source tick adds no frame, because it is only the rounding of the source duration. If a
-/// tick is longer than half an output period, the number is rounded to the nearest integer instead.
-/// The number is at least one.
+/// Frame n is shown at n/f seconds. A duration of D seconds has ceil(D·f) frames. D may exceed a
+/// whole number of frames by up to one source tick, because source durations are rounded to ticks.
+/// Such an excess adds no frame. If a tick is longer than half an output period, D·f is rounded to
+/// the nearest integer instead. The number is at least one.
 public struct OutputFrameGrid: Hashable, Sendable {
   /// The frame rate of the export.
   public let rate: FrameRate
@@ -19,7 +19,8 @@ public struct OutputFrameGrid: Hashable, Sendable {
   /// - Parameters:
   ///   - duration: The duration in seconds, above zero.
   ///   - rate: The frame rate.
-  ///   - sourceTick: The unit of the source's times in composition seconds; zero or above.
+  ///   - sourceTick: The duration of one tick of the source's time base after retiming, in
+  ///     composition seconds; zero or above.
   /// - Throws: `MediaError` with `.invalidMappings` for an argument out of range, `.notExact` if
   ///   the number of frames does not fit.
   public init(

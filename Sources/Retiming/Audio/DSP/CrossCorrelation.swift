@@ -10,7 +10,7 @@ struct DecimatedSignal: Sendable {
 
   init(step: Int) { self.step = step }
 
-  /// Adds the sums of all complete blocks that were not added yet.
+  /// Adds the sums of the blocks that `samples` completes; earlier sums are kept.
   mutating func extend(to samples: [Float]) {
     var start = sums.count * step
     while start + step <= samples.count {
@@ -37,14 +37,17 @@ enum CrossCorrelation {
   struct Search {
     /// The template.
     let wanted: [Float]
-    /// The center of the searched start positions, and the largest distance from the center.
+    /// The search covers the start positions `middle - reach` to `middle + reach`.
     let middle: Int
     let reach: Int
-    /// The correlation, of at most 1, subtracted at the largest distance.
+    /// The amount subtracted from the correlation at distance `reach` from the center.
+    ///
+    /// It grows with the square of the distance.
     let penalty: Float
   }
 
-  /// Returns the offset from the center with the highest correlation; zero for a silent template.
+  /// Returns the offset from the center with the highest correlation, or zero if the template is
+  /// silent.
   ///
   /// The decimated signals are searched over the whole range first. The samples are then searched
   /// around the best coarse offset. The result is the coarse offset if all offsets near it are
@@ -54,7 +57,7 @@ enum CrossCorrelation {
   ///   - search: The template and the range of offsets.
   ///   - samples: The signal.
   ///   - steps: The decimated signal, starting at the same sample and covering the search range.
-  ///   - excludes: Returns whether an offset is excluded.
+  ///   - excludes: Returns true to exclude an offset, false to allow it.
   /// - Returns: The offset in samples.
   static func best(
     _ search: Search, in samples: [Float], _ steps: DecimatedSignal,
@@ -65,7 +68,8 @@ enum CrossCorrelation {
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
       var best = (offset: coarse, score: -Float.infinity)
-      // The fine search has no distance penalty, which would shift the phase of a tone.
+      // The fine search has no distance penalty, because a penalty would pull the best match toward
+      // the center and so shift the phase of a tone.
       for distance in 0..<max(2, steps.step) {
         for offset in Set([coarse + distance, coarse - distance]).sorted()
         where offset.magnitude <= search.reach && !excludes(offset) {
@@ -125,8 +129,8 @@ enum CrossCorrelation {
 
   /// Returns the subsample offset at which a signal best matches a template, at most six samples.
   ///
-  /// Returns zero for a low correlation. Tones need the precision: half a sample is half a radian
-  /// at 8 kHz, and would repeat with each grain.
+  /// Returns zero for a low correlation. Tones need this precision: at 8 kHz an error of half a
+  /// sample is a phase error of half a radian, and each grain boundary would repeat it.
   static func remainder(
     of wanted: [Float], around start: Int, in samples: [Float]
   ) -> Double {
@@ -141,8 +145,8 @@ enum CrossCorrelation {
       let fit = SubsampleDelayEstimator(wanted, other)
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
-        // Below this correlation the estimate is unreliable: a 16 kHz tone half a sample off has
-        // 0.35.
+        // Below this correlation the estimate is unreliable. A 16 kHz tone that is half a sample
+        // off still has a correlation of 0.35.
         guard correlation > 0.35 else { return 0 }
         first = correlation
       } else if correlation < first - 1e-6 {

@@ -16,14 +16,15 @@ struct FractionalDelay {
   static let none = FractionalDelay(0)
 
   init(_ fraction: Double) {
-    // A smaller distance is inaudible, so the nearest sample is used.
+    // A position within 1e-5 of a sample uses that sample, because the difference is inaudible.
     let isBetween = fraction > 1e-5 && fraction < 1 - 1e-5
     self.fraction = isBetween ? fraction : fraction.rounded()
     guard isBetween else {
       kernel = []
       return
     }
-    // The sine has the same magnitude for every tap; only its sign alternates.
+    // In sin(πx)/(πx), x changes by 1 from tap to tap. The sine then only changes its sign, so it
+    // is computed once.
     let sine = sin(.pi * fraction) / .pi
     let weights = (1 - Self.reach...Self.reach).map { position -> Double in
       let distance = Double(position) - fraction
@@ -33,7 +34,10 @@ struct FractionalDelay {
     kernel = weights.map { Float($0 / sum) }
   }
 
-  /// The Kaiser window with beta 8, tabulated by the squared distance relative to the reach.
+  /// The Kaiser window with beta 8.
+  ///
+  /// The index is the squared distance from the center, scaled so that the edge of the window is
+  /// 1024.
   private static let windows: [Double] = (0...1_024).map {
     Kaiser.value(8 * (1 - Double($0) / 1_024).squareRoot())
   }
@@ -52,7 +56,7 @@ struct FractionalDelay {
       let first = start + Int(fraction)
       return Array(plane[first..<first + count])
     }
-    // Eight results are computed at a time, and the remaining ones singly.
+    // Eight results are computed at a time with SIMD, and the remaining ones one by one.
     let first = start + 1 - Self.reach
     precondition(first >= 0 && first + count + 2 * Self.reach - 1 <= plane.count)
     return [Float](unsafeUninitializedCapacity: count) { made, length in

@@ -7,11 +7,11 @@ struct RationalApproximation: Hashable {
   let numerator: Int64
   let denominator: Int64
 
-  /// Creates the exact fraction if its numerator is small enough, else the last convergent that
-  /// fits.
+  /// Creates the exact fraction if its numerator is small enough; otherwise the closest convergent
+  /// of its continued fraction whose numerator is small enough.
   ///
-  /// The relative error is at most 1/`largestNumerator`. With 18 bits this is 14 ms per hour at
-  /// worst, for a speed such as 1000001/1000000.
+  /// The relative error is at most 1/`largestNumerator`. With an 18-bit numerator the drift is at
+  /// most 14 ms per hour.
   ///
   /// - Parameters:
   ///   - speed: The speed, above zero.
@@ -33,13 +33,16 @@ struct RationalApproximation: Hashable {
       )
       (above, below) = (below, remainder)
     }
-    // The zeroth convergent of a speed below one is 0/1, so both numbers are kept above zero.
+    // For a speed below one, the first convergent is 0/1. If no later one fits, the numerator is
+    // raised to 1, because a speed must be above zero.
     numerator = Int64(max(1, current.0))
     denominator = Int64(max(1, current.1))
   }
 
-  /// Returns how many output samples to start before `position`, for a source position as close as
-  /// possible to a whole sample.
+  /// Returns how many output samples before `position` the resampler should start.
+  ///
+  /// The resampler can only start at a whole source sample. The returned lead is the one whose
+  /// start position is closest to a whole source sample.
   ///
   /// - Parameters:
   ///   - position: The position in source samples.
@@ -47,7 +50,9 @@ struct RationalApproximation: Hashable {
   /// - Returns: The lead in output samples, above zero.
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {
     let least = Int64(sourceCount) * denominator / numerator + 1
-    // Fractional parts repeat after `denominator` samples; the limit also bounds the lead.
+    // The fractional part of the start position repeats after `denominator` leads, so no more need
+    // to be tried. If the denominator is large, 16,384 leads are tried, so that the resampler does
+    // not start far too early.
     let choices = max(1, min(denominator, 16_384, 16_384 * denominator / numerator))
     let wanted = position.fractionalPart
     var best = (lead: least, distance: Double.infinity)
@@ -62,7 +67,7 @@ struct RationalApproximation: Hashable {
 }
 
 extension Rational {
-  /// The fractional part, from 0 up to 1.
+  /// The fractional part: at least 0 and below 1.
   fileprivate var fractionalPart: Double {
     let rest = numerator % denominator
     return Double(rest < 0 ? rest + denominator : rest) / Double(denominator)

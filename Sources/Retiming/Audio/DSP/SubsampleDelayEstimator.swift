@@ -4,8 +4,9 @@ import Glibc
 
 /// A least-squares estimate of a small delay between two signals.
 ///
-/// The wanted signal is fitted by the other signal and its slope. The ratio of the two coefficients
-/// gives the delay: exact for a tone, and approximate for other signals with a small delay.
+/// The wanted signal is fitted by a weighted sum of the other signal and its slope. The ratio of
+/// the two weights gives the delay. The result is exact for a tone, and approximate for other
+/// signals if the delay is small.
 struct SubsampleDelayEstimator {
   /// Dot products of the wanted signal, the other signal and its slope.
   private(set) var wantedOther: Double
@@ -14,7 +15,9 @@ struct SubsampleDelayEstimator {
   private var otherSlope: Double
   private var slope: Double
 
-  /// Computes the dot products; `around` has one extra sample before and one after.
+  /// Computes the dot products.
+  ///
+  /// `around` is the other signal with one extra sample at each end, which the slope needs.
   init(_ wanted: [Float], _ around: [Float]) {
     precondition(around.count == wanted.count + 2)
     typealias Eight = SIMD8<Float>
@@ -54,9 +57,9 @@ struct SubsampleDelayEstimator {
     let determinant = other * slope - otherSlope * otherSlope
     let share = wantedOther * slope - wantedSlope * otherSlope
     guard determinant > 1e-9 * other * slope, share > 0 else { return nil }
-    // A tone delayed by an angle is its cosine times the tone plus its sine times the quadrature.
-    // The slope is the quadrature times the sine of the angular frequency, from which both angles
-    // follow.
+    // A tone delayed by the phase φ is cos φ · tone + sin φ · quadrature. The slope of a tone with
+    // angular frequency ω is sin ω · quadrature. So ω follows from the power of the slope, φ from
+    // the two weights, and the delay is φ / ω.
     let sine = min(1, (slope / other).squareRoot())
     let angle = asin(sine)
     guard angle > 1e-6 else { return nil }

@@ -8,20 +8,21 @@ struct Onset: Hashable, Sendable {
   let position: Int64
   /// The strength, from 0 (a weak accent) to 1 (a clap).
   ///
-  /// The strength combines the rise above the preceding level with the level relative to the peak
-  /// of the last seconds.
+  /// The strength is the product of two ratings: the rise above the preceding level, and the level
+  /// compared with the peak of the last seconds.
   let strength: Double
-  /// The level increase within 60 ms after the onset, in decibels; negative if the sound decays.
+  /// The level increase within 60 ms after the onset, in decibels; negative if the audio decays.
   let growth: Double
 
-  /// Whether the onset is the start of a slow rise.
+  /// True for the start of a slow rise, false for a sudden onset such as a click.
   var isSoft: Bool { growth > 6 }
 
-  /// How strongly the onset is preserved at 1:1, from 0 to 1.
+  /// The weight of the onset when 1:1 sections are assigned, from 0 (shortest section) to 1
+  /// (longest).
   ///
-  /// Preserving an onset displaces nearby audio: at a stretch of 4, audio 30 ms after a clap moves
-  /// by up to 90 ms. The displacement is inaudible in silence, but audible in continuing sound and
-  /// slow rises.
+  /// A 1:1 section displaces the audio around the onset: at a stretch of 4, audio 30 ms after a
+  /// clap moves by up to 90 ms. Silence hides the displacement, but a continuing tone or a slow
+  /// rise does not, so onsets in those get a lower weight.
   var lockShare: Double {
     growth < 3
       ? 1 - 0.5 * min(1, max(0, (growth + 20) / 14)) : 0.5 * max(0, 1 - (growth - 3) / 6)
@@ -32,13 +33,16 @@ struct Onset: Hashable, Sendable {
 ///
 /// The detector uses the power of the first difference, summed over all channels, which emphasizes
 /// high frequencies. An onset is a 1 ms window that exceeds all windows of the last 25 ms by 10 dB.
-/// Voice pulses above 40 Hz repeat within 25 ms and are ignored. The position is the loudest window
-/// of the following 4 ms, with a resolution of 0.25 ms. The power above 100 Hz in the following 60
-/// ms distinguishes a click from a slow rise.
+/// The pulses of a voice above 40 Hz repeat within 25 ms, so they do not count as onsets. The
+/// position of an onset is the center of the loudest window in the following 4 ms, with a
+/// resolution of 0.25 ms. The power above 100 Hz in the following 60 ms distinguishes a click,
+/// which decays, from a slow rise.
 struct OnsetDetector {
   /// Samples per block of 0.25 ms.
   private let blockLength: Int
-  /// The power of the 1 ms window at each block, and the index of the first kept block.
+  /// The power of the 1 ms window that starts at each block.
+  ///
+  /// Old blocks are dropped; `firstBlock` is the index of the first kept one.
   private var milliseconds: [Float] = []
   private var firstBlock: Int64 = 0
   /// The power above 100 Hz of each block.
@@ -63,7 +67,8 @@ struct OnsetDetector {
 
   private static let before = 100
   private static let after = 20
-  /// Blocks per averaged level, and blocks after an onset in which the level may grow.
+  /// The blocks over which a level is averaged, and the blocks after an onset that `growth`
+  /// examines.
   private static let levelLength = 40
   private static let growthLength = 240
   private static let rise: Float = 10
@@ -84,7 +89,7 @@ struct OnsetDetector {
     (after + growthLength) * max(1, sampleRate / 4000)
   }
 
-  /// No further onset will be found before this sample.
+  /// The sample up to which detection is complete: later onsets lie at or after it.
   var scanned: Int64 { next * Int64(blockLength) }
 
   /// Appends samples.
@@ -138,7 +143,7 @@ struct OnsetDetector {
       guard now > Self.rise * before else { continue }
       let after = index...index + Self.after - 4
       let peak = after.max { milliseconds[$0] < milliseconds[$1] } ?? index
-      // The center of a 1 ms window lies two blocks after its start.
+      // A 1 ms window has four blocks, so its center lies two blocks after its start.
       found.append(
         Onset(
           position: (firstBlock + Int64(peak) + 2) * Int64(blockLength),

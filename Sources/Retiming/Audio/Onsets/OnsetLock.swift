@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An onset that is preserved by 1:1 playback around it.
+/// An onset with a section around it that plays at 1:1, so that its attack is not stretched.
 struct OnsetLock: Sendable {
   /// The position of the onset in the source and in the output.
   let source: Double
@@ -10,7 +10,8 @@ struct OnsetLock: Sendable {
   /// The samples before and after the onset that play at 1:1.
   let before: Double
   let after: Double
-  /// The source samples on each side over which the timing error is compensated.
+  /// The source samples before and after the 1:1 section that play at a changed speed, so that the
+  /// 1:1 section causes no lasting timing error.
   let easeBefore: Double
   let easeAfter: Double
 
@@ -20,24 +21,28 @@ struct OnsetLock: Sendable {
 
 /// A speed map with 1:1 sections around onsets.
 ///
-/// The onset itself keeps its exact time. The 1:1 section is compensated on each side within a
-/// bounded time, by at most twice the stretch, or half of it for speeds above 1. If onsets are too
-/// close together, the 1:1 sections are shortened.
+/// The onset itself keeps its exact time. Audio in the 1:1 section around it is displaced, so the
+/// audio on each side is stretched more (or less, at speeds above 1) until the displacement is made
+/// up. This compensation stretches by at most twice the stretch of the map, or by at least half of
+/// it at speeds above 1. If onsets are too close together for that, their 1:1 sections are
+/// shortened.
 struct TransientTimeMap {
-  /// The extent of a 1:1 section and its compensation, in samples.
+  /// The extent of a 1:1 section and of the compensation on each side, in samples.
   struct Extent: Sendable {
     let before: Double
     let after: Double
-    /// The longest compensation at speeds below 1 and above 1.
+    /// The longest compensation in source samples: `ease` at speeds of at most 1, `fastEase` above
+    /// 1.
     let ease: Double
     let fastEase: Double
-    /// The share of the extent used for the weakest onsets.
+    /// The fraction of `before` and `after` that the weakest onset gets; the strongest gets all.
     let least: Double
 
     /// The delay of the onset detector.
     let delay: Double
 
-    /// How far ahead of a position onsets must be known.
+    /// How far beyond a position the source must be analyzed before the map at that position is
+    /// final, in samples.
     var lookAhead: Double { 2 * before + 2 * after + 3 * max(ease, fastEase) + delay }
 
     /// Creates an extent from milliseconds before and after an onset.
@@ -54,7 +59,7 @@ struct TransientTimeMap {
 
   let base: SpeedMap
   let extent: Extent
-  /// The source range of the piece; only onsets inside it are preserved.
+  /// The source range of the piece; onsets outside it are ignored.
   let bounds: Range<Double>
   private(set) var locks: [OnsetLock] = []
   /// An onset and the wanted extent of its 1:1 section.
@@ -65,7 +70,10 @@ struct TransientTimeMap {
     let strength: Double
   }
 
-  /// The onset that waits for its successor before it is locked, and its predecessor.
+  /// The last onset and the one before it.
+  ///
+  /// `waiting` is locked once its successor is known, because the distance between them limits its
+  /// 1:1 section.
   private var waiting: Transient?
   private var previous: Transient?
 
@@ -75,7 +83,7 @@ struct TransientTimeMap {
     self.bounds = bounds
   }
 
-  /// Adds the next onset; a weak onset gets a smaller extent.
+  /// Adds the next onset; the weaker it is, the shorter its 1:1 section.
   mutating func append(_ source: Double, strength: Double) {
     guard bounds.contains(source) else { return }
     let part = extent.least + (1 - extent.least) * strength
@@ -85,7 +93,8 @@ struct TransientTimeMap {
     waiting = transient
   }
 
-  /// Confirms that no further onset will be found before a source position.
+  /// Reports that all onsets before a source position were added, so that the last one can be
+  /// locked.
   mutating func scanned(upTo position: Double) {
     let reach = extent.after + extent.before + 2 * max(extent.ease, extent.fastEase)
     guard let transient = waiting, transient.source + reach <= position else { return }
@@ -114,13 +123,16 @@ struct TransientTimeMap {
     previous = transient
   }
 
-  /// Divides the gap beside an onset into the 1:1 part and its compensation.
+  /// Divides the gap between two onsets, and returns the 1:1 part and the compensation of one of
+  /// them.
   private func side(
     _ gap: Double, mine: Double, others: Double, _ speed: Double
   ) -> (locked: Double, ease: Double) {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
-    // The limit that keeps the compensation within twice the stretch, or half of it.
+    // The 1:1 parts may take only this much of the gap. The rest must be long enough to make up for
+    // the displacement at no more than twice the stretch, or at no less than half of it for speeds
+    // above 1.
     let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
     var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }
@@ -128,12 +140,13 @@ struct TransientTimeMap {
     return (locked, min(longest, rest * mine / (mine + others)))
   }
 
-  /// Returns the lock that affects a source position.
+  /// Returns the lock whose 1:1 section or compensation contains a source position.
   private func lock(at source: Double) -> OnsetLock? {
     locks.last { $0.reach.lowerBound <= source }.flatMap { $0.reach.contains(source) ? $0 : nil }
   }
 
-  /// Returns the lock whose 1:1 part contains an output sample, within a margin.
+  /// Returns the closest lock whose 1:1 section contains an output sample, or whose onset is closer
+  /// to it than `margin`.
   func lock(around output: Double, within margin: Double) -> OnsetLock? {
     locks.filter {
       $0.output - max($0.before, margin) < output && output < $0.output + max($0.after, margin)

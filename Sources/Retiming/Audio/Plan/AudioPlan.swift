@@ -8,7 +8,7 @@ struct AudioPlan: Sendable {
   /// The end of the last piece in samples.
   private(set) var sampleCount: Int64
   private let sampleRate: Int
-  /// The source and target end of the last mapping, unless a gap follows.
+  /// The end of the last appended mapping; nil if that mapping was too short for a sample.
   private var lastEnd: End?
   /// The ranges whose speed was changed to a supported one.
   let snapped: [SnappedSpeed]
@@ -63,7 +63,8 @@ struct AudioPlan: Sendable {
       }
       end = mapping.target.end
     }
-    // A segment with a snapped speed may end before its target range.
+    // A segment whose speed was changed may end early. The output still lasts until the end that
+    // was requested.
     end = requested.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
@@ -97,7 +98,8 @@ struct AudioPlan: Sendable {
   private func check(
     _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) {
-    // The end speeds of a ramp are computed from rounded times, so a tolerance is needed.
+    // The first and last speed of a ramp are computed from rounded times, so they may miss a limit
+    // by the rounding error.
     let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
     let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
     for speed in speeds where algorithm != .mute {
@@ -128,14 +130,16 @@ struct AudioPlan: Sendable {
     let isSnapped = snapped.contains { $0.target.start == mapping.target.start }
     let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
     let start = sampleCount
-    // The source position is computed at the rounded output sample, not at the exact boundary.
+    // The piece starts at a whole output sample, so its source position is computed for that sample
+    // and not for the exact boundary.
     let position = try (mapping.sourceSeconds(of: Rational(start) / rate) * rate)
       .exact("the source of \(mapping.target.displayText)")
     let begin = End(
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
-    // After a ramp with varispeed, content at the same constant speed starts a new piece: the
-    // resampler renders it, or it is copied at speed 1.
+    // Content that continues a piece extends it. One exception: after a ramp with varispeed a new
+    // piece starts even at the same speed, because a constant speed is resampled (or copied at
+    // speed 1) and not rendered like a ramp.
     let isLike =
       pieces.last.map {
         $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
@@ -211,9 +215,11 @@ struct AudioPlan: Sendable {
     sampleCount = end
   }
 
-  /// Returns whether the last piece continues exactly at this position and speed.
+  /// Returns true if the last piece ends exactly at this source position and has this speed, and
+  /// false otherwise.
   ///
-  /// Such a cut changes nothing, so it must be inaudible.
+  /// A cut between two such ranges changes nothing, so they become one piece and the cut is
+  /// inaudible.
   private func continues(
     at position: Rational, _ speed: Speed, of source: AudioSegment.Source
   ) throws(MediaError) -> Bool {
@@ -233,9 +239,9 @@ struct AudioPlan: Sendable {
 
   /// Joins neighboring pieces without clicks.
   ///
-  /// If the source continues and the algorithm allows it, the pieces meet exactly. Otherwise they
-  /// overlap for a crossfade, which lies inside a retimed piece and takes at most half of it.
-  /// Content at speed 1 stays bit-exact.
+  /// If the source continues and the algorithm can continue it, the pieces meet at the same source
+  /// sample. Otherwise they overlap for a crossfade. The crossfade lies inside a retimed piece and
+  /// takes at most half of it. Content at speed 1 stays bit-exact.
   mutating func join(_ algorithm: AudioTimePitchAlgorithm, fade longest: Int64)
     throws(MediaError)
   {
@@ -246,7 +252,8 @@ struct AudioPlan: Sendable {
       if algorithm != .spectral, first.content != .silence, second.content != .silence,
         first.source == second.source
       {
-        // Piece boundaries are rounded to samples, so a continuous source may be off by one sample.
+        // Piece boundaries are rounded to output samples. So even if the source continues, the
+        // positions may differ by one output sample, which is `speed` source samples.
         let distance = try distance(of: second.position, from: first).doubleValue.magnitude
         if distance
           <= max(1, first.lastSpeed.fraction.doubleValue, second.speed.fraction.doubleValue),
@@ -269,11 +276,11 @@ struct AudioPlan: Sendable {
 
   /// Makes a piece and its successor meet at the same source sample.
   ///
-  /// Returns false if the algorithm cannot do this.
+  /// Returns true if the pieces now meet, and false if the algorithm cannot do this.
   private mutating func meet(
     _ index: Int, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) -> Bool {
-    // Varispeed positions are exact on both sides.
+    // Varispeed renders fractional source positions exactly, so both pieces already meet.
     if algorithm == .varispeed { return true }
     let (first, second) = (pieces[index], pieces[index + 1])
     if first.content == .copy {

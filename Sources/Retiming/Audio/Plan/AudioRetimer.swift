@@ -8,13 +8,15 @@ public struct AudioRetimingReport: Hashable, Sendable {
   public let algorithm: AudioTimePitchAlgorithm
   /// The number of samples written per channel.
   public let samples: Int64
-  /// The largest number of samples in one piece that the renderer failed to deliver.
+  /// The number of samples that the renderer failed to deliver, for the piece with the most of
+  /// them.
   ///
   /// Silence replaces missing samples. The value is zero unless the renderer has a defect.
   public let lengthErrorSamples: Int64
   /// The ranges that play at another speed than requested, in composition order.
   ///
-  /// Only `low-quality` changes speeds, and only with ``UnsupportedSpeedPolicy/snapped``.
+  /// The list is empty unless the algorithm is `low-quality` and the policy
+  /// ``UnsupportedSpeedPolicy/snapped``.
   public let snapped: [SnappedSpeed]
 }
 
@@ -23,12 +25,15 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// A retimer has no state. Each rendering is one pass in blocks; memory use does not depend on the
 /// length.
 ///
-/// Content at speed 1 is copied bit-exactly. Retimed content is rendered with real audio before and
-/// after it, and cut at the sample nearest to its boundary. One renderer continues across speed
-/// changes while the source is continuous; `varispeed` uses one per speed or ramp. `time-domain`
-/// and `low-quality` continue exactly from and into neighbors at speed 1. `varispeed` needs no
-/// joins while the source is continuous. All other joins are crossfades of 5 ms inside the retimed
-/// piece. `mute` and gaps start and end without a fade.
+/// Content at speed 1 is copied bit-exactly. Retimed content is cut at the sample nearest to its
+/// boundary. Its renderer also reads the source before and after it, so that the edges sound
+/// natural. While the source is continuous, one renderer continues across speed changes;
+/// `varispeed` uses a new one for each speed and each ramp.
+///
+/// Neighbors join without a crossfade if the source is continuous and the algorithm is `varispeed`,
+/// or if one of them plays at speed 1 and the algorithm is `time-domain` or `low-quality`. At all
+/// other joins a crossfade of 5 ms lies inside the retimed piece. `mute` and gaps start and end
+/// without a fade.
 public struct AudioRetimer: Hashable, Sendable {
   /// The supported speeds, except for `mute`.
   public static let speeds = Speed(1, over: 32)...Speed(32)
@@ -48,7 +53,7 @@ public struct AudioRetimer: Hashable, Sendable {
   /// The policy for speeds that `low-quality` does not support; other algorithms ignore it.
   public let otherSpeeds: UnsupportedSpeedPolicy
 
-  /// The largest number of samples per call of `write`.
+  /// The largest number of samples per channel in one call of `write`.
   private static let blockLength = 4096
 
   /// Creates a retimer for an audio format.
@@ -116,13 +121,14 @@ public struct AudioRetimer: Hashable, Sendable {
   ///     Ramps are followed continuously, or in steps with `low-quality`.
   ///   - duration: The end of the output, padded with silence; nil for the end of the last segment.
   ///   - parallelism: The largest number of pieces rendered at once, each on its own thread. The
-  ///     result
-  ///     does not depend on it. Up to 32 MiB per piece, plus 32 MiB, may wait to be written.
-  ///   - isCancelled: Returns whether to stop; called before each block.
-  ///   - read: Returns source samples, one plane per channel, with silence outside the source
-  ///     (`start`
-  ///     may be negative). Positions ascend within a piece, but may jump at the start of a piece.
-  ///     Parallel pieces are read in turns, always on the caller's thread.
+  ///     result does not depend on it. Rendered audio that waits to be written takes up to 32 MiB
+  ///     per piece, plus 32 MiB.
+  ///   - isCancelled: Returns true to stop the rendering and false to continue; called before each
+  ///     block.
+  ///   - read: Returns source samples, one plane per channel. The requested range may extend beyond
+  ///     the source (`start` may be negative), where the samples must be silence. Positions ascend
+  ///     within a piece, but may jump at the start of a piece. Parallel pieces are read in turns,
+  ///     always on the caller's thread.
   ///   - write: Receives the next output samples, one plane per channel. Values may exceed ±1.
   /// - Returns: A report of the rendering.
   /// - Throws: `MediaError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
@@ -147,7 +153,7 @@ public struct AudioRetimer: Hashable, Sendable {
       }
       return samples
     }
-    // The end of one piece, kept for the crossfade into the next piece.
+    // The last samples of the previous piece, kept for the crossfade into the current one.
     var held = Planes.silence(0, channelCount: channelCount)
     var written: Int64 = 0
     var lengthError: Int64 = 0
@@ -241,7 +247,8 @@ public struct AudioRetimer: Hashable, Sendable {
     case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)
     case (.copy, _): return CopyRenderer(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
-      // The sinc renderer handles positions and speeds that libswresample cannot represent.
+      // libswresample cannot represent all speeds and start positions. For those the initializer
+      // returns nil, and the sinc renderer below is used.
       if !piece.hasRamp,
         let renderer = try VarispeedRenderer(
           position: position, speed: piece.speed, channelCount: channelCount)

@@ -8,7 +8,8 @@ public struct AudioSegment: Hashable, Sendable {
   public struct Source: Hashable, Sendable {
     /// The caller's identifier of the source.
     public let id: Int
-    /// Whether samples are numbered from the end of the source, last sample first.
+    /// True if samples are numbered from the end of the source, so that sample 0 is its last
+    /// sample; false if from its start.
     ///
     /// Reverse playback is rendered as forward playback of the reversed source.
     public let isReversed: Bool

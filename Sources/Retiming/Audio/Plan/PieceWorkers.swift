@@ -7,8 +7,8 @@ import Synchronization
 
 /// Renders pieces of audio ahead, each on its own thread, and returns them in order.
 ///
-/// Only the caller's thread reads the source, in long blocks, because each seek in compressed audio
-/// is expensive.
+/// Only the caller's thread reads the source. It reads long blocks, because turning to another
+/// piece means a seek, which is expensive in compressed audio.
 ///
 /// Each running piece buffers up to 32 MiB of samples. Finished pieces buffer up to 32 MiB more in
 /// total. A worker without buffer space waits until samples are taken.
@@ -27,24 +27,25 @@ struct PieceWorkers {
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
     self.retimer = retimer
     self.limit = limit
-    // Copies and silence are cheap, and a single retimed piece gains nothing from a worker.
+    // Only retimed pieces get a worker, since copies and silence cost little. A single retimed
+    // piece gets none, since there is nothing to render beside it.
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }
     waiting =
       limit > 1 && costly.count > 1 && retimer.algorithm != .mute
       ? Deque(costly.map { (index: $0.offset, piece: $0.element) }) : []
   }
 
-  /// Starts the worker of a piece and further workers, if allowed; returns nil for a piece without
-  /// a worker.
+  /// Starts workers up to the limit, and returns the worker of a piece, or nil if the piece is
+  /// rendered without a worker.
   mutating func start(_ index: Int) -> PieceWorker? {
     started.removeAll { $0.index < index }
     _ = startMore()
     return started.first { $0.index == index }?.worker
   }
 
-  /// Starts workers and answers their pending read requests.
+  /// Starts workers up to the limit and answers the read requests of all workers.
   ///
-  /// - Returns: Whether any worker is running.
+  /// - Returns: True if any worker is running, false if none is.
   mutating func serve(_ read: Reader) throws -> Bool {
     let isBusy = startMore()
     for (_, worker) in started { try worker.answer(read) }
@@ -55,7 +56,7 @@ struct PieceWorkers {
   ///
   /// A finished piece that waits for an earlier one does not count, until 32 MiB of samples wait.
   ///
-  /// - Returns: Whether any worker is running.
+  /// - Returns: True if any worker is running, false if none is.
   private mutating func startMore() -> Bool {
     var (busy, kept) = (0, 0)
     for (_, worker) in started {
@@ -78,7 +79,8 @@ struct PieceWorkers {
       if let block = try worker.take() {
         queue.append(block)
       } else if worker.isOver {
-        // The worker may have appended its last block just before it finished.
+        // The worker has finished, perhaps just after the last look into its queue. A last block
+        // may be there.
         guard let block = try worker.take() else { break }
         queue.append(block)
       } else if events.wait(timeout: .now() + .milliseconds(10)) == .timedOut, isCancelled() {
@@ -105,7 +107,7 @@ final class PieceWorker: Sendable {
     var isStopped = false
   }
 
-  /// The error that unwinds a stopped worker.
+  /// The error that ends the rendering on the worker's thread after `stop()`.
   private struct Stopped: Error {}
 
   private let state = Mutex(State())
@@ -136,11 +138,12 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var renderer = try retimer.renderer(for: piece)
-    // Nothing is read ahead beyond the piece's end; without a known end there is no read-ahead.
+    // The source is read ahead only up to the piece's end. If the end cannot be computed, zero
+    // stands for it and nothing is read ahead.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }
-    // Whether the samples after `kept` are already requested.
+    // True if the samples after `kept` are already requested, false if not.
     var isAhead = false
     func read(_ start: Int64, _ count: Int) throws -> Planes {
       if start < kept.start || start > keptEnd {
@@ -210,13 +213,13 @@ final class PieceWorker: Sendable {
 
   // MARK: On the caller's thread
 
-  /// Whether the worker has finished.
+  /// True if the worker has finished, false if it is still rendering.
   var isOver: Bool { state.withLock { $0.isOver } }
 
   /// The number of buffered samples, summed over all channels.
   var waitingSamples: Int { state.withLock { $0.waitingSamples } }
 
-  /// Whether the worker waits for buffer space.
+  /// True if the worker waits for buffer space, false otherwise.
   var lacksSpace: Bool { state.withLock { $0.lacksSpace } }
 
   /// Answers the pending read request of a running worker, if any.

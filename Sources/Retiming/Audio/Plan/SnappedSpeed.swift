@@ -8,8 +8,8 @@ public enum UnsupportedSpeedPolicy: Hashable, Sendable {
   case refused
   /// Plays at the nearest supported speed from the start of the range.
   ///
-  /// Excess audio is cut off at the end of the range, and missing audio is silence. The report
-  /// lists the changed ranges.
+  /// If the supported speed is lower, the end of the audio is cut off; if it is higher, silence
+  /// fills the end of the range. The report lists the changed ranges.
   case snapped
 }
 
@@ -26,14 +26,15 @@ public struct SnappedSpeed: Hashable, Sendable, Codable {
 extension AudioRetimer {
   /// The speeds of `low-quality`: 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2.
   ///
-  /// A speed within a relative error of 1e-6 of these, such as 0.666667, is played unchanged.
+  /// A speed that differs from one of them by a factor of at most 1 ± 1e-6, such as 0.666667,
+  /// counts as supported and plays as requested.
   public static let lowQualitySpeeds: [Speed] = [
     (1, 2), (2, 3), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1),
   ]
   .map { above, below in Speed(above, over: below) }
 
-  /// Returns the nearest of ``lowQualitySpeeds`` by ratio; of two equally near, the one closer to
-  /// 1.
+  /// Returns the supported speed with the smallest ratio to `speed`; of two with equal ratios, the
+  /// one closer to 1.
   ///
   /// - Returns: Nil if `speed` is supported.
   static func snapped(_ speed: Speed) -> Speed? {
@@ -53,7 +54,7 @@ extension AudioRetimer {
 extension AudioPlan {
   /// Replaces unsupported speeds of segments with supported ones, cutting or padding each segment.
   ///
-  /// Ramps become 25 constant-speed pieces per second.
+  /// Ramps are divided into 25 pieces of constant speed per second first.
   ///
   /// - Throws: `MediaError` with `.speedOutOfRange` if the policy refuses unsupported speeds.
   static func snapped(
@@ -92,7 +93,8 @@ extension AudioPlan {
       played.append(
         try exactly("the audio of \(mapping.target.displayText) at \(speed)") {
           () throws(MediaError) in
-          // The shorter of the source range and the audio that fits into the target range.
+          // If the snapped speed is lower than requested, only a part of the source range fits into
+          // the target range.
           let available = try (mapping.target.duration * speed.fraction).checked("what plays")
           let length = min(mapping.source.duration, available)
           let source = try MediaTime(length)

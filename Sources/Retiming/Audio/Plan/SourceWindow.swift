@@ -5,7 +5,10 @@ struct SourceWindow {
   /// The source samples in the window; reading continues at the upper bound.
   private(set) var range: Range<Int64>
   private(set) var planes: Planes
-  /// A mono mix for cross-correlation; unequal weights keep channels of opposite phase audible.
+  /// A mono mix for cross-correlation.
+  ///
+  /// The channels have unequal weights, because with equal ones two channels of opposite phase
+  /// would cancel out.
   private(set) var mix: [Float] = []
   /// The mono mix, decimated.
   private(set) var steps: DecimatedSignal
@@ -39,7 +42,9 @@ struct SourceWindow {
     }
   }
 
-  /// Drops the samples before a source sample once more than 32768 have accumulated.
+  /// Drops the samples before a source sample if more than 32768 would go.
+  ///
+  /// Fewer are kept, because each removal moves the remaining samples.
   mutating func forget(before start: Int64) {
     let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
     guard unneeded > 32_768 else { return }

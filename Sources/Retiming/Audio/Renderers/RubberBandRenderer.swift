@@ -4,9 +4,10 @@ import OvercrankMediaCore
 
 /// A renderer that keeps the pitch, using Rubber Band, with closed-loop control of its timing.
 ///
-/// Before each block the time ratio is set from the timing error of the output so far. Rubber Band
-/// by itself keeps only the average ratio, and delays each change. Around onsets the map runs 1:1,
-/// because Rubber Band smears transients: a click at 1/8 speed is spread over 90 ms.
+/// Rubber Band by itself keeps only the average time ratio, and applies each change late. So before
+/// each block, the renderer sets a ratio that corrects the timing error of the output so far.
+/// Around onsets the map runs 1:1, because Rubber Band smears transients: at 1/8 speed a click is
+/// spread over 90 ms.
 final class RubberBandRenderer: SegmentRenderer {
   private var stretcher: Stretcher
   private var map: TransientTimeMap
@@ -15,22 +16,25 @@ final class RubberBandRenderer: SegmentRenderer {
   private var queue: SampleQueue
   /// The source sample at which the engine starts; positions in maps are relative to it.
   private let origin: Int64
-  /// The source position of the piece's start, and the output sample at which the engine starts.
+  /// The source position at the piece's first rendered sample, lead included, and the output sample
+  /// at which the engine starts, which lies before it.
   private let start: Double
   private let firstOutput: Int
-  /// The time ratio of the lead-in before the piece.
+  /// The time ratio while the engine processes the source before `start`.
   private let leadStretch: Double
-  /// Source samples fed after the start padding; negative while padding is fed.
+  /// The source sample to be fed next, relative to `origin`; negative while the engine gets its
+  /// start padding.
   private var fed: Int
-  /// The number of source samples over which a timing error is corrected.
+  /// The number of source samples within which a timing error should be corrected; a larger number
+  /// gives smoother ratios.
   private let horizon: Double
   private let timeout: Int
 
   /// Creates a renderer for a piece, including its lead and tail.
   ///
   /// The engine starts 0.1 s earlier on real samples, because its windows reach 43 ms to each side.
-  /// For slow motion the lead-in has a time ratio of 1, which reproduces the source waveform, so
-  /// the piece continues smoothly from a neighbor at speed 1.
+  /// For slow motion the time ratio is 1 until the piece starts, which reproduces the source
+  /// waveform. So the piece continues smoothly from a neighbor at speed 1.
   init(_ piece: AudioPiece, sampleRate: Int, channelCount: Int) throws(MediaError) {
     let position = try piece.position(at: -piece.lead)
     let nearest = try position.wholeNumber(.towardNegativeInfinity, of: "the sample \(position)")
@@ -45,14 +49,17 @@ final class RubberBandRenderer: SegmentRenderer {
     stretcher = try Stretcher(
       sampleRate: sampleRate, channelCount: channelCount, stretches: stretches)
     firstOutput = Int((Double(-piece.lead) - start * leadStretch).rounded())
-    // 40 ms is half an analysis window: an onset becomes audible when it enters a window. Weak
-    // onsets get less, because the engine stretches continuing tones more evenly than a 1:1
-    // section.
+    // An onset is heard as soon as an analysis window contains it, up to half a window early. So
+    // the 1:1 section starts half a window (40 ms) before the onset. Weak onsets get shorter
+    // sections, because continuing tones around them sound smoother when the engine stretches them
+    // evenly.
     map = TransientTimeMap(
       base,
       TransientTimeMap.Extent(before: 40, after: 30, least: 0.15, sampleRate: sampleRate),
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
-    // Onsets are kept at 1:1 only if the engine supports a time ratio of 1 in this configuration.
+    // A 1:1 section needs a time ratio of 1, which the engine handles only if it is set up for
+    // moderate speeds. At other speeds onsets are not detected, so they are stretched like all
+    // audio.
     let locks =
       stretches.lowerBound > (sampleRate < 44_100 ? 0.45 : 0.24) && stretches.upperBound <= 16
     detector = locks ? OnsetDetector(sampleRate: sampleRate, channelCount: channelCount) : nil
@@ -63,9 +70,10 @@ final class RubberBandRenderer: SegmentRenderer {
       channelCount: channelCount,
       dropping: Int64(stretcher.delay) - piece.lead - Int64(firstOutput))
     horizon = 256 * Double(sampleRate) / 48_000
-    // R3's latency is one source window and one output window of 4096 samples each at 48 kHz.
-    // Measured: 6034 source samples at speed 2, and 65536 at speed 32. Windows grow with the
-    // sampling rate.
+    // The engine counts as stuck after this many source samples without output. The limit exceeds
+    // R3's latency: a source window and an output window of 4096 samples each at 48 kHz, more at
+    // higher sampling rates. Measured latencies: 6034 source samples at speed 2, and 65536 at speed
+    // 32.
     timeout = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
   }
 
@@ -105,9 +113,9 @@ final class RubberBandRenderer: SegmentRenderer {
 
   /// The time ratio for the next window.
   private var stretch: Double {
-    // The position is the middle of the next window, which the engine outputs next: padding and
-    // delay are half a window each. The window is complete on average at the middle of the current
-    // block.
+    // The ratio applies to the next window, so the timing error is measured at the middle of that
+    // window. The middle lies half a window (the padding) before the newest sample. A window
+    // completes at any sample of a block, on average at its middle, so half a block is added.
     let first = Double(fed - stretcher.padLength)
     guard first >= start || leadStretch < 1 else { return 1 }
     let position = first + Double(stretcher.blockLength) / 2
@@ -117,7 +125,8 @@ final class RubberBandRenderer: SegmentRenderer {
     return min(max(plain + 0.2 * (wanted - plain), plain / 2), plain * 2)
   }
 
-  /// Returns the engine's output sample for a source position in the middle of a window.
+  /// Returns the engine's output sample that a source position should have, counted from the
+  /// engine's first output sample.
   private func output(at source: Double) -> Double {
     let offset =
       source < start
@@ -125,9 +134,10 @@ final class RubberBandRenderer: SegmentRenderer {
     return offset - Double(firstOutput)
   }
 
-  /// Encodes stereo as mid and side, which the engine keeps in phase.
+  /// Encodes stereo as mid and side, so that left and right stay in phase.
   ///
-  /// With left and right, the phases drift apart: a correlation of 0.84 falls to 0.47 at 1/8 speed.
+  /// If the engine gets left and right as its channels, their phases drift apart: at 1/8 speed a
+  /// correlation of 0.84 falls to 0.47.
   private static func encoded(_ planes: Planes) -> Planes {
     guard planes.count == 2 else { return planes }
     let pairs = zip(planes[0], planes[1])

@@ -9,7 +9,7 @@ typealias Planes = [[Float]]
 typealias SampleReader = (_ start: Int64, _ count: Int) throws -> [[Float]]
 
 extension Planes {
-  /// Returns silence of a length.
+  /// Returns silence of `count` samples per channel.
   static func silence(_ count: Int, channelCount: Int) -> Planes {
     Planes(repeating: [Float](repeating: 0, count: count), count: channelCount)
   }
@@ -64,7 +64,8 @@ struct SampleQueue {
     let end = head + min(wanted, count)
     let taken = planes.map { Array($0[head..<end]) }
     head = end
-    // The remaining samples are moved rarely, so each sample is moved only a few times.
+    // Removing the taken samples moves all remaining ones. It is done only after 32768 samples, so
+    // that each sample is moved only a few times.
     if head > 32768 || count == 0 {
       for channel in planes.indices { planes[channel].removeFirst(head) }
       head = 0

@@ -38,8 +38,9 @@ final class VarispeedRenderer: SegmentRenderer {
 
   /// Creates a renderer whose first sample is at a source position, in samples.
   ///
-  /// The resampler starts earlier, at a source sample that lies a whole number of output samples
-  /// before the position. Returns nil if no such sample exists within 1e-6 output samples, or if
+  /// The resampler can only start at a whole source sample. So it starts earlier, at a source
+  /// sample that lies a whole number of output samples before the position, and the surplus output
+  /// is dropped. Returns nil if no source sample does so within 1e-6 output samples, or if
   /// libswresample cannot represent the speed.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
@@ -57,13 +58,15 @@ final class VarispeedRenderer: SegmentRenderer {
       .exact("the lead of the sample \(position)")
     let first = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
     let distance = try (start - Rational(first)).exact("the lead of the sample \(position)")
-    // At this tolerance, the error for a tone near the band limit is below -110 dB.
+    // A start that is off by 1e-6 output samples causes an error below -110 dB, even for a tone
+    // near the band limit.
     guard distance.doubleValue.magnitude <= speed.fraction.doubleValue / 1_000_000 else {
       return nil
     }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
-    // About 4096 output samples per block, so that memory use is bounded at every speed.
+    // A block gives about 4096 output samples at every speed, so that memory use does not grow with
+    // slow motion.
     blockLength = max(128, min(16_384, Int(4096 * speed.fraction.doubleValue)))
   }
 

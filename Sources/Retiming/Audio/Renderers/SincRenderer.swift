@@ -5,9 +5,9 @@ import OvercrankMediaCore
 
 /// A renderer that changes the pitch with the speed, using a windowed sinc at each output sample.
 ///
-/// The renderer follows ramps, and supports any fractional position and speed. The filter matches
-/// the constant-speed resampler: 128 taps with a Kaiser window of beta 14. A lower bandwidth uses
-/// proportionally more taps.
+/// The renderer follows ramps, and supports any fractional position and speed. The filter equals
+/// that of the constant-speed resampler, so both sound alike: 128 taps with a Kaiser window of beta
+/// 14. Above speed 1 the bandwidth falls, and the number of taps grows in proportion.
 final class SincRenderer: SegmentRenderer {
   private let map: SpeedMap
   private var window: SourceWindow
@@ -21,7 +21,8 @@ final class SincRenderer: SegmentRenderer {
   init(_ piece: AudioPiece, channelCount: Int) throws(MediaError) {
     let start = try piece.position(at: -piece.lead)
     let nearest = try start.wholeNumber(.towardNegativeInfinity, of: "the sample \(start)")
-    // The window starts one longest kernel before the piece.
+    // The filter reads samples before the piece: at speed 32, the highest, one side of it has 33
+    // times `SincKernel.reach` taps.
     let reach = Int64(Double(SincKernel.reach) * 34)
     let (first, overflow) = nearest.subtractingReportingOverflow(reach)
     guard !overflow else { throw MediaError(.notExact, "the sample \(start) is too far") }
@@ -58,11 +59,12 @@ final class SincRenderer: SegmentRenderer {
 enum SincKernel {
   /// Taps on each side at full bandwidth.
   static let reach = 64
-  /// The cutoff relative to the Nyquist frequency of the lower rate.
+  /// The cutoff, relative to the lower of the Nyquist frequencies of source and output.
   static let band = 0.97
 
-  /// Fractional positions in the table; linear interpolation between them has an error below -125
-  /// dB.
+  /// The number of fractional positions in the table.
+  ///
+  /// Linear interpolation between them has an error below -125 dB.
   private static let phases = 1_024
   /// The kernel table: one row per phase, with taps in sample order.
   private static let table: [Float] = {
@@ -109,7 +111,7 @@ enum SincKernel {
     }
   }
 
-  /// Returns the kernel at a distance from its center, below `reach`.
+  /// Returns the kernel's value at a distance from its center, which must be below `reach`.
   private static func value(
     at distance: Double, _ table: UnsafeBufferPointer<Float>
   ) -> Float {

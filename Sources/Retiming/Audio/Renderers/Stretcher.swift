@@ -6,15 +6,18 @@ import OvercrankMediaCore
 /// Rubber Band's R3 engine in real-time mode, with a time ratio that may change per block.
 ///
 /// The struct owns its `RubberBandState` and buffers. The final flag of `rubberband_process` is
-/// never set, because version 3.1.2 would lose the tail. Feed further input until enough output is
-/// available.
+/// never set, because version 3.1.2 would then lose the last samples. To get them, feed further
+/// input, such as silence, until enough output is available.
 struct Stretcher: ~Copyable {
   /// The number of channels of input and output.
   let channelCount: Int
-  /// Samples per block: less than one hop, so that each window has its own time ratio, and small
-  /// enough for the output ring.
+  /// Samples per block.
+  ///
+  /// A block is shorter than one hop of the engine, so that each window can have its own time
+  /// ratio. Its output must also fit into the engine's ring buffer.
   let blockLength: Int
-  /// The padding before the first input sample, and the number of output samples to discard.
+  /// The number of samples to feed before the first input sample, and the number of output samples
+  /// to discard in return.
   let padLength: Int
   let delay: Int
   /// The range of supported time ratios.
@@ -41,9 +44,10 @@ struct Stretcher: ~Copyable {
     var options =
       RubberBandOptionProcessRealTime.rawValue | RubberBandOptionEngineFiner.rawValue
       | RubberBandOptionChannelsTogether.rawValue
-    // Version 3.1.2 reads out of bounds if the next hop lies outside the window, and may return
-    // NaN. Valgrind reports analyseChannel at speeds from 8 to 16, and from 4 to 16 below 44.1 kHz.
-    // The short window has no such look-ahead.
+    // Version 3.1.2 reads ahead to the next hop. At speeds from 8 to 16 (from 4 below 44.1 kHz)
+    // that hop lies outside its window, so the read is out of bounds (analyseChannel, found with
+    // Valgrind) and the output may be NaN. If the range of ratios can avoid these speeds, it is
+    // limited to one side of them; otherwise the short window is used, which does not read ahead.
     let harmful = 1.0 / 16..<(sampleRate < 44_100 ? 1.0 / 4 : 1.0 / 8)
     if stretches.lowerBound >= harmful.upperBound * 1.1 {
       self.stretches = harmful.upperBound * 1.01...32
@@ -100,7 +104,8 @@ struct Stretcher: ~Copyable {
     }
     rubberband_process(state, pointers, UInt32(blockLength), 0)
     var made = Planes(repeating: [], count: channelCount)
-    // Requesting more than is available prints a warning. The result 0 means none yet, -1 the end.
+    // `rubberband_available` returns 0 if no output is ready yet, and -1 at the end. No more than
+    // the available samples are retrieved, because Rubber Band would print a warning.
     while case let ready = rubberband_available(state), ready > 0 {
       retrieve(min(Int(ready), Self.outputLength), into: &made)
     }

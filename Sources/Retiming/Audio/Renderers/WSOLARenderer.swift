@@ -14,9 +14,9 @@ struct GrainShape: Sendable {
   let compared: Int
   /// The decimation factor of the coarse search.
   let step: Int
-  /// The extent of 1:1 playback around onsets; nil without onset handling.
+  /// The extent of 1:1 playback around onsets; nil if onsets are not detected.
   let lock: TransientTimeMap.Extent?
-  /// The largest displacement of a weak onset, in each direction.
+  /// The largest displacement by which a weak onset may miss its exact time, in each direction.
   let freedom: Int
 
   /// Windows of 20 ms that overlap by half, a search of 6.5 ms, and preserved onsets.
@@ -32,8 +32,9 @@ struct GrainShape: Sendable {
 
   /// Grains of 20 ms with a fade of 8 ms and a search of 7 ms.
   ///
-  /// At a stretch of 1.5 the continuation of a grain is 6.7 ms away and within the search, so a
-  /// clap is heard once. The search also covers half a period of 70 Hz.
+  /// At a stretch of 1.5 a grain's natural continuation lies 6.7 ms from its nominal position. The
+  /// search finds it there, so a clap is heard once. The search also covers half a period of 70 Hz,
+  /// so it can match the phase of any higher tone.
   static func lowQuality(sampleRate: Int) -> GrainShape {
     let fade = max(4, sampleRate / 125)
     return GrainShape(
@@ -57,18 +58,21 @@ final class WSOLARenderer: SegmentRenderer {
   private let origin: Int64
   /// The output sample of the next hop, relative to the piece's first sample.
   private var position: Int
-  /// The source position minus the output position of the current grain, relative to `origin`.
+  /// The current grain's source position minus its output position, both in samples.
+  ///
+  /// Source positions are relative to `origin`.
   private var offset: Int
   /// The fractional part of `offset`.
   private var between = FractionalDelay.none
-  /// The end of the piece and the offset of the following copy; nil if the source does not
-  /// continue.
+  /// The end of the piece and the offset at which the next piece copies the source; nil if no copy
+  /// continues this piece.
   private let landing: (position: Int, offset: Int)?
   private let fadeIn: [Float]
-  /// The last preserved onset and the grain position used for it.
+  /// The last preserved onset and the offset chosen for it, which all grains around the onset
+  /// share.
   private var locked: (onset: Double, match: (offset: Int, between: FractionalDelay))?
 
-  /// The recent mean displacement of grains from their nominal positions, in samples.
+  /// The running average of the distance from exact to chosen offsets, in samples.
   private var bias = 0.0
 
   /// Creates a renderer for a piece, including its lead and tail.
@@ -80,7 +84,8 @@ final class WSOLARenderer: SegmentRenderer {
     let start = piece.entry ?? nearest
     let length = Int(piece.samples.count)
     self.shape = shape
-    // The onset detector needs the samples before the first onset.
+    // The onset detector compares an onset with the samples before it, so reading starts 50 ms
+    // before the piece.
     let lead = Int64(shape.reach + sampleRate / 20)
     let (first, overflow) = start.subtractingReportingOverflow(lead)
     guard !overflow else {
@@ -116,7 +121,8 @@ final class WSOLARenderer: SegmentRenderer {
   private func hop(_ read: SampleReader) throws {
     var hop = shape.hold + shape.fade
     if let landing, position < landing.position, landing.position - position < 2 * hop {
-      // The last crossfade ends exactly in the following copy.
+      // The last crossfade leads into the samples that the next piece copies, so the two pieces
+      // join without a click.
       hop = landing.position - position
       let fade = min(hop, shape.fade)
       try prepare(upTo: max(offset, landing.offset) + position + hop, read)
@@ -128,7 +134,8 @@ final class WSOLARenderer: SegmentRenderer {
       (offset, between) = next
     }
     position += hop
-    // A preserved onset never reaches further back than its compensation range.
+    // The next grain starts near `first`. Locks may place it earlier, but by less than the
+    // look-ahead, so older samples are not needed.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
     let needed =
       first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - FractionalDelay.reach
@@ -140,7 +147,8 @@ final class WSOLARenderer: SegmentRenderer {
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end + FractionalDelay.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
-      // Soft onsets keep their shape in grains; 1:1 playback would shift them early.
+      // Slow rises are not locked: grains keep their shape anyway, and a 1:1 section would make
+      // them early.
       for onset in finder.append(block) where !onset.isSoft {
         map.append(Double(onset.position), strength: onset.strength)
       }
@@ -149,7 +157,7 @@ final class WSOLARenderer: SegmentRenderer {
     }
   }
 
-  /// Returns the position of the next grain.
+  /// Returns the offset of the next grain.
   private func nextOffset(
     _ read: SampleReader
   ) throws -> (offset: Int, between: FractionalDelay) {
@@ -162,7 +170,8 @@ final class WSOLARenderer: SegmentRenderer {
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
       if let locked, locked.onset == lock.source { return locked.match }
-      // A weak onset may move slightly to continue the current grain better.
+      // A weak onset may miss its exact time slightly, if the grain then continues the current one
+      // better.
       let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
       let match = try mostAlike(
         around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
@@ -171,7 +180,8 @@ final class WSOLARenderer: SegmentRenderer {
     }
     let exact = Int(map.source(at: Double(middle)).rounded()) - middle
     var nominal = exact - Int(bias.rounded())
-    // The audible part of a grain must not repeat an onset.
+    // Locked grains already play the onset. If another grain contained it too, it would be heard
+    // twice.
     let length = Double(2 * shape.fade + shape.hold)
     let margin = Double(shape.fade) / 5
     let onsets = map.locks.map(\.source)
@@ -187,8 +197,9 @@ final class WSOLARenderer: SegmentRenderer {
     let best = try mostAlike(
       around: nominal, from: start, reach: shape.reach, read,
       excludes: { holds(nominal + $0) != nil })
-    // The natural continuation lies one hop ahead. In noise the search prefers it whenever it is
-    // within reach, which would make everything early (7 ms at a stretch of 8).
+    // In noise only the samples that directly follow the current grain match well. The search picks
+    // them whenever they are within reach, which would make all audio early (7 ms at a stretch of
+    // 8). So the average displacement is measured, and nominal positions are corrected by it.
     if isFree {
       let limit = Double(shape.reach) / 2
       bias = min(max(bias + 0.05 * Double(best.offset - exact), -limit), limit)
@@ -196,7 +207,7 @@ final class WSOLARenderer: SegmentRenderer {
     return best
   }
 
-  /// Returns the offset near a nominal one at which a grain best continues the current grain.
+  /// Returns the offset near `nominal` at which the next grain best continues the current grain.
   private func mostAlike(
     around nominal: Int, from start: Int, reach: Int, _ read: SampleReader,
     excludes: (Int) -> Bool = { _ in false }
