@@ -4,8 +4,7 @@ package import OvercrankMediaCore
 
 /// The data references (`dref`) of a MOV or MP4 file, which show the tracks with samples elsewhere.
 ///
-/// The samples of such a track are in another file. libavformat lists them in its index but does not
-/// open the other file.
+/// libavformat lists the samples of such a track in its index but does not open the other file.
 package struct DataReferences {
   /// Whether a data reference names another file, for each track in file order.
   package private(set) var tracksElsewhere: [Bool] = []
