@@ -104,7 +104,7 @@ enum Output {
     line(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
   }
 
-  /// Encodes a document with ``DocumentEncoder``, and sorts its keys so that two runs compare easily.
+  /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
   ///
   /// Bytes of file names that are not valid UTF-8 become U+FFFD.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
