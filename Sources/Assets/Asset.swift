@@ -6,7 +6,7 @@ import OvercrankMovieFormat
 
 /// A movie file with the exact time of each frame.
 ///
-/// Time zero is the first frame, or the first sample of a file without video. The index is read
+/// Time zero is the first frame, or the first sample if the file has no video. The index is read
 /// once, when the asset is created. The value may be used from any thread.
 public struct Asset: Sendable {
   /// The path of the file.
@@ -25,10 +25,12 @@ public struct Asset: Sendable {
   public let truncation: Truncation?
   /// The chapters of the file.
   public let chapters: [Chapter]
-  /// Descriptions of all other tracks, which an export leaves out.
+  /// Descriptions of the tracks that are neither the first video track nor the first audio track.
+  ///
+  /// An export leaves these tracks out.
   package let otherTracks: [String]
 
-  /// The readable part of a file that ends before its index says.
+  /// The readable part of a truncated file, whose index lists more than the file contains.
   public struct Truncation: Hashable, Sendable {
     /// The number of frames that can be read.
     public let readableFrameCount: Int
@@ -79,7 +81,7 @@ public struct Asset: Sendable {
     tracks.filter { $0.mediaType == mediaType }
   }
 
-  /// The same asset with another of its tracks as its video or audio track.
+  /// The same asset, but with this track as its video track or its audio track.
   func choosing(_ track: AssetTrack) -> Asset {
     var asset = self
     asset.videoTrack = track.video ?? videoTrack
@@ -87,7 +89,7 @@ public struct Asset: Sendable {
     return asset
   }
 
-  /// The asset's time zero in the file's own time, in seconds.
+  /// The position of the asset's time zero on the file's own time axis, in seconds.
   var origin: Rational {
     if let videoTrack { return videoTrack.origin }
     guard let audioTrack else { return .zero }

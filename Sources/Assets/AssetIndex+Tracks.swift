@@ -14,7 +14,7 @@ extension AssetIndex {
     return try videoTrack(track, allowsTruncation: allowsTruncation)
   }
 
-  /// A track of images that can be decoded.
+  /// The frames and the format of a video track that can be decoded.
   func videoTrack(
     _ track: TrackFormat, allowsTruncation: Bool
   ) throws(MediaError) -> VideoTrack {
@@ -37,7 +37,9 @@ extension AssetIndex {
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
   }
 
-  /// A track's packets with presentation times, and whether some times were derived from the decode
+  /// A track's packets with presentation times.
+  ///
+  /// Also returns whether some of these times are not in the file and were derived from the decode
   /// order.
   func presentation(
     of track: TrackFormat
@@ -61,7 +63,7 @@ extension AssetIndex {
 
   /// The first audio track that can be decoded, or nil.
   ///
-  /// A truncated file throws unless truncation is allowed.
+  /// If the file is truncated and truncation is not allowed, throws.
   func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
   ) throws(MediaError) -> AudioTrack? {
@@ -71,7 +73,7 @@ extension AssetIndex {
     return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)
   }
 
-  /// A track of audio that can be decoded; nil for one that is empty.
+  /// The format and the samples of an audio track that can be decoded, or nil for an empty track.
   func audioTrack(
     _ track: TrackFormat, origin video: VideoTrack?, allowsTruncation: Bool
   ) throws(MediaError) -> AudioTrack? {
@@ -86,7 +88,7 @@ extension AssetIndex {
       }
       return offset
     }
-    // Encoder padding before the first sample has negative times.
+    // Samples with negative times are encoder padding, so they are left out.
     let start = try max(0, sample(first.pts))
     let end = records.lazy.filter { !$0.isDiscarded }
       .map { $0.pts.addingReportingOverflow(max(0, $0.duration)).partialValue }.max()
@@ -115,16 +117,18 @@ extension AssetIndex {
 
   /// The duration of a movie's track from its first frame, in ticks.
   ///
-  /// Nil if packets are missing.
+  /// The track ends with its last sample. An edit list may end it earlier. In a fragmented movie,
+  /// the header was written before the samples, so its duration is ignored and only the last sample
+  /// counts.
   ///
-  /// The track ends with its last sample, or earlier according to an edit list. In a fragmented
-  /// movie only the last sample counts, since its header was written before the samples.
+  /// Nil if packets are missing.
   func statedTicks(_ track: TrackFormat) -> Int64? {
     guard isMOV, isWhole(track), let records = packets[track.index] else { return nil }
     let samples = lastDuration(of: track).flatMap(records.ticks(endingWith:))
     if isInFragments(track) { return samples }
     guard var stated = stated[track.index]?.ticks else { return samples }
-    // An edit list that hides packets starts at zero, before the first shown frame.
+    // If an edit list hides packets, the stated duration starts at time zero, before the first
+    // shown frame.
     if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       records.contains(where: \.isDiscarded)
     {
@@ -133,7 +137,8 @@ extension AssetIndex {
     return samples.map { min(stated, $0) } ?? stated
   }
 
-  /// Throws if a track is encrypted, because its decoded frames and copies would be unusable.
+  /// Throws if a track is encrypted, because its packets could neither be decoded nor copied
+  /// usefully.
   func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
     guard encrypted.contains(track.index) else { return }
     throw MediaError(
@@ -143,8 +148,8 @@ extension AssetIndex {
 
   /// Throws if the index of a plain movie lists packets beyond the end of the file.
   ///
-  /// A fragmented movie has no such list, so its complete packets are all there is. Indices of
-  /// other containers only list seek points.
+  /// A fragmented movie has no such index, so its complete packets are all that it contains. In
+  /// other containers, the index lists only some packets to seek to, so it proves nothing.
   func checkIntegrity(_ track: TrackFormat, of what: String) throws(MediaError) {
     guard let truncation = truncation(of: track) else { return }
     throw MediaError(
@@ -154,9 +159,9 @@ extension AssetIndex {
       recovery: "copy the file again from where it was recorded")
   }
 
-  /// The readable part of a track whose index lists more packets.
+  /// The readable part of a track whose index lists more packets than can be read.
   ///
-  /// Nil if all can be read.
+  /// Nil if all packets can be read.
   func truncation(of track: TrackFormat) -> Asset.Truncation? {
     guard isMOV, track.indexedCount > 0 else { return nil }
     let count = wholeCounts[track.index] ?? 0

@@ -6,9 +6,10 @@ import OvercrankMovieFormat
 
 /// The packet index of a file.
 ///
-/// Usually all packets are read. If a movie's own index suffices and frames are stored in
-/// presentation order, only selected packets are read: those whose bytes show whether a frame is a
-/// random access point. This matters because one minute of 1080p at 240 fps is a gigabyte.
+/// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. If
+/// a movie's own index suffices and its frames are stored in presentation order, few packets are
+/// therefore read. These are the packets whose bytes must show whether their frame is a random
+/// access point.
 struct AssetIndex {
   let containerName: String
   let isMOV: Bool
@@ -24,13 +25,14 @@ struct AssetIndex {
   private(set) var wholeCounts: [Int: Int] = [:]
   /// The number of packets that were read.
   private(set) var readCount = 0
-  /// The duration of each track's last sample from the movie's boxes, or nil if unknown.
+  /// The duration of each track's last sample according to the movie's boxes, or nil if unknown.
   private var lastDurations: [Int64?] = []
   /// The tracks with encrypted packets.
   private(set) var encrypted: Set<Int> = []
   /// The tracks whose samples are in another file, according to the movie's boxes.
   private(set) var elsewhere: Set<Int> = []
-  /// Whether the file's index contradicts the packets that were read.
+  /// Whether the file's own index contradicts the packets that were read, so that it cannot be
+  /// used.
   private var isContradicted = false
 
   /// Reads a file's index.
@@ -43,7 +45,7 @@ struct AssetIndex {
 
   /// Reads a file's index.
   ///
-  /// With `readsAll`, every packet is read, and the movie's own index is ignored.
+  /// If `readsAll` is true, every packet is read and the movie's own index is ignored.
   init(_ path: String, readsAll: Bool) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
     self.path = path
@@ -65,7 +67,8 @@ struct AssetIndex {
       wholeCounts[packet.trackIndex, default: 0] += 1
       let track = tracks[packet.trackIndex]
       let parameters = track.parameters
-      // Frames whose packets have no time get one later.
+      // A video packet without a time is kept with time 0, because its time is derived from the
+      // others later.
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
@@ -110,10 +113,12 @@ struct AssetIndex {
     }
   }
 
-  /// Keeps only the first key frame of a predicted track whose packets all claim to be key frames.
+  /// Marks only the first packet as a key frame if all packets of a predicted track claim to be
+  /// one.
   ///
-  /// A movie without a sync sample table makes this claim for every codec. The check applies to
-  /// codecs whose packets are not parsed, except those with reliable containers.
+  /// A movie without a sync sample table makes this claim, even if most frames depend on others.
+  /// H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1 and Theora are
+  /// excluded, because their containers mark key frames reliably.
   private mutating func distrustKeyFrames(_ track: TrackFormat) {
     guard track.kind == .video, !track.parameters.isIntraOnly, !track.parameters.readsUnits,
       !["vp8", "vp9", "av1", "theora"].contains(track.parameters.codecName),
@@ -126,18 +131,21 @@ struct AssetIndex {
     }
   }
 
-  /// Limits the duration of a movie track's last packet to that of its last sample.
+  /// Limits the duration of a movie track's last packet to the duration of the track's last sample.
   private mutating func limitLastDuration(_ track: TrackFormat) {
     guard isMOV, isWhole(track), let records = packets[track.index], let last = records.last else {
       return
     }
-    // Without boxes that define it, a fragment's last sample lasts as long as the previous one.
+    // If no box defines the duration of a fragment's last sample, it lasts as long as the sample
+    // before.
     let before = isInFragments(track) ? records.dropLast().last?.duration : nil
     guard let longest = lastDuration(of: track) ?? before, last.duration > longest else { return }
     packets[track.index]?[records.count - 1].duration = longest
   }
 
-  /// The video tracks whose index in the movie is complete except for random access points.
+  /// The video tracks whose packets can be taken from the movie's own index.
+  ///
+  /// Only their random access points must still be read.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer
   ) -> [Int: [PacketLocation]] {
@@ -156,9 +164,9 @@ struct AssetIndex {
     return known
   }
 
-  /// Creates a track's packets from the movie's index.
+  /// Creates a track's packets from the movie's own index.
   ///
-  /// Nil if packets that were read contradict it.
+  /// Nil if a packet that was read contradicts the index.
   private func records(
     _ track: Int, _ locations: [PacketLocation], byteCount: Int64
   ) -> [PacketRecord]? {
@@ -197,16 +205,17 @@ struct AssetIndex {
   func lastDuration(of track: TrackFormat) -> Int64? {
     guard lastDurations.indices.contains(track.index), let ticks = lastDurations[track.index]
     else { return nil }
-    // Uncompressed audio has one sample per tick, and a packet contains many samples.
+    // For uncompressed audio, the boxes give the duration of a sample, which is one tick. A packet
+    // contains many samples, so its duration stays unknown.
     return ticks > (track.kind == .audio ? 1 : 0) ? ticks : nil
   }
 
-  /// Whether all packets in a track's index were read.
+  /// Whether every packet that a track's index lists was read.
   func isWhole(_ track: TrackFormat) -> Bool {
     guard let stated = stated[track.index] else { return false }
     return wholeCounts[track.index, default: 0] >= stated.packetCount
   }
 
-  /// Whether a track's samples are only in fragments.
+  /// Whether all of a track's samples are in fragments.
   func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
 }

@@ -18,7 +18,9 @@ package struct AudioReader: ~Copyable {
   private var bufferStart: Int64
   private var isAtEnd = false
 
-  /// The number of samples kept before the last request, so that small backward steps need no seek.
+  /// The number of samples kept from before the last request.
+  ///
+  /// A small backward step then needs no seek.
   private static let kept = 192_000
 
   /// Opens the asset's audio.
@@ -78,8 +80,8 @@ package struct AudioReader: ~Copyable {
 
   /// Appends a decoded block at its own time.
   ///
-  /// Containers that round times to milliseconds may shift a block by some samples. Such a shift is
-  /// not a gap.
+  /// Some containers round times to milliseconds, so a block may be shifted by some samples. Such a
+  /// small shift is not a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the audio of", asset.path, code: -22)
@@ -91,7 +93,8 @@ package struct AudioReader: ~Copyable {
     let isInSamples = track.format.timeBase.denominator % Int128(track.sampleRate) == 0
     let tolerance = isInSamples ? 0 : Int64(track.sampleRate / 200)
     let gap = position - bufferEnd
-    // A jump of more than one minute is treated as an invalid time, not as a gap.
+    // A jump of more than one minute is an invalid time rather than a gap, so no silence is
+    // inserted.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {
       for channel in buffer.indices {
         buffer[channel] += [Float](repeating: 0, count: Int(gap))
@@ -103,7 +106,7 @@ package struct AudioReader: ~Copyable {
 
   private mutating func forget(before position: Int64) {
     let count = Int(min(position - bufferStart, Int64(buffer.first?.count ?? 0)))
-    // Samples are removed in large steps, because each removal copies the rest.
+    // Each removal copies the remaining samples, so many samples are removed at once.
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }
     bufferStart += Int64(count)

@@ -35,9 +35,9 @@ extension FrameReader {
   /// Decodes a frame into an existing buffer, in the buffer's pixel format and the frame's stored
   /// size.
   ///
-  /// The frame is not rotated. Values use video range for 4:2:0 formats, and 0 to 255 for RGB and
-  /// gray (libswscale). Frames of equal size reuse the buffer's memory. The previous content is
-  /// lost even if decoding fails.
+  /// The frame is not rotated. Values use video range in 4:2:0 formats, and 0 to 255 in RGB and
+  /// gray (libswscale). If the size is unchanged, the buffer's memory is reused. The previous
+  /// content is lost even if decoding fails.
   ///
   /// - Parameters:
   ///   - index: The index in presentation order, from 0.

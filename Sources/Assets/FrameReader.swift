@@ -16,32 +16,33 @@ public struct FrameReader: ~Copyable {
   private var nextIndex: Int?
   /// The last frame returned.
   ///
-  /// Callers often request the same frame again.
+  /// It is kept, because callers often request the same frame again.
   private var last: (index: Int, frame: MediaFrame)?
-  /// Whether each frame will be requested.
+  /// Whether each frame will be requested, by index.
   ///
-  /// Nil means all frames.
+  /// Nil means that all frames may be requested.
   private var wanted: [Bool]?
   /// The pixel converter, and the format that it was created for.
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int
   private let undecodable: UndecodableFramePolicy
-  /// The frames that could not be decoded, including substitutes.
+  /// The frames that could not be decoded: those requested, and those tried as a substitute.
   private var broken: Set<Int> = []
-  /// The indices of requested frames that could not be decoded, each once, in the order of the
-  /// requests.
+  /// The indices of the requested frames that could not be decoded.
+  ///
+  /// Each index appears once, in the order of the requests.
   public private(set) var undecodableFrames: [Int] = []
 
-  /// The greatest number of frames tried as a substitute in each direction.
+  /// The greatest number of frames that are tried as a substitute, in each direction.
   private static let mostSubstitutes = 256
 
   /// Opens the asset's video.
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - undecodable: The policy for frames that cannot be decoded. `hold` returns another frame,
-  ///     other policies throw.
+  ///   - undecodable: The policy for frames that cannot be decoded. `hold` returns the nearest
+  ///     frame that can be decoded; the other policies throw.
   /// - Throws: `MediaError` with `.invalidData` for an asset without decodable video.
   public init(
     _ asset: Asset, undecodable: UndecodableFramePolicy = .stop
@@ -51,7 +52,7 @@ public struct FrameReader: ~Copyable {
 
   /// Opens the asset's video for a subset of its frames.
   ///
-  /// Other frames are decoded only as references.
+  /// The other frames are decoded only if a requested frame depends on them.
   ///
   /// - Parameters:
   ///   - asset: The asset.
@@ -74,9 +75,7 @@ public struct FrameReader: ~Copyable {
     nextIndex = 0
   }
 
-  /// The rotation that players apply, if it is a multiple of 90 degrees.
-  ///
-  /// Otherwise none.
+  /// The rotation that players apply, or none if the angle is not a multiple of 90 degrees.
   package var frameRotation: FrameRotation { track.frameRotation ?? .none }
 
   /// The index of the frame shown at a time: the last frame that starts at or before it.
@@ -103,7 +102,8 @@ public struct FrameReader: ~Copyable {
     }
     if let last, last.index == index { return last.frame }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
-      // The request includes a frame that was excluded, so decoding starts again with all frames.
+      // The caller requests a frame that it had excluded. Decoding starts again, now with all
+      // frames.
       wanted = nil
       nextIndex = nil
     }
@@ -119,8 +119,9 @@ public struct FrameReader: ~Copyable {
     return try substitute(for: index)
   }
 
-  /// A substitute for an undecodable frame: the nearest decodable frame before it, or else after
-  /// it.
+  /// A substitute for an undecodable frame: the nearest decodable frame before it.
+  ///
+  /// If there is none, the nearest one after it.
   ///
   /// - Throws: `MediaError` with `.invalidData` if no frame nearby can be decoded.
   package mutating func substitute(for index: Int) throws(MediaError) -> MediaFrame {
@@ -146,8 +147,8 @@ public struct FrameReader: ~Copyable {
     var start = keyFrame(before: index)
     try seek(to: start)
     if let frame = try decodeOn(to: index) { return frame }
-    // The key frame may be mislabeled, or the container may seek past it. The second attempt starts
-    // one key frame earlier.
+    // The key frame may be marked wrongly, or the container may have gone past it. The second
+    // attempt starts at the key frame before.
     if start > 0 {
       start = keyFrame(before: start - 1)
       try seek(to: start)
@@ -162,7 +163,8 @@ public struct FrameReader: ~Copyable {
   private mutating func decodeOn(to index: Int) throws(MediaError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
     let (frames, listed) = (track.frames, wanted)
-    // The decoder receives packets ahead of the frame that it returns.
+    // The decoder needs packets after the frame that it returns, so this is called for later frames
+    // too. A time that belongs to no known frame counts as wanted.
     let isWanted = { (ticks: Int64) -> Bool in
       guard let listed else { return true }
       guard let position = frames.index(ofFileTicks: ticks) else { return true }
@@ -171,7 +173,8 @@ public struct FrameReader: ~Copyable {
     while true {
       let next: MediaFrame?
       do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
-        // A damaged packet loses its own frame, but later frames may decode.
+        // A damaged packet loses its own frame. Later frames may still decode, so decoding
+        // continues.
         if error.systemErrorNumber != nil { throw MediaError(reading: error) }
         continue
       }
@@ -187,7 +190,7 @@ public struct FrameReader: ~Copyable {
     return nil
   }
 
-  /// Whether continued decoding reaches a frame sooner than a seek to its key frame.
+  /// Whether decoding onwards reaches a frame sooner than a seek to the frame's key frame.
   private func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
@@ -204,8 +207,8 @@ public struct FrameReader: ~Copyable {
   private mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil
     let entry = track.frames.entries[index]
-    // The file is reopened instead of a seek to its start, because some containers cannot seek.
-    // Packets without times are identified by their count from the start.
+    // Some containers cannot seek to the start, so the file is reopened. If packets have no times,
+    // they are identified by their count from the start, so every seek reopens the file.
     guard entry.decodeIndex > 0, track.frames.madeTicks == nil else {
       source = try PacketSource.open(asset, track.format, threadCount: threadCount)
       return

@@ -19,16 +19,17 @@ extension FrameTable {
     return Rational(Int128(entries.count) * Int128(timescale), over: Int128(endTicks)).ifValid
   }
 
-  /// The nominal frame rate that matches the frame times.
+  /// The standard frame rate that matches the frame times, or nil if none does.
   ///
-  /// For constant durations, this is the standard rate that rounds to all frame times: 240/1 for
+  /// For constant durations, this is the rate whose rounded times are all frame times: 240/1 for
   /// alternating steps of 4166 and 4167 µs. For varying durations, it is the whole rate within 1 %
-  /// of the median step. Nil if there is no such rate.
+  /// of the median step.
   public var nominalFrameRate: FrameRate? {
     guard let first = entries.first, let last = entries.last else { return nil }
     guard let range = stepRange else { return rate(steps: 1, ticks: first.duration, off: 1) }
     if range.upperBound - range.lowerBound > 1 { return medianRate }
-    // The first and the last time are each rounded by at most half a tick.
+    // The first and the last time are each rounded by at most half a tick, so their difference is
+    // off by at most one tick.
     let count = Int64(entries.count - 1)
     if let rate = rate(steps: count, ticks: last.ticks, off: 1) { return rate }
     return range.lowerBound == range.upperBound
@@ -40,7 +41,7 @@ extension FrameTable {
   /// Nil for fewer than two frames.
   private var stepRange: ClosedRange<Int64>? {
     var range: ClosedRange<Int64>?
-    // The last frame's duration is not a step between frames.
+    // The duration of the last frame is left out, because no frame follows it.
     for entry in entries.dropLast() {
       let step = entry.duration
       guard let found = range else {
@@ -59,7 +60,7 @@ extension FrameTable {
     return FrameRate(exactly: Rational(Int64(rate.rounded())))
   }
 
-  /// The standard rate at which this number of steps takes `ticks`, plus or minus `off`.
+  /// The standard rate at which this number of steps takes between `ticks - off` and `ticks + off`.
   private func rate(steps: Int64, ticks: Int64, off: Int64) -> FrameRate? {
     guard ticks > off else { return nil }
     let perSecond = Int128(steps) * Int128(timescale)

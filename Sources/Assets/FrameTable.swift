@@ -19,7 +19,7 @@ public struct FrameTable: Sendable {
     public let decodeIndex: Int
     /// The decode time in the file's ticks, or nil if the file does not contain it.
     package let decodeTicks: Int64?
-    /// Whether this frame and all frames decoded after it need no earlier frame.
+    /// Whether this frame and all frames decoded after it can be decoded without any earlier frame.
     ///
     /// True for an IDR picture in H.264 and HEVC, and for any frame of an intra-only codec.
     package let isIndependent: Bool
@@ -33,17 +33,18 @@ public struct FrameTable: Sendable {
     package let decodeIndex: Int
     /// The index of the next shown frame.
     ///
-    /// Equals the frame count after the last frame.
+    /// If no shown frame follows, this is the number of frames.
     package let nextFrame: Int
     /// The decode time in the file's ticks, or nil if the file does not contain it.
     package let decodeTicks: Int64?
     /// Whether decoding can start at this packet.
     package let isKeyFrame: Bool
-    /// Whether this packet and all packets decoded after it need no earlier frame.
+    /// Whether this packet and all packets decoded after it can be decoded without any earlier
+    /// packet.
     package let isIndependent: Bool
     /// Whether an edit list jumps to this packet.
     ///
-    /// The preceding packet was then not its predecessor in the encoder.
+    /// The packet before it in the file was then not encoded directly before it.
     package let isJump: Bool
   }
 
@@ -55,9 +56,10 @@ public struct FrameTable: Sendable {
   package let hiddenPackets: [HiddenPacket]
   /// The time of the first frame in the file's ticks.
   package let originTicks: Int64
-  /// Derived presentation times of all packets in the file's ticks, in decode order.
+  /// The presentation times of all packets, derived from other times, in the file's ticks and in
+  /// decode order.
   ///
-  /// Nil if all packets contain their own times.
+  /// Nil if all packets contain their own presentation times.
   package let madeTicks: [Int64]?
   /// The number of ticks of this table per tick of the file.
   ///
@@ -67,8 +69,9 @@ public struct FrameTable: Sendable {
   /// The greatest rounding error of a frame's time in ticks, at most a quarter of the shortest
   /// frame.
   ///
-  /// Zero if all durations are multiples of one duration, since such times were not rounded.
-  /// Otherwise half a tick or one microsecond, whichever is greater. The latter results from
+  /// If all durations are multiples of one duration, the times were not rounded, so the error is
+  /// zero. Otherwise it is half a tick or one microsecond, whichever is greater: drivers truncate
+  /// timestamps to microseconds.
   /// drivers that truncate timestamps to microseconds.
   package private(set) var uncertainty = Rational.zero
 
@@ -126,8 +129,8 @@ public struct FrameTable: Sendable {
     entries.reserveCapacity(shown.count)
     // The greatest decode index of the frames shown so far.
     var decodedLast = -1
-    // Hidden packets count, too: an increasing decode time with a decreasing presentation time
-    // means reordering.
+    // If the presentation time decreases while the decode time increases, frames are reordered.
+    // Hidden packets show this as well.
     var isReordered = zip(packets, packets.dropFirst()).contains { packet, next in
       packet.pts > next.pts && (packet.dts ?? .min) < (next.dts ?? .max)
     }
@@ -172,13 +175,14 @@ public struct FrameTable: Sendable {
 
   /// The uncertainty in seconds.
   package var uncertaintyInSeconds: Rational {
-    // A fraction of a tick divided by a 32-bit timescale always fits.
+    // The quotient always fits, because the numerator is a fraction of a tick and the timescale has
+    // 32 bits.
     uncertainty / Rational(Int64(timescale))
   }
 
-  /// Whether all frame intervals are multiples of one period within rounding.
+  /// Whether all frame intervals are multiples of one period, apart from rounding.
   ///
-  /// Frames may be missing.
+  /// An interval of several periods means that frames are missing.
   package var isRegular: Bool {
     let durations = entries.dropLast().map(\.duration)
     guard !durations.isEmpty else { return true }
@@ -189,29 +193,29 @@ public struct FrameTable: Sendable {
     }
   }
 
-  /// The greatest accepted time.
+  /// The greatest accepted time in ticks.
   ///
-  /// Sums and differences of two times cannot overflow.
+  /// Up to it, sums and differences of two times cannot overflow.
   private static let largestTicks: Int64 = 1 << 53
 
-  /// The hidden packets with their positions among the shown frames.
+  /// The hidden packets, each with the shown frame that follows it.
   ///
   /// - Parameters:
   ///   - packets: All packets in decode order.
   ///   - shown: The indices of the shown packets, in presentation order.
   /// - Returns: The hidden packets in presentation order.
   private static func hidden(_ packets: [PacketRecord], shown: [Int]) -> [HiddenPacket] {
-    // At a jump of an edit list, times of hidden packets overlap those of other parts. Times
-    // therefore define an order only within a part. A new part starts where the decode time
-    // decreases.
+    // An edit list may jump, so that the file has several parts with overlapping times. Times
+    // define an order only within one part. A decode time that decreases marks the start of a new
+    // part.
     var parts: [Int] = []
     parts.reserveCapacity(packets.count)
     for (index, record) in packets.enumerated() {
       let goesBack = index > 0 && (record.dts ?? .max) <= (packets[index - 1].dts ?? .min)
       parts.append((parts.last ?? 0) + (goesBack ? 1 : 0))
     }
-    // The range of shown frames in each part. A part without shown frames gets an empty range after
-    // the previous part.
+    // The range of shown frames of each part. If a part has none, its range is empty and lies at
+    // the end of the part before.
     var numbers = [Range<Int>?](repeating: nil, count: (parts.last ?? 0) + 1)
     for (number, index) in shown.enumerated() {
       let known = numbers[parts[index]] ?? number..<number
@@ -241,10 +245,10 @@ public struct FrameTable: Sendable {
 
   /// The duration of the last frame.
   ///
-  /// With reordered frames, a movie stores the decode duration, which belongs to another frame. In
-  /// fragments, libav does not know the last duration. In both cases the duration of the track
-  /// defines it. Otherwise the last frame lasts as long as the file says, or as long as the
-  /// previous one.
+  /// If frames are reordered, a movie stores the duration of the frame decoded last, which is
+  /// another frame. If the frames are in fragments, libav does not know the last duration. In both
+  /// cases, the last frame ends with the track. Otherwise it lasts as long as the file says, or
+  /// else as long as the frame before.
   private static func lastDuration(
     _ last: Entry, before: Entry?, usesStated: Bool,
     statedTicks: (partialValue: Int64, overflow: Bool)?

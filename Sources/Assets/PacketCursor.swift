@@ -9,22 +9,27 @@ package final class PacketCursor {
   private let asset: Asset
   private var demuxer: Demuxer?
   private var next = 0
-  /// Recently read packets, cached after the first backward access.
+  /// The packets read recently.
+  ///
+  /// They are cached only after the first backward access.
   private var kept: [Int: Packet] = [:]
   private var keptBytes = 0
   private var goesBack = false
-  /// The decode times in file ticks; empty if the file does not state all of them.
+  /// The decode times in file ticks.
+  ///
+  /// Empty unless the file states all of them.
   private lazy var decodeTicks: [Int64] = Self.decodeTicks(of: asset)
 
-  /// The length of a backward step, in packets and in bytes.
+  /// The length of a step back before a packet that was already passed: at most this many packets
+  /// or bytes, which are then cached.
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
   package init(_ asset: Asset) { self.asset = asset }
 
-  /// The packet at an index in the order of decoding; nil where the file ends before it.
+  /// The packet at an index in decode order, or nil if the file ends before it.
   ///
-  /// - Throws: `LibAVError` where the file cannot be read.
+  /// - Throws: `LibAVError` if the file cannot be read.
   package func packet(at index: Int) throws(LibAVError) -> Packet? {
     if let packet = kept[index] { return packet }
     if demuxer == nil { try restart() }
@@ -47,12 +52,13 @@ package final class PacketCursor {
         keptBytes += packet.byteCount
       }
     }
-    // An I/O error was already thrown by the read itself.
+    // A disk error would have been thrown by the read, so the file has ended.
     return nil
   }
 
   private func restart() throws(LibAVError) {
-    // Only MOV and MP4 list all tracks without probing.
+    // A demuxer that probes reads packets to find tracks. MOV and MP4 list all tracks in their
+    // header, so only other containers need it.
     let opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
       [.h264, .hevc].contains(track.codec) || track.format.parameters.isIntraOnly
@@ -76,8 +82,8 @@ package final class PacketCursor {
       return try restart()
     }
     try demuxer?.seek(track: track, toKeyFrameBefore: decodeTicks[index])
-    // After a seek, the first packet tells the reached position. libavformat may seek one key frame
-    // too far back if that key frame is presented later than it is decoded.
+    // The first packet after a seek shows which position was reached. libavformat may go one key
+    // frame too far back if the key frame is decoded before the target but presented after it.
     guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
     let found = decodeTicks.partitioningIndex { $0 >= ticks }
     guard found < decodeTicks.count, decodeTicks[found] == ticks, found <= index else {

@@ -6,7 +6,9 @@ import OvercrankMovieFormat
 
 /// A packet's entry in a track's index, in the file's ticks.
 struct PacketRecord: Hashable {
-  /// The presentation time, or the decode time while the former is unknown.
+  /// The presentation time.
+  ///
+  /// While it is unknown, the decode time.
   var pts: Int64
   let dts: Int64?
   var duration: Int64
@@ -21,14 +23,14 @@ struct PacketRecord: Hashable {
 extension [PacketRecord] {
   /// The ticks from the first shown frame to the end of the last sample.
   ///
-  /// Each sample lasts until the next decode time. The total equals the presentation duration. Nil
+  /// Each sample lasts until the next decode time, so the sum equals the presentation duration. Nil
   /// if an edit list jumps or a time is out of bounds.
   func ticks(endingWith last: Int64) -> Int64? {
     guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
       let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       zip(self, dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
     else { return nil }
-    // Times beyond these bounds are rejected elsewhere.
+    // A time beyond these bounds is rejected later. The check here only prevents overflow.
     let bounds = -(Int64(1) << 56)...Int64(1) << 56
     guard [last, start, end, earliest, origin].allSatisfy(bounds.contains) else { return nil }
     return end + last - start + earliest - origin
@@ -51,24 +53,24 @@ extension TrackFormat {
   }
 }
 
-/// The kind of random access point of a packet, according to its bytes.
+/// The kind of random access point that a packet is, according to its bytes.
 enum RandomAccess {
   /// The packet and all packets decoded after it need no earlier frame.
   case independent
   /// The packet needs no other frame.
   ///
-  /// Frames decoded after it but shown before it may need earlier ones.
+  /// However, frames that are decoded after it and shown before it may need earlier frames.
   case open
-  /// The packet needs other frames, regardless of the container's index.
+  /// The packet needs other frames, even if the container's index marks it as a key frame.
   case none
 }
 
 extension Packet {
   /// Checks a packet that its container marks as a key frame.
   ///
-  /// Only H.264 and HEVC are parsed. Containers also mark the start of an open GOP as a key frame,
-  /// and some movies list wrong sync samples (`stss`). See Rec. ITU-T H.264 tables 7-1 and 7-6, and
-  /// H.265 table 7-1.
+  /// The mark is not enough: containers also set it at the start of an open GOP, and some movies
+  /// list wrong sync samples (`stss`). Only H.264 and HEVC are parsed. See Rec. ITU-T H.264 tables
+  /// 7-1 and 7-6, and H.265 table 7-1.
   func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
     guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
@@ -80,8 +82,9 @@ extension Packet {
         let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
         if isHEVC ? type == 19 || type == 20 : type == 5 { return .independent }
         if isHEVC {
-          // Types 16 to 21 are the other random access pictures, and lower types are other slices.
-          // The rest are parameter sets and SEI.
+          // Types 16 to 21 are random access pictures whose following frames may need earlier ones.
+          // Lower types are other slices. Higher types are parameter sets and SEI, which precede
+          // the slice.
           if (16...21).contains(type) { return .open }
           if type < 32 { return .none }
         } else if (1...4).contains(type) {
@@ -97,8 +100,8 @@ extension Packet {
 extension Range<Int> {
   /// Whether this NAL unit is an H.264 I or SI slice.
   fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // `first_mb_in_slice` and `slice_type` contain no emulation prevention byte, unless more than
-    // 2^15 macroblocks precede the slice.
+    // Before these two fields, an emulation prevention byte is possible only if more than 2^15
+    // macroblocks precede the slice, so it is ignored.
     var reader = ExpGolombReader(bytes[..<upperBound], at: lowerBound + 1)
     guard reader.number() != nil, let type = reader.number() else { return false }
     return type % 5 == 2 || type % 5 == 4

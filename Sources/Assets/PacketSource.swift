@@ -42,7 +42,8 @@ struct PacketSource: ~Copyable {
 
   /// Seeks to the last key frame at or before a time in the file's ticks.
   ///
-  /// Not supported with derived times, since packets are then identified by their count.
+  /// Not supported if presentation times are derived. The packets are then identified by their
+  /// count from the start, which a seek would lose.
   mutating func seek(to ticks: Int64) throws(LibAVError) {
     try demuxer.seek(track: track, toKeyFrameBefore: ticks)
     decoder.flush()
@@ -51,8 +52,8 @@ struct PacketSource: ~Copyable {
 
   /// The next frame in presentation order, or nil at the end.
   ///
-  /// Intra-only frames before `start` may be skipped, and unwanted frames that no other frame
-  /// references.
+  /// Frames that no requested frame depends on may be skipped: intra-only frames before `start`,
+  /// and unwanted frames that no other frame references.
   mutating func nextFrame(
     from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
   ) throws(LibAVError) -> MediaFrame? {

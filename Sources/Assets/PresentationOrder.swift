@@ -4,11 +4,12 @@ import OvercrankLibAV
 
 /// Derives the presentation order of a track whose packets lack presentation times.
 ///
-/// AVI stores only decode times, and MPEG program streams omit some times. The track is decoded
-/// once, because a decoder returns frames in presentation order.
+/// AVI stores only decode times, and MPEG program streams omit some times. A decoder returns frames
+/// in presentation order, so the track is decoded once to learn this order.
 struct PresentationOrder {
-  /// The packet indices, in decode order, of the frames that the decoder returned, in presentation
-  /// order.
+  /// The packet index of each frame, in the order in which the decoder returned the frames.
+  ///
+  /// Packet indices count in decode order. The decoder returns frames in presentation order.
   let shown: [Int]
 
   /// Decodes a track to determine the order of its frames.
@@ -58,9 +59,9 @@ struct PresentationOrder {
     self.shown = shown
   }
 
-  /// The next frame.
+  /// The next frame, or nil at the end.
   ///
-  /// Decoding errors are skipped.
+  /// A packet that cannot be decoded is skipped.
   private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
     while true {
       do throws(LibAVError) { return try decoder.nextFrame() } catch {
@@ -71,7 +72,7 @@ struct PresentationOrder {
 
   /// The packets with presentation times.
   ///
-  /// Packets without a frame are marked as hidden.
+  /// A packet for which the decoder returned no frame is marked as hidden.
   ///
   /// - Parameter records: All packets of the track in decode order.
   /// - Returns: The packets. Nil if the known times do not determine the others.
@@ -88,10 +89,11 @@ struct PresentationOrder {
     return timed
   }
 
-  /// Assigns the nth decode time to the nth frame, plus a constant offset from packets with known
-  /// times.
+  /// Gives the frame at position n in presentation order the nth decode time, plus a constant
+  /// offset.
   ///
-  /// Nil if the offset is not constant.
+  /// The offset follows from the packets whose presentation time is known. Nil if these packets
+  /// disagree on it.
   private func byDecodingTimes(_ records: [PacketRecord]) -> [Int64]? {
     let decoded = records.compactMap(\.dts)
     guard decoded.count == records.count, zip(decoded, decoded.dropFirst()).allSatisfy(<) else {
@@ -115,9 +117,9 @@ struct PresentationOrder {
     return ticks
   }
 
-  /// The presentation order of all packets.
+  /// The packet indices of all packets, in presentation order.
   ///
-  /// A packet without a frame keeps its position in decode order.
+  /// A packet without a frame keeps its position from the decode order.
   private func slots(count: Int) -> [Int] {
     let isShown = Set(shown)
     var rest = shown[...]
@@ -140,7 +142,7 @@ struct PresentationOrder {
       range.reduce(0) { $0 &+ records[shown[$1]].duration }
     }
     var ticks = [Int64](repeating: 0, count: records.count)
-    // Overflow produces decreasing times, which the caller rejects.
+    // If this overflows, the times decrease, and the caller rejects them.
     var time = records[shown[first]].pts &- duration(0..<first)
     for position in 0..<first {
       ticks[shown[position]] = time
@@ -149,7 +151,7 @@ struct PresentationOrder {
     for (position, next) in zip(anchors, anchors.dropFirst()) {
       let (start, end) = (records[shown[position]].pts, records[shown[next]].pts)
       let count = Int64(next - position)
-      // Each duration may be rounded by one tick.
+      // Each duration may be rounded by one tick, so their sum may be off by one tick per frame.
       guard end > start, (end - start &- duration(position..<next)).magnitude <= count else {
         return nil
       }
@@ -163,7 +165,7 @@ struct PresentationOrder {
       ticks[shown[position]] = time
       time &+= records[shown[position]].duration
     }
-    // A packet without a frame gets the time of the latest frame decoded before it.
+    // A packet without a frame gets the latest time of any frame decoded before it.
     let isShown = Set(shown)
     var latest = ticks[shown[0]] &- 1
     for index in records.indices {

@@ -11,8 +11,8 @@ public struct RawFrameWriter: ~Copyable {
   /// Creates a writer for frames of any size.
   ///
   /// - Parameters:
-  ///   - format: The pixel format. Luma of 4:2:0 has video range (16 to 235), `gray` has full
-  ///     range.
+  ///   - format: The pixel format. Luma has video range (16 to 235) in 4:2:0 formats, and full
+  ///     range in `gray`.
   ///   - appliesRotation: Whether the track's rotation and mirroring are applied, as ffmpeg does
   ///     for `rawvideo`. Rotations that are not a multiple of 90 degrees are never applied. At 90
   ///     and 270 degrees, a row has ``VideoTrack/height`` pixels.

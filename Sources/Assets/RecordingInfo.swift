@@ -59,9 +59,9 @@ extension Asset {
   /// The key of the tag with the capture rate in Android recordings.
   package static let androidRateKey = "com.android.capture.fps"
 
-  /// The recorder's metadata.
+  /// The metadata of a recording made by this library.
   ///
-  /// Nil for other files and for an invalid tag.
+  /// Nil for any other file, or if the tag is invalid.
   public var recording: RecordingInfo? {
     guard let text = metadata[RecordingInfo.key] else { return nil }
     let decoder = JSONDecoder()
@@ -83,7 +83,8 @@ extension Asset {
   public var captureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
       guard let text = metadata[key] else { continue }
-      // The Android tag is a 32-bit float. Readers print it with more digits than are significant.
+      // The Android tag is a 32-bit float. libav prints it with more digits than are significant,
+      // so it is parsed as a `Float` first.
       let number = key == Self.androidRateKey ? Float(text).map { "\($0)" } : nil
       if let rate = try? FrameRate(parsing: number ?? text) {
         return CaptureFrameRate(rate: rate, source: key)

@@ -24,7 +24,7 @@ public struct VideoTrack: Sendable {
   /// Nil for a rotation by another angle.
   package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
-  /// Where the first frame lies in the file's own time, in seconds.
+  /// The time of the first frame on the file's own time axis, in seconds.
   var origin: Rational { Rational(frames.originTicks) * format.timeBase }
 
   /// The number of frames.
@@ -45,9 +45,9 @@ public struct AudioTrack: Sendable {
   public let channelCount: Int
   /// The number of presented samples per channel, without encoder padding.
   public let sampleCount: Int64
-  /// The index of the first presented sample, relative to the first video frame.
+  /// The index of the first presented sample, counted from the sample at the first video frame.
   public let startSample: Int64
   package let format: TrackFormat
-  /// The asset's time zero, in samples of the file's own count.
+  /// The position of the asset's time zero, counted in the file's own samples.
   package let originSample: Int64
 }

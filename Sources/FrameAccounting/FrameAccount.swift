@@ -3,34 +3,40 @@
 import DequeModule
 package import OvercrankMediaCore
 
-/// The account of one take: every frame period is entered once, with its outcome.
+/// The account of one take, which records the outcome of every frame period once.
 ///
-/// Arrived frames are entered in capture order, with their outcome. ``FrameTimeline`` decides where
-/// and how many frames are missing. The times at which buffers were returned show whether the
-/// driver had a free one. `expected` counts periods and the categories count frames; the ledger
-/// balances when both agree.
+/// Arrived frames are entered in capture order, each with its outcome. ``FrameTimeline`` determines
+/// how many frames are missing between two arrived frames. The times at which the program returned
+/// buffers show whether the driver had a free buffer. In the ledger, `expected` counts periods, and
+/// the categories count frames. The ledger balances if both counts agree.
 package struct FrameAccount {
   /// The observations at the end of a take.
   package struct End: Sendable {
-    /// The first frame after a take that ended at a set time, and that time.
+    /// If the take ended at a set time: the first frame after this time, and the time itself.
     package var next: FrameObservation?
     package var microseconds: Int64?
-    /// Frames that arrived at the end but found the record queue full.
+    /// The number of frames that arrived at the end but could not be recorded, because the record
+    /// queue was full.
     package var unnoted: Int64 = 0
-    /// Silence before the stream was switched off, in microseconds; nil where the take ended with a
-    /// frame.
+    /// The time from the last frame until the stream was switched off, in microseconds.
+    ///
+    /// Nil if the take ended with a frame.
     package var silence: Int64?
 
     package init() {}
   }
 
-  /// The category counts so far; `stored` counts the frames handed to the writer.
+  /// The counts by category so far.
+  ///
+  /// `stored` counts the frames handed to the writer.
   package private(set) var ledger = FrameLedger()
-  /// The gaps in order, indexed by the frames handed to the writer.
+  /// The gaps in order.
+  ///
+  /// Their indices count the frames handed to the writer.
   package private(set) var gaps: [FrameGap] = []
-  /// Missing periods since the last frame handed to the writer.
+  /// The number of missing periods since the last frame that was handed to the writer.
   package private(set) var periodsSinceTaken: Int64 = 0
-  /// The time from switching the stream on to the first period of the driver's count.
+  /// The time from switching the stream on to the first frame period in the driver's count.
   package private(set) var startupDuration: Duration?
 
   private let switchedOn: @Sendable () -> Int64
@@ -42,18 +48,18 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// The file's clock: zero at its first stored frame, stopped while the take is paused.
+  /// The clock of the file: zero at the first stored frame, and stopped during pauses.
   package private(set) var clock = PausableClock()
 
   /// Makes the account of a take.
   ///
   /// - Parameters:
   ///   - frameRate: The frame rate that the driver granted.
-  ///   - trustsCounter: Whether the sequence number is reliable, so that timestamps are ignored.
-  ///   - beginsWithStream: Whether the take starts with the driver's first frame. False for a take
-  ///     that starts later in the stream.
+  ///   - trustsCounter: Whether the sequence number is reliable. If true, timestamps are ignored.
+  ///   - beginsWithStream: Whether the take starts with the driver's first frame. False if the take
+  ///     starts later in the stream.
   ///   - switchedOn: Returns the time at which the stream was switched on, in microseconds of the
-  ///     driver's clock. Called for the first frame.
+  ///     driver's clock. Called once, for the first frame.
   package init(
     frameRate: FrameRate, trustsCounter: Bool, beginsWithStream: Bool = true,
     switchedOn: @escaping @Sendable () -> Int64
@@ -65,7 +71,9 @@ package struct FrameAccount {
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
   }
 
-  /// The frame rate that the device delivered, lost frames included; nil for fewer than two frames.
+  /// The frame rate that the device delivered, including lost frames.
+  ///
+  /// Nil for fewer than two frames.
   package var measuredFrameRate: Rational? {
     guard periodsBetween > 0 else { return nil }
     return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
@@ -83,32 +91,35 @@ package struct FrameAccount {
     enterDecided()
   }
 
-  /// Ends a pause, if there is one.
+  /// Ends a pause; without a pause, does nothing.
   ///
-  /// Called before the first frame after the pause is entered.
+  /// Call this before the first frame after the pause is entered.
   package mutating func resume(atMicroseconds time: Int64) { clock.resume(atMicroseconds: time) }
 
-  /// Closes the account with the frames missing between the last frame and the end of the take.
+  /// Closes the account, and enters the frames that are missing between the last frame and the end
+  /// of the take.
   package mutating func close(_ end: End) {
     if let next = end.next { timeline.add(FrameTimeline.Reading(next)) }
     enterDecided()
     timeline.finish()
     enterDecided()
-    // With a frame after the end, the timeline returns one step more than there are open frames.
+    // The frame after the end is not in `open`, so the timeline returns one step more than `open`
+    // has frames. That step leads to the frame after the end.
     if let next = end.next, let step = lastStep, let last {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {
       ledger.expected += end.unnoted
       enter(.lostQueue, end.unnoted, due: due(1, after: last))
     } else if let silence = end.silence, let last {
-      // Whether the camera produced frames during the silence is unknown.
+      // The camera may or may not have produced frames during the silence, so the outcome of these
+      // periods is unknown.
       let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
       ledger.expected += periods
       enter(.unknown, periods, due: due(1, after: last))
     }
   }
 
-  /// Closes the account at a pause and starts a new timeline for the frames after it.
+  /// Closes the account at a pause, and starts a new timeline for the frames after the pause.
   private mutating func pause(_ frame: FrameObservation) {
     var end = End()
     end.next = frame
@@ -116,22 +127,22 @@ package struct FrameAccount {
     clock.pause(atMicroseconds: frame.microseconds)
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
-    // After a pause, the driver's count no longer starts with the take.
+    // The driver counts on during the pause, so its count no longer starts with the recorded part.
     beginsWithStream = false
   }
 
-  /// The number of missing frames that were due before the end of the take.
+  /// The number of missing frames that were due before the end of the take, out of `missing`.
   private static func within(
     _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {
     guard let time = end.microseconds else { return max(0, missing) }
     let periods = Double(time &- last.microseconds) / period
-    // A frame within 2 % of a period of the end counts as at the end, because drivers round
-    // timestamps.
+    // Drivers round timestamps, so a frame due less than 2 % of a period before the end counts as
+    // due at the end, and is not missing.
     return max(0, min(missing, Int64(saturating: (periods - 0.02).rounded(.up)) &- 1))
   }
 
-  /// The step to the frame after the end of the take.
+  /// The number of periods to the frame after the end of the take.
   private var lastStep: Int64?
 
   private mutating func enterDecided() {
@@ -153,13 +164,15 @@ package struct FrameAccount {
     }
   }
 
-  /// Enters the frames lost before the first arrived frame, by the driver's sequence number.
+  /// Enters the frames lost before the first arrived frame, according to the driver's sequence
+  /// number.
   ///
-  /// Drivers count from 0 at stream start (`v4l2_buffer`). A number too large for the elapsed time
-  /// comes from a driver that starts elsewhere, and is ignored.
+  /// Drivers count from 0 at the start of the stream (`v4l2_buffer`). If the number is too large
+  /// for the time since then, the driver does not start at 0, so the number is ignored.
   private mutating func enterStart(_ frame: FrameObservation) {
     guard !hasBegun else {
-      // After a pause, only frames that were seen but not recorded count as missing.
+      // After a pause, the sequence number does not show which frames are missing. Only frames that
+      // arrived but could not be recorded count.
       ledger.expected += frame.unnoted
       return enter(.lostQueue, frame.unnoted, due: frame.microseconds)
     }
@@ -174,7 +187,10 @@ package struct FrameAccount {
     startupDuration = .microseconds(frame.microseconds &- switchedOn) - .nanoseconds(before)
   }
 
-  /// Enters frames that never arrived, in the only order in which the causes can occur.
+  /// Enters frames that are missing between two frames, split by cause.
+  ///
+  /// The causes can occur only in this order: the record queue was full, the driver had no free
+  /// buffer, the device lost frames.
   private mutating func enterMissing(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) {
@@ -184,19 +200,21 @@ package struct FrameAccount {
     enter(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
-    // No frame can arrive while all buffers are full, so frames lost in the kernel come first.
+    // While all buffers are full, no frame can arrive. The frames lost for lack of a buffer are
+    // therefore the first of the remaining ones.
     enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
     enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }
 
-  /// Frames that arrived while the driver had no free buffer.
+  /// The number of frames that were lost while the driver had no free buffer.
   private func overruns(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) -> Int64 {
     if let known = frame.overrunsBefore { return Int64(known) }
     guard frame.oldestReturn > last.microseconds else { return 0 }
     let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
-    // Timestamps jitter by up to 0.2 periods, so a nearly complete period counts as complete.
+    // Timestamps jitter by up to 0.2 periods, so 0.8 of a period without a buffer counts as a lost
+    // frame.
     return min(count, Int64(saturating: (blocked + 0.2).rounded(.down)))
   }
 
@@ -214,7 +232,7 @@ package struct FrameAccount {
     }
   }
 
-  /// Adds missing frames to a category and to the list of gaps.
+  /// Adds missing frames to the count of their cause and to the list of gaps.
   private mutating func enter(_ cause: FrameGap.Cause, _ count: Int64, due: Int64) {
     guard count > 0 else { return }
     ledger[cause] += count
@@ -229,7 +247,8 @@ package struct FrameAccount {
       FrameGap(afterIndex: after, count: count, time: time, cause: cause))
   }
 
-  /// The due time of the period `periods` after a frame, in microseconds of the driver's clock.
+  /// The time at which the frame `periods` after another one was due, in microseconds of the
+  /// driver's clock.
   private func due(_ periods: Int64, after frame: FrameObservation) -> Int64 {
     frame.microseconds &+ Int64(saturating: (Double(periods) * timeline.period).rounded())
   }

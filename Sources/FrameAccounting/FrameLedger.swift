@@ -2,10 +2,11 @@
 
 public import OvercrankMediaCore
 
-/// The outcome of every frame period of a take.
+/// The counts of a take's frame periods by outcome.
 ///
 /// `expected` counts frame periods, derived from sequence numbers and timestamps together. The
-/// categories count frames by their known outcome. The ledger is balanced when both agree.
+/// categories count frames with a known outcome. The ledger is balanced if the sum of the
+/// categories equals `expected`.
 public struct FrameLedger: Hashable, Sendable, Codable {
   /// Frame periods from the driver's first counted frame to the end of the take.
   public var expected: Int64 = 0
@@ -13,13 +14,14 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   public var stored: Int64 = 0
   /// Frames that arrived damaged and were not stored.
   public var corrupt: Int64 = 0
-  /// Frames lost before the first arrived frame, by the driver's sequence number.
+  /// Frames lost before the first arrived frame, according to the driver's sequence number, and
+  /// frames that a missing reference frame made undecodable.
   public var lostStart: Int64 = 0
   /// Frames lost in the device or on its bus (USB, PCIe).
   public var lostDevice: Int64 = 0
   /// Frames lost because the driver had no free buffer.
   public var lostKernel: Int64 = 0
-  /// Frames lost because the recording queue was full: the writer was too slow.
+  /// Frames lost because the recording queue was full, since the writer was too slow.
   public var lostQueue: Int64 = 0
   /// Frames rejected by the encoder or the file.
   public var lostWriter: Int64 = 0
@@ -31,7 +33,9 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   /// Makes an empty ledger.
   public init() {}
 
-  /// The sum of all categories; equal to ``expected`` in a balanced ledger.
+  /// The sum of all categories.
+  ///
+  /// It equals ``expected`` if the ledger is balanced.
   ///
   /// The sum wraps on overflow, which only a forged ledger can cause.
   public var accounted: Int64 {
@@ -42,11 +46,13 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   /// Whether every expected period is accounted for exactly once.
   public var isBalanced: Bool { expected == accounted }
 
-  /// Frames due during the take but not in the file: all but stored, evicted and `lostStart`.
+  /// Frames that were due during the take but are not in the file.
+  ///
+  /// This is the sum of all categories except `stored`, `evicted` and `lostStart`.
   public var dropped: Int64 { accounted &- stored &- evicted &- lostStart }
 }
 
-/// Frames missing before, between or after stored frames, for one cause.
+/// A run of missing frames with one cause, before, between or after stored frames.
 public struct FrameGap: Hashable, Sendable, Codable {
   /// The cause of a loss.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
@@ -62,17 +68,20 @@ public struct FrameGap: Hashable, Sendable, Codable {
     case lostQueue = "lost_queue"
     /// The encoder or the file rejected the frames.
     case lostWriter = "lost_writer"
-    /// The frames were due after the device fell silent; whether they existed is unknown.
+    /// The frames were due after the device stopped delivering. Whether the device produced them is
+    /// unknown.
     case unknown
   }
 
-  /// The index of the stored frame before the gap, from 0; -1 for a gap before the first.
+  /// The index of the stored frame before the gap, from 0.
+  ///
+  /// It is -1 if the gap is before the first stored frame.
   public let afterIndex: Int64
   /// The number of frames missing for this cause.
   public var count: Int64
-  /// The due time of the first missing frame.
+  /// The time in the file at which the first missing frame was due.
   ///
-  /// Zero is the first stored frame, as in the file.
+  /// Time zero is the first stored frame.
   public let time: MediaTime
   /// The cause of the loss.
   public let cause: Cause

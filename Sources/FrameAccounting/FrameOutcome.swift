@@ -4,7 +4,7 @@
 ///
 /// Raw values are part of the file format.
 package enum FrameOutcome: UInt8, Hashable, Sendable {
-  /// The frame was or will be handed to the writer.
+  /// The frame was handed to the writer, or will be.
   case taken = 1
   /// The frame is damaged: marked by the driver, truncated, or undecodable.
   case corrupt
@@ -14,6 +14,6 @@ package enum FrameOutcome: UInt8, Hashable, Sendable {
   case refused
   /// The frame left the pre-trigger ring before a trigger.
   case evicted
-  /// The frame is the first one during a pause, and stands for all frames of that pause.
+  /// The first frame during a pause. It represents all frames of the pause.
   case paused
 }

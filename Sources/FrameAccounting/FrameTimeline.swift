@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Converts sequence numbers and timestamps, neither of them reliable, into frame periods.
+/// Converts the sequence numbers and timestamps of frames into numbers of frame periods.
 ///
-/// A counter may count a frame twice, skip counts, or show a gap one frame late. A clock may jitter
-/// or stop. Frames are therefore assigned to slots of a regular time grid. The chosen assignment
-/// contradicts counter and clock least (``SlotAssignment``). Where both agree, a frame is decided
-/// at once; otherwise a few frames later.
+/// Neither source is reliable. A counter may count a frame twice, skip numbers, or show a gap one
+/// frame late. A clock may jitter or stop. Frames are therefore assigned to slots of a regular time
+/// grid, so that the assignment contradicts counter and clock as little as possible
+/// (``SlotAssignment``). If counter and clock agree on a frame, its slot is decided at once.
+/// Otherwise it is decided a few frames later.
 ///
-/// The grid's period is estimated from timestamps, because the driver's stated rate may be wrong.
-/// Only this estimate uses floating point; the resulting steps are whole.
+/// The period of the grid is estimated from timestamps, because the driver's stated rate may be
+/// wrong. Only this estimate uses floating point; the numbers of periods are integers.
 struct FrameTimeline {
   /// The counter and the clock of one frame.
   struct Reading {
     var sequence: UInt32
     /// The continuous timestamp in microseconds.
     var microseconds: Int64
-    /// Whether the time since the previous frame is meaningless.
+    /// Whether the clock jumped, so that the time since the previous frame is meaningless.
     var isClockJump = false
-    /// The minimum number of periods since the previous frame, from frames seen but not recorded.
+    /// The least number of periods since the previous frame.
+    ///
+    /// It exceeds 1 if frames arrived in between that could not be recorded.
     var minimumStep: Int64 = 1
   }
 
-  /// Frames to collect before the first decision, because a driver's first timestamps may be off.
+  /// The number of frames to collect before the first decision.
+  ///
+  /// A driver's first timestamps may be wrong, so one frame is not enough.
   private static let warmUp = 16
-  /// Frames to collect once counter and clock disagree, and how many of them stay undecided.
+  /// If counter and clock disagree: the number of frames to collect before a decision, and the
+  /// number of them that stay undecided, because later frames may change their slots.
   private static let lookahead = 12
   private static let held = 4
 
-  /// Whether the counter is reliable, as in a file.
+  /// Whether the counter is reliable, as it is for a file.
   ///
   /// Timestamps are then ignored.
   let trustsCounter: Bool
-  /// The steps that the last call decided, in order: periods from each frame to the next.
+  /// The steps that the last call decided, in order.
   ///
-  /// The step of the first frame is 0.
+  /// A step is the number of periods from the previous frame. The step of the first frame is 0.
   private(set) var steps: [Int64] = []
   /// The estimated frame period in microseconds.
   var period: Double { grid.period }
@@ -47,7 +53,7 @@ struct FrameTimeline {
   ///
   /// - Parameters:
   ///   - period: The frame duration that the driver granted, in microseconds.
-  ///   - trustsCounter: Whether the sequence number alone decides.
+  ///   - trustsCounter: Whether the sequence number alone determines the steps.
   init(period: Double, trustsCounter: Bool = false) {
     grid = PeriodTracker(period: period)
     self.trustsCounter = trustsCounter
@@ -57,7 +63,7 @@ struct FrameTimeline {
 
   /// Adds the next frame.
   ///
-  /// Afterwards ``steps`` holds the decided steps, oldest first.
+  /// Afterwards ``steps`` contains the steps that this call decided, oldest first. It may be empty.
   mutating func add(_ reading: Reading) {
     steps.removeAll(keepingCapacity: true)
     if trustsCounter { return trust(reading) }
@@ -72,7 +78,7 @@ struct FrameTimeline {
     }
   }
 
-  /// Decides all frames that are still open.
+  /// Decides the steps of all frames that are still undecided.
   mutating func finish() {
     steps.removeAll(keepingCapacity: true)
     if !isWarm { beginGrid() }
@@ -94,7 +100,10 @@ struct FrameTimeline {
     settle(keeping: Self.held)
   }
 
-  /// Decides the open frames, except the last few, where the disagreement may continue.
+  /// Decides the steps of the undecided frames.
+  ///
+  /// If the last `held` frames are still uncertain, they stay undecided, because later frames may
+  /// change their slots.
   private mutating func settle(keeping held: Int) {
     guard let last, !pending.isEmpty else { return }
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {

@@ -4,10 +4,12 @@
 ///
 /// Zero is the first frame. The clock stops while the take is paused.
 ///
-/// A pause lasts from the first omitted frame to the next recorded frame. The last frame before the
+/// A pause lasts from the first omitted frame to the next recorded one. The last frame before the
 /// pause therefore keeps its normal duration.
 package struct PausableClock: Sendable {
-  /// The driver time of the take's zero, shifted by all pauses; nil before the first frame.
+  /// The driver time of the take's zero, moved forward by the length of each pause.
+  ///
+  /// Nil before the first frame.
   package private(set) var origin: Int64?
   private var pauseStart: Int64?
 
@@ -21,7 +23,7 @@ package struct PausableClock: Sendable {
     if pauseStart == nil { pauseStart = time }
   }
 
-  /// Resumes after a pause, if there is one.
+  /// Ends a pause; without a pause, does nothing.
   package mutating func resume(atMicroseconds time: Int64) {
     guard let start = pauseStart else { return }
     pauseStart = nil
@@ -31,6 +33,8 @@ package struct PausableClock: Sendable {
   /// Sets the take's zero, unless it is already set.
   package mutating func begin(atMicroseconds time: Int64) { if origin == nil { origin = time } }
 
-  /// Converts a driver time to the take's time, in microseconds; 0 before the first frame.
+  /// Converts a driver time to the take's time, in microseconds.
+  ///
+  /// Before the first frame the result is 0.
   package func time(ofMicroseconds time: Int64) -> Int64 { origin.map { time &- $0 } ?? 0 }
 }

@@ -4,26 +4,28 @@ import OvercrankMediaCore
 
 /// A regular grid of frame periods, fitted to a driver's timestamps.
 ///
-/// An alpha-beta filter tracks phase and period, so slow clock drift and a slightly wrong rate do
-/// no harm.
+/// An alpha-beta filter tracks phase and period. The grid therefore follows a slow clock drift and
+/// corrects a slightly wrong rate.
 struct PeriodTracker {
-  /// The offset from its slot below which a frame is accepted at once, in periods.
+  /// The distance of a frame from its slot, in periods, up to which the slot is accepted at once.
   static let near = 0.3
-  /// After this many consecutive frames off by at least half a period, the grid itself is wrong.
+  /// The number of consecutive frames, each off by at least half a period, after which the grid
+  /// itself is considered wrong.
   private static let timeout = 8
 
   /// The grid's period in microseconds.
   private(set) var period: Double
-  /// The shortest plausible period: the granted one, or the measured period of the first frames.
+  /// The shortest plausible period: the granted one, or the measured period of the first frames if
+  /// that is shorter.
   private var shortest: Double
   /// The time of `slot`, in microseconds after `origin`.
   private var time = 0.0
   private var slot: Int64 = 0
-  /// The reference time in microseconds.
+  /// The time in microseconds from which times are counted.
   ///
-  /// Offsets from it stay small enough for exact doubles.
+  /// It stays close to the current frame, so that differences are exact as `Double`.
   private var origin: Int64 = 0
-  /// The number of frames in the filter's memory.
+  /// The number of past frames that the filter averages over.
   private var memory = 12.0
   private var strays = 0
 
@@ -32,7 +34,9 @@ struct PeriodTracker {
     shortest = self.period
   }
 
-  /// The counter's periods between two frames; nil where the counter stopped or went backwards.
+  /// The number of periods between two frames according to the counter.
+  ///
+  /// Nil if the counter stopped or went backward.
   static func counted(
     from last: FrameTimeline.Reading, to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -40,13 +44,15 @@ struct PeriodTracker {
     return steps >= max(1, next.minimumStep) ? steps : nil
   }
 
-  /// The offset of a frame from a slot, in periods; positive where the frame is late.
+  /// The distance of a frame from a slot, in periods.
+  ///
+  /// Positive if the frame is late.
   func offset(of reading: FrameTimeline.Reading, from slot: Int64) -> Double {
     let time = Double(reading.microseconds &- origin) - self.time
     return time / period - Double(slot &- self.slot)
   }
 
-  /// The periods to the next frame where counter and clock agree; otherwise nil.
+  /// The number of periods to the next frame if counter and clock agree on it; otherwise nil.
   func agreedStep(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -64,7 +70,7 @@ struct PeriodTracker {
       shortest = min(shortest, real)
     }
     origin = first.microseconds
-    // The phase comes from the majority of frames, since the very first may be mistimed.
+    // The first frame may have a wrong time, so the phase of the grid is taken from all frames.
     var phases: [Double] = []
     var counted: Int64 = 0
     for (last, next) in zip([first] + readings, readings) {
@@ -73,11 +79,12 @@ struct PeriodTracker {
       let phase = time - Double(counted)
       phases.append(phase - phase.rounded(.down))
     }
-    // Phases are cyclic: 0.9 and 0.1 are close. The chosen phase has the smallest total distance to
-    // all others.
+    // Phases are cyclic, so 0.9 and 0.1 are close, and a mean would be wrong. The chosen phase has
+    // the smallest total distance to all others.
     let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
     let phase = nearest ?? 0
-    // Slot 0 is the slot of the first frame.
+    // Slot 0 belongs to the first frame. A phase above half a period means that this frame is early,
+    // so the phase is made negative.
     time = (phase > 0.5 ? phase - 1 : phase) * period
     slot = 0
   }
@@ -97,7 +104,8 @@ struct PeriodTracker {
     slot = next
     if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
-      // After a clock jump or many outliers, the grid is reset to this frame.
+      // After a clock jump or many outliers, the grid's phase is wrong, so it restarts at this
+      // frame.
       if reading.isClockJump || strays >= Self.timeout {
         time = Double(reading.microseconds &- origin)
         strays = 0
@@ -109,7 +117,7 @@ struct PeriodTracker {
       time += 2 * (2 * count + 1) / ((count + 1) * (count + 2)) * late * period
       if passed > 0 { period += 6 / ((count + 1) * (count + 2)) * late * period / passed }
     }
-    // The origin is moved forward regularly, so that differences stay small.
+    // The origin is moved forward from time to time, so that differences stay exact.
     if slot & 0xFFFF == 0 || abs(time) > 1e12 {
       let whole = Int64(saturating: time)
       origin &+= whole
@@ -117,9 +125,10 @@ struct PeriodTracker {
     }
   }
 
-  /// The median period of the frames (Theil 1950, Sen 1968), or nil without agreement.
+  /// The median period of the frames (Theil 1950, Sen 1968), or nil if the frames disagree.
   ///
-  /// Eight or more frames need a majority within 10 % of the median; fewer need all.
+  /// With eight or more frames, the middle half must be within 10 % of the median; with fewer, all
+  /// frames.
   private static func medianPeriod(of readings: [FrameTimeline.Reading]) -> Double? {
     guard readings.count >= 3 else { return nil }
     let half = readings.count / 2
@@ -140,11 +149,11 @@ struct PeriodTracker {
     return agree ? median : nil
   }
 
-  /// Returns the new period where these frames consistently keep another one; otherwise nil.
+  /// Returns the new period if these frames consistently keep another one; otherwise nil.
   ///
-  /// In low light, a camera exposes longer and delivers fewer frames; those frames are not lost. A
-  /// period well below the shortest plausible one is rejected, because such frames only catch up
-  /// after a delay.
+  /// In low light, a camera exposes longer and delivers fewer frames. These are not lost frames,
+  /// but a longer period. A period far below the shortest plausible one is rejected: the frames
+  /// then only arrive close together after a delay.
   func changedPeriod(
     of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
   ) -> Double? {

@@ -12,9 +12,10 @@ import OvercrankMediaCore
 /// | Counter error | 0.25 per period, at most 1 |
 /// | Counter too high | twice the counter error, unless it repays an earlier undercount |
 ///
-/// The doubled cost reflects that cameras report gaps late, never early. A late frame followed by
-/// one on time stays in its slot. A frame that stays a whole period late, or whose counter later
-/// catches up, moves to the later slot.
+/// The counter error is doubled if the counter is too high, because cameras report a gap late but
+/// never early. If one frame is late and the next is on time, the late frame keeps its slot. If a
+/// frame stays a whole period late, or if the counter later catches up, the frame moves to the
+/// later slot.
 struct SlotAssignment {
   private static let contradictionCost = 0.25
   private static let pathLimit = 6
@@ -25,7 +26,8 @@ struct SlotAssignment {
     let step: Int64
     /// Whether later frames may still change the result.
     ///
-    /// True where the frame is far from its slot, or the counter disagrees or is unusable.
+    /// True if the frame is far from its slot, or if the counter disagrees with the slot or is
+    /// unusable.
     let isOpen: Bool
   }
 
@@ -35,15 +37,15 @@ struct SlotAssignment {
     let cost: Double
     let parent: Int
     let isOpen: Bool
-    /// The periods that the counter has undercounted so far on this path.
+    /// The number of periods that the counter has counted too few so far on this path.
     let owed: Int64
   }
 
   private let grid: PeriodTracker
   private var nodes: [Node] = []
-  /// The index of the first node of the frame being assigned.
+  /// The index in `nodes` of the first candidate for the frame that is being assigned.
   private var stage = 0
-  /// The offset of the grid after a clock jump, in periods.
+  /// The distance by which a clock jump moved the frames relative to the grid, in periods.
   private var shift = 0.0
 
   init(grid: PeriodTracker) { self.grid = grid }
@@ -75,7 +77,7 @@ struct SlotAssignment {
     return steps.reversed()
   }
 
-  /// Extends a path by one frame, with every plausible slot.
+  /// Extends a path by one frame, once for each plausible slot.
   private mutating func extend(
     _ parent: Int, to reading: FrameTimeline.Reading, _ counted: Int64?
   ) {
@@ -96,7 +98,7 @@ struct SlotAssignment {
           owed: nodes[parent].owed &+ extra)
       }
     } else {
-      // Without a usable counter, the clock alone decides.
+      // The counter is unusable, so only the clock suggests slots.
       let nearest = from &+ Int64(saturating: late(reading, from).rounded())
       for candidate in [nearest, nearest &+ 1, nearest &- 1] {
         let slot = max(candidate, lowest)
@@ -105,7 +107,9 @@ struct SlotAssignment {
     }
   }
 
-  /// The delay of a frame relative to a slot, in periods; 0 where its clock jumped.
+  /// The delay of a frame relative to a slot, in periods.
+  ///
+  /// If its clock jumped, the delay is unknown and counts as 0.
   private func late(_ reading: FrameTimeline.Reading, _ slot: Int64) -> Double {
     reading.isClockJump ? 0 : grid.offset(of: reading, from: slot) - shift
   }
@@ -125,7 +129,7 @@ struct SlotAssignment {
     }
   }
 
-  /// Keeps the few cheapest paths, in order of cost.
+  /// Keeps the few cheapest paths, and sorts them by cost.
   private mutating func keepBest() {
     nodes[stage...].sort { $0.cost < $1.cost }
     let extra = nodes.count - stage - Self.pathLimit

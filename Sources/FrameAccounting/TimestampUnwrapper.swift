@@ -4,29 +4,31 @@ import OvercrankMediaCore
 
 /// Makes a driver's timestamps continuous across wraps and jumps.
 ///
-/// Capture thread only.
+/// Used by the capture thread only.
 ///
-/// A timestamp is impossible when it goes far backwards or runs ahead of the local clock. A known
-/// wrap is undone exactly. Any other jump is bridged by the sequence number and the local clock.
+/// A timestamp is impossible if it goes back by more than jitter, or if it is ahead of the local
+/// clock. If a known wrap explains it, the wrap is undone exactly. Any other jump is replaced by
+/// the time that the sequence number or the local clock suggests.
 package struct TimestampUnwrapper {
-  /// The known wrap lengths in microseconds: 32 bits of microseconds, 32 and 31 bits of seconds, 64
-  /// bits of nanoseconds.
+  /// The known lengths after which a driver's clock wraps, in microseconds.
+  ///
+  /// They are 32 bits of microseconds, 32 and 31 bits of seconds, and 64 bits of nanoseconds.
   private static let wraps: [Int64] = [
     1 << 32, (1 << 32) * 1_000_000, (1 << 31) * 1_000_000, 18_446_744_073_709_552,
   ]
-  /// Smaller deviations count as jitter, in microseconds.
+  /// The deviation in microseconds up to which a timestamp counts as jittered and not as wrong.
   private static let slack: Int64 = 500_000
 
   private let period: Int64
   private var offset: Int64 = 0
   /// The offset before the last jump.
   ///
-  /// A clock that was wrong only briefly returns to it.
+  /// If the clock was wrong only briefly, it returns to this offset.
   private var offsetBefore: Int64 = 0
   private var last: (sequence: UInt32, microseconds: Int64, arrival: Int64)?
   /// The shortest time from timestamp to arrival so far.
   ///
-  /// A much shorter one is impossible.
+  /// If a frame arrives much sooner after its timestamp than that, the timestamp is impossible.
   private var smallestLag = Int64.max
 
   /// - Parameter period: The frame duration that the driver granted, in microseconds.
@@ -56,18 +58,21 @@ package struct TimestampUnwrapper {
     return (time, isJump)
   }
 
-  /// Returns a known step that explains the deviation: a wrap or the return from a jump.
+  /// Returns the correction if the deviation is a known wrap or the return from a jump; otherwise
+  /// nil.
   private func knownStep(_ missing: Int64) -> Int64? {
     let slack = max(period, Self.slack)
-    // The two cases are tested in turn; a combined array would allocate for every frame.
+    // The two cases are tested one after the other, because a combined array would allocate memory
+    // for every frame.
     if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
     let back = offsetBefore &- offset
     return distance(missing, back) < slack ? back : nil
   }
 
-  /// Whether no monotonic clock can produce this timestamp.
+  /// Whether a timestamp is impossible for a monotonic clock.
   ///
-  /// It went back by more than jitter, or the frame arrived sooner after it than any before.
+  /// It is if it goes back by more than jitter, or if the frame arrived much sooner after it than
+  /// any frame before.
   private func isImpossible(_ time: Int64, _ arrival: Int64, after last: Int64) -> Bool {
     let elapsed = time.subtractingReportingOverflow(last)
     let lag = arrival.subtractingReportingOverflow(time)
@@ -80,7 +85,7 @@ package struct TimestampUnwrapper {
 
   /// The expected time since the last frame, in microseconds.
   ///
-  /// The sequence number decides where plausible, otherwise the local clock.
+  /// It follows from the sequence number if that is plausible, otherwise from the local clock.
   private func expected(
     _ frame: FrameObservation,
     after last: (sequence: UInt32, microseconds: Int64, arrival: Int64)

@@ -9,7 +9,7 @@ package struct BitstreamFilter: ~Copyable {
 
   /// Makes a filter for a track.
   ///
-  /// - Throws: `LibAVError` for "find" or "set up".
+  /// - Throws: `LibAVError` with the operation "find" or "set up".
   package init(named name: String, parameters: CodecParameters) throws(LibAVError) {
     guard let filter = av_bsf_get_by_name(name) else {
       throw LibAVError("find", "the filter \(name)", code: CFFmpeg_EINVAL)
@@ -40,9 +40,10 @@ package struct BitstreamFilter: ~Copyable {
 
   /// Filters a packet.
   ///
-  /// Only for filters that return one packet for each input packet.
+  /// Use this only with a filter that returns exactly one packet for each input packet.
   ///
-  /// - Throws: `LibAVError` for "filter" when the packet is damaged or the filter returns none.
+  /// - Throws: `LibAVError` with the operation "filter" if the packet is damaged or the filter
+  ///   returns none.
   package mutating func filter(_ packet: Packet) throws(LibAVError) -> Packet {
     guard let input = av_packet_clone(packet.pointer), let output = av_packet_alloc() else {
       throw LibAVError("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)
@@ -56,7 +57,7 @@ package struct BitstreamFilter: ~Copyable {
     return result
   }
 
-  /// The codec headers that `extract_extradata` found in the packet; empty without any.
+  /// The codec headers that `extract_extradata` found in the packet; empty if it found none.
   package static func extradata(of packet: Packet) -> [UInt8] {
     var size = 0
     guard let data = av_packet_get_side_data(packet.pointer, AV_PKT_DATA_NEW_EXTRADATA, &size)

@@ -4,7 +4,7 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension ColorBox {
-  /// Whether the full range of a track is expressible only by the `colr` box.
+  /// Whether a track has full range and its codec cannot say so, so that only the `colr` box can.
   static func isNeeded(for parameters: CodecParameters) -> Bool {
     parameters.codecID == AV_CODEC_ID_FFV1
       && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG

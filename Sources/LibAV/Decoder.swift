@@ -13,10 +13,10 @@ package struct Decoder: ~Copyable {
   /// - Parameters:
   ///   - parameters: The track's codec parameters.
   ///   - subject: The file or track to name in errors.
-  ///   - timeBase: Seconds per tick of the packet times. libavcodec needs it to shift the time of
-  ///     an audio frame whose first samples are skipped.
+  ///   - timeBase: Seconds per tick of the packet times. If libavcodec skips the first samples of
+  ///     an audio frame, it needs this to shift the frame's time.
   ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
-  /// - Throws: `LibAVError` for "find" without a decoder, or for "open".
+  /// - Throws: `LibAVError` with the operation "find" if there is no decoder, or "open" if it fails.
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
   ) throws(LibAVError) {
@@ -58,18 +58,19 @@ package struct Decoder: ~Copyable {
 
   /// Sends a packet, or nil at the end of the stream.
   ///
-  /// Afterwards, read frames until there are none.
+  /// Afterwards, call ``nextFrame()`` until it returns nil.
   ///
-  /// - Throws: `LibAVError` for "decode" when the packet is too damaged.
+  /// - Throws: `LibAVError` with the operation "decode" if the packet is too damaged.
   package mutating func send(_ packet: Packet?) throws(LibAVError) {
     let result = LibAVLog.during { avcodec_send_packet(context, packet?.pointer) }
     if result == CFFmpeg_EOF && packet == nil { return }
     try LibAVError.checkData(result: result, "decode", subject)
   }
 
-  /// Whether following packets are skipped where no other frame references them.
+  /// Whether packets are skipped if no other frame references their frame.
   ///
-  /// Sets `skip_frame`. Codecs without this information decode all packets.
+  /// Applies to the packets sent afterwards, by `skip_frame`. Some codecs do not say which frames
+  /// are referenced; they decode all packets.
   package var skipsUnreferenced: Bool {
     get { context.pointee.skip_frame == AVDISCARD_NONREF }
     nonmutating set {
@@ -77,8 +78,9 @@ package struct Decoder: ~Copyable {
     }
   }
 
-  /// Skips the loop filter and the IDCT, for callers that need only frame order and not exact
-  /// pixels.
+  /// Skips the loop filter and the IDCT.
+  ///
+  /// The pixels are then wrong, but the order of the frames is known sooner.
   package func skipPixels() {
     context.pointee.skip_loop_filter = AVDISCARD_ALL
     context.pointee.skip_idct = AVDISCARD_ALL
@@ -87,9 +89,11 @@ package struct Decoder: ~Copyable {
   /// Discards all buffered packets and frames, before a seek.
   package mutating func flush() { avcodec_flush_buffers(context) }
 
-  /// Returns the next frame; nil when more packets are needed or the stream has ended.
+  /// Returns the next frame.
   ///
-  /// - Throws: `LibAVError` for "decode".
+  /// Nil if more packets are needed, or at the end of the stream.
+  ///
+  /// - Throws: `LibAVError` with the operation "decode".
   package mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
     let frame = try MediaFrame()
     let result = LibAVLog.during { avcodec_receive_frame(context, frame.pointer) }

@@ -6,7 +6,7 @@ package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The location of a packet in its file, and its index entry.
+/// The entry of a packet in its file's index: location, time and flags.
 package struct PacketLocation: Sendable {
   /// The offset in the file, in bytes.
   package let position: Int64
@@ -21,7 +21,9 @@ package struct PacketLocation: Sendable {
 
 /// The locations of all packets of a track.
 package struct PacketIndex: Sendable {
-  /// The first packet itself, since it may carry data for all packets, such as a palette.
+  /// The first packet itself.
+  ///
+  /// It may contain data that applies to all packets, such as a palette.
   package let first: Packet
   package let locations: [PacketLocation]
 }
@@ -36,20 +38,26 @@ package struct Demuxer: ~Copyable {
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
-  /// The stated duration in microseconds; nil where the file states none.
+  /// The duration in microseconds that the file states.
+  ///
+  /// Nil if it states none.
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let watch: ReadWatch
-  /// Reads the fields of the video track; nil where every packet of it is a frame.
+  /// Reads the headers of the video track's packets to find fields.
+  ///
+  /// Nil if every packet is a whole frame.
   private let fieldParser: PacketParser?
   private let fieldTrack: Int
   private var fields = FieldPairs<Packet>()
 
-  /// The accepted formats by their libavformat names: formats that contain their own media data.
+  /// The accepted formats by their libavformat names.
   ///
-  /// Excluded are playlists, scripts and image patterns, through which libavformat opens other
-  /// files or the network, and devices.
+  /// They contain their own media data.
+  ///
+  /// Playlists, scripts and image patterns are excluded, because through them libavformat opens
+  /// other files or the network. Devices are excluded too.
   package static let formats = [
     "mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "mxf", "dv", "ivf", "nut",
     "gxf",
@@ -63,16 +71,17 @@ package struct Demuxer: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: The path of the file.
-  ///   - probes: Whether to read the first packets for data missing in the headers. Not needed to
-  ///     read the packets of an already known movie.
-  /// - Throws: `LibAVError` for "open" or "read". `systemErrorNumber` is `ENOENT` for a missing
-  ///   file, `ESPIPE` for a pipe or device, `ETIMEDOUT` for a file that libavformat reads
-  ///   endlessly, and nil for invalid data.
+  ///   - probes: Whether to read the first packets, to find data that the headers lack. This is not
+  ///     needed to read the packets of a movie whose tracks are already known.
+  /// - Throws: `LibAVError` with the operation "open" or "read". `systemErrorNumber` is `ENOENT`
+  ///   for a missing file, `ESPIPE` for a pipe or device, `ETIMEDOUT` for a file that libavformat
+  ///   reads endlessly, and nil for invalid data.
   package init(opening path: String, probes: Bool = true) throws(LibAVError) {
     try self.init(path, at: path, probes: probes)
   }
 
-  /// Opens a file through an existing descriptor, even if its name belongs to another file by now.
+  /// Opens a file through an existing descriptor, even if the file's name now belongs to another
+  /// file.
   ///
   /// - Throws: `LibAVError` as ``init(opening:probes:)``.
   package init(reopening file: OpenFile, probes: Bool = true) throws(LibAVError) {
@@ -89,7 +98,7 @@ package struct Demuxer: ~Copyable {
     defer { av_dict_free(&options) }
     av_dict_set(&options, "format_whitelist", Self.formats.joined(separator: ","), 0)
     av_dict_set(&options, "protocol_whitelist", "file", 0)
-    // The prefix "file:" keeps libavformat from parsing a name with a colon as a protocol.
+    // libavformat would parse a name with a colon as a protocol. The prefix "file:" prevents this.
     let result = LibAVLog.during {
       avformat_open_input(&opened, ("file:" + location).systemPath, nil, &options)
     }
@@ -128,7 +137,8 @@ package struct Demuxer: ~Copyable {
     self.path = path
     self.context = context
     self.watch = watch
-    // MOV and MP4 samples are complete frames, so only other containers need field pairing.
+    // In MOV and MP4, a sample is a complete frame. Only other containers store the two fields of a
+    // frame as two packets, which must be joined.
     let track = containerName.hasPrefix("mov,") ? nil : tracks.first { $0.kind == .video }
     fieldParser = track.flatMap { PacketParser.ofFields($0) }
     fieldTrack = track?.index ?? -1
@@ -151,7 +161,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// Throws where a call failed or was interrupted by `watch`.
+  /// Throws if a call failed, or if `watch` interrupted it.
   private static func check(
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
@@ -160,11 +170,14 @@ package struct Demuxer: ~Copyable {
     try LibAVError.checkData(result: result, operation, path)
   }
 
-  /// Returns the next packet of any track; nil at the end of the file.
+  /// Returns the next packet of any track.
   ///
-  /// The two fields of an interlaced frame are returned as one packet.
+  /// Nil at the end of the file.
   ///
-  /// - Throws: `LibAVError` for "read" when the file cannot be read further.
+  /// If the container stores the two fields of a frame as two packets, they are returned as one
+  /// packet.
+  ///
+  /// - Throws: `LibAVError` with the operation "read" if the file cannot be read further.
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
     guard let fieldParser else { return try storedPacket() }
     while true {
@@ -180,7 +193,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// Returns the next packet as stored in the container.
+  /// Returns the next packet as the container stores it, without joining fields.
   private func storedPacket() throws(LibAVError) -> Packet? {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
@@ -188,15 +201,15 @@ package struct Demuxer: ~Copyable {
     let owned = Packet(owning: packet)
     watch.begin()
     var result = LibAVLog.during { av_read_frame(context, packet) }
-    // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet, and
-    // continues when called again.
+    // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet. It
+    // continues when it is called again, so the loop goes on while the position advances.
     var position = Int64(-1)
     while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {
       position = io.pointee.pos
       result = LibAVLog.during { av_read_frame(context, packet) }
     }
     if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled {
-      // libavformat also reports an I/O error as the end of the file; the I/O context has the real
+      // libavformat reports an I/O error as the end of the file. Only the I/O context shows the
       // error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
         throw LibAVError("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
@@ -209,7 +222,7 @@ package struct Demuxer: ~Copyable {
 
   /// Whether the header declares a track as encrypted.
   ///
-  /// Always false for MOV and MP4, where each packet declares its own encryption.
+  /// In MOV and MP4, each packet declares its own encryption, so the result is false.
   package func isEncrypted(track: Int) -> Bool {
     guard !isMOV, tracks.indices.contains(track),
       let stream = context.pointee.streams[track]
@@ -219,14 +232,15 @@ package struct Demuxer: ~Copyable {
 
   /// Switches to packets and times exactly as stored, without parsing.
   ///
-  /// For codecs with one frame per container packet, where parsing adds nothing.
+  /// Use this for codecs with one frame per packet, where parsing adds nothing.
   package func readAsStored() {
     context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
   }
 
-  /// The packet count and duration of a track, according to the index read so far.
+  /// The number of packets and the duration of a track, according to the part of the index that was
+  /// read.
   ///
-  /// The index of a fragmented file grows while the file is read. Packets dropped by an edit list
+  /// The index of a fragmented file grows while the file is read. Packets that an edit list drops
   /// are not counted.
   package func index(ofTrack track: Int) -> (packetCount: Int, ticks: Int64?) {
     guard (0..<Int(context.pointee.nb_streams)).contains(track),
@@ -239,10 +253,11 @@ package struct Demuxer: ~Copyable {
     )
   }
 
-  /// Reads the index of all tracks to the end of the file, with only the first packet of each
-  /// track.
+  /// Reads the index of all tracks up to the end of the file.
   ///
-  /// No packets can be read afterwards. Errors are those of ``nextPacket()``.
+  /// Of the packets themselves, only the first one of each track is kept.
+  ///
+  /// No packets can be read afterwards. Throws the errors of ``nextPacket()``.
   package mutating func packetIndices() throws(LibAVError) -> [Int: PacketIndex] {
     var firsts: [Int: Packet] = [:]
     while firsts.count < tracks.count, let packet = try nextPacket() {
@@ -268,7 +283,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// The locations of a track's packets, according to the index read so far.
+  /// The index entries of a track's packets, from the part of the index that was read.
   package func locations(ofTrack track: Int) -> [PacketLocation] {
     guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
       return []
@@ -276,7 +291,7 @@ package struct Demuxer: ~Copyable {
     return Self.locations(of: stream)
   }
 
-  /// Skips packets of a track without reading them: all packets, or all except key frames.
+  /// Skips packets of a track without reading them: all of them, or all but the key frames.
   package mutating func skip(track: Int, exceptKeyFrames: Bool) {
     guard tracks.indices.contains(track) else { return }
     context.pointee.streams[track]?.pointee.discard =
@@ -285,7 +300,7 @@ package struct Demuxer: ~Copyable {
 
   /// Seeks to the last key frame at or before a time, in track ticks.
   ///
-  /// - Throws: `LibAVError` for "seek in".
+  /// - Throws: `LibAVError` with the operation "seek in".
   package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(LibAVError) {
     try LibAVError.check(
       av_seek_frame(context, Int32(clamping: track), ticks, AVSEEK_FLAG_BACKWARD), "seek in",

@@ -9,7 +9,9 @@ package struct Encoder: ~Copyable {
   private let subject: String
   /// The codec parameters to store in the file.
   package let parameters: CodecParameters
-  /// Samples per channel that the encoder expects in each audio frame; 0 for any number.
+  /// The number of samples per channel that an audio frame must have.
+  ///
+  /// 0 if any number is allowed.
   package let frameSize: Int
 
   /// The settings of a video encoder.
@@ -22,19 +24,27 @@ package struct Encoder: ~Copyable {
     package var isFullRange = false
     /// Ticks per second of frame and packet times.
     package var timescale: Int32
-    /// The expected frame rate, for rate control only; frame times are not changed.
+    /// The expected frame rate.
+    ///
+    /// It only guides rate control, and does not change the times of frames.
     package var frameRate: FrameRate?
-    /// The maximum distance of key frames in frames; nil for the codec's default.
+    /// The greatest number of frames from one key frame to the next.
+    ///
+    /// Nil selects the codec's default.
     package var keyFrameInterval: Int?
     /// Private options of the codec.
     package var options: [String: String] = [:]
-    /// The quantizer for JPEG, from 2 (best) to 31; nil for codecs without one.
+    /// The quantizer for JPEG, from 2 (best) to 31.
+    ///
+    /// Nil for other codecs.
     package var quantizer: Int?
     package var threadCount = 0
     /// Whether the encoder may reorder frames (B-frames).
     package var hasReorderedFrames = true
     package var colors: ColorTags?
-    /// The pixel aspect ratio in lowest terms; nil where pixels are square or the ratio is unknown.
+    /// The pixel aspect ratio in lowest terms.
+    ///
+    /// Nil if pixels are square or the ratio is unknown.
     package var pixelAspect: PixelAspect?
 
     package init(
@@ -66,13 +76,14 @@ package struct Encoder: ~Copyable {
     let space: AVColorSpace
     let chromaLocation: AVChromaLocation
 
-    /// Makes the tags of a track whose frames are stored in another pixel format.
+    /// Makes the color tags of a track, for frames that are stored in another pixel format.
     package init(_ parameters: CodecParameters, storedAs format: AVPixelFormat) {
       primaries = parameters.pointer.pointee.color_primaries
       transfer = parameters.pointer.pointee.color_trc
       chromaLocation = parameters.pointer.pointee.chroma_location
       let space = parameters.pointer.pointee.color_space
-      // RGB sources are converted with BT.601 coefficients; see `Scaler`.
+      // RGB sources are converted to YUV with BT.601 coefficients, so the tag must say BT.601; see
+      // `Scaler`.
       self.space =
         format.isRGB
         ? AVCOL_SPC_RGB
@@ -82,7 +93,8 @@ package struct Encoder: ~Copyable {
 
   /// Opens a video encoder.
   ///
-  /// - Throws: `LibAVError` for "find" or "open" when libavcodec rejects the settings.
+  /// - Throws: `LibAVError` with the operation "find" or "open" when libavcodec rejects the
+  ///   settings.
   package init(video settings: VideoSettings) throws(LibAVError) {
     try self.init(codec: settings.codec, options: settings.options) { context in
       context.pointee.width = Int32(clamping: settings.width)
@@ -115,10 +127,13 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// Opens an audio encoder; its times are in samples.
+  /// Opens an audio encoder.
   ///
-  /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. An unknown name or
-  /// rejected settings throw for "find" or "open".
+  /// Its times are in samples.
+  ///
+  /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. An unknown name
+  /// throws with the operation "find". Settings that the encoder rejects throw with the operation
+  /// "open".
   package init(
     audioCodec codec: String, sampleRate: Int, channelCount: Int
   ) throws(LibAVError) {
@@ -145,7 +160,7 @@ package struct Encoder: ~Copyable {
       throw LibAVError("allocate", "an encoder", code: CFFmpeg_ENOMEM)
     }
     configure(context)
-    // MOV and MP4 store the codec headers once per track, not in each key frame.
+    // MOV and MP4 store the codec headers once per track, so key frames must not contain them.
     context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     var dictionary: OpaquePointer?
     for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
@@ -175,13 +190,13 @@ package struct Encoder: ~Copyable {
 
   /// Sends a frame with a time in ticks, or nil at the end of the stream.
   ///
-  /// - Throws: `LibAVError` for "encode".
+  /// - Throws: `LibAVError` with the operation "encode".
   package mutating func send(
     _ frame: MediaFrame?, at ticks: Int64 = 0, asKeyFrame: Bool = false
   ) throws(LibAVError) {
     if let frame {
-      // The time is set on a new reference, because the same frame may be sent again with another
-      // time.
+      // The caller may send the same frame again with another time, so the time is set on a new
+      // reference to it.
       let reference = try MediaFrame()
       try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
       reference.pointer.pointee.pts = ticks
@@ -199,7 +214,7 @@ package struct Encoder: ~Copyable {
 
   /// Sends a block of audio: one array of samples per channel, from -1 to 1.
   ///
-  /// - Throws: `LibAVError` for "encode".
+  /// - Throws: `LibAVError` with the operation "encode".
   package mutating func send(
     audio channels: [[Float]], at sample: Int64
   ) throws(LibAVError) {
@@ -208,8 +223,10 @@ package struct Encoder: ~Copyable {
     try send(block, at: sample)
   }
 
-  /// The encoder's supported pixel format with the least loss from a source format; nil without
-  /// one.
+  /// The pixel format of an encoder that loses least when frames of a source format are converted
+  /// to it.
+  ///
+  /// Nil if the encoder lists no pixel formats.
   package static func nearestPixelFormat(
     to source: AVPixelFormat, forCodec name: String
   ) -> AVPixelFormat? {
@@ -220,9 +237,11 @@ package struct Encoder: ~Copyable {
     return best == AV_PIX_FMT_NONE ? nil : best
   }
 
-  /// Returns the next packet; nil when more frames are needed or the stream has ended.
+  /// Returns the next packet.
   ///
-  /// - Throws: `LibAVError` for "encode".
+  /// Nil if more frames are needed, or at the end of the stream.
+  ///
+  /// - Throws: `LibAVError` with the operation "encode".
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
@@ -247,7 +266,7 @@ extension CodecParameters {
     }
     try LibAVError.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
-    // The tag hvc1 states that the headers are stored in the track, not in the frames.
+    // The headers are stored in the track and not in the frames, so the codec tag is hvc1.
     if parameters.pointee.codec_id == AV_CODEC_ID_HEVC, parameters.pointee.extradata_size > 0 {
       parameters.pointee.codec_tag = CodecParameters.hvc1
     }

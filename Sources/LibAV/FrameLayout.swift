@@ -6,7 +6,7 @@ import CFFmpeg
 struct FrameLayout {
   /// For each plane: byte offset, bytes per row (stride), number of rows, used bytes per row.
   let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
-  /// The number of bytes from the first to the last used byte.
+  /// The number of bytes from the start of the buffer to the last used byte.
   let byteCount: Int
 
   private static let limit = 1 << 20
@@ -14,7 +14,7 @@ struct FrameLayout {
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) {
-    // The limits exceed all real devices and keep every product in range.
+    // No device exceeds these limits, and within them no product overflows.
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {
@@ -29,7 +29,8 @@ struct FrameLayout {
         throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
       }
       if plane == 0 { firstPacked = packed }
-      // V4L2 reports the stride of the first plane only; the other strides are proportional.
+      // V4L2 reports only the stride of the first plane. The other planes have proportional
+      // strides.
       let stride = bytesPerRow > firstPacked ? packed * bytesPerRow / firstPacked : packed
       let isChroma = plane == 1 || plane == 2
       let shift = isChroma ? Int(description.pointee.log2_chroma_h) : 0
@@ -46,7 +47,9 @@ struct FrameLayout {
 }
 
 extension MediaFrame {
-  /// The size of a frame without padding between rows; nil for a layout with padding.
+  /// The size in bytes of a frame without padding between rows.
+  ///
+  /// Nil if its rows have padding.
   package static func packedByteCount(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: Int
   ) -> Int? {
@@ -67,8 +70,8 @@ extension MediaFrame {
   ///   - pixelFormat: The pixel format.
   ///   - bytesPerRow: The stride of each plane in bytes.
   /// - Returns: The number of bytes of each plane.
-  /// - Throws: `LibAVError` for "lay out" when the strides are not proportional, since the joined
-  ///   planes would then not form a frame.
+  /// - Throws: `LibAVError` with the operation "lay out" if the strides are not proportional,
+  ///   because planes copied one after the other would then not form a frame.
   package static func planeByteCounts(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: [Int]
   ) throws(LibAVError) -> [Int] {
@@ -81,10 +84,12 @@ extension MediaFrame {
     return layout.planes.map { $0.stride * $0.rows }
   }
 
-  /// Returns the frame enlarged by repeating its last column and row; itself where no change is
-  /// needed.
+  /// Returns the frame enlarged to a size by repeating its last column and row.
   ///
-  /// - Throws: `LibAVError` for "enlarge" for formats whose samples are not whole bytes.
+  /// If it is already large enough, returns the frame itself.
+  ///
+  /// - Throws: `LibAVError` with the operation "enlarge" if samples of the format are not whole
+  ///   bytes.
   package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
     guard width > self.width || height > self.height else { return self }
     guard let layout = PixelComponents(pixelFormat) else {

@@ -3,12 +3,12 @@
 import CFFmpeg
 import Glibc
 
-/// A muxer output that keeps only the bytes beyond the end of an existing file.
+/// Receives the output of a muxer, and keeps only the bytes after the end of an existing file.
 ///
-/// The media data is already in that file, and the muxer needs only its location. The remaining
-/// output is the index, which is appended to the file.
+/// The file already contains the media data, so the muxer needs only its location. The rest of the
+/// output is the index, which is then appended to the file.
 final class IndexSink {
-  /// The end of the file, where the index begins.
+  /// The size of the file, where the index will begin.
   private let start: Int64
   private(set) var bytes: [UInt8] = []
   private var position: Int64 = 0
@@ -66,7 +66,9 @@ final class IndexSink {
   }
 }
 
-/// Placeholder bytes for packets that are already in a file; their values are never used.
+/// Placeholder bytes for packets that are already in a file.
+///
+/// The muxer needs bytes, but their values are never used.
 package final class PlaceholderBytes {
   fileprivate var buffer: UnsafeMutablePointer<AVBufferRef>?
   package let count: Int
@@ -76,7 +78,7 @@ package final class PlaceholderBytes {
   /// - Throws: `LibAVError` when there is no memory.
   package init(count: Int) throws(LibAVError) {
     self.count = count
-    // Zero pages from calloc(3) use no physical memory until they are accessed.
+    // calloc(3) returns zero pages, which use no physical memory until they are accessed.
     let size = count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     if let start = calloc(1, size) {
       buffer = av_buffer_create(start.assumingMemoryBound(to: UInt8.self), size, nil, nil, 0)

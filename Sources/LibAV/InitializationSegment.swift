@@ -4,11 +4,17 @@ package import OvercrankMovieFormat
 
 /// The initialization segment of a fragmented MOV file: `ftyp` and `moov`.
 package struct InitializationSegment {
-  /// The first sample of a track; the header depends on it.
+  /// The first sample of a track.
+  ///
+  /// The header depends on its time and sometimes on its bytes.
   package struct First {
-    /// The decoding and presentation time; negative for audio with encoder priming.
+    /// The decode and presentation time.
+    ///
+    /// For audio with encoder priming, it is negative.
     package let ticks: Int64
-    /// The packet, for codecs whose headers do not contain everything that the header needs.
+    /// The packet.
+    ///
+    /// For some codecs, the header needs data that only the packet contains.
     package let packet: Packet
 
     package init(ticks: Int64, packet: Packet) {
@@ -48,7 +54,7 @@ package struct InitializationSegment {
 
   /// Returns the boxes before the first fragment: `ftyp` and `moov`.
   ///
-  /// - Throws: `LibAVError` where the container does not support a track.
+  /// - Throws: `LibAVError` if the container does not support a track.
   package func bytes(path: String) throws(LibAVError) -> [UInt8] {
     var settings = settings
     settings.fragmentMicroseconds = Int64(Int32.max)
@@ -60,7 +66,8 @@ package struct InitializationSegment {
         track.first.packet, track: index, pts: track.first.ticks, dts: track.first.ticks,
         duration: 1)
     }
-    // The muxer also writes a first fragment, which is discarded.
+    // The muxer also writes a first fragment, but fragments are written by another part, so it is
+    // dropped.
     let all = try writer.finishIndex()
     let head = Box.list(in: all, from: 0, to: all.count).prefix { $0.type != BoxType.fragment }
     guard let end = head.last.map({ Int($0.end) }) else {

@@ -13,9 +13,9 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   package let subject: String
   /// The negative error code from FFmpeg.
   package let code: Int32
-  /// The last error line that FFmpeg logged during the call, on the same thread.
+  /// The last error that FFmpeg logged during the call, on the same thread.
   ///
-  /// Often the most useful part.
+  /// It often explains the failure better than the code does.
   package let logLine: String?
 
   /// Makes an error without a log line.
@@ -35,14 +35,14 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     do throws(SystemError) { return try work() } catch { throw LibAVError(error) }
   }
 
-  /// Returns the same error with another subject, also in the log line.
+  /// Returns the same error with another name for the subject, also in the log line.
   package func renamed(from subject: String, to name: String) -> LibAVError {
     LibAVError(
       operation, self.subject == subject ? name : self.subject, code: code,
       logLine: logLine?.replacing(subject, with: name))
   }
 
-  /// Makes the error of a call inside ``LibAVLog/during(_:)``; `logLine` is its logged line.
+  /// Makes the error of a call inside ``LibAVLog/during(_:)``, with the line that the call logged.
   init(_ operation: String, _ subject: String, code: Int32, logLine: String?) {
     self.operation = operation
     self.subject = subject
@@ -70,18 +70,20 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     MediaError.Cause(operation, on: subject, errorNumber: systemErrorNumber)
   }
 
-  /// The errno of a code that stands for one: `AVERROR(e)` is `-e`.
+  /// The errno, if the code stands for one: `AVERROR(e)` is `-e`.
   ///
-  /// Nil for other codes.
+  /// Nil for FFmpeg's own codes.
   package var systemErrorNumber: Int32? { code < 0 && code > -4096 ? -code : nil }
 
-  /// Whether the data is invalid; other frames of the file may still be readable.
+  /// Whether the data is invalid.
+  ///
+  /// Other frames of the file may still be readable.
   package var isInvalidData: Bool { code == CFFmpeg_INVALIDDATA }
 
-  /// Whether a ``ReadWatch`` interrupted the call because all reading was cancelled.
+  /// Whether a ``ReadWatch`` interrupted the call, because all reading was cancelled.
   package var isCancelled: Bool { code == CFFmpeg_EXIT }
 
-  /// The name of the file's format where it is not an accepted one; nil otherwise.
+  /// The name of the file's format if this format is not accepted; otherwise nil.
   package var unsupportedFormat: String? {
     // The line reads "[hls @ 0x…] Format not on whitelist …".
     guard let logLine, logLine.contains("not on whitelist"), logLine.hasPrefix("[") else {
@@ -95,10 +97,10 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false
   }
 
-  /// Throws for a negative result of a call that parses data.
+  /// Throws if the result of a call that parses data is negative.
   ///
-  /// A result of -1 counts as invalid data, because some decoders return it for that, and it is not
-  /// an errno there.
+  /// Some decoders return -1 for invalid data. It would otherwise be taken for an errno, so it
+  /// counts as invalid data.
   ///
   /// The call must have run in ``LibAVLog/during(_:)`` on this thread.
   static func checkData(
@@ -115,7 +117,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     try check(result: LibAVLog.during(call), operation(), subject())
   }
 
-  /// Throws for a negative result.
+  /// Throws if the result is negative.
   ///
   /// The call must have run in ``LibAVLog/during(_:)`` on this thread.
   static func check(

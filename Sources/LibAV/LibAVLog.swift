@@ -3,26 +3,29 @@
 import CFFmpeg
 import Glibc
 
-/// Captures FFmpeg's log, so that nothing is printed and errors carry the logged line.
+/// Captures FFmpeg's log.
 ///
-/// Each thread keeps the last line of its own calls. Lines from FFmpeg's worker threads are
-/// dropped, because no call of this library runs there.
+/// Nothing is printed, and errors contain the line that explains them.
+///
+/// Each thread keeps the last line of its own calls. FFmpeg's worker threads make no calls of this
+/// library, so their lines are dropped.
 enum LibAVLog {
   /// The thread-specific key of the line, a C string owned by the thread.
   private static let line: pthread_key_t = {
     var key = pthread_key_t()
-    // Without a key no lines are kept; errors still have their codes.
+    // If there is no key, no lines are kept, but errors still have their codes.
     return pthread_key_create(&key) { free($0) } == 0 ? key : .max
   }()
 
-  /// Runs one call, or several that fail together, after clearing the thread's line.
+  /// Clears the thread's line, and then runs one call, or several calls that count as one.
   static func during<Result: ~Copyable>(_ call: () -> Result) -> Result {
     _ = install
     setLine(nil)
     return call()
   }
 
-  /// Returns and clears the thread's last error line since ``during(_:)`` started, trimmed.
+  /// Returns the last error line of this thread since ``during(_:)`` started, trimmed, and clears
+  /// it.
   static func takeLine() -> String? {
     guard let text = pthread_getspecific(line) else { return nil }
     defer { setLine(nil) }

@@ -14,12 +14,12 @@ extension AVPixelFormat {
     self = format
   }
 
-  /// The FFmpeg format of a `PixelFormat`; nil where FFmpeg does not know its name.
+  /// The FFmpeg format of a `PixelFormat`; nil if FFmpeg does not know its name.
   package init?(_ format: PixelFormat) { self.init(named: format.rawValue) }
 
   /// The FFmpeg format of a `PixelFormat`.
   ///
-  /// - Throws: `LibAVError` for "find" where FFmpeg does not know the name.
+  /// - Throws: `LibAVError` with the operation "find" where FFmpeg does not know the name.
   package init(finding format: PixelFormat) throws(LibAVError) {
     guard let found = AVPixelFormat(format) else {
       throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
@@ -41,7 +41,9 @@ extension AVPixelFormat {
   /// FFmpeg's name of the format.
   package var name: String { av_get_pix_fmt_name(self).map { String(cString: $0) } ?? "unknown" }
 
-  /// Whether the format itself implies full range: JPEG formats, gray, RGB.
+  /// Whether the format itself implies full range.
+  ///
+  /// This is so for JPEG formats, gray and RGB.
   package var isFullRange: Bool {
     switch self {
     case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
@@ -67,7 +69,7 @@ extension AVPixelFormat {
   /// Whether the format is a Bayer mosaic.
   package var isBayer: Bool { flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0 }
 
-  /// Whether chroma has full vertical resolution: 4:2:2, 4:4:4, RGB.
+  /// Whether chroma has the full vertical resolution, as in 4:2:2, 4:4:4 and RGB.
   package var isWideChroma: Bool {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0

@@ -2,7 +2,10 @@
 
 import CFFmpeg
 
-/// A rotation or reflection of a frame: transpose first, then reverse columns and rows.
+/// A rotation or reflection of a frame.
+///
+/// It is applied in two steps: first rows and columns are exchanged, then the order of columns and
+/// rows is reversed.
 package struct FrameRotation: Hashable, Sendable {
   /// Whether rows and columns are exchanged.
   package var isTransposed = false
@@ -13,7 +16,9 @@ package struct FrameRotation: Hashable, Sendable {
 
   package static let none = FrameRotation()
 
-  /// Makes the rotation of a display matrix; nil unless it is a multiple of 90°.
+  /// Makes the rotation of a display matrix.
+  ///
+  /// Nil if its angle is not a multiple of 90°.
   package init?(displayMatrix matrix: [Int32]) {
     guard matrix.count == 9 else {
       self.init()
@@ -38,9 +43,11 @@ package struct FrameRotation: Hashable, Sendable {
 }
 
 extension MediaFrame {
-  /// Returns a part of the frame that shares its memory; itself for the whole frame.
+  /// Returns a part of the frame, which shares the frame's memory.
   ///
-  /// - Throws: `LibAVError` for "crop" when the part is not inside the frame.
+  /// For the whole frame, returns the frame itself.
+  ///
+  /// - Throws: `LibAVError` with the operation "crop" if the part is not inside the frame.
   package func cropped(
     x: Int, y: Int, width: Int, height: Int
   ) throws(LibAVError) -> MediaFrame {
@@ -59,10 +66,13 @@ extension MediaFrame {
     return result
   }
 
-  /// Returns a rotated copy of the frame; itself for no rotation.
+  /// Returns a rotated copy of the frame.
   ///
-  /// - Throws: `LibAVError` for "turn" for formats whose samples are not whole bytes. Also for a
-  ///   transposition of formats with different horizontal and vertical chroma subsampling.
+  /// Without a rotation, returns the frame itself.
+  ///
+  /// - Throws: `LibAVError` with the operation "turn" if samples of the format are not whole bytes,
+  ///   or if rows and columns are exchanged and chroma is subsampled differently in the two
+  ///   directions.
   package func rotated(by rotation: FrameRotation) throws(LibAVError) -> MediaFrame {
     if rotation == .none { return self }
     guard let layout = PixelComponents(pixelFormat),

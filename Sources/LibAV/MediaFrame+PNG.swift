@@ -9,7 +9,7 @@ extension MediaFrame {
   package func pngBytes() throws(LibAVError) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    // More threads would not help, because a single frame is encoded by one thread.
+    // One thread encodes a whole frame, so more threads would not help.
     settings.threadCount = 1
     var encoder = try Encoder(video: settings)
     try encoder.send(self)

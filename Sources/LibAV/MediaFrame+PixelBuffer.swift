@@ -13,9 +13,9 @@ extension MediaFrame {
 
   /// Copies the frame into a buffer of the same pixel format.
   ///
-  /// Memory is reused for frames of the same size.
+  /// If the buffer already has this size, its memory is reused.
   ///
-  /// - Throws: `LibAVError` for "measure" or "copy".
+  /// - Throws: `LibAVError` with the operation "measure" or "copy".
   package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
     if buffer.width != width || buffer.height != height {
       let count = try packedByteCount()

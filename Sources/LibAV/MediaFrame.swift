@@ -21,9 +21,11 @@ package final class MediaFrame: @unchecked Sendable {
     av_frame_free(&frame)
   }
 
-  /// The duration in ticks of the decoder's track; 0 where unknown.
+  /// The duration in ticks of the decoder's track.
+  ///
+  /// 0 if unknown.
   package var duration: Int64 { pointer.pointee.pkt_duration }
-  /// The presentation time in ticks of the decoder's track; nil where unknown.
+  /// The presentation time in ticks of the decoder's track; nil if unknown.
   package var pts: Int64? {
     let best = pointer.pointee.best_effort_timestamp
     let pts = pointer.pointee.pts
@@ -47,7 +49,9 @@ package final class MediaFrame: @unchecked Sendable {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
-  /// The YUV matrix; unspecified where the frame has no tag.
+  /// The YUV matrix.
+  ///
+  /// `AVCOL_SPC_UNSPECIFIED` if the frame has no tag for it.
   package var colorSpace: AVColorSpace { pointer.pointee.colorspace }
 
   /// Allocates a video frame with undefined pixels.
@@ -78,8 +82,8 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// Makes a video frame by copying a driver's buffer.
   ///
-  /// `bytesPerRow` is the stride of the first plane; 0 means no padding. Too few bytes for the
-  /// frame are an error.
+  /// `bytesPerRow` is the stride of the first plane, or 0 if rows have no padding. Throws if the
+  /// buffer has too few bytes for the frame.
   package static func video(
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
@@ -127,7 +131,8 @@ package final class MediaFrame: @unchecked Sendable {
         }
       }
     }
-    // The inverse of `samples()`, bit-exact for samples within full scale.
+    // This is the inverse of `samples()`. Samples within full scale survive both conversions
+    // unchanged.
     func integer(_ sample: Float) -> Int16 {
       Int16(max(-32_768, min(32_767, (sample.isNaN ? 0 : sample * 32_768).rounded())))
     }
@@ -148,7 +153,9 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// The first byte of a plane; nil where the frame lacks the plane.
+  /// The first byte of a plane.
+  ///
+  /// Nil if the frame has no such plane.
   package func planeData(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
     withUnsafePointer(to: &pointer.pointee.data) {
       $0.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 8) { $0[plane] }
@@ -164,8 +171,8 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// Returns the samples of each channel as floats, nominally from -1 to 1.
   ///
-  /// Planar and interleaved floats of 32 and 64 bits and integers of 8, 16 and 32 bits are
-  /// supported; other formats return nil.
+  /// Floats of 32 and 64 bits and integers of 8, 16 and 32 bits are supported, both planar and
+  /// interleaved. Nil for other formats.
   package func samples() -> [[Float]]? {
     let count = sampleCount
     let channels = channelCount

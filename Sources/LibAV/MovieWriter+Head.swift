@@ -5,9 +5,10 @@ import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
 extension MovieWriter {
-  /// Adds the boxes and tags that libavformat does not write to the index.
+  /// Adds the boxes and tags that libavformat does not write into the index.
   func completeHead() throws(LibAVError) {
-    // Tracks with frames that are shown before the frame decoded first.
+    // In these tracks, a frame is shown before the frame that is decoded first, so their edit lists
+    // must be rewritten.
     let led = tracks.indices.filter { number in
       guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
         return false
@@ -30,7 +31,8 @@ extension MovieWriter {
       guard
         ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
-      // The grown index takes its space from the `free` box reserved after it.
+      // The index has grown. A `free` box was reserved after it, which becomes smaller by the same
+      // number of bytes.
       if position + 1 < boxes.count {
         let rest = Int(boxes[position + 1].byteCount) - (bytes.count - size)
         guard boxes[position + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8

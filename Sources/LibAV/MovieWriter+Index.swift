@@ -6,9 +6,9 @@ import OvercrankMovieFormat
 extension MovieWriter {
   /// Adds an index entry for a packet that is already in the file.
   ///
-  /// `first` provides the side data of the track's first packet.
+  /// For the first packet of a track, pass the packet as `first`, because its side data is needed.
   ///
-  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)``.
+  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does.
   package mutating func enter(
     _ entry: PacketLocation, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
     duration: Int64
@@ -22,9 +22,9 @@ extension MovieWriter {
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
     stamp(track, pts: time, dts: time, duration: duration)
-    // Direct mode: the sink receives the packet's position and discards its bytes. The local
-    // variable is needed because Swift 6.3 cannot compile an access through a property of a
-    // noncopyable value for the thread sanitizer.
+    // In direct mode, the muxer passes each packet to the sink at once. The sink counts the
+    // packet's position and discards its bytes. The local variable works around Swift 6.3, whose
+    // thread sanitizer builds cannot compile this access through a property of a noncopyable value.
     let file = context
     file.pointee.pb.pointee.direct = 1
     avio_seek(file.pointee.pb, entry.position, SEEK_SET)
@@ -33,7 +33,7 @@ extension MovieWriter {
 
   /// Completes the new index and returns its bytes, to be appended to the file.
   ///
-  /// - Throws: `LibAVError` for "index".
+  /// - Throws: `LibAVError` with the operation "index".
   package mutating func finishIndex() throws(LibAVError) -> [UInt8] {
     guard let index, hasHeader, !hasTrailer else { return [] }
     hasTrailer = true

@@ -9,11 +9,11 @@ extension MovieWriter {
   /// Call before ``begin()``.
   ///
   /// - Parameters:
-  ///   - parameters: The codec parameters; the codec tag is replaced for this container.
+  ///   - parameters: The codec parameters. The codec tag is replaced by the one for this container.
   ///   - timescale: Ticks per second of the track's times.
-  ///   - metadata: Tags of the track, such as `language`. A language without a code in the
-  ///     container is omitted.
-  ///   - displayMatrix: The nine numbers of the display matrix; empty for none.
+  ///   - metadata: Tags of the track, such as `language`. If the container has no code for the
+  ///     language, it is omitted.
+  ///   - displayMatrix: The nine numbers of the display matrix, or none.
   ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
   /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
   /// - Throws: `LibAVError` when there is no memory.
@@ -27,7 +27,8 @@ extension MovieWriter {
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
     stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
-    // libavformat rejects a track whose pixel aspect ratio differs from its codec's.
+    // The pixel aspect ratios of the track and of its codec must agree, or libavformat rejects the
+    // track.
     stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
@@ -57,14 +58,15 @@ extension MovieWriter {
     return tracks.count - 1
   }
 
-  /// The codec tag, where libavformat's default is unsuitable; otherwise 0.
+  /// The codec tag to use instead of libavformat's default, or 0 if the default is suitable.
   func chooseTag(for parameters: CodecParameters) -> UInt32 {
-    // libavformat would choose hev1, which some players reject. hvc1 is equivalent where all
-    // headers are in the track.
+    // libavformat would choose hev1, which some players reject. All headers are in the track, so
+    // hvc1 is equivalent.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
     guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
-    // QuickTime's own gray format is inverted and is read as palette colors. Y800 is the format of
-    // cameras and is read as gray. libavformat writes Y800 only in "unofficial" compliance mode.
+    // QuickTime's own gray format is inverted, and readers take it for palette colors. Y800 is the
+    // gray format of cameras, and readers take it for gray. libavformat writes Y800 only in
+    // "unofficial" compliance mode.
     context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     return CodecParameters.y800
   }

@@ -3,18 +3,20 @@
 import CFFmpeg
 
 extension MovieWriter {
-  /// Whether a container supports a track, tested by muxing into memory.
+  /// Whether a container supports a track.
   ///
-  /// `avformat_query_codec` is unreliable: it accepts codecs that the muxer rejects later, such as
-  /// VP8 and Opus in MOV.
+  /// To test this, the track is muxed into memory.
+  ///
+  /// `avformat_query_codec` is not enough, because it accepts codecs that the muxer rejects later,
+  /// such as VP8 and Opus in MOV.
   ///
   /// - Parameters:
   ///   - parameters: The codec parameters of the track.
   ///   - timescale: Ticks per second of the track's times.
-  ///   - packet: A packet of the track, for codecs whose packets the muxer parses; nil tests the
-  ///     header only.
+  ///   - packet: A packet of the track, for codecs whose packets the muxer parses. Nil tests only
+  ///     the header.
   ///   - container: `mov` or `mp4`.
-  /// - Returns: False where the muxer rejects the track.
+  /// - Returns: True if the muxer accepts the track, false if it rejects the track.
   package static func accepts(
     _ parameters: CodecParameters, timescale: Int32, packet: Packet? = nil, container: String
   ) -> Bool {

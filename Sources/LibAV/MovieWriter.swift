@@ -6,8 +6,9 @@ import OvercrankMovieFormat
 
 /// A muxer for MOV and MP4 files, shared by recording and export.
 ///
-/// Times are stored exactly as given, in ticks of each track. Times on which libavformat would
-/// assert (not increasing, steps over 2^31 ticks) throw an error instead.
+/// Times are stored exactly as given, in ticks of each track. libavformat would abort the program
+/// at times that do not increase or that are more than 2^31 ticks apart. Such times throw an error
+/// instead.
 package struct MovieWriter: ~Copyable {
   /// The layout of the file.
   package struct Settings: Sendable {
@@ -15,15 +16,18 @@ package struct MovieWriter: ~Copyable {
     package var container: String
     /// Ticks per second of the movie header's durations.
     package var movieTimescale: Int32
-    /// The fragment duration in microseconds; nil for an unfragmented file.
+    /// The fragment duration in microseconds.
     ///
-    /// With fragments, the initial index contains no packets.
+    /// Nil for a file without fragments.
+    ///
+    /// With fragments, the index at the start of the file contains no packets.
     package var fragmentMicroseconds: Int64?
-    /// The maximum number of packets for an index at the front of the file; nil puts the index at
-    /// the end.
+    /// The maximum number of packets for which space is reserved at the start of the file.
     ///
-    /// Space is reserved for the index, so nothing is moved at the end, and further packets are
+    /// The index is then written there, so nothing is moved at the end, and more packets are
     /// rejected.
+    ///
+    /// Nil puts the index at the end of the file.
     package var frontIndexCount: Int?
     /// Metadata of the file, stored under its own keys.
     package var metadata: [String: String] = [:]
@@ -43,29 +47,33 @@ package struct MovieWriter: ~Copyable {
     var lastDecodeTicks: Int64?
     /// The presentation and decoding time of the first written packet.
     var first: (pts: Int64, dts: Int64)?
-    /// The range from the earliest presentation time to the latest end.
+    /// The time range from the earliest presentation time to the latest end of a packet.
     var shown: Range<Int64>?
   }
 
   package let path: String
   let settings: Settings
-  /// The capture frame rate for the Android tag; nil without one.
+  /// The capture frame rate for the Android tag.
+  ///
+  /// Nil if the file gets no such tag.
   let captureRate: Float?
   let context: UnsafeMutablePointer<AVFormatContext>
   var tracks: [Track] = []
   private var packetCount = 0
   var hasColorProfile = false
-  /// A track whose full range only our own `colr` box can express; nil without one.
+  /// The track whose full range only a `colr` box from this writer can express, or nil.
   var fullRangeTrack: (index: Int, parameters: CodecParameters)?
   private(set) var hasHeader = false
   var hasTrailer = false
   let scratch: UnsafeMutablePointer<AVPacket>
-  /// The sink and start offset of the index, when only an index is written.
+  /// If only an index is written: its sink, and its offset in the file.
+  ///
+  /// Otherwise nil.
   let index: (sink: IndexSink, start: Int64)?
 
   /// Opens an existing file for writing.
   ///
-  /// - Throws: `LibAVError` for "create".
+  /// - Throws: `LibAVError` with the operation "create".
   package init(path: String, settings: Settings) throws(LibAVError) {
     try self.init(path: path, settings: settings, index: nil)
   }
@@ -75,7 +83,7 @@ package struct MovieWriter: ~Copyable {
   /// Packets are added by ``enter(_:like:placeholder:track:duration:)``. The file itself is not
   /// modified.
   ///
-  /// - Throws: `LibAVError` for "create".
+  /// - Throws: `LibAVError` with the operation "create".
   package init(indexing path: String, upTo end: Int64, settings: Settings) throws(LibAVError) {
     try self.init(path: path, settings: settings, index: (IndexSink(start: end), end))
   }
@@ -123,7 +131,9 @@ package struct MovieWriter: ~Copyable {
     scratch = packet
   }
 
-  /// Adds the chapters, which libavformat frees with its context.
+  /// Adds the chapters.
+  ///
+  /// libavformat frees them together with its context.
   private static func addChapters(
     _ settings: Settings, to context: UnsafeMutablePointer<AVFormatContext>
   ) {
@@ -149,8 +159,8 @@ package struct MovieWriter: ~Copyable {
     if index != nil {
       IndexSink.free(&context.pointee.pb)
     } else {
-      // Without a trailer, the file remains valid through its fragments. Close errors cannot be
-      // reported from deinit.
+      // If the file has fragments, it is valid even without a trailer. `deinit` cannot report
+      // errors, so the error of closing is ignored.
       avio_closep(&context.pointee.pb)
     }
     avformat_free_context(context)
@@ -160,31 +170,32 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes the header.
   ///
-  /// Packets may be written afterwards.
+  /// Call this before packets are written.
   ///
-  /// - Throws: `LibAVError` for "write the header of", for example when the container does not
-  ///   support a codec.
+  /// - Throws: `LibAVError` with the operation "write the header of", for example when the
+  ///   container does not support a codec.
   package mutating func begin() throws(LibAVError) {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     var flags = ["use_metadata_tags"]
-    // The ICC profile replaces the color tags, which codecs such as H.264 and HEVC store
-    // themselves.
+    // With `prefer_icc`, the ICC profile is written instead of the color tags. Nothing is lost,
+    // because codecs such as H.264 and HEVC store the color tags themselves.
     if hasColorProfile { flags.append("prefer_icc") }
     if let fragment = settings.fragmentMicroseconds {
-      // The header is delayed until the first packets, so that it can contain the audio edit list.
+      // The header must contain the audio edit list, which depends on the first packets, so it is
+      // delayed until they arrive.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
     } else if let count = settings.frontIndexCount {
       // Each packet needs at most 48 bytes: time, offset, size, chunk position, key frame flag, and
-      // its own chunk. Tags may be stored twice, under long names.
+      // its own chunk. Tags may be stored twice, with long names.
       let tags = settings.metadata.reduce(0) {
         $0 + 64 + 2 * ($1.key.utf8.count + $1.value.utf8.count)
       }
       let headers = tracks.reduce(0) {
         $0 + 4096 + 2 * Int(max(0, $1.stream.pointee.codecpar.pointee.extradata_size))
       }
-      // Chapters are stored both as a list and as a text track.
+      // Chapters are stored twice, as a list and as a text track.
       let chapters = settings.chapters.reduce(0) { $0 + 128 + 2 * $1.title.utf8.count }
       av_dict_set_int(
         &options, "moov_size", Int64(count * 48 + tags + chapters + headers + 16_384), 0)
@@ -201,7 +212,8 @@ package struct MovieWriter: ~Copyable {
     hasHeader = true
     for track in tracks
     where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
-      // libavformat would invert frames in a gray format, and would declare a palette for 8 bits.
+      // For a gray pixel format, libavformat would invert the frames. For 8 bits per sample, it
+      // would declare a palette. Both values are therefore cleared.
       track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
       track.stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
@@ -216,8 +228,8 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes a packet with the given times, in ticks of its track.
   ///
-  /// - Throws: `LibAVError` for "write to" when times do not increase, a step does not fit the
-  ///   format, or the disk is full.
+  /// - Throws: `LibAVError` with the operation "write to" if times do not increase, if a step does
+  ///   not fit the format, or if the disk is full.
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64
   ) throws(LibAVError) {
@@ -233,7 +245,7 @@ package struct MovieWriter: ~Copyable {
     try checkOutput()
   }
 
-  /// Rejects packets on which libavformat would assert.
+  /// Rejects packets at which an assertion of libavformat would fail.
   mutating func check(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64, byteCount: Int
   ) throws(LibAVError) {
@@ -243,7 +255,8 @@ package struct MovieWriter: ~Copyable {
     let (delta, overflow) = dts.subtractingReportingOverflow(tracks[track].lastDecodeTicks ?? dts)
     let isFirst = tracks[track].lastDecodeTicks == nil
     let (offset, offsetOverflow) = pts.subtractingReportingOverflow(dts)
-    // The limits of `stts` and `ctts`: libavformat asserts on the first and rejects the second.
+    // These are the limits of the boxes `stts` and `ctts`. Beyond the limit of `stts`, an assertion
+    // of libavformat fails; beyond the limit of `ctts`, libavformat returns an error.
     guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
       offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
       byteCount > 0, packetCount < settings.frontIndexCount ?? .max
@@ -268,7 +281,7 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes the index and closes the file.
   ///
-  /// - Throws: `LibAVError` for "finish"; the file may then lack its index.
+  /// - Throws: `LibAVError` with the operation "finish". The file may then lack its index.
   package mutating func finish() throws(LibAVError) {
     guard hasHeader, !hasTrailer else { return }
     hasTrailer = true
@@ -285,7 +298,7 @@ package struct MovieWriter: ~Copyable {
     return max(0, avio_seek(io, 0, SEEK_CUR))
   }
 
-  /// Throws for I/O errors, which libavformat does not always return.
+  /// Throws if an I/O error occurred, because libavformat does not return every one.
   private func checkOutput() throws(LibAVError) {
     if let io = context.pointee.pb, io.pointee.error < 0 {
       throw LibAVError("write to", path, code: io.pointee.error)

@@ -3,9 +3,9 @@
 package import OvercrankMovieFormat
 
 extension Packet {
-  /// Returns the packet with length prefixes instead of start codes before its NAL units.
+  /// Returns the packet with a length prefix before each NAL unit instead of a start code.
   ///
-  /// - Parameter lengthSize: The size of a length prefix in bytes; nil returns the packet
+  /// - Parameter lengthSize: The size of a length prefix in bytes. Nil returns the packet
   ///   unchanged.
   /// - Returns: The packet, with the same times.
   /// - Throws: `LibAVError` when there is no memory, or a NAL unit is too long for the prefix.
@@ -40,7 +40,9 @@ extension Packet {
 }
 
 extension H264Headers {
-  /// Reads the parameter sets of a track; nil where it is not H.264 or has none.
+  /// Reads the parameter sets of a track.
+  ///
+  /// Nil if the track is not H.264 or has none.
   package init?(_ parameters: CodecParameters) {
     guard parameters.codecName == "h264" else { return nil }
     self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)

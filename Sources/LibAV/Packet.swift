@@ -4,10 +4,10 @@ import CFFmpeg
 
 /// An encoded packet of one track, from a demuxer or an encoder.
 ///
-/// The bytes are shared by reference and never changed. Times are in ticks of the producer's time
-/// base; nil stands for `AV_NOPTS_VALUE`.
+/// The bytes are shared by reference and never changed. Times are in ticks of the time base of the
+/// demuxer or encoder. Nil stands for `AV_NOPTS_VALUE`.
 package final class Packet: @unchecked Sendable {
-  // Sharing between threads is safe, because the packet is immutable after initialization.
+  // The packet is not changed after its initialization, so threads may share it.
   let pointer: UnsafeMutablePointer<AVPacket>
 
   /// Takes ownership of a packet that FFmpeg allocated.
@@ -15,7 +15,7 @@ package final class Packet: @unchecked Sendable {
 
   /// Makes a packet by copying bytes.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   package init(
     copying bytes: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64,
     isKeyFrame: Bool
@@ -47,11 +47,11 @@ package final class Packet: @unchecked Sendable {
 
   /// The index of the packet's track in the demuxer.
   package var trackIndex: Int { Int(pointer.pointee.stream_index) }
-  /// The presentation time in ticks; nil where unknown.
+  /// The presentation time in ticks; nil if unknown.
   package var pts: Int64? { pointer.pointee.pts == CFFmpeg_NOPTS ? nil : pointer.pointee.pts }
-  /// The decoding time in ticks; nil where unknown.
+  /// The decoding time in ticks; nil if unknown.
   package var dts: Int64? { pointer.pointee.dts == CFFmpeg_NOPTS ? nil : pointer.pointee.dts }
-  /// The duration in ticks; 0 where unknown.
+  /// The duration in ticks; 0 if unknown.
   package var duration: Int64 { pointer.pointee.duration }
   /// Whether decoding may start at this packet.
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
@@ -83,7 +83,9 @@ package final class Packet: @unchecked Sendable {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
 
-  /// Returns a modified copy, which shares the bytes until they are changed.
+  /// Returns a modified copy.
+  ///
+  /// It shares the bytes with this packet unless the change modifies them.
   ///
   /// - Throws: `LibAVError` when there is no memory, and the errors of `change`.
   func changed(

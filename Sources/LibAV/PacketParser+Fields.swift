@@ -4,8 +4,9 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension PacketParser {
-  /// A parser for the fields of interlaced frames; nil where the track is not H.264, or its first
-  /// frames were progressive.
+  /// A parser that detects the fields of interlaced frames.
+  ///
+  /// Nil if the track is not H.264, or if its first frames were progressive.
   static func ofFields(_ track: TrackFormat) -> PacketParser? {
     guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
       track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
@@ -18,8 +19,8 @@ extension PacketParser {
     let headers = headers(of: packet)
     switch headers.picture_structure {
     case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
-      // The parser reports the order of fields only at one that follows a field of the other
-      // parity and of the same frame_num.
+      // The parser reports an order of fields only at a field that follows one of the other parity
+      // with the same `frame_num`. That field is therefore the second of a frame.
       return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .secondField : .firstField
     default: return .frame
     }
@@ -27,7 +28,8 @@ extension PacketParser {
 }
 
 extension Packet {
-  /// One packet with the bytes of this and of the next, and the times of this.
+  /// Returns one packet with the bytes of this packet and the next one, and with the times of this
+  /// one.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   func joined(with next: Packet) throws(LibAVError) -> Packet {

@@ -7,7 +7,9 @@ package final class PacketParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: UnsafeMutablePointer<AVCodecContext>
 
-  /// Prepares for a track; nil where its codec has no parser.
+  /// Makes a parser for a track.
+  ///
+  /// Nil if libavcodec has no parser for its codec.
   init?(_ parameters: CodecParameters) {
     guard let parser = av_parser_init(Int32(bitPattern: parameters.codecID.rawValue)) else {
       return nil
@@ -17,7 +19,8 @@ package final class PacketParser {
       return nil
     }
     parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
-    // For a track without extradata, the parser reads the headers between frames.
+    // The parser needs the codec headers. If the track has no extradata, the parser finds them in
+    // the packets.
     avcodec_parameters_to_context(context, parameters.pointer)
     self.parser = parser
     self.context = context
@@ -40,9 +43,9 @@ package final class PacketParser {
 }
 
 extension PacketParser {
-  /// Makes a parser that detects picture types; nil for other codecs.
+  /// Makes a parser that detects picture types in MPEG-1, MPEG-2 and MPEG-4 Part 2.
   ///
-  /// Supported are MPEG-1, MPEG-2 and MPEG-4 Part 2.
+  /// Nil for other codecs.
   package static func ofFrameTypes(_ parameters: CodecParameters) -> PacketParser? {
     let codecs = [AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4]
     return codecs.contains(parameters.codecID) ? PacketParser(parameters) : nil

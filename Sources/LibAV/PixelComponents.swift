@@ -2,15 +2,17 @@
 
 package import CFFmpeg
 
-/// The sample positions of each component of a pixel format, for direct access to pixels.
+/// The positions of the samples of each component in a pixel format, for direct access to pixels.
 ///
-/// Only formats with integer samples of one or two bytes in native byte order are supported,
-/// without palettes or packed bits.
+/// Nil for some formats: samples must be integers of one or two bytes in native byte order, and
+/// must not be palette indices or packed bits.
 package struct PixelComponents: Sendable {
-  /// One component: Y, U, V and alpha; or red, green, blue and alpha; or gray.
+  /// One component of a format.
+  ///
+  /// The components are Y, U, V and alpha, or red, green, blue and alpha, or gray.
   package struct Component: Hashable, Sendable {
     package let plane: Int
-    /// The offset of the first sample in a row, and the step to the next, in bytes.
+    /// The offset of the first sample in a row, and the distance to the next sample, both in bytes.
     package let offset: Int
     package let step: Int
     /// Whether the component has fewer columns and rows than the frame.
@@ -18,15 +20,19 @@ package struct PixelComponents: Sendable {
   }
 
   package let components: [Component]
-  /// The number of significant bits per sample; other bits are zero.
+  /// The number of significant bits per sample.
+  ///
+  /// The other bits are zero.
   package let depth: Int
-  /// The chroma subsampling as powers of two: 1 halves the columns or rows.
+  /// The chroma subsampling as powers of two.
+  ///
+  /// 1 halves the number of columns or rows.
   package let chromaShift: (x: Int, y: Int)
   /// Whether the first three components are red, green and blue.
   package let isRGB: Bool
   package let hasAlpha: Bool
 
-  /// 1 for samples of up to 8 bits, otherwise 2.
+  /// The number of bytes per sample: 1 for up to 8 bits, otherwise 2.
   package var bytesPerSample: Int { depth > 8 ? 2 : 1 }
 
   package init?(_ format: LibAVPixelFormat) {
@@ -67,13 +73,14 @@ package struct PixelComponents: Sendable {
 }
 
 extension AVPixelFormat {
-  /// Bits per luma sample; 8 where unknown.
+  /// Bits per luma sample; 8 if unknown.
   package var depth: Int {
     av_pix_fmt_desc_get(self).map { Int($0.pointee.comp.0.depth) } ?? 8
   }
 
-  /// The 4:4:4 format of the same depth, where chroma subsampling differs by direction; otherwise
-  /// itself.
+  /// The 4:4:4 format of the same depth if chroma is subsampled differently in the two directions.
+  ///
+  /// Otherwise the format itself.
   package var withEvenChroma: AVPixelFormat {
     guard let components = PixelComponents(self),
       components.chromaShift.x != components.chromaShift.y

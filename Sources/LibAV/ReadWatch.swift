@@ -11,9 +11,10 @@ package final class ReadWatch: Sendable {
   /// Whether all reading in this process is cancelled.
   private static let isCancelled = Atomic<Bool>(false)
 
-  /// The limit for reading without progress, in nanoseconds of the thread's CPU time.
+  /// The CPU time in nanoseconds after which a read without progress is interrupted.
   ///
-  /// A suspended program, or one that waits for a slow disk, uses no CPU time.
+  /// Only CPU time of the thread counts, because a program that is suspended or waits for a slow
+  /// disk uses none.
   package static let longestStall: Int64 = 10_000_000_000
 
   private let farthest = Atomic<Int64>(-1)
@@ -31,7 +32,7 @@ package final class ReadWatch: Sendable {
 
   /// Whether a call was interrupted by cancellation.
   ///
-  /// FFmpeg may report that as any error.
+  /// FFmpeg may return any error for such a call, so the code does not show it.
   package var isCancelled: Bool { hasCancelled.load(ordering: .relaxed) }
 
   /// Starts the time limit for a call.
@@ -41,9 +42,11 @@ package final class ReadWatch: Sendable {
 
   /// Decides whether to interrupt the running call.
   ///
-  /// - position: The read position in the file, in bytes. Only a new maximum counts as progress.
+  /// - Parameters:
+  ///   - position: The read position in the file, in bytes. Only a position beyond all earlier ones
+  ///     counts as progress.
   ///   - now: The thread's CPU time, in nanoseconds.
-  /// - Returns: Whether to interrupt the call.
+  /// - Returns: True to interrupt the call, false to let it go on.
   package func shouldEnd(
     position: Int64, now: Int64 = ReadWatch.processorNanoseconds()
   ) -> Bool {
@@ -66,9 +69,9 @@ package final class ReadWatch: Sendable {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
-  /// Installs the interrupt callback.
+  /// Installs the interrupt callback in a context.
   ///
-  /// The context must not outlive this object.
+  /// The context must not exist longer than this object.
   func watch(_ context: UnsafeMutablePointer<AVFormatContext>) {
     begin()
     self.context.store(UInt(bitPattern: context), ordering: .relaxed)

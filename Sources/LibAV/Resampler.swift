@@ -2,30 +2,35 @@
 
 import CFFmpeg
 
-/// A sample rate converter for planar float audio, with a fixed ratio or one steered to follow a
-/// clock.
+/// A sample rate converter for planar float audio.
 ///
-/// libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist frequency, and a Kaiser
+/// Its ratio is either fixed, or adjusted while it runs to follow a clock.
+///
+/// It is libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist frequency, and a Kaiser
 /// window with beta 14. Artifacts are more than 130 dB below the signal. The first output sample
-/// coincides with the first input sample. The value is the sole owner of its `SwrContext`.
+/// has the position of the first input sample. The value is the sole owner of its `SwrContext`.
 package struct Resampler: ~Copyable {
   /// The maximum input rate of ``init(inputRate:outputRate:channelCount:)``.
   ///
-  /// libswresample counts positions in 1/4096 of an input sample, in 30 bits.
+  /// libswresample counts positions in 1/4096 of an input sample with 30 bits, so 18 bits remain
+  /// for the rate.
   package static let largestInputRate: Int32 = (1 << 18) - 1
 
   /// The number of channels, one plane each.
   package let channelCount: Int
-  /// Never nil during the value's lifetime; optional because `swr_free` takes a reference.
+  /// The context.
+  ///
+  /// It is never nil while the value exists, but `swr_free` takes a pointer to an optional.
   private var context: OpaquePointer?
   /// The filter length in input samples.
   package let filterLength: Int
   private let inputRate: Int32
   private var takenCount: Int64 = 0
 
-  /// Makes a resampler that outputs `outputRate` samples per `inputRate` input samples.
+  /// Makes a resampler that outputs `outputRate` samples for every `inputRate` input samples.
   ///
-  /// Only the ratio matters; pass it in lowest terms. The calls are `swr_alloc_set_opts2` and
+  /// Only the ratio of the two matters, so pass it in lowest terms. Calls `swr_alloc_set_opts2` and
+  /// `swr_init`.
   /// `swr_init`.
   ///
   /// - Parameters:
@@ -49,15 +54,16 @@ package struct Resampler: ~Copyable {
   /// Makes a resampler of ratio 1:1 that ``steer(partsPerMillion:)`` adjusts.
   ///
   /// - Parameters:
-  ///   - rate: Samples per second, from 1 to ``largestInputRate``; only the unit of the filter.
+  ///   - rate: Samples per second, from 1 to ``largestInputRate``. It only sets the time unit of
+  ///     the filter.
   ///   - channelCount: From 1 to 64.
   /// - Throws: `ResamplerError` when a number is out of range, or without memory.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
     }
-    // The resampler interpolates between 4096 filters. Without the flag, equal rates would bypass
-    // it.
+    // The resampler interpolates between 4096 filters. At equal rates libswresample would copy the
+    // samples unless this flag is set.
     try self.init(
       inputRate: rate, outputRate: rate, channelCount: channelCount, phaseShift: 12,
       filterLength: Int((128 / 0.97).rounded(.up)), flags: Int64(SWR_FLAG_RESAMPLE))
@@ -96,9 +102,10 @@ package struct Resampler: ~Copyable {
 
   /// The base-2 logarithm of the number of filter phases.
   ///
-  /// As many phases as the output rate cover every fractional position exactly; more would only
-  /// waste memory (69 MB at 1/32 of the rate). Above 4096 phases the filters are interpolated.
-  /// Longer filters, as needed for downsampling, work with fewer phases.
+  /// With as many phases as the output rate, every fractional position has its own filter. More
+  /// would only use memory (69 MB at 1/32 of the rate). If more than 4096 phases were needed,
+  /// filters are interpolated instead. Downsampling needs longer filters, which work with fewer
+  /// phases.
   private static func phaseShift(outputRate: Int32, narrowing: Double) -> Int64 {
     var exact: Int64 = 0
     while 1 << exact < Int64(outputRate) { exact += 1 }
@@ -113,7 +120,7 @@ package struct Resampler: ~Copyable {
   }
 
   deinit {
-    // `swr_free` clears the given variable, so a copy of the pointer is passed.
+    // `swr_free` clears the variable that it is given, so it is given a copy.
     var last = context
     swr_free(&last)
   }
@@ -132,7 +139,8 @@ package struct Resampler: ~Copyable {
     let capacity = swr_get_out_samples(context, inputCount)
     guard capacity >= 0 else { throw ResamplerError(operation: .convert, code: capacity) }
 
-    // One allocation per direction holds all planes, because C expects an array of pointers.
+    // C expects an array of pointers to planes. One allocation each for input and output holds all
+    // planes.
     let source = UnsafeMutableBufferPointer<Float>.allocate(capacity: max(1, count * channelCount))
     let result = UnsafeMutableBufferPointer<Float>.allocate(
       capacity: max(1, Int(capacity) * channelCount))
@@ -158,22 +166,23 @@ package struct Resampler: ~Copyable {
     }
   }
 
-  /// Changes the consumed input per output sample from now on.
+  /// Sets how much input an output sample consumes from now on.
   ///
-  /// Only the speed changes; the signal stays continuous. Calls `swr_set_compensation`.
+  /// Only the speed changes, and the signal stays continuous. Calls `swr_set_compensation`.
   ///
-  /// - Parameter parts: Additional input samples per million, from -100 000 to 100 000. Truncated
-  ///   to thousandths.
-  /// - Throws: `ResamplerError` when FFmpeg rejects the value.
+  /// - Parameter parts: The additional input samples per million, from -100 000 to 100 000,
+  ///   truncated to thousandths.
+  /// - Throws: `ResamplerError` if FFmpeg rejects the value.
   package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
     let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
-    // The compensation distance is the longest possible; the next call comes earlier.
+    // The compensation lasts for a number of output samples. The greatest number is used, and the
+    // next call comes earlier.
     let distance: Int32 = 1_000_000_000
     let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
     guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }
   }
 
-  /// The exact position of the next output sample, in input samples from the first.
+  /// The exact position of the next output sample, counted in input samples from the first.
   package var nextPosition: Double {
     // libswresample counts positions in 1/2^20 of a sample.
     let delay = swr_get_delay(context, Int64(inputRate) << 20)

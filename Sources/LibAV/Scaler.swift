@@ -12,14 +12,15 @@ package struct Scaler: ~Copyable {
 
   /// Makes a conversion.
   ///
-  /// `isFullRange` selects full range (JPEG) or video range for each side. `colorSpace` is the YUV
-  /// matrix of both sides. Unsupported conversions throw for "convert".
+  /// `isFullRange` selects full range (JPEG) or video range, for the source and for the target.
+  /// `colorSpace` is the YUV matrix of both. An unsupported conversion throws with the operation
+  /// "convert".
   package init(
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED
   ) throws(LibAVError) {
-    // The default path to RGB is up to two levels too dark, so accurate rounding is enabled.
+    // Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
     let exactness = SWS_ACCURATE_RND | (target.pixelFormat.isRGB ? SWS_FULL_CHR_H_INT : 0)
     guard
       let context = LibAVLog.during({
@@ -33,12 +34,13 @@ package struct Scaler: ~Copyable {
         "convert", "pictures to another pixel format", code: CFFmpeg_EINVAL,
         logLine: LibAVLog.takeLine())
     }
-    // Both sides use the same matrix, BT.601 where untagged, because only the range may change
-    // here. libswscale's matrix numbers equal those of AVColorSpace.
+    // Only the range may change here, so source and target use the same matrix. If the frame has no
+    // tag, it is BT.601. libswscale and AVColorSpace number the matrices alike.
     let matrix = sws_getCoefficients(
       colorSpace == AVCOL_SPC_UNSPECIFIED || colorSpace == AVCOL_SPC_RGB
         ? SWS_CS_DEFAULT : Int32(clamping: colorSpace.rawValue))
-    // A negative result means that neither side has a range (RGB to RGB), so nothing needs setting.
+    // A negative result means that neither source nor target has a range (RGB to RGB). Then nothing
+    // must be set.
     _ = sws_setColorspaceDetails(
       context, matrix, source.isFullRange ? 1 : 0, matrix, target.isFullRange ? 1 : 0, 0, 1 << 16,
       1 << 16)
@@ -52,7 +54,7 @@ package struct Scaler: ~Copyable {
 
   /// Returns the converted frame as a new frame.
   ///
-  /// - Throws: `LibAVError` for "convert".
+  /// - Throws: `LibAVError` with the operation "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
     try LibAVError.check(
@@ -61,7 +63,9 @@ package struct Scaler: ~Copyable {
   }
 }
 
-/// Converts frames to one pixel format, and reconfigures when the source size or format changes.
+/// Converts frames to one pixel format.
+///
+/// If the size or the format of the source changes, it sets up a new conversion.
 package struct FrameConverter: ~Copyable {
   private struct Source: Equatable {
     let width: Int
@@ -77,9 +81,11 @@ package struct FrameConverter: ~Copyable {
   private var scaler: Scaler?
   private var source: Source?
 
-  /// Prepares a conversion; `isFullRange` selects the range of the result.
+  /// Prepares a conversion.
   ///
-  /// Frames keep their size unless a target size is given.
+  /// `isFullRange` selects the range of the result.
+  ///
+  /// If no target size is given, frames keep their size.
   package init(
     to target: LibAVPixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil
   ) {
@@ -88,9 +94,9 @@ package struct FrameConverter: ~Copyable {
     if let width, let height { size = (width, height) } else { size = nil }
   }
 
-  /// Prepares a conversion to the usual range of a format: full range for RGB and gray.
+  /// Prepares a conversion to a format, with full range for RGB and gray and video range otherwise.
   ///
-  /// - Throws: `LibAVError` for "find" where libswscale cannot write the format.
+  /// - Throws: `LibAVError` with the operation "find" if libswscale cannot write the format.
   package init(to format: PixelFormat) throws(LibAVError) {
     let target = try LibAVPixelFormat(finding: format)
     guard target.isConversionTarget else {
@@ -99,9 +105,11 @@ package struct FrameConverter: ~Copyable {
     self.init(to: target, isFullRange: target.isFullRange)
   }
 
-  /// Returns the frame in the target format and size; the same frame where nothing changes.
+  /// Returns the frame in the target format and size.
   ///
-  /// - Throws: `LibAVError` for "convert".
+  /// If nothing must change, returns the frame itself.
+  ///
+  /// - Throws: `LibAVError` with the operation "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     let next = Source(
       width: frame.width, height: frame.height, format: frame.pointer.pointee.format,

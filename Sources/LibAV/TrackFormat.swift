@@ -21,8 +21,8 @@ package final class CodecParameters: @unchecked Sendable {
 
   /// Copies the codec parameters of a track in a file.
   ///
-  /// The container's pixel aspect ratio has precedence over the bitstream's, as in players
-  /// (`av_guess_sample_aspect_ratio`).
+  /// The container and the bitstream may state different pixel aspect ratios. The container's is
+  /// used, as in players (`av_guess_sample_aspect_ratio`).
   convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
     try self.init(copying: stream.pointee.codecpar)
     pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
@@ -90,16 +90,17 @@ package final class CodecParameters: @unchecked Sendable {
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
   /// Encoder priming: samples that the encoder inserts before the first audio sample.
   package var initialPadding: Int { Int(pointer.pointee.initial_padding) }
-  /// The pixel aspect ratio; nil where the file states none.
+  /// The pixel aspect ratio; nil if the file states none.
   package var pixelAspect: Encoder.PixelAspect? {
     let aspect = pointer.pointee.sample_aspect_ratio
     guard aspect.num > 0, aspect.den > 0 else { return nil }
     return Encoder.PixelAspect(width: aspect.num, height: aspect.den)
   }
-  /// Whether frames are stored in another order than shown (B-frames).
+  /// Whether frames are decoded in another order than they are shown (B-frames).
   package var isReordered: Bool { pointer.pointee.video_delay > 0 }
-  /// Whether H.264 is stored with length prefixes and `avcC` headers, rather than as an Annex B
-  /// byte stream.
+  /// Whether H.264 is stored with length prefixes and `avcC` headers.
+  ///
+  /// Otherwise it is stored as an Annex B byte stream.
   package var isLengthPrefixed: Bool {
     pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
   }
@@ -123,7 +124,9 @@ package final class CodecParameters: @unchecked Sendable {
   static let y800: UInt32 = 0x3030_3859
   /// Whether the track is uncompressed 8-bit gray.
   var isPlainGray: Bool { codecID == AV_CODEC_ID_RAWVIDEO && pixelFormat == .gray8 }
-  /// The codec headers stored in the track; empty where packets contain them.
+  /// The codec headers that the track stores.
+  ///
+  /// Empty if the packets contain them.
   package var extradata: [UInt8] {
     let size = Int(max(0, pointer.pointee.extradata_size))
     return Array(UnsafeBufferPointer(start: pointer.pointee.extradata, count: size))
@@ -132,7 +135,7 @@ package final class CodecParameters: @unchecked Sendable {
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
-  /// Whether frames may contain two fields of different times.
+  /// Whether a frame may consist of two fields captured at different times.
   package var isInterlaced: Bool {
     pointer.pointee.field_order != AV_FIELD_UNKNOWN
       && pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
@@ -145,8 +148,9 @@ package final class CodecParameters: @unchecked Sendable {
     return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
   }
 
-  /// Whether packets of both parameters can share one track: codec, size, pixel format and headers
-  /// are equal.
+  /// Whether packets with these and with other parameters can share one track.
+  ///
+  /// Codec, size, pixel format and codec headers must be equal.
   package func decodesLike(_ other: CodecParameters) -> Bool {
     codecID == other.codecID && width == other.width && height == other.height
       && pointer.pointee.format == other.pointer.pointee.format
@@ -162,11 +166,11 @@ package struct TrackFormat: Sendable {
   package let parameters: CodecParameters
   /// Seconds per tick, above zero.
   package let timeBase: Rational
-  /// The number of samples stated in the headers; 0 where unstated.
+  /// The number of samples stated in the headers; 0 if unstated.
   package let indexedCount: Int
-  /// The stated average rate, frames over duration; nil where unstated.
+  /// The stated average rate, frames over duration; nil if unstated.
   package let averageFrameRate: FrameRate?
-  /// FFmpeg's `r_frame_rate`: the lowest rate that represents all times; nil where unknown.
+  /// FFmpeg's `r_frame_rate`: the lowest rate that represents all frame times; nil if unknown.
   package let nominalFrameRate: FrameRate?
   /// Clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   package let rotation: Int
@@ -176,8 +180,9 @@ package struct TrackFormat: Sendable {
   package let metadata: [String: String]
   /// Side data for all frames, without the display matrix.
   package let sideData: [TrackSideData]
-  /// The description of a track that is neither video nor audio, such as `timecode track`; nil for
-  /// a chapter text track.
+  /// The description of a track that is neither video nor audio, such as `timecode track`.
+  ///
+  /// Nil for the text track of chapters.
   package let otherName: String?
 
   init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
@@ -190,7 +195,7 @@ package struct TrackFormat: Sendable {
     parameters = try CodecParameters(of: stream)
     kind =
       switch stream.pointee.codecpar.pointee.codec_type {
-      // libavformat exposes a cover image as a video track; it is excluded here.
+      // libavformat presents a cover image as a video track. It is no video, so it is excluded.
       case AVMEDIA_TYPE_VIDEO
       where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
         .video
@@ -219,7 +224,7 @@ package struct TrackFormat: Sendable {
 }
 
 extension TrackFormat {
-  /// Derives the description from the codec tag, because libavformat assigns these tracks no codec.
+  /// libavformat assigns no codec to these tracks, so the description follows from the codec tag.
   private static func otherName(_ parameters: AVCodecParameters) -> String? {
     let tag = (0..<4).map {
       Character(Unicode.Scalar(UInt8(parameters.codec_tag >> ($0 * 8) & 0xFF)))

@@ -7,7 +7,9 @@ package struct TrackSideData: Sendable {
   private let type: AVPacketSideDataType
   private let bytes: [UInt8]
 
-  /// The preserved kinds of side data, with names for messages about their loss.
+  /// The kinds of side data that are preserved.
+  ///
+  /// If one cannot be stored, a message uses its name.
   private static let kinds:
     [(type: AVPacketSideDataType, frame: AVFrameSideDataType?, name: String)] =
       [
@@ -22,12 +24,12 @@ package struct TrackSideData: Sendable {
         (AV_PKT_DATA_SPHERICAL, nil, "spherical projection"),
       ]
 
-  /// The name for messages about a loss of this side data.
+  /// The name of this kind, for a message that it is lost.
   package var name: String { Self.kinds.first { $0.type == type }?.name ?? "side data" }
 
   /// Whether MOV or MP4 supports this side data.
   package func isStorable(in container: String) -> Bool {
-    // libavformat writes the last three kinds only to MP4.
+    // libavformat writes the last three kinds to MP4 but not to MOV.
     container == "mp4"
       || [
         AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
@@ -49,7 +51,7 @@ package struct TrackSideData: Sendable {
     }
   }
 
-  /// The side data of a frame that can also be stored for a whole track.
+  /// The side data of a frame, without the kinds that cannot be stored for a whole track.
   package static func all(of frame: MediaFrame) -> [TrackSideData] {
     kinds.compactMap { kind in
       guard let type = kind.frame,

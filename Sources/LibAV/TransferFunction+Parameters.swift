@@ -16,7 +16,7 @@ extension TransferFunction {
       case AVCOL_TRC_ARIB_STD_B67: .hlg
       default: .bt709
       }
-    // Untagged video uses BT.601 coefficients, as in libswscale.
+    // If video has no tag, its coefficients are those of BT.601, as in libswscale.
     let (red, blue) =
       switch colors.space {
       case AVCOL_SPC_BT709: (0.2126, 0.0722)

@@ -4,7 +4,7 @@ import Glibc
 
 /// The address space that the process may still map.
 package enum AddressSpace {
-  /// Bytes left below RLIMIT_AS (`ulimit -v`); nil where no limit is set.
+  /// The number of bytes that may still be mapped below RLIMIT_AS (`ulimit -v`); nil if unlimited.
   package static var bytesLeft: Int64? {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,

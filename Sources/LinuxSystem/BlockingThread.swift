@@ -10,7 +10,8 @@ package final class BlockingThread: Sendable {
   /// The scheduling policy of the thread.
   package enum Urgency: Sendable {
     case ordinary
-    /// SCHED_FIFO where permitted (root, or an RLIMIT_RTPRIO); ordinary scheduling elsewhere.
+    /// SCHED_FIFO if the system permits it (root, or an RLIMIT_RTPRIO); otherwise ordinary
+    /// scheduling.
     case realTime
   }
 
@@ -36,8 +37,8 @@ package final class BlockingThread: Sendable {
     thread = made
     if urgency == .realTime {
       var parameters = sched_param(sched_priority: 10)
-      // Most systems deny SCHED_FIFO to ordinary users. The failure is ignored, because real-time
-      // scheduling only reduces frame losses.
+      // Most systems deny SCHED_FIFO to ordinary users. Real-time scheduling only makes frame
+      // losses rarer, so a failure is ignored.
       _ = pthread_setschedparam(made, SCHED_FIFO, &parameters)
     }
   }
@@ -47,17 +48,19 @@ package final class BlockingThread: Sendable {
   /// Call at most once.
   package func join() { pthread_join(thread, nil) }
 
-  /// Detaches the thread; use instead of ``join()``.
+  /// Lets the thread end by itself.
+  ///
+  /// Call this instead of ``join()``.
   package func detach() { pthread_detach(thread) }
 }
 
 extension BlockingThread {
-  /// Runs blocking work on a dedicated thread and suspends the calling task meanwhile.
+  /// Runs blocking work on a dedicated thread and suspends the calling task until it ends.
   ///
   /// - Parameters:
-  ///   - body: The work. Its argument returns whether the task was cancelled, callable from any
-  ///     thread.
-  ///   - onCancel: Called immediately when the task is cancelled, on any thread.
+  ///   - body: The work. Its argument returns whether the task was cancelled, and may be called
+  ///     from any thread.
+  ///   - onCancel: Called at once when the task is cancelled, on any thread.
   /// - Returns: The result or the error of `body`.
   /// - Throws: `SystemError` when the system cannot create a thread.
   package static func run<Value: Sendable, Failure: Error>(

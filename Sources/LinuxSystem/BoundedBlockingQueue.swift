@@ -6,8 +6,9 @@ import Synchronization
 
 /// A bounded FIFO queue between one producer thread and one consumer thread.
 ///
-/// The producer blocks while the queue is full, the consumer while the queue is empty. The producer
-/// may end the queue with an error, the consumer may stop it. Neither side blocks afterwards.
+/// The producer blocks while the queue is full, and the consumer blocks while it is empty. The
+/// producer may end the queue with an error, and the consumer may stop it. After either, neither
+/// thread blocks.
 package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   /// The result of ``take(within:)``.
   package enum Taken {
@@ -26,8 +27,8 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  // The semaphore starts at zero and is filled by signals. libdispatch traps when a semaphore is
-  // destroyed below its initial value.
+  // The semaphores start at zero and are raised by signals. libdispatch traps if a semaphore is
+  // destroyed at a value below its initial one.
   private let space = DispatchSemaphore(value: 0)
   private let waiting = DispatchSemaphore(value: 0)
 
@@ -36,7 +37,9 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     for _ in 0..<capacity { space.signal() }
   }
 
-  /// Appends an element and blocks while the queue is full; false once the consumer has stopped.
+  /// Appends an element, and blocks while the queue is full.
+  ///
+  /// Returns true if the element was appended, and false if the consumer has stopped the queue.
   package func put(_ element: Element) -> Bool {
     space.wait()
     let isStopped = state.withLock { state in
@@ -51,7 +54,7 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     return true
   }
 
-  /// Ends the queue, with an error or without.
+  /// Ends the queue, with or without an error.
   ///
   /// Called by the producer.
   package func end(_ failure: (any Error)? = nil) {
@@ -92,7 +95,8 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
       return taken == nil ? state.failure : nil
     }
     guard let taken else {
-      // Another take() must also see the end of the queue instead of blocking.
+      // The end consumed a signal. It is signaled again, so that another `take()` also sees the end
+      // instead of blocking.
       waiting.signal()
       if let failure { throw failure }
       return .end

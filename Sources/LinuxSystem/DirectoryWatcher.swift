@@ -6,9 +6,9 @@ import Synchronization
 
 /// Watches directories for changes by inotify(7).
 ///
-/// inotify needs no privilege and also works in containers, where udev events do not arrive.
+/// inotify needs no privileges, and also works in containers, where udev events do not arrive.
 ///
-/// One thread calls ``take()``. The descriptor is closed on `deinit`.
+/// ``take()`` is called by one thread only. The descriptor is closed on `deinit`.
 package final class DirectoryWatcher: Sendable {
   /// A change of one directory entry.
   package struct Event: Hashable, Sendable {
@@ -33,7 +33,7 @@ package final class DirectoryWatcher: Sendable {
 
   /// Makes a watcher without directories.
   ///
-  /// - Throws: `SystemError` when the user's limit of inotify instances is reached.
+  /// - Throws: `SystemError` if the user has reached the limit of inotify instances.
   package init() throws(SystemError) {
     descriptor = inotify_init1(O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw SystemError("watch", "directories", errno) }
@@ -41,7 +41,9 @@ package final class DirectoryWatcher: Sendable {
 
   deinit { _ = close(descriptor) }  // No caller is left to report an error to.
 
-  /// Starts watching a directory; false where the directory does not exist.
+  /// Starts to watch a directory.
+  ///
+  /// Returns true on success, and false if the directory does not exist.
   @discardableResult
   package func add(_ directory: String) -> Bool {
     let mask = IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR
@@ -54,7 +56,8 @@ package final class DirectoryWatcher: Sendable {
 
   /// Returns the events since the last call, without blocking.
   ///
-  /// - Returns: The events in order; nil after a queue overflow, when any entry may have changed.
+  /// - Returns: The events in order. Nil if the kernel's queue overflowed, so that any entry may
+  ///   have changed.
   package func take() -> [Event]? {
     var events: [Event] = []
     var isWhole = true
@@ -83,7 +86,8 @@ package final class DirectoryWatcher: Sendable {
       event.mask & UInt32(truncatingIfNeeded: flag) != 0
     }
     let directory = directories.withLock { directories in
-      // IN_IGNORED means that the directory was deleted; inotify may reuse its watch number.
+      // IN_IGNORED means that the directory was deleted. inotify may reuse its watch number, so it
+      // is forgotten.
       has(IN_IGNORED) ? directories.removeValue(forKey: event.wd) : directories[event.wd]
     }
     guard let directory, !name.isEmpty else { return nil }

@@ -8,10 +8,10 @@ package struct FileCreationError: Error, Sendable {
   package let path: String
   /// The errno.
   ///
-  /// `EEXIST` where the name is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY` for a file
-  /// that another program is writing.
+  /// `EEXIST` if the name is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY` if another
+  /// program is writing the file.
   package let errorNumber: Int32
-  /// Whether an existing file could not be written, rather than a new one created.
+  /// True if writing to the file failed, false if creating it failed.
   package let isWriting: Bool
   /// Whether the path names a device, pipe or socket.
   package let isNoFile: Bool

@@ -3,13 +3,13 @@
 package import SystemPackage
 
 extension FileDescriptor {
-  /// Writes all of the bytes, however often the system must be called.
+  /// Writes all bytes, with as many system calls as that takes.
   ///
   /// - Parameters:
   ///   - bytes: The bytes.
-  ///   - offset: Where in the file they go; at the descriptor's own offset where nil.
-  /// - Returns: Why the system refused, after some of the bytes may have been written; nil where all
-  ///   were.
+  ///   - offset: The offset in the file. Nil writes at the descriptor's own offset.
+  /// - Returns: Nil if all bytes were written; otherwise the error, after which some of the bytes
+  ///   may have been written.
   package func writeFully(_ bytes: UnsafeRawBufferPointer, at offset: Int64? = nil) -> Errno? {
     var written = 0
     do {
@@ -21,7 +21,7 @@ extension FileDescriptor {
           } else {
             try write(rest)
           }
-        // A file system that takes nothing without an error would be asked forever.
+        // If a file system writes nothing and reports no error, the loop would never end.
         guard count > 0 else { return .ioError }
         written += count
       }
@@ -29,7 +29,7 @@ extension FileDescriptor {
     } catch { return error as? Errno ?? .ioError }
   }
 
-  /// Writes all of the bytes at the descriptor's own offset, as ``writeFully(_:at:)`` does.
+  /// Writes all bytes at the descriptor's own offset, as ``writeFully(_:at:)`` does.
   package func writeFully(_ bytes: [UInt8]) -> Errno? {
     bytes.withUnsafeBytes { writeFully($0) }
   }

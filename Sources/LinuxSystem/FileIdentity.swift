@@ -16,15 +16,16 @@ package struct FileIdentity: Hashable, Sendable {
     self.init(status)
   }
 
-  /// The identity of the file at a path, with symbolic links followed; nil where none exists.
+  /// The identity of the file at a path, with symbolic links followed; nil if none exists.
   package init?(at path: String) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else { return nil }
     self.init(status)
   }
 
-  /// The identity of a directory entry, which may itself be a symbolic link; nil where the name is
-  /// free.
+  /// The identity of a directory entry.
+  ///
+  /// A symbolic link is not followed. Nil if the name is free.
   package init?(ofName path: String) {
     var status = stat()
     guard lstat(path.systemPath, &status) == 0 else { return nil }

@@ -2,13 +2,14 @@
 
 import Glibc
 
-/// The file that a path leads to, existing or not.
+/// The file that a path leads to, whether or not it exists.
 ///
-/// Paths that differ in spelling, symbolic links or hard links compare as the same file.
+/// Two paths are the same file even if they differ in spelling, or if they lead there through
+/// symbolic links or hard links.
 package struct FileLocation {
   /// The bytes of the path with symbolic links resolved; equal for all spellings of one name.
   package let name: [UInt8]
-  /// The identity of the file; nil where the file does not exist.
+  /// The identity of the file; nil if the file does not exist.
   private var file: FileIdentity?
 
   package init(_ path: String) {
@@ -24,7 +25,7 @@ package struct FileLocation {
     }
   }
 
-  /// Whether both paths lead to the same file, by the same name or by hard links.
+  /// Whether both paths lead to the same file, either by the same name or by hard links.
   package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found

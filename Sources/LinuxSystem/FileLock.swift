@@ -6,12 +6,14 @@ import Glibc
 ///
 /// An exclusive `flock(2)`, released when the holding process ends.
 package enum FileLock {
-  /// Retries cover the moment in which another process inspects or replaces the file.
+  /// Another process may hold the lock for a moment while it inspects or replaces the file, so the
+  /// lock is tried several times.
   private static let (attempts, pauseMicroseconds) = (20, UInt32(10_000))
 
-  /// Locks an open file; false where another open file description holds the lock.
+  /// Locks an open file, and waits up to 200 ms for the lock.
   ///
-  /// Waits up to 200 ms for the lock. On file systems without locks the result is true.
+  /// Returns true if the file was locked or the file system has no locks, and false if the lock is
+  /// held through another open file description.
   package static func take(_ descriptor: Int32) -> Bool {
     for attempt in 1...attempts {
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -29,8 +31,8 @@ package enum FileLock {
     let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    // A shared lock keeps two processes that test the same file from mistaking each other for a
-    // writer.
+    // Two processes may test the same file at once. A shared lock keeps each from mistaking the
+    // other for a writer.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 }

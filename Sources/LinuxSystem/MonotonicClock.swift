@@ -17,7 +17,9 @@ package enum MonotonicClock {
   /// Sleeps for 200 µs, for use in polling loops.
   package static func pause() { sleep(untilMicroseconds: microseconds() + 200) }
 
-  /// Sleeps until an instant of this clock; returns at once where the instant has passed.
+  /// Sleeps until a time on this clock.
+  ///
+  /// Returns at once if the time has passed.
   package static func sleep(untilMicroseconds time: Int64) {
     var deadline = timespec(tv_sec: Int(time / 1_000_000), tv_nsec: Int(time % 1_000_000) * 1_000)
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nil) == EINTR {}

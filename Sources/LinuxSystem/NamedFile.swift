@@ -3,19 +3,25 @@
 import CLinuxSystem
 import Glibc
 
-/// A directory entry, locked where possible.
+/// A directory entry.
 ///
-/// While this value lives, no other process of this program replaces the file.
+/// Its file is locked if possible.
+///
+/// While this value exists, no other process that uses ``FileLock`` replaces the file.
 package struct NamedFile: Sendable {
   package let identity: FileIdentity
   /// The permission bits; nil for a symbolic link.
   package let mode: UInt32?
-  /// The locked file; nil for a symbolic link and for a file that the user may not read.
+  /// The locked file.
+  ///
+  /// Nil for a symbolic link, or if the user may not read the file.
   private let lock: OpenFile?
 
   private static let attempts = 100
 
-  /// Locks the file with this name; nil where the name is free.
+  /// Locks the file with this name.
+  ///
+  /// Nil if the name is free.
   ///
   /// - Throws: `FileCreationError` with `EBUSY` where another process holds the lock, `EISDIR` for
   ///   a directory, `ENOTSUP` for any other non-regular file.
@@ -40,7 +46,8 @@ package struct NamedFile: Sendable {
       guard FileLock.take(descriptor) else {
         throw FileCreationError(path: name, errorNumber: EBUSY)
       }
-      // Another process may have renamed a different file to this name before the lock was taken.
+      // Another process may have given this name to a different file before the lock was taken, so
+      // the name is checked again.
       if file.identity == identity, FileIdentity(ofName: name) == identity {
         return NamedFile(identity: identity, mode: mode, lock: file)
       }
@@ -50,7 +57,8 @@ package struct NamedFile: Sendable {
 
   /// Releases the lock before this value ends.
   ///
-  /// A forked child shares the descriptor until its exec and would keep the lock a moment longer.
+  /// Otherwise a child process, which shares the descriptor from fork(2) to exec(2), could hold the
+  /// lock longer.
   package func unlock() {
     if let lock { FileLock.release(lock.descriptor) }
   }
@@ -60,32 +68,33 @@ package struct NamedFile: Sendable {
 package enum FileName {
   /// Renames a file to a free name.
   ///
-  /// Returns 0 or the errno; `EEXIST` where the name is taken.
+  /// Returns 0 or the errno, which is `EEXIST` if the name is taken.
   package static func claim(_ name: String, for file: String) -> Int32 {
     let (from, to) = (file.systemPath, name.systemPath)
     let failure = -CLinuxSystem_claim(from, to)
     guard isUnsupported(failure) else { return failure }
-    // link(2) also fails with EEXIST for a taken name.
+    // Hard links are the alternative, because link(2) also fails with EEXIST if the name is taken.
     if link(from, to) == 0 {
       unlink(from)
       return 0
     }
     let reason = errno
     guard reason == EPERM || reason == EOPNOTSUPP else { return reason }
-    // Some file systems, such as FAT, have no hard links either.
+    // Some file systems, such as FAT, have no hard links. The name is then tested before the
+    // rename.
     guard FileIdentity(ofName: name) == nil else { return EEXIST }
     return rename(from, to) == 0 ? 0 : errno
   }
 
-  /// Gives a file a name, and moves the file that holds the name aside.
+  /// Gives a name to a file, and moves the file that has this name to another name.
   ///
-  /// Nothing changes where the name holds another file than `old`; the result is `ESTALE`.
+  /// If the name belongs to another file than `old`, nothing changes and the result is `ESTALE`.
   ///
   /// - Parameters:
   ///   - name: The name to take over.
   ///   - file: The file that receives the name.
   ///   - old: The identity of the file that is expected under the name.
-  /// - Returns: The errno (0 for success), and the path where the old file is afterwards.
+  /// - Returns: The errno (0 for success), and the path that the old file has afterwards.
   package static func take(
     _ name: String, for file: String, from old: FileIdentity
   ) -> (failure: Int32, old: String) {
@@ -108,10 +117,11 @@ package enum FileName {
     return (0, aside)
   }
 
-  /// Removes a file, unless its name meanwhile belongs to another file.
+  /// Removes a file if its name still belongs to it.
   package static func remove(_ name: String, of identity: FileIdentity?) {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
-    // The file moves to a private name first, since its name could change between test and unlink.
+    // The name could be given to another file between the test and the removal. The file is
+    // therefore moved to a private name, tested again, and then removed.
     let aside = TemporaryName.free(beside: name, TemporaryName.part)
     guard CLinuxSystem_claim(name.systemPath, aside.systemPath) == 0 else {
       unlink(name.systemPath)
@@ -124,7 +134,7 @@ package enum FileName {
     }
   }
 
-  /// Whether the errno means that the kernel or the file system lacks the call.
+  /// Whether the errno means that the kernel or the file system does not support the call.
   private static func isUnsupported(_ failure: Int32) -> Bool {
     failure == EINVAL || failure == ENOSYS || failure == EOPNOTSUPP
   }

@@ -7,10 +7,12 @@ import Glibc
 /// Renaming or deleting the file does not affect it. The descriptor is closed with the last
 /// reference.
 ///
-/// The descriptor is a number and not swift-system's `FileDescriptor`, which lacks most of the calls
-/// made on it: locks, syncs, reservations, and exchanges of names.
+/// swift-system's `FileDescriptor` lacks most of the calls that are needed (locks, syncs,
+/// reservations, exchanges of names), so the descriptor is a plain number.
 package final class OpenFile: Sendable {
-  /// The path for messages; the file may have been renamed since.
+  /// The path for messages.
+  ///
+  /// The file may have been renamed since.
   package let path: String
   package let descriptor: Int32
 
@@ -30,14 +32,16 @@ package final class OpenFile: Sendable {
     return FileIdentity(at: path) == identity
   }
 
-  /// A path that reopens this very file, even if its name belongs to another file by now.
+  /// A path that reopens this file, even if its name now belongs to another file.
   package var pathToReopen: String {
     let link = "/proc/self/fd/\(descriptor)"
     // Without procfs, the name is the only way to reopen the file.
     return access(link, F_OK) != 0 && hasItsName ? path : link
   }
 
-  /// The file's present path, from /proc/self/fd; nil where the file was deleted.
+  /// The path that the file has now, from /proc/self/fd.
+  ///
+  /// Nil if the file was deleted.
   package var currentPath: String? {
     let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
       guard let start = buffer.baseAddress else { return "" }

@@ -6,14 +6,14 @@ import SystemPackage
 
 /// An open file for reads and writes at given offsets.
 package struct RandomAccessFile: ~Copyable {
-  /// The open file; other owners may share it.
+  /// The open file, which other parts of the program may share.
   package let file: OpenFile
   package var path: String { file.path }
   private var descriptor: Int32 { file.descriptor }
 
   /// Opens an existing file.
   ///
-  /// - Throws: `SystemError` for "open".
+  /// - Throws: `SystemError` with the operation "open".
   package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
     let opened = open(path.systemPath, (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC)
     guard opened >= 0 else { throw SystemError("open", path, errno) }
@@ -23,7 +23,7 @@ package struct RandomAccessFile: ~Copyable {
   /// Uses a file that is already open.
   package init(_ file: OpenFile) { self.file = file }
 
-  /// The file's present size in bytes; 0 where fstat(2) fails.
+  /// The file's present size in bytes; 0 if fstat(2) fails.
   package func count() -> Int64 {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
@@ -31,7 +31,7 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Reads up to `count` bytes at an offset.
   ///
-  /// Fewer at the end of the file or after a read error.
+  /// Returns fewer bytes at the end of the file or after a read error.
   package func read(_ count: Int, at start: Int64) -> [UInt8] {
     guard count > 0, start >= 0 else { return [] }
     return [UInt8](unsafeUninitializedCapacity: count) { buffer, read in
@@ -41,7 +41,8 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
+  /// - Throws: `SystemError` with the operation "write to"; a part of the bytes may have been
+  ///   written.
   package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(SystemError) {
     if let reason = FileDescriptor(rawValue: descriptor).writeFully(bytes, at: start) {
       throw SystemError("write to", path, reason.rawValue)
@@ -50,7 +51,8 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
+  /// - Throws: `SystemError` with the operation "write to"; a part of the bytes may have been
+  ///   written.
   package func write(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
     let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
       Result { () throws(SystemError) in try write(buffer, at: start) }
@@ -58,12 +60,13 @@ package struct RandomAccessFile: ~Copyable {
     try result.get()
   }
 
-  /// Writes the bytes beyond the first page before the first page itself.
+  /// Writes a box over an old one: first the bytes after the first page, then the first page.
   ///
-  /// A kill interrupts write(2) only at page boundaries. The first page holds the box header, so
-  /// readers keep skipping the old box until its replacement is complete.
+  /// A kill interrupts write(2) only between pages. The first page contains the box header, so
+  /// readers still skip the old box until the new one is complete.
   ///
-  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
+  /// - Throws: `SystemError` with the operation "write to". Some of the bytes may have been
+  ///   written.
   package func writeFrontLast(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
     let front = min(bytes.count, Int(Self.pageBytes - start % Self.pageBytes))
     let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
@@ -78,18 +81,19 @@ package struct RandomAccessFile: ~Copyable {
 
   private static let pageBytes: Int64 = 4_096
 
-  /// Truncates the file and releases space reserved beyond its end.
+  /// Truncates the file, and releases space that was reserved beyond the new end.
   ///
   /// A failure is ignored.
   package func truncate(to count: Int64) { _ = ftruncate(descriptor, off_t(count)) }
 
   /// Waits until all written data is on the disk; see fdatasync(2).
   ///
-  /// - Throws: `SystemError` for "write to" when the disk failed; written data may be lost.
+  /// - Throws: `SystemError` with the operation "write to" if the disk failed. Written data may
+  ///   then be lost.
   package func sync() throws(SystemError) {
     while fdatasync(descriptor) != 0 {
-      // These errors mean that the file is not on a disk, such as a pipe, so there is nothing to
-      // sync.
+      // These errors mean that the file is not on a disk but is, for example, a pipe, so nothing
+      // needs a sync.
       if errno == EINVAL || errno == EROFS || errno == ENOSYS { return }
       guard errno == EINTR else { throw SystemError("write to", path, errno) }
     }
@@ -97,7 +101,7 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Waits until the file's directory entry is on the disk.
   ///
-  /// Failures are ignored, since some file systems cannot sync directories.
+  /// Some file systems cannot sync directories, so failures are ignored.
   package func syncName() {
     let opened = open(
       path.parentDirectory.systemPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -108,7 +112,8 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Reserves disk space, also beyond the end of the file.
   ///
-  /// False where free space is short or the file system cannot reserve.
+  /// Returns true on success, and false if too little space is free or the file system cannot
+  /// reserve space.
   package func reserve(_ count: Int64, from start: Int64) -> Bool {
     var space = statvfs()
     guard fstatvfs(descriptor, &space) == 0,
@@ -118,6 +123,6 @@ package struct RandomAccessFile: ~Copyable {
     return CLinuxSystem_reserve(descriptor, start, count) == 0
   }
 
-  /// Whether the file is on a memory file system (tmpfs), where reserved space uses memory.
+  /// Whether the file is on a file system in memory (tmpfs), where reserved space would use memory.
   package var isInMemory: Bool { CLinuxSystem_isInMemory(descriptor) != 0 }
 }

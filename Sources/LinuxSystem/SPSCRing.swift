@@ -5,12 +5,13 @@ package import Synchronization
 
 /// A single-producer, single-consumer ring in preallocated memory.
 ///
-/// Neither thread blocks, locks or allocates: each thread writes one counter and reads the other.
-/// Elements are numbered from 0 in push order and stay until the consumer removes them.
+/// Neither thread blocks, locks or allocates, because each thread writes its own counter and only
+/// reads the other one. Elements are numbered from 0 in push order, and stay until the consumer
+/// removes them.
 package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// The maximum number of stored elements.
   package let capacity: Int
-  // Slots from `tail` to `head` belong to the consumer, the others to the producer.
+  // The elements from `tail` up to `head` belong to the consumer, the free slots to the producer.
   @usableFromInline let elements: UnsafeMutablePointer<Element>
   @usableFromInline let head = Atomic<Int>(0)
   @usableFromInline let tail = Atomic<Int>(0)
@@ -19,8 +20,8 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - capacity: The maximum number of stored elements, at least 1.
-  ///   - takesMemoryNow: Whether pages are allocated at once. Otherwise each page is allocated on
-  ///     its first write, and an idle ring uses no memory.
+  ///   - takesMemoryNow: If true, all pages are allocated at once. Otherwise each page is allocated
+  ///     on its first write, so an unused ring uses no memory.
   /// - Throws: `SystemError` when mmap(2) fails.
   package init(capacity: Int, takesMemoryNow: Bool = true) throws(SystemError) {
     let bytes = capacity * MemoryLayout<Element>.stride
@@ -49,9 +50,9 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// The number of the next pushed element.
   @inlinable package var endNumber: Int { head.load(ordering: .acquiring) }
 
-  /// Appends an element; false where the ring is full.
+  /// Appends an element.
   ///
-  /// Producer thread only.
+  /// Returns true if it was appended, and false if the ring is full. Producer thread only.
   @inlinable package func push(_ element: Element) -> Bool {
     let number = head.load(ordering: .relaxed)
     guard number - tail.load(ordering: .acquiring) < capacity else { return false }
@@ -60,7 +61,9 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
     return true
   }
 
-  /// The element with a number; nil where it was not pushed yet or is removed.
+  /// The element with a number.
+  ///
+  /// Nil if it was not pushed yet or was already removed.
   ///
   /// Consumer thread only.
   @inlinable package subscript(number: Int) -> Element? {
@@ -68,7 +71,7 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
     return elements[number % capacity]
   }
 
-  /// Removes and returns the oldest element; nil where the ring is empty.
+  /// Removes and returns the oldest element; nil if the ring is empty.
   ///
   /// Consumer thread only.
   @inlinable @discardableResult package func pop() -> Element? {

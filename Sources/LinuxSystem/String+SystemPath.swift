@@ -5,12 +5,14 @@ import SystemPackage
 
 /// File names as strings, without loss of bytes.
 ///
-/// A Linux file name may contain any byte except zero and slash, but a `String` holds only Unicode.
-/// A byte that is not valid UTF-8 becomes the private-use character U+10FF00 plus the byte. Such
-/// characters in a name are escaped in the same way, so that ``systemBytes`` always restores the
-/// original bytes.
+/// A Linux file name may contain any byte except zero and slash, but a `String` contains only
+/// Unicode. A byte that is not valid UTF-8 becomes the private-use character U+10FF00 plus the
+/// byte. If a name itself contains such a character, its bytes are escaped too, so ``systemBytes``
+/// always restores the original bytes.
 extension String {
-  /// The escapes of bytes 0x80 to 0xFF; a byte below 0x80 is always valid UTF-8.
+  /// The characters that stand for the bytes 0x80 to 0xFF.
+  ///
+  /// A byte below 0x80 is always valid UTF-8.
   private static let escapes: ClosedRange<UInt32> = 0x10_FF80...0x10_FFFF
   private static let escapeBase: UInt32 = 0x10_FF00
 
@@ -74,15 +76,15 @@ extension String {
     return String(text)
   }
 
-  /// Whether the text may contain an escape: its UTF-8 then has a byte 0xF4.
+  /// Whether the text may contain an escape, because its UTF-8 contains the byte 0xF4.
   ///
-  /// Rare in file names.
+  /// This byte is rare in file names, so most names need no further test.
   private var mayHoldEscapes: Bool { utf8.contains(0xF4) }
 
-  /// The last component of the path; the whole text where there is no component.
+  /// The last component of the path, or the whole text if the path has none.
   package var lastPathComponent: String { FilePath(self).lastComponent?.string ?? self }
 
-  /// The path's directory; `.` where the path has none.
+  /// The path's directory, or `.` if the path has none.
   package var parentDirectory: String {
     let parent = FilePath(self).removingLastComponent()
     return parent.isEmpty ? "." : parent.string
@@ -96,6 +98,8 @@ extension String {
   /// The last part of the path without its extension.
   package var fileStem: String { FilePath(self).stem ?? self }
 
-  /// The extension of the path's name in small letters; nil where there is none.
+  /// The extension of the file name in lower case.
+  ///
+  /// Nil if it has none.
   package var fileExtension: String? { FilePath(self).extension?.lowercased() }
 }

@@ -19,7 +19,7 @@ package enum SystemFiles {
     case other
   }
 
-  /// The type of the file at a path; nil where stat(2) fails.
+  /// The type of the file at a path; nil if stat(2) fails.
   package static func kind(of path: String) -> Kind? {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else { return nil }
@@ -31,7 +31,7 @@ package enum SystemFiles {
     }
   }
 
-  /// Whether only the owner has permissions on the file at a path.
+  /// Whether the owner alone has permissions on the file at a path.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()
     return stat(path.systemPath, &status) == 0 && status.st_mode & 0o077 == 0
@@ -42,8 +42,9 @@ package enum SystemFiles {
     access(path.systemPath, F_OK) == 0 && access(path.systemPath, R_OK | W_OK) != 0
   }
 
-  /// The group whose members may read and write what is at a path; nil where nothing is, where no
-  /// group may, and for a group without a name.
+  /// The name of the group whose members may read and write the file at a path.
+  ///
+  /// Nil if the file does not exist, if its group may not do both, or if the group has no name.
   package static func permittedGroup(_ path: String) -> String? {
     var status = stat()
     guard stat(path.systemPath, &status) == 0, status.st_mode & 0o060 == 0o060 else { return nil }
@@ -58,8 +59,9 @@ package enum SystemFiles {
     }
   }
 
-  /// The names in a directory, byte for byte and unsorted, without `.` and `..`; empty where it
-  /// cannot be read.
+  /// The names in a directory, unsorted and without `.` and `..`.
+  ///
+  /// Bytes that are not valid UTF-8 are kept. Empty if the directory cannot be read.
   package static func entries(in path: String) -> [String] {
     guard let directory = opendir(path.systemPath) else { return [] }
     defer { closedir(directory) }
@@ -83,20 +85,22 @@ package enum SystemFiles {
     }
   }
 
-  /// The path with all symbolic links resolved; nil where it does not exist.
+  /// The path with all symbolic links resolved; nil if it does not exist.
   package static func resolved(_ path: String) -> String? {
     guard let real = realpath(path.systemPath, nil) else { return nil }
     defer { free(real) }
     return String(systemPath: real)
   }
 
-  /// The first line of a small text file such as those in `/sys`; nil where empty or unreadable.
+  /// The first line of a small text file such as those in `/sys`; nil if empty or unreadable.
   package static func firstLine(of path: String) -> String? {
     guard let line = lines(of: path, upTo: 1).first, !line.isEmpty else { return nil }
     return line
   }
 
-  /// The first lines of a text file, split after 255 bytes; empty where it cannot be read.
+  /// The first lines of a text file.
+  ///
+  /// Lines are split after 255 bytes. Empty if the file cannot be read.
   package static func lines(of path: String, upTo limit: Int = 1_000) -> [String] {
     guard let file = fopen(path.systemPath, "re") else { return [] }
     defer { fclose(file) }

@@ -2,9 +2,10 @@
 
 import Glibc
 
-/// Names of temporary files beside their target: unfinished files and files moved aside.
+/// Names of temporary files in the directory of their target file.
 package enum TemporaryName {
-  /// The kinds of temporary file: being written, and moved aside.
+  /// The two kinds of temporary file: `part` is being written, and `old` was moved aside for a new
+  /// file.
   package static let (part, old) = ("part", "old")
 
   /// The maximum length of a Linux file name in bytes (NAME_MAX).
@@ -12,7 +13,7 @@ package enum TemporaryName {
 
   /// Returns a hidden name `.PID.KIND.NAME` in the target's directory, with the target's extension.
   ///
-  /// The start of a long file name is dropped where the prefix would exceed 255 bytes.
+  /// If the result would exceed 255 bytes, the start of the target's name is dropped.
   ///
   /// - Parameters:
   ///   - path: The target file.
@@ -44,7 +45,8 @@ package enum TemporaryName {
       let name = beside(path, kind, attempt: attempt)
       let descriptor = open(name.systemPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if descriptor >= 0 { return (descriptor, name) }
-      // EEXIST: a file left by an earlier process with the same ID, or by one in another container.
+      // EEXIST: an earlier process with the same ID, or a process in another container, left a file
+      // with this name. The next name is tried.
       guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
     }
     throw FileCreationError(path: path, errorNumber: EEXIST)
@@ -53,7 +55,7 @@ package enum TemporaryName {
   /// The number of alternative names to try.
   private static let attempts = 100
 
-  /// The process ID in a temporary name of the target file; nil for any other name.
+  /// The process ID in the name of a temporary file of a target, or nil for any other name.
   package static func process(in found: String, _ kind: String, of name: String) -> String? {
     let process = String(found.dropFirst().prefix { $0.isASCII && ($0.isWholeNumber || $0 == "-") })
     return !process.isEmpty && found == mark(process, kind, name) ? process : nil

@@ -6,15 +6,16 @@ import SystemPackage
 
 /// A file that receives its name only once it is complete.
 ///
-/// Data is written to a temporary name beside the target and renamed at the end. An unfinished file
-/// is removed. A replaced file stays until the rename and passes on its mode. For a symbolic link,
-/// the file that it points to is replaced.
+/// Data is written to a temporary name beside the target, and the file is renamed at the end. An
+/// unfinished file is removed. If an existing file is replaced, it stays until the rename, and the
+/// new file gets its permissions. If the target is a symbolic link, the file that it points to is
+/// replaced.
 package struct WholeFile: ~Copyable {
   /// The target path as the caller gave it.
   package let target: String
   /// The temporary path that data is written to.
   package let writtenPath: String
-  /// The resolved path of the finished file.
+  /// The path of the finished file, with symbolic links resolved.
   private let location: String
   private let overwrites: Bool
   private let replaces: Bool
@@ -39,7 +40,7 @@ package struct WholeFile: ~Copyable {
       }
       let kind = status.st_mode & S_IFMT
       guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
-      // A dangling symbolic link is itself replaced.
+      // A symbolic link that leads to no file is replaced itself.
       guard kind == S_IFREG || kind == S_IFLNK else {
         throw FileCreationError(noFile: target)
       }
@@ -80,19 +81,19 @@ package struct WholeFile: ~Copyable {
     isFinished = true
   }
 
-  /// Replaces the file that has the target's name now, even if it changed since the start.
+  /// Gives the file its target's name, even if another file has received this name since the start.
   ///
   /// - Returns: 0 or the errno.
   private func replace() throws(FileCreationError) -> Int32 {
-    // The old file's data is lost after the rename, so the new data must be on the disk before it.
+    // After the rename, the old file is lost, so the new data must be on the disk before.
     if replaces {
       do throws(SystemError) {
         try RandomAccessFile(opening: writtenPath, forWriting: false).sync()
       } catch { return error.errorNumber }
     }
     for _ in 0..<Self.attempts {
-      // A recording that starts under this name meanwhile is refused, or already locked its own
-      // file.
+      // A recording may start under this name at the same time. Either it finds this lock and is
+      // refused, or it already holds the lock and this call is refused.
       guard let old = try NamedFile.locking(location) else {
         let failure = FileName.claim(location, for: writtenPath)
         if failure == EEXIST { continue }
@@ -115,7 +116,7 @@ package struct WholeFile: ~Copyable {
 extension WholeFile {
   /// Writes a small file atomically, or writes directly to a pipe or terminal.
   ///
-  /// - Throws: `FileCreationError`; an existing file is then unchanged.
+  /// - Throws: `FileCreationError`. An existing file is then unchanged.
   package static func write(
     _ bytes: [UInt8], to target: String, overwrites: Bool
   ) throws(FileCreationError) {

@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 
 /// The root command.
 ///
-/// Each verb has its own file; media logic stays in the libraries.
+/// Each verb has its own file. The libraries contain all processing of media.
 struct Slowmo: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "slowmo",
@@ -43,12 +43,13 @@ struct Slowmo: ParsableCommand {
     let shortage = memoryShortage()
     if shortage == nil { Interrupt.install() }
     RecordingMemory.retainLargeAllocations()
-    // Without a terminal width, ArgumentParser wraps at 80 columns and breaks the examples.
+    // If COLUMNS is not set, ArgumentParser wraps help at 80 columns, which would break the
+    // examples.
     setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()
     ProgressEvents.enable(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
-    // Output that could not be written is a failure, even if the verb itself succeeded.
+    // If output could not be written, the command has failed, even if the verb itself succeeded.
     if let problem = Output.problem {
       Output.error(problem)
       if status == .done || status == .limitBroken { status = problem.status }
@@ -57,7 +58,7 @@ struct Slowmo: ParsableCommand {
     Glibc.exit(status.rawValue)
   }
 
-  /// Returns the arguments byte by byte, because file names need not be valid UTF-8.
+  /// Returns the arguments with all their bytes, because file names need not be valid UTF-8.
   private static func arguments() -> [String] {
     (1..<max(1, CommandLine.argc)).compactMap { position in
       CommandLine.unsafeArgv[Int(position)].map { String(systemPath: $0) }
@@ -84,9 +85,10 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Returns an error if too little memory is left to start.
+  /// Returns an error if too little memory is left to start, or nil.
   ///
-  /// Without memory for their stacks, threads would not start and their waiters would wait forever.
+  /// Without memory for its stack, a thread does not start, and the thread that waits for it would
+  /// wait forever.
   private static func memoryShortage() -> CommandError? {
     guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
     return CommandError(
@@ -95,7 +97,8 @@ struct Slowmo: ParsableCommand {
       hint: "raise the limit with ulimit -v")
   }
 
-  /// Rejects `help` for an unknown verb; ArgumentParser would print the root help instead.
+  /// Rejects `help` followed by an unknown verb, for which ArgumentParser would print the root
+  /// help.
   private static func checkHelp(_ arguments: [String]) throws {
     guard arguments.first == "help" else { return }
     var command: any ParsableCommand.Type = Self.self
@@ -142,7 +145,8 @@ struct Slowmo: ParsableCommand {
 
 /// A subcommand that reports its result as an exit status.
 protocol Verb {
-  /// Whether the first signal cancels reading movies; false for verbs that finish a file first.
+  /// Whether the first signal cancels the reading of movies. False for a verb that must finish its
+  /// output file first.
   var endsReading: Bool { get }
 
   func perform() throws -> ExitStatus

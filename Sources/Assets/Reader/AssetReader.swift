@@ -2,7 +2,7 @@
 
 public import OvercrankMediaCore
 
-/// Reads the samples of a track in order, decoded or as the file stores them.
+/// Reads the samples of a track in order, either decoded or as stored in the file.
 ///
 /// ```swift
 /// let asset = try Asset(path: "take.mov")
@@ -10,21 +10,23 @@ public import OvercrankMediaCore
 /// while let sample = try reader.nextSample() { print(sample.presentationTimeStamp) }
 /// ```
 ///
-/// The counterpart of `AVAssetReader` with one `AVAssetReaderTrackOutput`. It belongs to one thread,
-/// which waits for the disk and the decoder; ``Asset/samples(of:as:in:undecodable:)`` suspends a task
-/// instead.
+/// The counterpart of `AVAssetReader` with one `AVAssetReaderTrackOutput`. A reader is used by one
+/// thread, which it blocks while it waits for the disk and the decoder. In a task, use
+/// ``Asset/samples(of:as:in:undecodable:)`` instead, which suspends the task.
 public struct AssetReader: ~Copyable {
-  /// What samples are given as.
+  /// The form in which samples are returned.
   public enum Output: Hashable, Sendable {
-    /// The bytes as the file stores them, in the order of decoding.
+    /// The bytes as stored in the file, in decode order.
     ///
-    /// Of a time range these are the samples that are presented in it, and those that decoding them
-    /// needs.
+    /// For a time range, these are the samples presented in the range, and the samples needed to
+    /// decode them.
     case stored
-    /// Decoded frames in order of presentation; the first of a time range is the one that is shown
-    /// at its start.
+    /// Decoded frames in presentation order.
+    ///
+    /// For a time range, the first frame is the one that is shown at the start of the range.
     case images(PixelFormat)
-    /// Decoded audio in blocks of up to 4096 samples, exactly those of the time range.
+    /// Decoded audio in blocks of up to 4096 samples. For a time range, exactly its samples are
+    /// returned.
     case audio
   }
 
@@ -35,12 +37,12 @@ public struct AssetReader: ~Copyable {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - track: One of its ``Asset/tracks``.
-  ///   - output: What samples are given as.
-  ///   - timeRange: The time of the asset to read; all of the track where nil. What of it the track
-  ///     does not have is left out.
-  ///   - undecodable: What is given for a frame that cannot be decoded.
-  /// - Throws: `MediaError` with `.invalidData` for a track that cannot be decoded as asked, or for a
-  ///   file that cannot be read.
+  ///   - output: The form in which samples are returned.
+  ///   - timeRange: The part of the asset to read. Nil reads the whole track. Parts of the range
+  ///     that the track does not cover are skipped.
+  ///   - undecodable: The policy for frames that cannot be decoded.
+  /// - Throws: `MediaError` with `.invalidData` if the track does not have the requested form, or
+  ///   if the file cannot be read.
   public init(
     _ asset: Asset, _ track: AssetTrack, as output: Output = .stored,
     in timeRange: TimeRange? = nil, undecodable: UndecodableFramePolicy = .stop
@@ -50,8 +52,8 @@ public struct AssetReader: ~Copyable {
 
   /// The next sample, or nil at the end of the track or the time range.
   ///
-  /// - Throws: `MediaError` with `.invalidData` for a sample that cannot be decoded, `.readFailed`
-  ///   where the disk fails.
+  /// - Throws: `MediaError` with `.invalidData` for a sample that cannot be decoded, or with
+  ///   `.readFailed` after a disk error.
   public mutating func nextSample() throws(MediaError) -> AssetSample? { try samples.next() }
 
   static func samples(
@@ -76,7 +78,9 @@ public struct AssetReader: ~Copyable {
   }
 }
 
-/// What gives the samples of a track in order, on one thread at a time.
+/// Produces the samples of a track in order.
+///
+/// Used by one thread at a time.
 protocol SampleProducer: AnyObject {
   /// The next sample, or nil at the end.
   func next() throws(MediaError) -> AssetSample?

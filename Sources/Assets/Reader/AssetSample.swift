@@ -2,29 +2,35 @@
 
 public import OvercrankMediaCore
 
-/// A sample of a track, with its times in the asset's own time.
+/// A sample of a track.
+///
+/// Its times are on the asset's time axis.
 public struct AssetSample: Sendable {
-  /// What a sample holds.
+  /// The content of a sample.
   public enum Content: Sendable {
-    /// The bytes as the file stores them.
+    /// The bytes as stored in the file.
     case stored([UInt8])
-    /// A decoded frame, as large as it is stored and not rotated.
+    /// A decoded frame in its stored size, not rotated.
     case image(PixelBuffer)
     /// Decoded samples of each channel, between -1 and 1.
     case audio([[Float]])
   }
 
-  /// When it is shown or heard.
+  /// The time at which the sample is presented.
   public let presentationTimeStamp: MediaTime
-  /// When it is decoded; nil where the file does not say, and for what is decoded.
+  /// The time at which the sample is decoded.
+  ///
+  /// Nil for a decoded sample, or if the file does not contain the time.
   public let decodeTimeStamp: MediaTime?
-  /// How long it lasts; zero where the file does not say.
+  /// The duration of the sample.
+  ///
+  /// Zero if the file does not contain it.
   public let duration: MediaTime
-  /// Whether decoding may start here.
+  /// Whether decoding can start at this sample.
   public let isKeyFrame: Bool
-  /// Whether it is decoded and not presented, as an edit list asks.
+  /// Whether the sample is only decoded and not presented, because an edit list hides it.
   public let isHidden: Bool
-  /// The sample itself.
+  /// The content of the sample.
   public let content: Content
 
   init(

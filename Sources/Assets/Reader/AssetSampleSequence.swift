@@ -4,21 +4,23 @@ import Dispatch
 public import OvercrankMediaCore
 
 extension Asset {
-  /// The samples of a track in order, decoded or as the file stores them; reading suspends the task.
+  /// The samples of a track in order, either decoded or as stored in the file.
+  ///
+  /// Waiting for a sample suspends the task.
   ///
   /// ```swift
   /// for try await sample in asset.samples(of: asset.tracks[0], as: .images(.bgra)) { … }
   /// ```
   ///
-  /// Each iteration reads the file anew. It throws as ``AssetReader`` does, and with `.cancelled` when
-  /// its task is cancelled.
+  /// Each iteration reads the file from the start of the range. It throws the errors of
+  /// ``AssetReader``, and `.cancelled` if its task is cancelled.
   ///
   /// - Parameters:
   ///   - track: One of the asset's ``tracks``.
-  ///   - output: What samples are given as.
-  ///   - timeRange: The time of the asset to read; all of the track where nil.
-  ///   - undecodable: What is given for a frame that cannot be decoded.
-  /// - Returns: The samples, for one task at a time.
+  ///   - output: The form in which samples are returned.
+  ///   - timeRange: The part of the asset to read. Nil reads the whole track.
+  ///   - undecodable: The policy for frames that cannot be decoded.
+  /// - Returns: The samples. Each iterator is used by one task at a time.
   public func samples(
     of track: AssetTrack, as output: AssetReader.Output = .stored, in timeRange: TimeRange? = nil,
     undecodable: UndecodableFramePolicy = .stop
@@ -28,7 +30,9 @@ extension Asset {
   }
 }
 
-/// The samples of a track, for one task at a time.
+/// The samples of a track.
+///
+/// Each iterator is used by one task at a time.
 private struct AssetSampleSequence: AsyncSequence, Sendable {
   let asset: Asset
   let track: AssetTrack
@@ -47,11 +51,11 @@ private struct AssetSampleSequence: AsyncSequence, Sendable {
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: SampleFeed(self)) }
 }
 
-/// Reads samples on a queue whose threads may wait for the disk.
+/// Reads samples on a dispatch queue, because the read blocks its thread on the disk.
 private final class SampleFeed: Sendable {
   private let request: AssetSampleSequence
   private let queue = DispatchQueue(label: "asset samples")
-  // The queue's own.
+  // Accessed only on the queue.
   private nonisolated(unsafe) var samples: (any SampleProducer)?
 
   init(_ request: AssetSampleSequence) { self.request = request }

@@ -3,19 +3,19 @@
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// A track of an asset, of whatever media.
+/// A track of an asset, of any media type.
 public struct AssetTrack: Sendable, Identifiable {
-  /// Its index in the file, from 0.
+  /// The index of the track in the file, from 0.
   public let id: Int
-  /// What it carries; nil for other media, such as subtitles and time codes.
+  /// The media type, or nil for other media such as subtitles and timecodes.
   public let mediaType: MediaType?
-  /// The codec, by FFmpeg's name.
+  /// The codec's name in FFmpeg.
   public let codec: String
   /// The track's tags.
   public let metadata: [String: String]
-  /// The frames of a video track that can be decoded.
+  /// The frames, if this is a video track that can be decoded; otherwise nil.
   public let video: VideoTrack?
-  /// The audio of an audio track that can be decoded.
+  /// The audio, if this is an audio track that can be decoded; otherwise nil.
   public let audio: AudioTrack?
   let format: TrackFormat
 
@@ -34,8 +34,11 @@ public struct AssetTrack: Sendable, Identifiable {
     self.format = format
   }
 
-  /// The tracks of a file, of which the first of each kind are known; one of the others that cannot
-  /// be decoded does not make the file unreadable.
+  /// All tracks of a file.
+  ///
+  /// The asset has already read its first video track and its first audio track, which are passed
+  /// in. If another track cannot be decoded, it is listed without its content, so the file stays
+  /// readable.
   static func all(
     of index: AssetIndex, video: VideoTrack?, audio: AudioTrack?, allowsTruncation: Bool
   ) -> [AssetTrack] {

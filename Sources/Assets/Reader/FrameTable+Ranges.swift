@@ -3,8 +3,10 @@
 import OvercrankMediaCore
 
 extension FrameTable {
-  /// The numbers of the frames that are on in a time range of the asset, of which the table's zero is
-  /// so many seconds behind its own; all of them where the range is nil.
+  /// The indices of the frames that are shown during a time range of the asset.
+  ///
+  /// `offset` is the asset's time of this table's time zero, in seconds. A nil range means all
+  /// frames.
   func numbers(in range: TimeRange?, offset: Rational) throws(MediaError) -> Range<Int> {
     guard let range else { return entries.indices }
     guard !range.isEmpty else { return 0..<0 }
@@ -13,21 +15,24 @@ extension FrameTable {
       return Int64(clamping: try exact.rounded(rounding))
     }
     let start = max(0, try ticks(range.start, .towardNegativeInfinity))
-    // The first frame that starts at the end or behind it.
+    // The tick at or after the end of the range. A frame that starts there is no longer in the
+    // range.
     let end = try ticks(range.end, .towardPositiveInfinity)
     guard start < min(end, endTicks), let first = lastIndex(atOrBefore: start) else { return 0..<0 }
     let last = lastIndex(atOrBefore: end - 1) ?? first
     return first..<last + 1
   }
 
-  /// The asset's time at a number of ticks.
+  /// The asset's time of a time in ticks.
   func time(ofTicks ticks: Int64, offset: Rational) throws(MediaError) -> MediaTime {
     let own = MediaTime(ticks, over: timescale)
     return offset == .zero ? own : try MediaTime(own.seconds + offset)
   }
 
-  /// Where decoding starts for a frame, in the order of decoding: at the last key frame that is shown
-  /// at or before it, or a hidden one.
+  /// The decode index at which decoding must start to reach a frame.
+  ///
+  /// This is the last shown key frame at or before the frame. If there is none, it is the last
+  /// hidden key frame before it.
   func decodingStart(ofFrame number: Int) -> Int {
     var key = number
     while key > 0, !entries[key].isKeyFrame { key -= 1 }

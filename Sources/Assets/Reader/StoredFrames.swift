@@ -3,13 +3,13 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The packets of a video track whose frames are known, in the order of decoding.
+/// The packets of a video track with known frames, in decode order.
 final class StoredFrames: SampleProducer {
   private let asset: Asset
   private let cursor: PacketCursor
   private let track: VideoTrack
   private let offset: Rational
-  /// The number of the frame that each packet shows; nil for one that is hidden.
+  /// The index of the frame that each packet contains, or nil for a hidden packet.
   private let numbers: [Int?]
   private var indices: Range<Int>
 

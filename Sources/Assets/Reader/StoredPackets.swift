@@ -3,7 +3,8 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The packets of any other track, in the order in which they are stored.
+/// The packets of a track without known frames, such as audio, in the order in which they are
+/// stored.
 final class StoredPackets: SampleProducer {
   private var demuxer: Demuxer
   private let track: TrackFormat
@@ -22,7 +23,8 @@ final class StoredPackets: SampleProducer {
         let ticks = try? ((start.seconds + origin) / track.format.timeBase)
           .rounded(.towardNegativeInfinity)
       {
-        // Where a container cannot seek, reading begins at its start.
+        // If the container cannot seek, the error is ignored and reading begins at the start of the
+        // file.
         try? demuxer.seek(track: track.id, toKeyFrameBefore: Int64(clamping: ticks))
       }
       self.demuxer = consume demuxer
@@ -56,7 +58,7 @@ final class StoredPackets: SampleProducer {
     return nil
   }
 
-  /// A packet as a sample; nil for one whose time is not known or does not fit.
+  /// A packet as a sample, or nil if its time is unknown or out of bounds.
   private func sample(_ packet: Packet) -> AssetSample? {
     func time(_ ticks: Int64?) -> MediaTime? {
       ticks.flatMap { try? MediaTime(Rational($0) * track.timeBase - origin) }

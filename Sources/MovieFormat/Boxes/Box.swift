@@ -51,7 +51,7 @@ package struct BoxBytes {
     withUnsafeBytes(of: size) { bytes.replaceSubrange(start..<start + 4, with: $0) }
   }
 
-  /// Appends a full box, with a version and flags.
+  /// Appends a full box (a box with version and flags), with the contents that the closure appends.
   package mutating func fullBox(
     _ type: UInt32, version: UInt8, flags: UInt32, _ contents: (inout BoxBytes) -> Void
   ) {
@@ -61,7 +61,9 @@ package struct BoxBytes {
     }
   }
 
-  /// Appends a `free` box of `count` bytes: at least 8, or at least 12 with a number as content.
+  /// Appends a `free` box of `count` bytes, with the given number as its content if there is one.
+  ///
+  /// `count` is at least 8, and at least 12 with a number.
   package mutating func free(_ count: Int, holding number: UInt32? = nil) {
     box(BoxType.free) { box in
       if let number { box.append(number) }
@@ -87,8 +89,9 @@ package struct Box: Equatable, Sendable {
     self.headBytes = headBytes
   }
 
-  /// Parses a box header of up to 16 bytes; nil where the header is malformed or the box passes
-  /// `end`.
+  /// Parses a box header from up to 16 bytes.
+  ///
+  /// Nil if the header is malformed, or if the box extends beyond `end`.
   package init?(head: some Collection<UInt8>, at start: Int64, end: Int64) {
     let head = Array(head.prefix(16))
     guard head.count >= 8 else { return nil }
@@ -128,7 +131,8 @@ package struct Box: Equatable, Sendable {
   /// The first child box of a type.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? { all(type, in: bytes).first }
 
-  /// The 32-bit number at an offset behind the box's header; nil beyond the end.
+  /// The 32-bit number at an offset after the box's header, or nil if the offset is outside the
+  /// box.
   package func number(_ offset: Int, in bytes: [UInt8]) -> UInt64? {
     let first = Int(start + headBytes) + offset
     guard offset >= 0, first + 4 <= min(Int(end), bytes.count) else { return nil }

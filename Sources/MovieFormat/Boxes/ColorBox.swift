@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the `colr` box of a full-range track, because libavformat omits the range in MOV.
+/// Writes the `colr` box of a full-range track, because libavformat does not store the range in
+/// MOV.
 ///
-/// libavformat writes QuickTime's `nclc`, which has no range flag. Phones write `nclx` into MOV,
-/// and FFmpeg reads it there (ISO/IEC 14496-12, 12.1.5).
+/// libavformat writes QuickTime's `nclc` form of the box, which has no range flag. The `nclx` form
+/// has one (ISO/IEC 14496-12, 12.1.5). Phones write it into MOV files, and FFmpeg reads it there.
 package enum ColorBox {
   private static let color: UInt32 = 0x636F_6C72  // colr
   private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
@@ -30,7 +31,7 @@ package enum ColorBox {
   ///   - bytes: The bytes of a `moov` box. The array may grow.
   ///   - number: The index of the track, counted from 0.
   ///   - codePoints: The color description; the range flag is set to full range.
-  /// - Returns: Whether the track has a sample description to write to.
+  /// - Returns: True if the box was written, false if the track has no sample description.
   package static func write(
     into bytes: inout [UInt8], track number: Int, _ codePoints: CodePoints
   ) -> Bool {
@@ -42,7 +43,8 @@ package enum ColorBox {
       around.append(inner)
       table = inner
     }
-    // Version and entry count come first; each visual sample entry starts with 78 fixed bytes.
+    // A sample description starts with 8 bytes of version, flags and entry count. Each visual
+    // sample entry starts with 78 fixed bytes after its header.
     guard
       let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
       entry.byteCount >= 86

@@ -2,21 +2,21 @@
 
 package import OvercrankMediaCore
 
-/// The data references (`dref`) of a MOV or MP4 file, for tracks with samples in other files.
+/// The data references (`dref`) of a MOV or MP4 file, which show the tracks with samples elsewhere.
 ///
-/// libavformat does not open those other files, but lists their samples.
+/// libavformat lists the samples of such a track in its index but does not open the other file.
 package struct DataReferences {
   /// Whether a data reference names another file, for each track in file order.
   package private(set) var tracksElsewhere: [Bool] = []
 
-  /// The minimum size in bytes at which libavformat reads an alias as a file name.
+  /// The least size in bytes of an alias that libavformat reads as a file name.
   private static let smallestAlias: Int64 = 151
-  /// The recovery for a reference movie.
+  /// The advice for a reference movie, whose samples are in another file.
   package static let recovery: Recovery = "give that file, or save the movie as self-contained"
 
   /// Reads the data references of a movie.
   ///
-  /// - Returns: Nil where the file cannot be read or has no `moov` box.
+  /// - Returns: Nil if the file cannot be read or has no `moov` box.
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false),
       let movie = boxes.boxes().first(where: { $0.type == BoxType.movie }),
@@ -36,14 +36,14 @@ package struct DataReferences {
     }
   }
 
-  /// The error message for a reference movie, in one line.
+  /// The error message for a reference movie, whose samples are in another file.
   package static func refusal(of path: String) -> String {
     "\(path) is a reference movie: its frames are in another file"
   }
 
   private static func isElsewhere(_ entry: Box, in bytes: [UInt8]) -> Bool {
     if entry.type == BoxType.alias { return entry.byteCount >= smallestAlias }
-    // A URL entry with a location, whose flag for "samples in this file" is not set.
+    // This entry is a URL with a location, and its flag for "samples in this file" is not set.
     let content = Int(entry.start) + 8
     guard entry.type == BoxType.location, entry.byteCount > 13 else { return false }
     return bytes[content + 3] & 1 == 0 && bytes[content + 4] != 0

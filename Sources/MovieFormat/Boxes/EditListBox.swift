@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the edit list of a track whose first sample in decoding order is not the first shown.
+/// Writes the edit list of a track whose first sample in decode order is not the first one shown.
 ///
 /// Streams cut from broadcasts or AVCHD start with a key frame, followed by frames that are shown
-/// before it. libavformat's edit list starts at the first decoded frame and so hides the earlier
-/// ones (ISO/IEC 14496-12, 8.6.6).
+/// before it. The edit list that libavformat writes starts at the key frame, so it hides these
+/// frames (ISO/IEC 14496-12, 8.6.6).
 package enum EditListBox {
   private static let edits: UInt32 = 0x6564_7473  // edts
   private static let list: UInt32 = 0x656C_7374  // elst
@@ -18,10 +18,11 @@ package enum EditListBox {
   ///   - bytes: The bytes of a `moov` box.
   ///   - number: The index of the track, counted from 0.
   ///   - delay: The presentation time of the earliest frame, in movie ticks, not negative.
-  ///   - mediaTime: The same time in track ticks, relative to the first decoding time.
+  ///   - mediaTime: The presentation time of the earliest frame in track ticks, counted from the
+  ///     first decode time.
   ///   - duration: The duration of the track, in movie ticks.
   ///   - mediaDuration: The duration of the track, in track ticks.
-  /// - Returns: Whether an edit list existed and had enough space.
+  /// - Returns: True if the edit list was written, false if none existed or it was too small.
   package static func write(
     into bytes: inout [UInt8], track number: Int, delay: Int64, mediaTime: Int64, duration: Int64,
     mediaDuration: Int64
@@ -31,7 +32,7 @@ package enum EditListBox {
       let header = track.first(BoxType.trackMedia, in: bytes)?.first(mediaHeader, in: bytes),
       header.byteCount >= 32
     else { return false }
-    // `mdhd` holds the version, the creation and modification times, the timescale, then the
+    // `mdhd` contains the version, the creation and modification times, the timescale, and then the
     // duration.
     let position = Int(header.start) + 8
     if bytes[position] == 1, header.byteCount >= 44 {

@@ -4,7 +4,7 @@
 package enum EmptyMovie {
   /// The bytes of a valid MOV file without tracks.
   ///
-  /// A growing recording starts with these bytes, so that readers can open the file from the start.
+  /// A recording starts with these bytes, so that readers can open the file before it has a header.
   package static let bytes: [UInt8] = {
     let brand: UInt32 = 0x7174_2020  // "qt  "
     var file = BoxBytes()

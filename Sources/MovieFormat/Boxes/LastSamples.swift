@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The durations of each track's last sample in a MOV or MP4 file, from sample tables and
-/// fragments.
+/// The duration of each track's last sample in a MOV or MP4 file, from sample tables and fragments.
 ///
-/// libavformat ends the last sample at the stated track duration. Writers of fragmented files state
-/// that duration too early, or leave it unknown (all bits set).
+/// libavformat lets the last sample end with the track. However, writers of fragmented files state
+/// a track duration that is too short, or leave it unknown (all bits set).
 package struct LastSamples {
   /// The durations in track ticks, in track order; nil for a track whose boxes give none.
   package private(set) var durations: [Int64?] = []
 
   /// Reads the sample tables and fragments of a movie.
   ///
-  /// - Returns: Nil where the file cannot be read or its `moov` box is malformed.
+  /// - Returns: Nil if the file cannot be read or its `moov` box is malformed.
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let list = boxes.boxes()
@@ -94,7 +93,8 @@ extension Box {
     else { return nil }
     guard runFlags & 0x100 != 0 else {
       guard flags & 0x08 != 0 else { return fallback }
-      // In `tfhd`, an optional 8-byte base offset and 4-byte description index follow the track ID.
+      // In `tfhd`, optional fields follow the track ID: an 8-byte base offset and a 4-byte
+      // description index.
       return
         header
         .number(8 + (flags & 0x01 != 0 ? 8 : 0) + (flags & 0x02 != 0 ? 4 : 0), in: bytes)

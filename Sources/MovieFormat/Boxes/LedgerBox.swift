@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 
 /// The frame ledger in a finished movie: a `uuid` box after the media data.
 ///
-/// Readers skip an unknown `uuid` box (ISO/IEC 14496-12, 11.1). A timed metadata track would carry
-/// the same data. But `ffmpeg -c copy`, editors and players would then have to handle a track type
-/// that they do not know. The records of a `uuid` box can also be written before any index exists.
+/// Readers skip an unknown `uuid` box (ISO/IEC 14496-12, 11.1). A timed metadata track could carry
+/// the same data, but it would be a track type that `ffmpeg -c copy`, editors and players do not
+/// know. Also, the records of a `uuid` box can be written before the file has an index.
 package enum LedgerBox {
   static let identity: [UInt8] = [
     0x8E, 0x1B, 0x5F, 0xC4, 0x0A, 0x6D, 0x4D, 0x11, 0xB2, 0x57, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
@@ -28,7 +28,9 @@ package enum LedgerBox {
     return box.bytes
   }
 
-  /// Reads the records of all arrived frames, in order; nil without a complete ledger box.
+  /// Reads the records of all arrived frames, in order.
+  ///
+  /// Nil if the file has no complete ledger box.
   package static func read(from path: String) -> [FrameObservation]? {
     guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     for box in file.boxes() where box.type == BoxType.uuid {

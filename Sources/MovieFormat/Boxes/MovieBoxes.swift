@@ -12,7 +12,7 @@ package struct MovieBoxes: ~Copyable {
 
   /// Opens a file for reading, and for writing unless `forWriting` is false.
   ///
-  /// - Throws: `SystemError` for "open".
+  /// - Throws: `SystemError` with the operation "open".
   package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
     file = try RandomAccessFile(opening: path, forWriting: forWriting)
     byteCount = file.count()
@@ -24,10 +24,10 @@ package struct MovieBoxes: ~Copyable {
     byteCount = self.file.count()
   }
 
-  /// The box at an offset; nil where no valid header is there.
+  /// The box at an offset; nil if no valid header is there.
   package func box(at start: Int64) -> Box? { box(at: start, before: byteCount) }
 
-  /// The box at an offset, ending no later than `end`; nil where no valid header is there.
+  /// The box at an offset, ending no later than `end`; nil if no valid header is there.
   package func box(at start: Int64, before end: Int64) -> Box? {
     guard start >= 0, start < end, end <= byteCount else { return nil }
     return Box(head: file.read(16, at: start), at: start, end: end)
@@ -40,12 +40,12 @@ package struct MovieBoxes: ~Copyable {
     return boxes
   }
 
-  /// The largest box read into memory, in bytes.
+  /// The size in bytes up to which a box is read into memory.
   ///
-  /// The index of one hour at 1000 fps takes a tenth of it.
+  /// The index of one hour at 1000 fps takes a tenth of this.
   private static let largestInMemory: Int64 = 1 << 30
 
-  /// All bytes of a box with its header; nil where it is too large or cannot be read completely.
+  /// All bytes of a box with its header; nil if it is too large or cannot be read completely.
   package func bytes(of box: Box) -> [UInt8]? {
     guard box.byteCount < Self.largestInMemory else { return nil }
     let bytes = file.read(Int(clamping: box.byteCount), at: box.start)
@@ -56,7 +56,7 @@ package struct MovieBoxes: ~Copyable {
   ///
   /// After a failure the file is truncated to its old size.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// - Throws: `SystemError` with the operation "write to".
   package func append(_ bytes: [UInt8]) throws(SystemError) {
     do throws(SystemError) {
       try file.write(bytes, at: byteCount)
@@ -69,7 +69,9 @@ package struct MovieBoxes: ~Copyable {
 
   /// Turns everything from a box to the end of the file into the contents of one `mdat` box.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// The first 16 bytes of the box are overwritten with the `mdat` header.
+  ///
+  /// - Throws: `SystemError` with the operation "write to".
   package func enclose(from box: Box) throws(SystemError) {
     var head = BoxBytes()
     head.append(UInt32(1))  // Size 1: a 64-bit size follows the type.
@@ -80,7 +82,7 @@ package struct MovieBoxes: ~Copyable {
 
   /// Changes the type of a box to `free`, which readers skip.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// - Throws: `SystemError` with the operation "write to".
   package func free(_ box: Box) throws(SystemError) {
     var type = BoxBytes()
     type.append(BoxType.free)

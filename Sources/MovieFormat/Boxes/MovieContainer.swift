@@ -2,7 +2,9 @@
 
 import OvercrankLinuxSystem
 
-/// The container formats that are written, by the names of libavformat's muxers.
+/// The container formats that can be written.
+///
+/// The raw values are the names of libavformat's muxers.
 package enum MovieContainer: String, Sendable {
   case mov
   case mp4

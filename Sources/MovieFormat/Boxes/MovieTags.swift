@@ -2,14 +2,15 @@
 
 /// Rewrites the capture-rate tag of a movie in the form that Android phones write.
 ///
-/// Android stores the sensor's frame rate as a 32-bit float (type 23) in QuickTime metadata
-/// directly in `moov` (`MPEG4Writer::writeMoovLevelMetaBox`). Its players look only there.
-/// libavformat writes texts into an ISO `meta` box inside `udta`. A placeholder text of four
-/// letters reserves the bytes of the float, and the box is moved. No box size changes.
+/// Android stores the sensor's frame rate as a 32-bit float (type 23) in a QuickTime `meta` box
+/// directly in `moov` (`MPEG4Writer::writeMoovLevelMetaBox`), and its players look only there.
+/// libavformat writes tags as text into an ISO `meta` box inside `udta`. It is therefore given a
+/// placeholder text of four letters. The float later replaces these four bytes, and the `meta` box
+/// is moved into `moov`. No box size changes.
 package enum MovieTags {
   /// The key of the capture frame rate.
   package static let captureRate = "com.android.capture.fps"
-  /// The placeholder text for the float value.
+  /// The placeholder text, which the float value replaces.
   package static let placeholder = "rate"
 
   private static let floatType: UInt32 = 23
@@ -33,8 +34,8 @@ package enum MovieTags {
         .first(where: { $0.type == userData })
     else { return }
     let inside = Box.list(in: bytes, from: Int(user.start) + 8, to: Int(user.end))
-    // `meta` starts with size, type and version; its `hdlr` with size, type, version, zero and
-    // handler type.
+    // `meta` starts with its size, type and version. Its first child is `hdlr`: size, type,
+    // version, a zero, and the handler type.
     guard
       let tags = inside.first(where: {
         $0.type == meta && $0.byteCount >= 32
@@ -66,7 +67,8 @@ package enum MovieTags {
     guard let names = parts.first(where: { $0.type == keys }),
       let values = parts.first(where: { $0.type == list })
     else { return box }
-    // `keys` holds the version and count, then the names, each with size and namespace.
+    // `keys` contains the version and the count, then the names, each preceded by size and
+    // namespace.
     let wanted = Array(captureRate.utf8)
     let named = Box.list(in: box, from: Int(names.start) + 16, to: Int(names.end))
     guard
@@ -75,8 +77,8 @@ package enum MovieTags {
       }),
       let item = Box.list(in: box, from: Int(values.start) + 8, to: Int(values.end))
         .first(where: { $0.type == UInt32(index + 1) }),
-      // The item header of 8 bytes precedes the `data` box: size, type, value type, locale, four
-      // bytes.
+      // The item header has 8 bytes. The `data` box follows: size, type, value type, locale, and a
+      // value of four bytes.
       item.byteCount == 8 + 16 + 4
     else { return box }
     var value = BoxBytes()

@@ -2,9 +2,9 @@
 
 /// Facts about the sample tables of a MOV or MP4 file that libavformat does not expose.
 package struct SampleTables {
-  /// Whether samples are presented in decoding order, for each track in file order.
+  /// Whether samples are presented in decode order, for each track in file order.
   ///
-  /// True without a composition offset table (`ctts`).
+  /// This is true for a track without a composition offset table (`ctts`).
   package private(set) var tracksInOrder: [Bool] = []
   /// The size of the file in bytes.
   package let byteCount: Int64
@@ -19,8 +19,8 @@ package struct SampleTables {
 
   /// Reads the structure of a movie's index.
   ///
-  /// - Returns: Nil where the sample tables are incomplete: fragmented, compressed, damaged or
-  ///   unreadable files.
+  /// - Returns: Nil if the sample tables are incomplete, because the file is fragmented,
+  ///   compressed, damaged or unreadable.
   package init?(of path: String) {
     guard let file = try? MovieBoxes(opening: path, forWriting: false), file.byteCount > 0 else {
       return nil
@@ -29,7 +29,7 @@ package struct SampleTables {
     guard read(0..<byteCount, of: file) else { return nil }
   }
 
-  /// Whether all boxes of a range are intact and of supported types.
+  /// Whether all boxes in a range are intact and have supported types.
   private mutating func read(_ range: Range<Int64>, of file: borrowing MovieBoxes) -> Bool {
     var start = range.lowerBound
     while start + 8 <= range.upperBound {

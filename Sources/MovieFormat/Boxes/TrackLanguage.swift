@@ -2,10 +2,10 @@
 
 /// Language codes of container formats.
 package enum TrackLanguage {
-  /// The code that represents an ISO 639-2 code in a container; nil where the container has none.
+  /// The code that a container stores for an ISO 639-2 code, or nil if it has none.
   ///
-  /// MP4 accepts any three-letter code. QuickTime has a fixed table. libavformat knows each of its
-  /// languages by one code only, although ISO 639-2 has two codes for some.
+  /// MP4 accepts any three-letter code. QuickTime has a fixed table. Some of its languages have two
+  /// codes in ISO 639-2, and libavformat knows only one of them.
   package static func stored(_ code: String, in container: String) -> String? {
     guard container == "mov" else { return code }
     let name = other[code] ?? code

@@ -5,14 +5,14 @@ package import OvercrankLinuxSystem
 
 /// Moves the `moov` box before the media data, so that playback can start during a download.
 ///
-/// The file is rewritten as a copy, because the size of the index is known only at the end. The
-/// copy needs the same disk space again until it replaces the original.
+/// The size of the index is known only at the end, so the file cannot leave space for it and is
+/// rewritten as a copy. The copy needs the same disk space again until it replaces the original.
 package enum FastStart {
   /// The block size of the copy, in bytes.
   private static let blockBytes = 4 << 20
   /// The types of the chunk offset boxes: `stco` (32 bits) and `co64` (64 bits).
   private static let (offsets32, offsets64): (UInt32, UInt32) = (0x7374_636F, 0x636F_3634)
-  /// The boxes around the chunk offsets: `trak`, `mdia`, `minf`, `stbl`.
+  /// The boxes that contain the chunk offset boxes: `trak`, `mdia`, `minf`, `stbl`.
   private static let containers: Set<UInt32> = [
     BoxType.track, 0x6D64_6961, 0x6D69_6E66, 0x7374_626C,
   ]
@@ -72,7 +72,9 @@ package enum FastStart {
     }
   }
 
-  /// Adds a distance to all chunk offsets; false where a 32-bit offset overflows or a box is
+  /// Adds a distance to all chunk offsets.
+  ///
+  /// Returns true if all were changed, and false if a 32-bit offset overflows or a box is
   /// malformed.
   private static func shift(
     _ head: inout [UInt8], from start: Int, to end: Int, by distance: Int64

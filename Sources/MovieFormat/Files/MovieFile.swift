@@ -3,12 +3,12 @@
 import Glibc
 package import OvercrankLinuxSystem
 
-/// The file of a recording, which grows under its final name.
+/// The file of a recording, which has its final name while it grows.
 ///
-/// The file has its final name from the start, so that it can be read while it grows. Until its
-/// header is written, it is a movie without tracks. A replaced file stays under another name until
-/// the recording contains data. The file is open and locked from creation to end. All access goes
-/// through ``file``, because the name may meanwhile belong to another file.
+/// The file can therefore be read before the recording ends. Until its header is written, it is a
+/// movie without tracks. If it replaces another file, that file stays under another name until the
+/// recording contains data. The file is open and locked from creation to end. All access uses
+/// ``file`` and not the name, because the name may meanwhile belong to another file.
 package struct MovieFile: ~Copyable {
   package typealias CreationError = FileCreationError
 
@@ -30,7 +30,9 @@ package struct MovieFile: ~Copyable {
   /// The open file.
   package private(set) var file: OpenFile
   private var replaced: Replaced?
-  /// A spare descriptor, closed in ``prepareToFinish()`` so that the file can be reopened.
+  /// A descriptor held in reserve.
+  ///
+  /// ``prepareToFinish()`` closes it, so that one more file can be opened.
   private var spare: OpenFile?
 
   /// Creates the file as a movie without tracks.
@@ -47,7 +49,7 @@ package struct MovieFile: ~Copyable {
       throw CreationError(path: target, errorNumber: errno)
     }
     spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
-    // Another process may take or free the name at any time, so creation is retried.
+    // Another process may take or free the name between two steps, so creation is retried.
     for _ in 0..<100 {
       guard let created = try Self.create(target, overwrites) else { continue }
       (file, replaced, writtenPath) = (created.file, created.replaced, target)
@@ -58,14 +60,14 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // An explicit release is immediate; the last reference might live longer, and the next command
-    // may need the file.
+    // The lock would be released with the last reference to the file, which may live longer. The
+    // next command may need the file now, so the lock is released explicitly.
     FileLock.release(file.descriptor)
   }
 
-  /// Creates the file under a temporary name, locks it, then renames it.
+  /// Creates the file under a temporary name, locks it, and then renames it.
   ///
-  /// - Returns: Nil where the name changed owners meanwhile.
+  /// - Returns: Nil if the name meanwhile belongs to another file.
   private static func create(
     _ target: String, _ overwrites: Bool
   ) throws(CreationError) -> (file: OpenFile, replaced: Replaced?)? {
@@ -75,7 +77,7 @@ package struct MovieFile: ~Copyable {
     let old = overwrites ? try NamedFile.locking(target) : nil
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
-    // A full disk is not an error here; the first frame will report it.
+    // If the disk is full, the first frame will report it, so the error is ignored here.
     try? RandomAccessFile(new.file).write(EmptyMovie.bytes, at: 0)
     fdatasync(new.file.descriptor)
     let failure: Int32
@@ -98,21 +100,23 @@ package struct MovieFile: ~Copyable {
     beside target: String, _ kind: String, mode: mode_t?
   ) throws(CreationError) -> Copy {
     let created = try TemporaryName.create(beside: target, kind)
-    // The lock must be held before other processes can find the file by name.
+    // The lock is taken before the rename, because other processes can find the file by name
+    // afterwards.
     _ = FileLock.take(created.descriptor)
     if let mode { fchmod(created.descriptor, mode) }
     return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))
   }
 
-  /// Closes the spare descriptor.
+  /// Closes the descriptor held in reserve.
   ///
-  /// Reading the file back at the end then works even at the limit of open files.
+  /// At the end, the file is opened again to read it back. This works even if the process has
+  /// reached its limit of open files.
   package mutating func prepareToFinish() { spare = nil }
 
   /// Whether the name still leads to this file.
   package var hasItsName: Bool { file.hasItsName }
 
-  /// Deletes the file of a recording without data, and restores the replaced file.
+  /// Deletes the file of a recording without data, and gives the replaced file its name back.
   package consuming func discard() {
     let (target, file) = (writtenPath, file)
     guard let old = replaced.take(), let identity = file.identity else {
@@ -123,12 +127,14 @@ package struct MovieFile: ~Copyable {
     if taken.failure == 0 {
       FileName.remove(taken.old, of: identity)
     } else if FileName.claim(target, for: old.path) != 0 {
-      // The old file stays aside where the name belongs to another file by now.
+      // If the name meanwhile belongs to another file, the replaced file keeps its temporary name.
       FileName.remove(target, of: identity)
     }
   }
 
-  /// Deletes the replaced file, once the recording contains data.
+  /// Deletes the replaced file.
+  ///
+  /// Call this once the recording contains data.
   package mutating func dropReplaced() { Self.drop(replaced.take()) }
 
   private static func drop(_ old: Replaced?) {
@@ -151,10 +157,8 @@ package struct MovieFile: ~Copyable {
 
   /// Replaces the file with a copy.
   ///
-  /// After a failure the copy is deleted.
-  ///
-  /// - Throws: `CreationError`, also when the name belongs to another file; this file is then
-  ///   unchanged.
+  /// - Throws: `CreationError` if this fails, or if the name meanwhile belongs to another file. The
+  ///   copy is then deleted, and this file is unchanged.
   package mutating func replace(by copy: Copy) throws(CreationError) {
     guard let identity = file.identity else {
       throw CreationError(path: writtenPath, errorNumber: EBADF)
@@ -168,7 +172,7 @@ package struct MovieFile: ~Copyable {
     file = copy.file
   }
 
-  /// The path of the file that a killed recording was about to replace; nil without one.
+  /// The path of the file that a recording was replacing when it was killed; nil if there is none.
   package static func replaced(by path: String) -> String? {
     let name = path.lastPathComponent
     return SystemFiles.entries(in: path.parentDirectory)

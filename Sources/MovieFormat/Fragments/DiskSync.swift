@@ -6,8 +6,8 @@ import Synchronization
 
 /// Syncs a growing file to disk on a dedicated thread, so that writers never wait for the disk.
 ///
-/// A power failure loses only data written since the last sync started. A sync starts 0.3 s after
-/// the previous one ended. Disk space is reserved ahead of the end of the file, which limits
+/// A power failure loses only the data written since the start of the last sync. A sync starts 0.3
+/// s after the previous one ended. Disk space is reserved beyond the end of the file, which limits
 /// fragmentation and keeps writes fast.
 final class DiskSync: Sendable {
   private final class State: Sendable {
@@ -19,9 +19,9 @@ final class DiskSync: Sendable {
   }
 
   private static let pause = DispatchTimeInterval.milliseconds(300)
-  /// The size of one reservation in bytes.
+  /// The size of one reservation of disk space, in bytes.
   ///
-  /// The next one starts when half of it is left.
+  /// When half of it is used, the next one is made.
   private static let reservedBytes: Int64 = 64 << 20
 
   private let file: OpenFile
@@ -47,22 +47,24 @@ final class DiskSync: Sendable {
 
   /// Reports the number of bytes written so far.
   func note(writtenBytes: Int64) {
-    // The first report syncs at once, so the first journal reaches the disk before its fragment is
-    // closed.
+    // The first report starts a sync at once, so that the first journal is on the disk before its
+    // fragment is closed.
     if state.written.exchange(writtenBytes, ordering: .acquiringAndReleasing) == 0 {
       state.signal.signal()
     }
   }
 
-  /// Checks for errors of earlier syncs.
+  /// Reports the error of an earlier sync, which happened on another thread.
   ///
-  /// - Throws: `SystemError` for "write to" where a sync failed.
+  /// - Throws: `SystemError` with the operation "write to" if a sync failed.
   func check() throws(SystemError) {
     let failure = state.failure.load(ordering: .relaxed)
     if failure != 0 { throw SystemError("write to", file.path, failure) }
   }
 
-  /// Stops the thread after the running sync.
+  /// Stops the thread.
+  ///
+  /// A sync that is running ends first.
   func stop() {
     guard let thread = thread.withLock({ $0.take() }) else { return }
     state.isStopping.store(true, ordering: .releasing)

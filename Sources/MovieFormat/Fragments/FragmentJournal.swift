@@ -3,20 +3,20 @@
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// The journal box of a fragment: records of stored samples and arrived frames, written before the
-/// `moof` box exists.
+/// The journal box of a fragment: records of stored samples and arrived frames.
 ///
-/// Disk space for the journal is written with the fragment, so a record needs no further space. A
-/// record is written after its sample, in batches of a few frames. After a kill,
-/// ``RecordedFragments`` finds every sample with a record. The header states the fragment's offset,
-/// so that a copy elsewhere is not mistaken for it. The header also states how many bytes of the
-/// file were certainly on the disk.
+/// The `moof` box, which describes a fragment's samples, is written only when the fragment is
+/// complete. The journal describes them until then. Its space is written with the start of the
+/// fragment, so a record needs no more disk space. Records are written after their samples, in
+/// batches of a few frames. After a kill, ``RecordedFragments`` finds every sample with a record.
+/// The header states the fragment's offset, so that a copied journal at another place is not
+/// accepted. The header also states how many bytes of the file were synced to the disk.
 struct FragmentJournal {
   /// The offset of the box in the file.
   let start: Int64
   let capacity: Int
   private(set) var count = 0
-  /// Encoded records that are counted but not yet written.
+  /// Encoded records that are already counted but not yet written.
   private var waiting: [UInt8] = []
 
   static let identity: [UInt8] = [
@@ -56,7 +56,9 @@ struct FragmentJournal {
     }
   }
 
-  /// Parses a journal header; nil where it does not belong to the fragment at that offset.
+  /// Parses a journal header.
+  ///
+  /// Nil if it does not belong to the fragment at that offset.
   static func head(_ bytes: [UInt8], ofFragmentAt start: Int64) -> (number: UInt32, synced: Int64)?
   {
     guard bytes.count >= headBytes, Array(bytes[8..<24]) == identity else { return nil }
@@ -92,7 +94,7 @@ struct FragmentJournal {
 
   /// Writes the queued records to their place in the box.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// - Throws: `SystemError` with the operation "write to".
   mutating func flush(to file: borrowing RandomAccessFile) throws(SystemError) {
     guard !waiting.isEmpty else { return }
     let first = count - waiting.count / TakeRecord.byteCount

@@ -8,9 +8,10 @@ package import OvercrankLinuxSystem
 ///
 /// Each sample is written once, directly to its final offset.
 ///
-/// libavformat buffers a whole fragment in memory and copies every frame twice more, so it writes
-/// only the initialization segment. Space for each `moof` box is written before the samples of its
-/// fragment. Closing a fragment therefore needs no disk space, even on a full disk.
+/// libavformat would buffer a whole fragment in memory and copy every frame twice more, so it
+/// writes only the initialization segment. Space for each `moof` box is written before the samples
+/// of its fragment. Closing a fragment therefore needs no more disk space, and works even on a full
+/// disk.
 package struct FragmentedMovieWriter: ~Copyable {
   /// The length and the capacity of fragments.
   package struct Layout {
@@ -18,8 +19,9 @@ package struct FragmentedMovieWriter: ~Copyable {
     package var fragmentTicks: Int64
     /// The maximum number of samples of all tracks; a fragment with more samples ends early.
     package var samplesPerFragment: Int
-    /// The number of frame records that may wait for ``FragmentedMovieWriter/settle()``, to be
-    /// written in one batch.
+    /// The number of frames whose records may be written together.
+    ///
+    /// ``FragmentedMovieWriter/settle()`` writes them earlier.
     package var unsettledFrames = 0
 
     package init(fragmentTicks: Int64, samplesPerFragment: Int, unsettledFrames: Int = 0) {
@@ -48,16 +50,20 @@ package struct FragmentedMovieWriter: ~Copyable {
   private var tracks: [Track]
   private var fragment: MovieFragment?
   private var journal = FragmentJournal(start: 0, capacity: 0)
-  /// The number of frames with unwritten records.
+  /// The number of frames whose records are not written yet.
   private var unsettledFrames = 0
-  /// Frames that arrived before the first fragment, for its journal.
+  /// Frames that arrived before the first fragment.
+  ///
+  /// The journal of the first fragment gets their records.
   private var early: [FrameObservation] = []
   private var fragmentCount: UInt32 = 0
   private var scratch: ScratchBytes
   /// The number of bytes written to the file.
   package private(set) var byteCount: Int64
 
-  /// The maximum size of a fragment, since offsets inside one have 31 bits.
+  /// The maximum size of a fragment in bytes.
+  ///
+  /// Offsets inside a fragment have 31 bits.
   private static let maximumFragmentBytes: Int64 = 1 << 30
 
   private static let sectorBytes = 512
@@ -75,8 +81,8 @@ package struct FragmentedMovieWriter: ~Copyable {
     _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
   ) throws(SystemError) {
     let file = RandomAccessFile(open)
-    // A reader may open the file at any moment. The first sector, which a disk writes atomically,
-    // is replaced last.
+    // A reader may open the file at any moment, so it must never see a partial header. The first
+    // sector is therefore written last, because a disk writes a sector atomically.
     try file.write(Array(head.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(head.prefix(Self.sectorBytes)), at: 0)
@@ -88,9 +94,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount = Int64(head.count)
   }
 
-  /// Appends a sample.
-  ///
-  /// It lasts until the next sample of its track.
+  /// Appends a sample, which lasts until the next sample of its track.
   ///
   /// - Parameters:
   ///   - bytes: The encoded sample.
@@ -103,7 +107,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   package mutating func append(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(SystemError) {
-    // All checks precede the first write, so a rejected sample leaves no bytes in the file.
+    // A rejected sample must leave no bytes in the file, so all checks come before the first write.
     try disk.check()
     let shaped = tracks[track].encoding.shape(bytes, in: &scratch)
     try check(shaped, track: track, ticks: ticks)
@@ -127,14 +131,15 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
     journal.hold(sample)
-    // The record of a video sample is written together with its frame's record, which follows.
+    // The record of a video sample is written later, together with the record of its frame.
     if track != 0 { try settle() }
     disk.note(writtenBytes: byteCount)
   }
 
   /// Writes a sample at the end of the file and returns its ``SampleCheck``.
   ///
-  /// Small pieces are still in the CPU cache when they are checked.
+  /// The sample is written in small pieces. Each is checked right afterwards, while it is still in
+  /// the CPU cache.
   private func write(_ sample: UnsafeRawBufferPointer) throws(SystemError) -> UInt64 {
     var check = SampleCheck(of: sample, at: byteCount)
     for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
@@ -150,7 +155,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// - Throws: `SystemError` with the operation "write to".
   package mutating func note(_ frame: FrameObservation) throws(SystemError) {
     guard let fragment else {
       early.append(frame)
@@ -167,9 +172,9 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   /// Writes the queued journal records.
   ///
-  /// Everything stored and noted so far then survives a kill.
+  /// Everything that was stored and recorded so far then survives a kill.
   ///
-  /// - Throws: `SystemError` for "write to".
+  /// - Throws: `SystemError` with the operation "write to".
   package mutating func settle() throws(SystemError) {
     unsettledFrames = 0
     try journal.flush(to: file)
@@ -185,14 +190,15 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///
   /// No call may follow.
   ///
-  /// - Throws: `SystemError` for "write to"; the last fragment is then lost.
+  /// - Throws: `SystemError` with the operation "write to"; the last fragment is then lost.
   package mutating func finish() throws(SystemError) {
     defer { disk.stop() }
     if fragment != nil { try closeFragment() }
     disk.stop()
-    // A sample may have been written partly when the disk became full.
+    // If the disk became full, a sample may have been written in part. It is cut off.
     file.truncate(to: byteCount)
-    // Sync errors of this descriptor are not reported to a later open of the file.
+    // A later open of the file would not see the sync errors of this descriptor, so they are
+    // reported here.
     try disk.check()
   }
 
@@ -202,8 +208,8 @@ package struct FragmentedMovieWriter: ~Copyable {
       trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
   }
 
-  /// Writes a `free` box as placeholder for the `moof`, the empty journal, and an open `mdat`
-  /// header.
+  /// Writes the start of a fragment: a `free` box in place of the `moof` box, an empty journal, and
+  /// an `mdat` header without a size.
   private mutating func openFragment(atTicks ticks: Int64) throws(SystemError) {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
@@ -212,7 +218,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     FragmentJournal.write(
       capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
       syncedBytes: disk.syncedBytes, into: &head)
-    // A box of size 0 extends to the end of the file.
+    // Size 0 means that the box extends to the end of the file.
     head.append(UInt32(0))
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
@@ -236,7 +242,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try file.write(size.bytes, at: mediaStart)
   }
 
-  /// Rejects samples whose size or time the boxes cannot represent.
+  /// Rejects a sample if the boxes cannot represent its size or time.
   private func check(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
   ) throws(SystemError) {

@@ -33,14 +33,14 @@ struct MovieFragment {
     headByteCount = Self.emptyBytes(trackCount: trackCount)
   }
 
-  /// Whether the `moof` box fits `byteCount` bytes with one more sample.
+  /// Whether the `moof` box would still fit in `byteCount` bytes with one more sample.
   func hasSpace(in byteCount: Int) -> Bool {
     headByteCount + Self.runBytes + Self.sampleBytes + Self.paddingBytes <= byteCount
   }
 
   /// Adds a sample.
   ///
-  /// Contiguous samples of a track form one run.
+  /// Samples of a track that are contiguous in the file form one run.
   mutating func append(_ sample: StoredSample) {
     let track = sample.track
     if track != lastTrack || sample.position != end { headByteCount += Self.runBytes }
@@ -56,7 +56,9 @@ struct MovieFragment {
     samples[track][samples[track].count - 1].duration = ticks &- last.ticks
   }
 
-  /// Whether the fragment has no samples; it then gets no `moof` box.
+  /// Whether the fragment has no samples.
+  ///
+  /// It then gets no `moof` box.
   var isEmpty: Bool { samples.allSatisfy(\.isEmpty) }
 
   /// Returns the `moof` box and a `free` box that together fill the reserved space.
@@ -120,7 +122,7 @@ struct MovieFragment {
       for sample in run {
         box.append(UInt32(clamping: sample.duration))
         box.append(UInt32(clamping: sample.byteCount))
-        // Key frame: depends on no other sample. Otherwise: depends on others, and is no sync
+        // A key frame depends on no other sample. Any other sample depends on others and is no sync
         // sample.
         box.append(sample.isKeyFrame ? UInt32(0x0200_0000) : UInt32(0x0101_0000))
       }

@@ -6,29 +6,30 @@ package import OvercrankLinuxSystem
 
 /// The writes that make the fragments of an interrupted recording readable for every reader.
 ///
-/// Each write is one that the recorder would have done next, into reserved space. An interrupted
-/// repair therefore never makes less of the file readable.
+/// The recorder would have made each of these writes next, into space that it had reserved. An
+/// interrupted repair therefore never makes less of the file readable.
 package struct MovieRepair {
   package private(set) var fragments: [RecordedFragment]
-  /// Video frames that readers find without the repair.
+  /// The number of video frames that readers find without the repair.
   package private(set) var framesBefore: Int64 = 0
   /// Whether damaged samples were dropped.
   private var isCut = false
-  /// Whether a dropped sample is a video frame without a frame record.
+  /// Whether the dropped samples include a video frame without a frame record.
   private var hasUnclaimed = false
-  /// Frames that reached the file in part and cannot be read.
+  /// The number of frames that reached the file only in part, so that they cannot be read.
   package private(set) var brokenFrames: Int64 = 0
-  /// Video frames at the beginning that precede the take and are not shown.
+  /// The number of hidden lead-in frames: video frames at the beginning of the file that are not
+  /// shown.
   package let leadIn: Int
   /// All recorded frames, including unreadable ones.
   package let frames: [FrameObservation]
 
-  /// Plans the repair; nothing is written.
+  /// Plans the repair, but writes nothing.
   ///
   /// - Parameters:
   ///   - file: The file.
   ///   - first: The offset of the first fragment.
-  ///   - leadIn: The number of video frames before the first frame of the take.
+  ///   - leadIn: The number of hidden lead-in frames before the first frame of the take.
   package init(_ file: borrowing MovieBoxes, from first: Int64, leadIn: Int) {
     self.leadIn = leadIn
     fragments = RecordedFragments(in: file, from: first).fragments
@@ -43,7 +44,7 @@ package struct MovieRepair {
     keepWhole(file)
     framesBefore = max(0, min(framesBefore - Int64(leadIn), frameCount))
     let taken = Int64(frames.count { $0.outcome == .taken })
-    // The last sample may exist in part, without any record.
+    // After the last sample with a record, part of one more sample may have been written.
     brokenFrames = max(0, taken - frameCount) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
@@ -56,7 +57,8 @@ package struct MovieRepair {
     Int64(fragment.samples.count { $0.track == 0 })
   }
 
-  /// Whether the fragment's `mdat` extends to the end of the file (size 0).
+  /// Whether the size of the fragment's `mdat` is still 0, so that it extends to the end of the
+  /// file.
   private static func isOpen(_ fragment: RecordedFragment?, _ file: borrowing MovieBoxes) -> Bool {
     guard let fragment else { return false }
     return Box.number(file.file.read(4, at: fragment.mediaStart - 8)[...]) == 0
@@ -64,12 +66,12 @@ package struct MovieRepair {
 
   /// Drops the first damaged sample and everything after it.
   private mutating func keepWhole(_ file: borrowing MovieBoxes) {
-    // Samples within the synced bytes are certainly intact and need no read.
+    // Bytes that were synced are certainly intact, so samples within them need not be read.
     let synced = fragments.map(\.syncedBytes).max() ?? 0
     var taken = leadIn + frames.count { $0.outcome == .taken }
     for index in fragments.indices {
       for (offset, sample) in fragments[index].samples.enumerated() {
-        // Without a frame record, the capture time of a video frame is unknown.
+        // A video frame without a frame record is dropped, because its capture time is unknown.
         if sample.track == 0 { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
@@ -91,7 +93,7 @@ package struct MovieRepair {
         == sample.check
   }
 
-  /// Whether the `moof` box is intact, by the CRC-32 stored after it.
+  /// Whether the `moof` box is intact, according to the CRC-32 stored after it.
   private static func hasWholeHead(
     _ fragment: RecordedFragment, _ file: borrowing MovieBoxes
   ) -> Bool {
@@ -117,13 +119,15 @@ package struct MovieRepair {
   /// - Parameters:
   ///   - file: The file.
   ///   - replaced: Receives the replaced bytes, in order of replacement.
-  /// - Throws: `SystemError` for "write to", or where a `moof` box does not fit its space.
+  /// - Throws: `SystemError` with the operation "write to", or if a `moof` box does not fit its
+  ///   space.
   package func write(
     to file: borrowing MovieBoxes, replaced: inout [Replaced]
   ) throws(SystemError) {
     for (index, fragment) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
-      // The `mdat` of the last fragment extends to the end of the file where trailing bytes remain.
+      // If bytes remain after the last fragment's samples, its `mdat` extends over them to the end
+      // of the file.
       let goesOn = isLast && fragment.mediaEnd < file.byteCount
       var media = BoxBytes()
       media.append(
@@ -139,7 +143,7 @@ package struct MovieRepair {
       guard head.count == fragment.headSpace else {
         throw SystemError("find room for an index in", file.file.path, EINVAL)
       }
-      // An intact `moof` is rewritten as well, since it may list samples that the journal lacks.
+      // Even an intact `moof` is rewritten, because it may list samples that the journal lacks.
       let oldHead = file.file.read(fragment.headSpace, at: fragment.start)
       if oldHead != head {
         replaced.append(Replaced(position: fragment.start, bytes: oldHead))

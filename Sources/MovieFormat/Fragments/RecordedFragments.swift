@@ -20,9 +20,9 @@ package struct RecordedFragment {
   package var mediaEnd: Int64 { samples.last?.end ?? mediaStart }
 }
 
-/// Finds the fragments of a recording by their journals, in a file that may be truncated anywhere.
+/// Finds the fragments of a recording by their journals, even in a truncated file.
 ///
-/// The search stops at the first invalid fragment. Data after it cannot be attributed to the
+/// The search stops at the first invalid fragment, because data after it may not belong to the
 /// recording.
 package struct RecordedFragments {
   package private(set) var fragments: [RecordedFragment] = []
@@ -49,8 +49,8 @@ package struct RecordedFragments {
     in file: borrowing MovieBoxes, at start: Int64, after last: RecordedFragment?
   ) -> RecordedFragment? {
     let number = (last?.number ?? 0) &+ 1
-    // The journal follows one or two header boxes, or, where these are lost, the same space as
-    // before.
+    // The journal follows one or two header boxes. If these are lost, it is assumed at the same
+    // distance as in the previous fragment.
     var offsets: [Int64] = []
     if let head = file.box(at: start), head.type == BoxType.free || head.type == BoxType.fragment {
       offsets.append(head.end)
@@ -77,7 +77,7 @@ package struct RecordedFragments {
     return nil
   }
 
-  /// The box at an offset, where its type and size match a journal.
+  /// The box at an offset if it has the type and the size of a journal; otherwise nil.
   private static func journalBox(in file: borrowing MovieBoxes, at offset: Int64) -> Box? {
     guard let box = file.box(at: offset), box.type == BoxType.uuid, box.headBytes == 8,
       box.byteCount >= Int64(FragmentJournal.headBytes), box.byteCount < 1 << 28

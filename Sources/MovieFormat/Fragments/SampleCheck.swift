@@ -2,20 +2,22 @@
 
 /// A fast checksum that shows whether all of a sample reached the disk.
 ///
-/// After a power failure, disks lose whole 512-byte sectors, which then read as zeros. Four words
-/// (32 bytes) of every sector are enough to detect that. Summing all bytes would cost as much as
+/// After a power failure, disks lose whole 512-byte sectors, which then read as zeros. To detect
+/// this, four words (32 bytes) of every sector are summed. Summing all bytes would cost as much as
 /// writing them. One word would be too few, because JPEG tables contain eight zero bytes in a row.
-/// Four words of one cache line cost no more than one.
+/// The four words share a cache line, so they cost no more than one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
   private static let wordCount = 4
 
   private let bytes: UnsafeRawBufferPointer
-  /// One sum for each word of a sector, so that the CPU can compute all four in parallel.
+  /// The sums of the first, second, third and fourth words of all sectors.
+  ///
+  /// The CPU computes the four in parallel.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
   /// The offset of the next words to add.
   ///
-  /// Further words follow at sector intervals.
+  /// The words after them follow one sector later.
   private var offset = 0
   private var nextIndex: Int
 
@@ -35,9 +37,10 @@ package struct SampleCheck {
 
   /// Adds the words before an offset of the sample.
   ///
-  /// Fastest while these bytes are in the CPU cache.
+  /// This is fastest right after these bytes were used, while they are in the CPU cache.
   package mutating func add(upTo end: Int) {
-    // Bytes after `end` may not exist yet, except at the end of the sample.
+    // Bytes after `end` may not exist yet, so only whole words before it are read. At the end of
+    // the sample, a shorter word is allowed.
     let limit = end < bytes.count ? end - 8 * Self.wordCount : bytes.count - 1
     while offset <= limit {
       addBlock(at: offset)
@@ -61,7 +64,9 @@ package struct SampleCheck {
     sums.3 = Self.mixed(sums.3, word(offset + 24))
   }
 
-  /// The word at an offset; a shorter word at the end of the sample.
+  /// The word at an offset.
+  ///
+  /// At the end of the sample it may be shorter.
   private func word(_ offset: Int) -> UInt64 {
     if offset + 8 <= bytes.count {
       return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -3,12 +3,14 @@
 /// The conversion from camera or encoder bytes to sample bytes of a MOV file.
 package enum SampleEncoding: Equatable {
   case asItIs
-  /// Rows padded to an even number of bytes; the associated value is the odd source row size.
+  /// Rows padded to an even number of bytes. The associated value is the odd number of bytes in a
+  /// source row.
   case evenRows(of: Int)
   /// H.264 NAL units with length prefixes instead of start codes (ISO/IEC 14496-15, 5.3).
   case lengthPrefixed
 
-  /// Returns the converted bytes: the source itself, or `scratch` memory valid until its next use.
+  /// Returns the converted bytes: either the source itself, or memory of `scratch` that stays valid
+  /// until its next use.
   package func shape(
     _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
   ) -> UnsafeRawBufferPointer {

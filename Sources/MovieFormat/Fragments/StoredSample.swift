@@ -11,7 +11,7 @@ package struct StoredSample: Hashable, Sendable {
   package var ticks: Int64
   /// The duration in ticks.
   ///
-  /// Until the next sample arrives, the duration without a successor.
+  /// Until the next sample of the track arrives, this is the duration that applies if none follows.
   package var duration: Int64
   package var isKeyFrame: Bool
   /// The ``SampleCheck`` of the sample's bytes.

@@ -6,11 +6,14 @@ package import OvercrankFrameAccounting
 ///
 /// The first four bytes are the CRC-32 of the rest.
 ///
-/// Frame records keep all raw driver values, so that the ledger can be rebuilt from the file alone.
+/// A frame record contains all raw driver values, so that the ledger can be rebuilt from the file
+/// alone.
 package enum TakeRecord: Hashable, Sendable {
   case frame(FrameObservation)
-  /// A stored sample. Its position is not recorded, since it follows from the sizes of earlier
-  /// samples.
+  /// A stored sample.
+  ///
+  /// The record does not contain its position, because the position follows from the sizes of the
+  /// earlier samples.
   case sample(StoredSample)
 
   /// The size of a record in bytes.

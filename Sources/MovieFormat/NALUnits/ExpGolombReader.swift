@@ -13,7 +13,9 @@ package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes
     offset = index * 8
   }
 
-  /// Reads the next number; nil at the end of the bytes and for numbers of 2^25 and above.
+  /// Reads the next number.
+  ///
+  /// Nil at the end of the bytes, or if the number is 2^25 or more.
   package mutating func number() -> Int? {
     var zeros = 0
     while let next = bit(), next == 0 {

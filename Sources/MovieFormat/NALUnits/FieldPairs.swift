@@ -2,10 +2,10 @@
 
 import DequeModule
 
-/// Joins the two fields of an interlaced H.264 frame, where a container stores them as two packets.
+/// Joins the two fields of an interlaced H.264 frame if a container stores them as two packets.
 ///
-/// MPEG transport streams (AVCHD) store each field as its own access unit, but a decoder returns
-/// one frame for both (complementary field pairs, Rec. ITU-T H.264, 3.30).
+/// MPEG transport streams (AVCHD) do so, but a decoder returns one frame for both fields
+/// (complementary field pairs, Rec. ITU-T H.264, 3.30).
 package struct FieldPairs<Packet> {
   /// The role of a packet in the pairing of fields.
   package enum Content {
@@ -15,7 +15,8 @@ package struct FieldPairs<Packet> {
     case frame
     /// A field that may be the first of two.
     case firstField
-    /// A field that follows one of the other parity and the same `frame_num`, and completes it.
+    /// A field that completes the field before it, which has the other parity and the same
+    /// `frame_num`.
     case secondField
   }
 
@@ -28,7 +29,7 @@ package struct FieldPairs<Packet> {
 
   package init() {}
 
-  /// Returns the next output packet; nil when more packets must be read first.
+  /// Returns the next output packet, or nil if more packets must be appended first.
   package mutating func next() -> Packet? { ready.popFirst() }
 
   /// Adds the next packet from the container.

@@ -4,13 +4,14 @@
 ///
 /// See `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1) and Rec. ITU-T H.264, 7.3.2.
 package struct H264Headers: Sendable {
-  /// Profile, constraint flags and level, as in three bytes of the SPS.
+  /// The three bytes of the SPS that contain the profile, the constraint flags and the level.
   private var profile: [UInt8]
   /// The size of each NAL unit's length prefix in bytes; nil for a byte stream.
   package let unitLengthSize: Int?
   private var sequenceSets: [[UInt8]] = []
   private var pictureSets: [[UInt8]] = []
-  /// The trailing bytes of a High-profile record: chroma format and bit depths.
+  /// The bytes at the end of a High-profile record, which contain the chroma format and the bit
+  /// depths.
   private var rest: [UInt8] = []
 
   /// Parses the extradata of an H.264 track; nil without parameter sets.
@@ -61,7 +62,7 @@ package struct H264Headers: Sendable {
     rest = Array(bytes[position...])
   }
 
-  /// libx264's profile name; nil for profiles that libx264 cannot encode.
+  /// libx264's name of the profile, or nil if libx264 cannot encode it.
   package var profileName: String? {
     switch profile[0] {
     case 66: "baseline"
@@ -80,9 +81,10 @@ package struct H264Headers: Sendable {
     return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
   }
 
-  /// A parameter set ID that is free in this track; nil where all are taken.
+  /// A parameter set ID that is free in this track; nil if all are used.
   ///
-  /// The highest free ID is chosen, because access units may carry their own sets, numbered from 0.
+  /// Packets may contain their own parameter sets, numbered from 0, so the highest free ID is
+  /// chosen.
   package var freeIdentifier: Int? {
     let taken =
       sequenceSets.map { Self.number(of: $0, behind: 4) }
@@ -96,12 +98,14 @@ package struct H264Headers: Sendable {
     return reader.number() ?? 0
   }
 
-  /// The parameter sets of a track that contains frames of both encodings.
+  /// The parameter sets for a track that contains frames with this encoding and frames with another
+  /// one.
   package func adding(_ other: H264Headers) -> H264Headers {
     var both = self
     both.sequenceSets += other.sequenceSets
     both.pictureSets += other.pictureSets
-    // The merged header keeps only common constraint flags, and the higher level.
+    // A decoder must be able to decode both kinds of frames. The header therefore keeps only the
+    // constraint flags that both have, and the higher level.
     both.profile[1] &= other.profile[1]
     both.profile[2] = max(profile[2], other.profile[2])
     return both

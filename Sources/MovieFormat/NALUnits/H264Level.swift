@@ -8,7 +8,8 @@ package struct H264Level: Hashable, Sendable {
   package let name: String
   /// The maximum number of 16x16 macroblocks per second, and per frame.
   private let (macroblocksPerSecond, macroblocks): (Int64, Int64)
-  /// The maximum bit rate of the High profile in bits per second, 1.25 times the table's value.
+  /// The maximum bit rate of the High profile in bits per second, which is 1.25 times the rate in
+  /// the table.
   package let maximumBitRate: Int64
 
   private init(_ name: String, _ rate: Int64, _ size: Int64, _ kilobits: Int64) {
@@ -30,15 +31,15 @@ package struct H264Level: Hashable, Sendable {
     H264Level("6.2", 16_711_680, 139_264, 800_000),
   ]
 
-  /// The lowest level for this frame size, frame rate and bit rate (bits per second); nil without
-  /// one.
+  /// The lowest level that allows this frame size, frame rate and bit rate (in bits per second), or
+  /// nil if none does.
   package static func least(
     width: Int, height: Int, frameRate: FrameRate, bitRate: Int64
   ) -> H264Level? {
     let (columns, rows) = (Int64(width + 15) / 16, Int64(height + 15) / 16)
     let size = columns * rows
     return all.first { level in
-      // A side may have at most √(8 · maximum frame size) macroblocks (A.3.1).
+      // Width and height may each have at most √(8 · maximum frame size) macroblocks (A.3.1).
       size <= level.macroblocks && columns * columns <= 8 * level.macroblocks
         && rows * rows <= 8 * level.macroblocks && bitRate <= level.maximumBitRate
         && Double(size) * frameRate.doubleValue <= Double(level.macroblocksPerSecond)

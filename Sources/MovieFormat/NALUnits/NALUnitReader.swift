@@ -19,7 +19,7 @@ package struct NALUnitReader {
 
   /// The range of the next NAL unit, starting with its header byte; nil at the end.
   ///
-  /// A NAL unit with a length beyond the packet ends with the packet.
+  /// If the stated length of a NAL unit exceeds the packet, the unit ends with the packet.
   package mutating func next() -> Range<Int>? {
     guard let lengthSize else {
       let unit = AnnexB.nextUnit(of: bytes, from: position)

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Writes frames from the program to a movie file.
 ///
-/// As with recordings, the growing file is playable and survives a kill, and it becomes a plain
-/// movie at the end.
+/// As in a recording, the file is playable while it grows and after the process is killed. At the
+/// end it becomes a plain movie.
 ///
 /// ```swift
 /// let writer = AssetWriter(path: "a.mov")
@@ -19,10 +19,10 @@ import Synchronization
 /// try writer.finishWriting()
 /// ```
 ///
-/// Call `finishWriting()` or ``cancelWriting()`` at the end. A writer that is released before
-/// removes its file.
+/// Call `finishWriting()` or ``cancelWriting()`` at the end. If the writer is released before that,
+/// it removes its file.
 ///
-/// All calls may come from any thread. Creating and finishing the file block on the disk.
+/// All calls may come from any thread. The calls that create and finish the file block on disk I/O.
 public final class AssetWriter: Sendable {
   /// The state of the writer.
   public enum Status: Hashable, Sendable {
@@ -34,7 +34,7 @@ public final class AssetWriter: Sendable {
     case completed
     /// An error occurred, see ``AssetWriter/error``.
     ///
-    /// The file contains the frames stored before the error, and further frames are rejected.
+    /// The file contains the frames stored before the error. The writer rejects further frames.
     case failed
     /// Writing was cancelled and the file removed.
     case cancelled
@@ -116,7 +116,8 @@ public final class AssetWriter: Sendable {
   ///
   /// Time zero of the file is the first stored frame.
   ///
-  /// - Throws: `MediaError` with `.wrongState` if writing has not started, or the session has.
+  /// - Throws: `MediaError` with `.wrongState` if writing has not started, or if the session has
+  ///   already started.
   public func startSession(atSourceTime time: MediaTime) throws(MediaError) {
     guard store?.start(at: time) == true else {
       throw .wrongState("\(path) is not being written, or its session has already started")
@@ -128,7 +129,7 @@ public final class AssetWriter: Sendable {
   /// Blocks.
   ///
   /// - Throws: `MediaError` for this or an earlier failure; `.nothingStored` if no frame was
-  ///   appended, which removes the file; `.wrongState` if nothing is being written.
+  ///   appended, in which case the file is removed; `.wrongState` if nothing is being written.
   public func finishWriting() throws(MediaError) {
     guard let store else { throw .wrongState("writing \(path) has not started") }
     try store.finish()
@@ -149,9 +150,10 @@ public final class AssetWriter: Sendable {
 
   /// Cancels writing and removes the file.
   ///
-  /// Does nothing before the start and after the end.
+  /// Does nothing if writing has not started or has already ended.
   ///
-  /// After an error, the file is finished with the stored frames instead of being removed.
+  /// If an error has stopped the writer, the stored frames are valuable, so the file is finished
+  /// with them instead of being removed.
   public func cancelWriting() { store?.cancel() }
 
   /// Whether a frame may be appended now.

@@ -18,7 +18,7 @@ final class FrameStore: Sendable {
   private struct State {
     var status = AssetWriter.Status.writing
     var error: MediaError?
-    /// Whether frames are still accepted.
+    /// Whether the writer still accepts frames; false after it was finished or cancelled.
     var isOpen = true
     var start: MediaTime?
     var lastMicroseconds: Int64?
@@ -38,10 +38,11 @@ final class FrameStore: Sendable {
   private let state = Mutex(State())
   /// Protects `output`.
   ///
-  /// A mutex with `output` as its value cannot take a frame from outside.
+  /// A `Mutex` that contains `output` would not work, because the body of its `withLock` cannot use
+  /// the caller's frame bytes.
   private let isStoring = Mutex(())
   private nonisolated(unsafe) var output = Writer()
-  /// The queue for the background thread, or nil if frames are stored at once.
+  /// The queue to the background thread, or nil if the calling thread stores the frames itself.
   private let queue: FrameQueue?
   private let thread = Mutex<BlockingThread?>(nil)
 
@@ -77,8 +78,9 @@ final class FrameStore: Sendable {
   /// Creates a queue for the largest possible frames.
   private static func makeQueue(_ input: AssetWriterInput) throws(MediaError) -> FrameQueue {
     let format = input.formatDescription
-    // No pixel format has more than 8 bytes per pixel, and compressed frames are smaller. The input
-    // has checked the size, so the product cannot overflow.
+    // The queue must hold the largest possible frame. No pixel format has more than 8 bytes per
+    // pixel, and compressed frames are smaller. The input has already checked the size, so the
+    // product cannot overflow.
     let image = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
     return try FrameQueue(
       capacity: RecordingMemory.queueBytes(largestFrame: image, frameRate: input.frameRate),
@@ -110,7 +112,7 @@ final class FrameStore: Sendable {
 
   /// Sets the start of the session.
   ///
-  /// Returns false if it was set or writing has ended.
+  /// Returns true if the start was set, and false if it was already set or writing has ended.
   func start(at time: MediaTime) -> Bool {
     state.withLock { state in
       guard state.isOpen, state.start == nil else { return false }
@@ -125,7 +127,8 @@ final class FrameStore: Sendable {
   func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard delivery.integrityCheck.holds(bytes) else { throw damage }
     if let queue {
-      // The lock keeps frames in the order of their times.
+      // The time check and the push share one lock, so that two threads cannot queue their frames
+      // in the wrong order.
       try state.withLock { (state) throws(MediaError) in
         guard let observation = try observe(at: time, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
@@ -162,7 +165,8 @@ final class FrameStore: Sendable {
         .invalidData, "the time of a frame of \(path) does not increase",
         recovery: "append frames in the order of their times, at least 1 µs apart")
     }
-    // A movie fragment stores a duration in 32 bits.
+    // A movie fragment stores the duration of a frame in 32 bits, which limits the distance to the
+    // next frame.
     if let last = state.lastMicroseconds,
       microseconds.subtractingReportingOverflow(last).overflow
         || microseconds - last > Int64(Int32.max)
@@ -181,9 +185,9 @@ final class FrameStore: Sendable {
       recovery: "leave it out, and append the next")
   }
 
-  /// Stores a frame and returns an error or nil.
+  /// Stores a frame, and returns nil or the error.
   ///
-  /// A damaged frame is left out and does not stop the writer.
+  /// A damaged frame is left out: its error is returned, but the writer continues.
   @discardableResult
   private func store(
     _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer
@@ -211,7 +215,7 @@ final class FrameStore: Sendable {
 
   /// Rejects further frames and stores the queued ones.
   ///
-  /// Returns false after the first call.
+  /// Returns true for the first call and false for later ones.
   private func close() -> Bool {
     let wasOpen = state.withLock { state in
       defer { state.isOpen = false }
@@ -261,16 +265,16 @@ final class FrameStore: Sendable {
       }
       return nil
     } catch {
-      // The fragmented file contains the frames stored so far.
+      // The file stays in fragments and contains the frames stored so far, so it is not removed.
       return MediaError(recording: error)
     }
   }
 
   /// Cancels writing and removes the file.
   ///
-  /// Does nothing after the end.
+  /// Does nothing if writing has ended.
   ///
-  /// After an error, the file is finished with the stored frames instead.
+  /// If an error has stopped the writer, the file is finished with the stored frames instead.
   func cancel() {
     guard error == nil else { return (try? finish()) ?? () }
     guard close() else { return }

@@ -9,7 +9,7 @@ import OvercrankMediaCore
 final class AlignedMicrophone: AlignedAudio {
   /// The time to wait for late audio, in seconds.
   ///
-  /// The sound card's buffer holds half of that.
+  /// The sound card's buffer holds half of this time.
   ///
   /// Tests on busy machines use a longer time.
   @TaskLocal static var timeout: Int64 = 1
@@ -25,7 +25,8 @@ final class AlignedMicrophone: AlignedAudio {
   /// False after a timeout, until audio arrives again.
   private var waitsLong = true
 
-  /// Starts with the audio of the take's beginning, as far as the tap still holds it.
+  /// Starts with the audio at the beginning of the take, or with the oldest audio that the tap
+  /// still holds.
   ///
   /// - Throws: `LibAVError` if the resampler cannot be created.
   init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(LibAVError) {
@@ -56,8 +57,9 @@ final class AlignedMicrophone: AlignedAudio {
 
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
     try pull(before: end)
-    // The video has been stored up to `end`, so audio up to `end` should have arrived. The wait
-    // applies to video that is stored faster than it was captured, such as from a file.
+    // The video has been stored up to `end`, so the audio up to `end` has usually arrived too. It
+    // has not if the video is stored faster than in real time, such as from a file. The loop then
+    // waits for the microphone.
     let due = end - Self.timeout * Int64(feed.format.sampleRate)
     while waitsLong, aligner.outputCount < due, !feed.hasEnded {
       waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
@@ -84,7 +86,7 @@ final class AlignedMicrophone: AlignedAudio {
     return block
   }
 
-  /// Aligns the audio that has arrived, up to a sample.
+  /// Aligns the audio that has arrived, at most up to an output sample.
   private func pull(before end: Int64) throws(LibAVError) {
     while aligner.outputCount < end, let piece = feed.read(&cursor) {
       waitsLong = true

@@ -6,10 +6,11 @@ import OvercrankMediaCore
 
 /// Aligns blocks of captured audio to the time of a take, and corrects clock drift.
 ///
-/// The blocks form one continuous input, with silence for missing samples. A resampler converts
-/// this input to the take's samples. It compensates the difference between the sound card's clock
-/// and the capture clock. A measured position error is corrected slowly, so that the change of
-/// pitch is inaudible. Errors therefore do not accumulate over the length of a take.
+/// The aligner joins the blocks to one continuous input and inserts silence for missing samples. A
+/// resampler converts this input to the take's samples, and compensates the rate difference between
+/// the sound card's clock and the capture clock. If the audio is nevertheless early or late, the
+/// resampler's rate is changed slightly until the error is gone, so slowly that the change of pitch
+/// is inaudible. Errors therefore do not accumulate over the take.
 struct AudioAligner: ~Copyable {
   /// The time constant of the correction, in seconds.
   ///
@@ -24,9 +25,9 @@ struct AudioAligner: ~Copyable {
   /// A larger one is a clock jump.
   private static let largestError = 0.05
 
-  /// The longest inserted silence in seconds.
+  /// The longest silence, in seconds, that is inserted before a block.
   ///
-  /// Audio farther ahead does not belong to the take.
+  /// A block that would need more silence has an invalid time and is ignored.
   private static let longestSilence: Int64 = 600
   /// The number of samples that the resampler starts before time zero, so that its start-up does
   /// not affect the take.
@@ -37,7 +38,7 @@ struct AudioAligner: ~Copyable {
   private let channelCount: Int
   private let originNanoseconds: Int64
   private var drift: DriftMeter
-  /// The current rate correction of the resampler, in parts per million.
+  /// The current correction of the resampler's rate, in parts per million.
   private var pace = 0.0
   /// The number of samples fed to the resampler, including silence.
   private var inputCount: Int64 = 0
@@ -46,8 +47,10 @@ struct AudioAligner: ~Copyable {
   /// Negative during the lead-in.
   private(set) var outputCount = -leadIn
   private var hasHeard = false
-  /// The reason why the next block is aligned by its time alone, or nil if it continues the last
+  /// The reason for a discontinuity before the next block, or nil if the block continues the last
   /// one.
+  ///
+  /// After a discontinuity, the block is placed by its timestamp alone.
   private var interruption: RecordedAudioGap.Cause?
   private(set) var gaps: [RecordedAudioGap] = []
   /// The output sample after the last gap.
@@ -77,13 +80,13 @@ struct AudioAligner: ~Copyable {
   /// Nil while unknown.
   var driftPPM: Double? { drift.partsPerMillion }
 
-  /// The input position of a time in seconds after the take's zero.
+  /// The index of the input sample that belongs to a time in seconds after the take's zero.
   private func inputPosition(at time: Double) -> Double {
     let speed = 1 + (driftPPM ?? 0) / 1_000_000
     return resampler.nextPosition + (time * rate - Double(outputCount)) * speed
   }
 
-  /// The output sample that the next input sample becomes.
+  /// The index of the output sample that the next input sample becomes.
   private var outputPosition: Int64 {
     let ahead = (Double(inputCount) - resampler.nextPosition) / (1 + pace / 1_000_000)
     return outputCount + Int64(saturating: ahead.rounded())
@@ -102,7 +105,8 @@ struct AudioAligner: ~Copyable {
     guard cause != nil || !hasHeard else { return try follow(piece.channels, at: time) }
     let silence = Int64(saturating: expected.rounded()) &- inputCount
     guard silence > -Int64(piece.sampleCount), silence < Self.longestSilence * Int64(rate) else {
-      // The whole block lies before the take or inside inserted silence, or its time is invalid.
+      // The whole block is unusable: it lies before the take or inside silence that was already
+      // inserted, or its time is invalid.
       interruption = cause
       return emptyOutput
     }
@@ -123,9 +127,9 @@ struct AudioAligner: ~Copyable {
     return output
   }
 
-  /// Inserts silence up to an output sample, if no audio has arrived.
+  /// Inserts silence up to an output sample, because no audio has arrived for it.
   ///
-  /// `isLast` marks the end of the take.
+  /// `isLast` is true at the end of the take.
   ///
   /// - Throws: `ResamplerError` if the resampler fails.
   mutating func fill(
@@ -134,16 +138,18 @@ struct AudioAligner: ~Copyable {
     let start = hasHeard ? outputPosition : 0
     if hasHeard { interruption = cause }
     var output = emptyOutput
-    // The resampler delays samples, so one conversion may give fewer samples than requested.
+    // The resampler holds back its last samples, so one conversion may give fewer samples than
+    // requested.
     while outputCount < end { append(try convertSilence(end - outputCount), to: &output) }
-    // Before the first audio, silence counts as the start offset, not as a gap.
+    // Silence before the first audio is reported as the start offset, so it is not a gap.
     if hasHeard || isLast { note(from: start, to: isLast ? end : outputPosition, cause) }
     return output
   }
 
   /// Ends the take at an output sample.
   ///
-  /// Later silence is no gap, and audio that starts later does not count.
+  /// Removes silence after the end from the gaps. If the first audio starts after the end, the
+  /// whole take is reported as one gap.
   mutating func end(at end: Int64) {
     if let begin = startOffset, begin >= nanoseconds(ofSample: end) {
       (startOffset, gaps) = (nil, [])
@@ -201,7 +207,8 @@ struct AudioAligner: ~Copyable {
   private mutating func note(from start: Int64, to end: Int64, _ cause: RecordedAudioGap.Cause) {
     guard end > start else { return }
     if let last = gaps.last, lastGapEnd >= start - 1 {
-      // Adjacent gaps are merged. A specific cause replaces `late`.
+      // Adjacent gaps become one gap with the cause of the first. Only if that cause is the
+      // unspecific `.late`, the second cause replaces it.
       gaps[gaps.count - 1].sampleCount = max(
         last.sampleCount, last.sampleCount + end - lastGapEnd)
       if last.cause == .late { gaps[gaps.count - 1].cause = cause }
@@ -214,19 +221,20 @@ struct AudioAligner: ~Copyable {
     lastGapEnd = end
   }
 
-  /// The time of an output sample after the take's zero, in nanoseconds, rounded.
+  /// The time of an output sample in nanoseconds after the take's zero, rounded.
   private func nanoseconds(ofSample sample: Int64) -> Int64 {
     Int64(saturating: (Double(sample) / rate * 1_000_000_000).rounded())
   }
 }
 
-/// Measures clock drift by a least-squares line through all blocks of a take.
+/// Measures clock drift by a least-squares fit of one slope to all blocks of a take.
 ///
-/// A gap starts a new line with the same slope.
+/// Each gap starts a new line, because the length of the gap is unknown. All lines share the same
+/// slope.
 struct DriftMeter {
-  /// The least total span in seconds.
+  /// The shortest time span in seconds from which a drift is computed.
   ///
-  /// A shorter one mostly shows timestamp jitter.
+  /// Over a shorter span, timestamp jitter exceeds the drift.
   private static let shortestSpan = 4.0
   /// The greatest plausible drift in parts per million.
   private static let largestDrift = 5_000.0
@@ -234,9 +242,12 @@ struct DriftMeter {
   private let rate: Double
   private var (count, meanTime, meanLead) = (0.0, 0.0, 0.0)
   private var (startTime, samples, span) = (0.0, Int64(0), 0.0)
-  /// Sums over all lines: squared times, and times multiplied by the lead of the samples.
+  /// The sums over all lines for the slope: the squared times, and the times multiplied by the
+  /// sample lead.
+  ///
+  /// The sample lead is the number of samples received beyond those expected at the nominal rate.
   private var (squares, products) = (0.0, 0.0)
-  /// The total span of previous lines, in seconds.
+  /// The total time span of the previous lines, in seconds.
   private var earlierSpan = 0.0
 
   init(rate: Double) { self.rate = rate }
@@ -250,7 +261,7 @@ struct DriftMeter {
     return max(-Self.largestDrift, min(Self.largestDrift, drift))
   }
 
-  /// Starts a new line after a gap of unknown length.
+  /// Starts a new line, because the length of a gap is unknown.
   mutating func interrupt() {
     earlierSpan += span
     (count, meanTime, meanLead, samples, span) = (0, 0, 0, 0, 0)

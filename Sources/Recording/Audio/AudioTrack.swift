@@ -12,7 +12,7 @@ struct AudioTrack: ~Copyable {
   private var (audio, start): (any AlignedAudio, Int64)
   /// The report of the audio before the last pause.
   private var earlier: RecordedAudio?
-  /// Samples of each channel from before the last pause that do not fill a block.
+  /// Samples of each channel before the last pause that are fewer than one encoder block.
   private var rest: [[Float]]
   private let codec: AudioCodec
   private let rate: Int
@@ -21,7 +21,9 @@ struct AudioTrack: ~Copyable {
   /// The number of samples encoded so far.
   private(set) var sampleCount: Int64 = 0
 
-  /// An upper limit of the packets per second: encoder blocks have at least 1,024 samples.
+  /// The greatest number of packets per second.
+  ///
+  /// An encoder block has at least 1,024 samples.
   static func packetsPerSecond(atRate rate: Int) -> Int { rate / 1_024 + 1 }
 
   /// The description of the track for the initialization segment.
@@ -30,8 +32,8 @@ struct AudioTrack: ~Copyable {
   func head() throws(LibAVError) -> InitializationSegment.Track {
     let parameters = encoder.parameters
     let first = Int64(-parameters.initialPadding)
-    // The initialization segment needs no audio data, but the muxer expects a packet with one
-    // sample.
+    // The initialization segment needs no audio data, but the muxer writes it only after a packet.
+    // The packet contains one sample of silence.
     let silence = [UInt8](repeating: 0, count: 8 * channelCount)
     let result = silence.withUnsafeBytes { bytes in
       Result { () throws(LibAVError) in
@@ -74,7 +76,7 @@ struct AudioTrack: ~Copyable {
 
   /// The sample nearest to a time, with halves rounded away from zero.
   static func sample(atMicroseconds time: Int64, rate: Int) -> Int64 {
-    // An overflow means a broken driver clock. Sample 0 is used then.
+    // An overflow means that the driver's clock is broken. The result is then sample 0.
     (try? MediaTime(microseconds: time).converted(
       to: Int32(clamping: rate), rounding: .halfAwayFromZero
     ).value) ?? 0
@@ -88,8 +90,10 @@ struct AudioTrack: ~Copyable {
     return try encode(upTo: start + (try audio.samplesReady(before: end - start)))
   }
 
-  /// Ends the audio before a pause at a time of the take, and continues with audio from a
-  /// capture-clock time.
+  /// Ends the audio at a pause, and continues with the audio after it.
+  ///
+  /// `atMicroseconds` is the time of the pause in the take. `originMicroseconds` is the time after
+  /// the pause on the capture clock.
   mutating func goOn(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
@@ -125,8 +129,8 @@ struct AudioTrack: ~Copyable {
   /// Encodes the whole blocks that end at or before a sample.
   private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    // After missing frames, many blocks may be due at once. Packets are read after each block
-    // because the encoder buffers only a few.
+    // After missing frames, many blocks may be due at once. The encoder buffers only a few packets,
+    // so they are read after each block.
     while sampleCount + Int64(blockLength) <= end {
       try encode(blockLength)
       packets += try readyPackets()

@@ -17,11 +17,11 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
   public var sampleCount: Int64 = 0
   /// The time from the first frame to the first audio.
   ///
-  /// The file is silent before. Nil if no audio arrived.
+  /// Until then, the file contains silence. Nil if no audio arrived.
   public var startOffset: Duration?
   /// The gaps in order.
   ///
-  /// The file is silent there.
+  /// In a gap, the file contains silence.
   public var gaps: [RecordedAudioGap] = []
   /// The device's rate error relative to the capture clock, in parts per million.
   ///
@@ -39,7 +39,7 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 }
 
 extension RecordedAudio {
-  /// Merges this report with that of the audio before a pause.
+  /// Merges this report with the report of the audio before a pause.
   ///
   /// `start` is the output sample at which this part begins.
   func joined(to earlier: RecordedAudio?, atSample start: Int64, rate: Int) -> RecordedAudio {
@@ -68,7 +68,7 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
     case suspended
     /// Too many blocks were waiting for the writer.
     case outOfBuffers = "out_of_buffers"
-    /// The microphone was disconnected and came back.
+    /// The microphone was disconnected and connected again.
     case restart
     /// The connection was disabled for a while.
     case switchedOff = "switched_off"

@@ -17,17 +17,17 @@ struct TakeAudio: Sendable {
   /// Nil for real devices.
   let known: DeviceInput.Audio?
 
-  /// The length of the audio history in seconds, for a slow writer.
+  /// The seconds of audio that the tap keeps for a slow writer.
   ///
-  /// The frame queue holds two seconds of frames of the largest size, and more of compressed
-  /// frames.
+  /// The frame queue holds two seconds of frames of the largest size, so it holds more seconds of
+  /// smaller compressed frames. The tap must keep the audio of all queued frames.
   private static let keptAudio = 30
 
   /// Creates the source for the session's audio connection to an output.
   ///
-  /// Audio arrives after the next start of the session or refresh of the output. `seconds` is the
-  /// extra history before a take begins. Nil without an audio connection, or if audio is not
-  /// recorded.
+  /// The tap receives audio only after the session starts or the output is refreshed. `seconds` is
+  /// the history to keep in addition, for audio before the take begins. Nil if there is no audio
+  /// connection, or if audio is not recorded.
   ///
   /// - Throws: `MediaError` with `.codecRefused` if the codec does not support the audio format.
   static func of(
@@ -40,7 +40,7 @@ struct TakeAudio: Sendable {
         $0.output === output && $0.mediaType == .audio
       }), connection.isEnabled
     else { return nil }
-    // Synthetic audio is computed, so its tap only measures levels.
+    // Synthetic audio is computed on demand, so its tap needs no history and only measures levels.
     let known = connection.camera?.audio
     guard
       let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
@@ -56,9 +56,8 @@ struct TakeAudio: Sendable {
     return source
   }
 
-  /// The codec to use: the requested one, else AAC.
-  ///
-  /// PCM if AAC does not support the format or the video is lossless.
+  /// The codec to use: the requested one if any; otherwise AAC, or PCM if AAC does not support the
+  /// audio format or the video is lossless.
   func codec(wanted: AudioCodec?, besideLossless isLossless: Bool) -> AudioCodec {
     wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
   }
@@ -83,17 +82,21 @@ struct TakeAudio: Sendable {
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
 
-  /// Limits the tap to the audio of frames in a closed queue.
+  /// Makes the tap stop soon after the last frame of a closed queue.
   ///
-  /// Later audio must not replace it while the frames are written.
+  /// While the queued frames are written, newer audio would otherwise push their audio out of the
+  /// tap.
   func end(behind queue: FrameQueue) {
     guard let last = queue[queue.endNumber - 1] else { return }
-    // A camera may deliver no frames for some seconds before it is stopped.
+    // If the camera delivered no frames for some seconds before it was stopped, the audio of these
+    // seconds still belongs to the take. The tap therefore continues for 10 s after the last frame.
     let end = last.observation.microseconds &+ 10_000_000
     feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
   }
 
-  /// Starts to align audio to a take whose first frame has this capture-clock time.
+  /// Starts to align audio to a take.
+  ///
+  /// `origin` is the time of its first frame on the capture clock.
   ///
   /// - Throws: `LibAVError` if memory is unavailable.
   func aligned(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
@@ -141,7 +144,7 @@ private final class AlignedSyntheticAudio: AlignedAudio {
     account.device = device
     account.startOffset = .zero
     account.driftPPM = 0
-    // The synchronization error is the rounding to a whole sample.
+    // Aligned audio starts at a whole sample, so the synchronization error is the rounding to it.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
     account.maxSyncError = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
       .map { .nanoseconds(Int64(clamping: ($0.wholeNanoseconds &- exact).magnitude)) }

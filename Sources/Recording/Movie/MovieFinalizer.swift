@@ -9,20 +9,18 @@ import OvercrankMovieFormat
 enum MovieFinalizer {
   /// The end of the audio track.
   enum AudioEnd {
-    /// At this sample.
-    ///
-    /// The last block may contain more samples.
+    /// The audio ends at this sample, even if the last encoder block contains more samples.
     case sample(Int64)
-    /// This number of samples after the start of the first block.
+    /// The audio ends this number of samples after the start of its first block.
     case afterFirst(Int64)
   }
 
-  /// Appends an index for the fragmented samples and makes it effective, in place.
+  /// Adds an index of all samples to a fragmented file, and makes the index effective in place.
   ///
   /// Samples are not moved, so this needs little time and space. The new index is synced to disk
   /// first. Then 16 bytes are overwritten: the old `moov` box becomes the header of an `mdat` box
   /// that contains all fragments. A power failure at any time leaves either the fragmented or the
-  /// plain movie intact. The ledger of the journals moves to a box of its own.
+  /// plain movie intact. The frame records of all fragments are joined in one ledger box.
   ///
   /// - Parameters:
   ///   - open: The file.
@@ -41,7 +39,7 @@ enum MovieFinalizer {
     else { throw LibAVError("find the index of", path, code: -22) }
     var source = try Demuxer(reopening: open)
     let tracks = try source.packetIndices()
-    // The existing `ftyp` box stays in place, so the container must match its brand.
+    // The `ftyp` box stays in place, so the new index must use the container that it names.
     let container = MovieContainer(brand: source.metadata["major_brand"])
     var settings = MovieWriter.Settings(
       container: container.rawValue, movieTimescale: 1_000_000)
@@ -60,7 +58,7 @@ enum MovieFinalizer {
     var frameCount: Int64 = 0
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
-      // Samples cut off by a full disk are left out of the index.
+      // A full disk may have cut off the last samples. The index leaves these out.
       let locations = packets.locations.filter {
         $0.position + Int64($0.byteCount) <= file.byteCount
       }
@@ -72,7 +70,7 @@ enum MovieFinalizer {
         }
       if track.kind == .video { frameCount += Int64(locations.count) }
       for (index, offset) in locations.enumerated() {
-        // Fragmented tracks need not store packet durations.
+        // Fragmented tracks need not store packet durations, so a packet lasts until the next one.
         let next = index + 1 < locations.count ? locations[index + 1].ticks : end
         try writer.enter(
           offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
@@ -87,8 +85,8 @@ enum MovieFinalizer {
       try file.enclose(from: head)
       try file.file.sync()
     }
-    // The index is in effect now, and readers ignore fragments. Freeing their boxes only helps
-    // tools that scan for them.
+    // Readers ignore fragments from now on, because the index is in effect. The fragment boxes are
+    // marked as free only for tools that scan the file for fragments.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())
     return frameCount
@@ -109,7 +107,7 @@ enum MovieFinalizer {
     guard var source = try? Demuxer(reopening: file) else { return nil }
     guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0
-    // A read error ends the count.
+    // After a read error, the following frames count as unreadable.
     while let packet = try? source.nextPacket() {
       if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
     }

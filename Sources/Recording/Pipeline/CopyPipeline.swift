@@ -19,7 +19,8 @@ struct CopyPipeline: VideoPipeline {
     let plain = try CodecParameters(
       videoCodec: codec.rawValue, width: delivery.width, height: delivery.height)
     if codec == .h264 {
-      // MOV stores SPS and PPS in the track header. They are extracted from the first key frame.
+      // A MOV track header must contain the SPS and PPS. A bitstream filter extracts them from the
+      // first key frame.
       headerFinder = FilterBox(try BitstreamFilter(named: "extract_extradata", parameters: plain))
     } else {
       parameters = plain
@@ -29,7 +30,7 @@ struct CopyPipeline: VideoPipeline {
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
-    // A buffer without a NAL unit contains no image.
+    // A buffer without a NAL unit contains no image, so it counts as corrupt.
     if codec == .h264, !AnnexB.holdsUnit(bytes) { return .corrupt }
     let isKeyFrame = codec == .mjpeg || AnnexB.holdsKeyFrame(bytes)
     if let headerFinder, parameters == nil {

@@ -29,7 +29,9 @@ struct EncodePipeline: VideoPipeline {
   let parameters: CodecParameters?
   private(set) var maximumBitRate: Int64?
 
-  /// The longest time between key frames, which limits the distance of a cut to the next key frame.
+  /// The longest time between key frames.
+  ///
+  /// A cut at any time then has a key frame within this distance.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
   init(
@@ -64,12 +66,13 @@ struct EncodePipeline: VideoPipeline {
     case .h264:
       settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
       if let level = Self.level(for: delivery, frameRate) {
-        // The maximum bit rate of the level, which is also the buffer size.
+        // The bit rate is capped at the maximum of the level. The rate-control buffer (VBV) holds
+        // one second of it.
         maximumBitRate = level.maximumBitRate
         let bits = String(level.maximumBitRate)
         settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
       }
-      // Rounded down, so that a group of pictures never exceeds a quarter of a second.
+      // Rounded down, so that the time between key frames never exceeds a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
     case .ffv1:
@@ -86,7 +89,8 @@ struct EncodePipeline: VideoPipeline {
 
   /// The lowest H.264 level for this size and rate at 0.25 bit per pixel.
   ///
-  /// If no level has that bit rate, the lowest level for the size and rate. Nil if none exists.
+  /// If 0.25 bit per pixel exceeds every level, the lowest level for the size and rate alone. Nil
+  /// if no level allows the size and rate.
   private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
     let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
     return [0.25, 0].lazy.compactMap {
@@ -139,8 +143,8 @@ struct EncodePipeline: VideoPipeline {
   ///
   /// Returns the available frames, or nil if the packet is damaged.
   ///
-  /// A frame of an unexpected size counts as damaged, because the encoder reads a fixed number of
-  /// bytes.
+  /// The encoder reads a fixed number of bytes per frame, so a frame of an unexpected size counts
+  /// as damaged.
   private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
     var frames: [MediaFrame] = []
     do throws(LibAVError) {
@@ -152,7 +156,8 @@ struct EncodePipeline: VideoPipeline {
     let isWhole = frames.allSatisfy {
       $0.width == delivery.width && $0.height == delivery.height
     }
-    // JPEG decodes to one frame per packet. An H.264 decoder may delay frames.
+    // A JPEG packet that decodes to no frame is damaged. An H.264 decoder may deliver the frame
+    // later.
     let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed(.mjpeg)
     return isWhole && !isMissing ? frames : nil
   }
@@ -167,7 +172,8 @@ struct EncodePipeline: VideoPipeline {
     _ frames: [MediaFrame], _ store: SampleStore
   ) throws(LibAVError) {
     for frame in frames {
-      // A delayed frame of the lead-in has a negative time and is not stored.
+      // The lead-in consists of earlier frames that are only decoded as references. The decoder may
+      // deliver one of them late. Its time is negative, so it is not stored.
       guard let time = frame.pts, time >= 0 else { continue }
       try encode(frame, at: time, store)
     }
@@ -176,7 +182,8 @@ struct EncodePipeline: VideoPipeline {
   private mutating func encode(
     _ frame: MediaFrame, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) {
-    // The encoder counts frames, so dropped frames would lengthen the time between key frames.
+    // The encoder's own key frame interval is a number of frames, so lost frames would lengthen the
+    // time between key frames. Key frames are therefore also requested by time.
     let isDue =
       isH264
       && lastKeyFrame.map { microseconds - $0 >= Self.keyFrameMicroseconds } ?? true
@@ -188,7 +195,7 @@ struct EncodePipeline: VideoPipeline {
 
   private func storeReady(_ store: SampleStore) throws(LibAVError) {
     while let packet = try codecs.encoder.nextPacket() {
-      // The pipeline does not support reordered frames.
+      // Samples are stored in order of presentation, so the encoder must not reorder frames.
       guard let time = packet.pts, packet.dts == time else {
         throw LibAVError("store", "reordered frames", code: -22)
       }

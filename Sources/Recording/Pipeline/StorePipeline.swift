@@ -12,7 +12,7 @@ struct StorePipeline: VideoPipeline {
 
   /// Creates a pipeline for the camera's format.
   ///
-  /// Nil if rows have padding that must be removed.
+  /// Nil if the rows have padding, because it must be removed before the frame is stored.
   init?(delivery: FrameDelivery, frameRate: FrameRate) throws(LibAVError) {
     guard case .raw(let format, let bytesPerRow) = delivery.layout,
       let byteCount = MediaFrame.packedByteCount(

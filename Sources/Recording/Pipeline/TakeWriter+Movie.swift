@@ -11,7 +11,8 @@ extension TakeWriter {
   static let videoTrack = 0
   static let audio = 1
 
-  /// Creates the file's header at the first frame, when all codec parameters are known.
+  /// Creates the file's header at the first frame, because the codec parameters are unknown before
+  /// it.
   mutating func begin(
     _ image: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
   ) throws(LibAVError) {
@@ -43,13 +44,12 @@ extension TakeWriter {
     early = []
   }
 
-  /// The fragment layout: a new fragment every 150 ms, independent of key frames.
+  /// The fragment layout: a new fragment starts every 150 ms, at any frame.
   ///
-  /// MJPEG would otherwise get one fragment per frame. Including queued frames, a kill loses at
-  /// most 0.25 s.
+  /// If each key frame started a fragment, MJPEG would get one fragment per frame. A kill loses the
+  /// open fragment and the queued frames, together at most 0.25 s.
   var layout: FragmentedMovieWriter.Layout {
-    // The fragment has space for more frames than expected, because a camera may exceed its nominal
-    // rate.
+    // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
     let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     return FragmentedMovieWriter.Layout(

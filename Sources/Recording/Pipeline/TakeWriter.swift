@@ -19,14 +19,17 @@ struct TakeWriter: ~Copyable {
   let audioCodec: AudioCodec
   /// Whether disk space is reserved beyond the end of the file.
   let reservesSpace: Bool
-  /// The number of frames that a kill may lose before ``settle()`` is called.
+  /// The greatest number of frames that a kill may lose.
+  ///
+  /// The owner calls ``settle()`` after so many.
   let unsettledFrames: Int
   /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
   /// The account of all frames.
   ///
-  /// Some frames counted as taken may fail to be stored.
+  /// A frame whose storage fails is counted as taken here, so the file may contain fewer frames
+  /// than the account.
   private(set) var account: FrameAccount
   /// The number of frames in the file.
   var storedCount: Int64 = 0
@@ -49,12 +52,15 @@ struct TakeWriter: ~Copyable {
   private var pipeline: (any VideoPipeline)?
   var movie: FragmentedMovieWriter?
   var audioTrack: AudioTrack?
-  /// Ledger entries collected before the file's header is written.
+  /// Frame records collected before the file has a header.
+  ///
+  /// They are written to the ledger afterwards.
   var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
-  /// The duration of a finite source's last frame, if the take includes the source's end.
+  /// The duration of the last frame if the source is finite and the take includes its end;
+  /// otherwise nil.
   private var sourceLastDuration: Int64?
-  /// Whether frames are missing before the next one, which may depend on them.
+  /// Whether frames before the next one were left out, so that it may not be decodable.
   private var isInterrupted = false
   let periodMicroseconds: Int64
 
@@ -103,15 +109,18 @@ struct TakeWriter: ~Copyable {
   /// The duration of the take so far in seconds, for display.
   var seconds: Double { Double(endMicroseconds) / 1_000_000 }
 
-  /// Records a frame in the account after storage has failed.
+  /// Records a frame that was not stored because of an earlier error.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
     let outcome = frame.observation.outcome
-    // After a write error, the ledger in the file may be incomplete.
+    // The write error may also affect the ledger, so a failure to record the frame there is
+    // ignored.
     try? enter(frame.observation, outcome)
     return outcome
   }
 
-  /// Stores a frame, or records a note of a frame that was dropped earlier.
+  /// Stores a frame.
+  ///
+  /// If the frame was dropped earlier, only records its outcome.
   ///
   /// - Returns: The outcome of the frame.
   /// - Throws: `LibAVError` if the encoder or the file fails. The frame then counts as taken.
@@ -137,10 +146,11 @@ struct TakeWriter: ~Copyable {
     return outcome
   }
 
-  /// Stores frames before the take, from a key frame on, so that the take's first frame can be
-  /// decoded.
+  /// Stores the lead-in: the frames from the last key frame up to the take's first frame, which
+  /// depends on them for decoding.
   ///
-  /// Each frame lasts one tick before time zero of the file. Players do not show them.
+  /// The lead-in frames have times before zero, one tick each, so players decode them but do not
+  /// show them.
   ///
   /// - Parameters:
   ///   - frames: The frames in order, starting with a key frame.
@@ -171,7 +181,7 @@ struct TakeWriter: ~Copyable {
         captureTime: MediaTime(microseconds: time)))
   }
 
-  /// Ends a pause and continues with the audio of that time.
+  /// Ends a pause, and continues with the audio captured at this time.
   private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
     account.resume(atMicroseconds: time)
     isInterrupted = true
@@ -203,25 +213,27 @@ struct TakeWriter: ~Copyable {
     }
     isInterrupted = false
     if first == nil { first = observation }
-    // A driver clock that stops or runs backward must not produce decreasing times in the file.
+    // If the driver's clock stops or runs backward, the time in the file must still increase. It
+    // then advances by 1 µs.
     let time = max(
       account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
-    // The pipeline is moved out, because a second reference would force a copy for each frame.
+    // The pipeline is moved out of `self`. A second reference would make Swift copy it for each
+    // frame.
     var pipeline =
       if let known = self.pipeline.take() {
         known
       } else {
         try plan.makePipeline(for: delivery, frameRate: frameRate)
       }
-    // The pipeline is kept after an error, since it may contain frames that can still be stored.
+    // The pipeline may contain frames that can still be stored, so it is kept after an error.
     defer { self.pipeline = pipeline }
     let outcome = try pipeline.take(frame.bytes, at: time) {
       (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
       try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
     }
-    // H.264 frames before the first key frame cannot be decoded. The take begins with the key
-    // frame.
+    // An H.264 frame before the first key frame cannot be decoded, so the pipeline does not take
+    // it. The take begins with the key frame.
     guard outcome == .taken else { return outcome }
     let audio = try audioTrack?.advance(toMicroseconds: time)
     try writeAudio(audio ?? [])
@@ -229,7 +241,7 @@ struct TakeWriter: ~Copyable {
     return .taken
   }
 
-  /// Writes the index of all frames stored so far, so that a kill does not lose them.
+  /// Writes the frame index up to now, so that a kill does not lose the stored frames.
   ///
   /// - Throws: `LibAVError` if writing fails.
   mutating func settle() throws(LibAVError) {
@@ -254,8 +266,8 @@ struct TakeWriter: ~Copyable {
 
   private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
-    // The last frame lasts until the next one was due. The duration is limited to a 32-bit number
-    // of ticks.
+    // The last frame lasts one period, and one more for each frame that is missing after it. The
+    // file stores the duration in 32 bits.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
@@ -279,8 +291,8 @@ struct TakeWriter: ~Copyable {
 
   /// The duration of frame periods in microseconds, at least 1.
   ///
-  /// The result is rounded up. Drivers truncate timestamps to microseconds, so the next frame is
-  /// due 0.5 µs later on average than the truncated time suggests.
+  /// The result is rounded up, because drivers truncate timestamps to microseconds. The true time
+  /// of the last frame is therefore 0.5 µs later on average, and so is the next one.
   private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
@@ -289,7 +301,7 @@ struct TakeWriter: ~Copyable {
 
   /// Closes the account.
   ///
-  /// Call this before ``finish()``, which derives the last frame's duration from it.
+  /// Call this before ``finish()``, which derives the last frame's duration from the account.
   mutating func close(_ end: CaptureEnd) {
     account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration

@@ -20,14 +20,14 @@ protocol VideoPipeline {
 
   /// Processes a frame, and stores the samples that are available.
   ///
-  /// - Returns: `.taken`; `.corrupt` for a damaged frame; `.unshowable` for a frame without the key
-  ///   frame that it depends on.
+  /// - Returns: `.taken` if the pipeline accepted the frame; `.corrupt` for a damaged frame;
+  ///   `.unshowable` if the key frame that the frame depends on is missing.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome
 
-  /// Processes a frame before the take, which is not shown but is needed to decode the following
-  /// ones.
+  /// Processes a frame before the take. It is not shown, but the following frames depend on it for
+  /// decoding.
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError)
@@ -58,7 +58,7 @@ extension VideoPipeline {
 enum VideoPipelinePlan: Equatable {
   /// The camera's packets are copied.
   case copy(VideoCodec)
-  /// Frames are encoded by libav, and decoded first if compressed.
+  /// Frames are encoded by libav. Compressed frames are decoded first.
   case encode(VideoCodec)
 
   /// Creates a plan and checks it against the container of the file name.

@@ -8,8 +8,8 @@ import OvercrankMediaCore
 
 /// Limits on the file size and the free disk space of a take.
 ///
-/// The writer checks the limits before it stores a frame. Frames after the limit do not belong to
-/// the take and do not count as lost.
+/// The writer checks the limits before it stores a frame. The first frame beyond a limit ends the
+/// take, so that frame and the later ones do not count as lost.
 struct FileLimits {
   /// The data rate that audio adds to the file.
   struct Audio {
@@ -24,18 +24,18 @@ struct FileLimits {
   private var nextLook = Int64.min
   private var freeBytes = Int64.max
 
-  /// The bytes of a finished file in addition to its samples.
+  /// The size of a finished file apart from its samples, per file and per frame.
   ///
-  /// Header and tags exist twice. Each frame has its position, size and time in the fragment and
-  /// the index, and a record in the ledger.
+  /// The header and the tags are stored twice. For each frame, position, size and time are stored
+  /// both in the fragment and in the index, and the ledger contains a record.
   private static let bytesPerFile: Int64 = 64 << 10
   private static let bytesPerFrame: Int64 = 96
   /// The additional bytes per audio packet.
   private static let bytesPerPacket: Int64 = 40
-  /// The seconds of audio that may follow the last frame: its duration, and the delay of a
-  /// microphone.
+  /// The seconds of audio that may follow the start of the last frame: its duration and the delay
+  /// of a microphone.
   private static let lateAudio: Int64 = 2
-  /// The interval between checks of the disk, in microseconds of the take.
+  /// The interval between checks of the free disk space, in microseconds of capture time.
   private static let lookInterval: Int64 = 200_000
 
   init(_ settings: RecordingSettings, audio: Audio?) {
@@ -45,7 +45,7 @@ struct FileLimits {
     minimumFree = settings.minFreeDiskSpaceLimit
   }
 
-  /// The reason to end a take before storing a frame, or nil.
+  /// The reason to end a take before it stores this frame, or nil if no limit is reached.
   mutating func reason(
     against frame: QueuedFrame, fileBytes: Int64, frames: Int64, seconds: Double
   ) -> StopReason? {
@@ -59,7 +59,7 @@ struct FileLimits {
     guard let minimumFree else { return nil }
     if frame.observation.microseconds >= nextLook {
       nextLook = frame.observation.microseconds + Self.lookInterval
-      // If statvfs fails, the limit counts as not reached.
+      // If the free space is unknown because statvfs fails, the take continues.
       freeBytes = FreeSpace.bytes(at: path) ?? .max
     }
     return freeBytes < minimumFree ? .minFree : nil
@@ -71,7 +71,8 @@ enum FreeSpace {
   /// The upper limit of ``reserve(at:)`` in bytes.
   private static let largestReserve: Int64 = 512 << 20
 
-  /// The default free space limit of unlimited captures: 5 % of the file's disk, at most 512 MiB.
+  /// The free space limit of a capture without one: 5 % of the size of the file's disk, at most 512
+  /// MiB.
   ///
   /// Nil if statvfs(3) fails.
   static func reserve(at path: String) -> Int64? {

@@ -26,23 +26,21 @@ extension MovieFileOutput {
   public enum Event: Sendable {
     /// The recording to this path started.
     case didStart(path: String)
-    /// The recording was paused, and frames are left out.
+    /// The recording was paused. Frames are left out from now on.
     case didPause(path: String)
     /// The recording resumed.
     case didResume(path: String)
-    /// The writer is too slow and its queue is full.
+    /// The queue to the file is full, because the writer is too slow.
     ///
-    /// Frames are missing in the movie.
+    /// Frames are lost until it has room again.
     case didFillQueue(path: String)
     /// The queue is half empty again, and no more frames are lost.
     case didDrainQueue(path: String)
     /// The recording ended.
     ///
-    /// The report contains any error that occurred after the start.
+    /// If an error occurred after the start, the report contains it.
     case didFinish(RecordingReport)
-    /// The recording failed.
-    ///
-    /// No file exists.
+    /// The recording failed and left no file.
     case didFail(path: String, MediaError)
   }
 

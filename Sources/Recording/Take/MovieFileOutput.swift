@@ -25,16 +25,16 @@ import Synchronization
 public final class MovieFileOutput: FrameOutput {
   struct State {
     weak var session: CaptureSession?
-    /// The session that the output was created for.
+    /// The session that the output was created for, or nil.
     ///
-    /// The output joins it while recording.
+    /// The output belongs to this session only while it records.
     var owned: CaptureSession?
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
-    /// The reason that no more triggers will come for; nil while some may.
+    /// The reason why no more triggers will come, or nil while triggers may still come.
     var endOfTriggers: StopReason?
   }
 
@@ -63,7 +63,10 @@ public final class MovieFileOutput: FrameOutput {
     try whileJoined { () throws(MediaError) in _ = try settings.plan(for: camera().delivery) }
   }
 
-  /// Runs a closure while the output belongs to a session, and joins its own session if necessary.
+  /// Runs a closure while the output belongs to a session.
+  ///
+  /// If it belongs to none, it joins the session that it was created for, and leaves that session
+  /// afterwards.
   func whileJoined<Result>(
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
@@ -78,10 +81,11 @@ public final class MovieFileOutput: FrameOutput {
   /// Each iteration buffers the newest 256 events.
   public var events: some AsyncSequence<Event, Never> & Sendable { hub.events() }
 
-  /// The progress of takes from the time of this call.
+  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
+  /// frames.
   ///
-  /// An update follows when the queued frames are stored, or after 1/50 s of frames. A slow
-  /// consumer gets only the newest update.
+  /// A slow consumer gets only the newest update. An update follows when the queued frames are
+  /// stored, or after 1/50 s of frames. A slow consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
   /// Events of `record(on:events:)` from now on, for any number of listeners.
@@ -104,9 +108,10 @@ public final class MovieFileOutput: FrameOutput {
   ///
   /// May be called before the take starts.
   ///
-  /// In the file, the part after the pause follows directly. The ledger does not count the frame
-  /// periods of the pause, and the report lists each pause. H.264 frames of a camera count as lost
-  /// from the end of a pause to the next key frame. Triggered recordings cannot be paused.
+  /// In the file, the part after the pause follows directly. The frame periods of the pause are not
+  /// in the ledger, and the report lists each pause. If a camera delivers H.264, the frames after a
+  /// pause up to the next key frame cannot be decoded, so they count as lost. Triggered recordings
+  /// cannot be paused.
   public func pause() { state.withLock { $0.control }.isPaused.store(true, ordering: .relaxed) }
 
   /// Ends a pause with the next frame.
@@ -127,7 +132,7 @@ public final class MovieFileOutput: FrameOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   public func startRecording() throws(MediaError) {
     try BlockingThread.started { [self] in
-      // Errors are reported by events.
+      // The error is also sent as an event, so it is ignored here.
       _ = try? record()
     }.detach()
   }
@@ -148,7 +153,8 @@ public final class MovieFileOutput: FrameOutput {
   func camera() throws(MediaError) -> DeviceInput {
     let (session, owned) = state.withLock { ($0.session, $0.owned) }
     let connections = session?.connections.filter { $0.output === self && $0.mediaType == .video }
-    // Between recordings the output belongs to no session, but its own session has the camera.
+    // Between recordings the output belongs to no session. The session that it was created for has
+    // the camera.
     let camera =
       session == nil
       ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera
@@ -172,11 +178,11 @@ public final class MovieFileOutput: FrameOutput {
   /// If the session is not running, it is started for the take and stopped afterwards. In a running
   /// session, the take begins with the next frame, and the session continues.
   ///
-  /// - Parameter progress: Called on this thread when the queued frames are stored, after 1/50 s of
-  ///   frames, and at the end.
+  /// - Parameter progress: Called on this thread whenever the queued frames have been stored, at
+  ///   least every 1/50 s of frames, and at the end.
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
-  /// - Throws: `MediaError` if the file cannot be created, or the device cannot be started and
-  ///   nothing was recorded.
+  /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no frame
+  ///   was stored. No file is left then.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
     do throws(MediaError) {
@@ -249,7 +255,7 @@ public final class MovieFileOutput: FrameOutput {
       throw error
     }
     defer { detach(of: session, stops: begins) }
-    // Frames wait in the queue while this thread reads the controls.
+    // Reading the controls takes time. The queue keeps the frames that arrive meanwhile.
     take.controls = input.controlValues()
     hub.send(.didStart(path: settings.path))
     session.logger.info(
@@ -266,7 +272,7 @@ public final class MovieFileOutput: FrameOutput {
     return report
   }
 
-  /// Sends and logs the event of a queue that is full, or has room again.
+  /// Reports that the queue to the file is full, or that it has room again.
   private func reportQueue(isFull: Bool, to logger: Logger) {
     let path = settings.path
     hub.send(isFull ? .didFillQueue(path: path) : .didDrainQueue(path: path))
@@ -277,15 +283,17 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  /// Receives the session's audio after its next start or refresh, with a history of `duration`
-  /// before a take.
+  /// Connects to the session's audio, which arrives after the session's next start or refresh.
+  ///
+  /// `duration` is the audio history to keep from before the take.
   func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
   ) throws(MediaError) -> TakeAudio? {
     var seconds = duration.doubleValue
     if settings.isBurst {
-      // The history must cover the whole burst. Without a limit its duration is unknown, because
-      // compressed frames vary in size.
+      // A burst is written only after its end, so the history must cover all of it. If the burst
+      // has no time limit, its duration is unknown, because compressed frames vary in size. The
+      // history is then 10 minutes.
       seconds = settings.limit.duration?.doubleValue ?? 600
     }
     let audio = try TakeAudio.of(
@@ -303,10 +311,11 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Ends a take.
   ///
-  /// A session started for it is stopped with all its inputs; another session drops the sink.
+  /// If `stops` is true, the session was started for this take and is stopped. Otherwise the
+  /// session continues without this output's frames.
   func detach(of session: CaptureSession, stops: Bool) {
     forget()
-    // An error of another output does not matter after the end of the take.
+    // The take is over, so an error that another output causes in the refresh is ignored.
     if stops { session.stopRunning() } else { _ = try? session.refresh(self) }
   }
 
@@ -343,7 +352,7 @@ public final class MovieFileOutput: FrameOutput {
   ) throws(MediaError) {
     state.withLock { $0.take = sink }
     if alone, try session.run(with: control) { return }
-    // The take of a running session starts now, not at the start of the stream.
+    // The session was already running, so the take starts now and not at the start of the stream.
     control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
     guard try session.refresh(self) else {
       throw MediaError(

@@ -23,14 +23,16 @@ public enum MovieRecovery {
   /// - Parameter path: The path of the file.
   /// - Returns: The recovered and lost frames.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, `.beingRecorded`; `.invalidData`
-  ///   for a file that is not a recording of this library; `.nothingToRecover` for one without a
-  ///   complete frame; `.diskFull` or `.writeFailed`. The file then stays unchanged. The exception
-  ///   is an unreadable file without a complete frame, which becomes an empty movie.
+  ///   for a file that is not a recording of this library; `.nothingToRecover` for a recording
+  ///   without a complete frame; `.diskFull` or `.writeFailed`. After an error the file is
+  ///   unchanged, with one exception: if it is unreadable and has no complete frame, it becomes an
+  ///   empty movie.
   public static func recover(_ path: String) throws(MediaError) -> RecoveryReport {
     do {
       try check(path)
       let file = try MovieBoxes(opening: path)
-      // Another recording may have replaced the file before the lock was taken.
+      // The lock may be on an old file: another recording may have replaced the file between
+      // opening and locking. The name is therefore checked too.
       guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
         throw MediaError(
           .beingRecorded, "\(path) is still being recorded", recovery: "stop the recording first")
@@ -93,7 +95,8 @@ public enum MovieRecovery {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
         throw nothing(path)
       }
-      // The rest of the file may contain anything if the media data is complete.
+      // The file is a plain movie. If its media data is complete, anything may follow, so it counts
+      // as intact.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "is truncated and not a fragmented recording")
       }
@@ -107,7 +110,8 @@ public enum MovieRecovery {
     var replaced: [MovieRepair.Replaced] = []
     guard repair.frameCount > 0 else {
       guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
-      // A file without a frame, unreadable because of a torn header, becomes an empty movie.
+      // No frame can be recovered. If the header is torn and the file is unreadable, it becomes an
+      // empty movie.
       try repair.write(to: file, replaced: &replaced)
       throw nothing(path, isRepaired: true)
     }
@@ -119,29 +123,31 @@ public enum MovieRecovery {
       try repair.write(to: file, replaced: &replaced)
       return try finish(file.openFile, repair)
     } catch {
-      // Until the old index is replaced, undoing these changes restores the original file.
+      // The old index is replaced last. If it is still there, undoing the other changes restores
+      // the original file.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
       try MovieRepair.undo(replaced, in: file, byteCount: byteCount)
       throw error
     }
   }
 
-  /// The number of hidden lead-in frames from the file's tags.
+  /// The number of hidden lead-in frames, from the file's tags.
   ///
-  /// They are not part of the ledger.
+  /// The ledger does not contain the lead-in frames.
   private static func leadInCount(_ file: OpenFile) -> Int {
     guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    // The limit on the lead-in is above any ring's capacity. It protects against damaged tags.
+    // The tags may be damaged, so the number is limited. The limit is above the capacity of any
+    // ring.
     return Int(max(0, min(count, 1 << 20)))
   }
 
-  /// Whether libavformat can open the header alone.
-  ///
-  /// Torn fragments do not affect this check.
+  /// Whether libavformat can open the header alone, without the fragments that a crash may have
+  /// torn.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // If no temporary file can be created, the check is skipped. A repair does no harm.
+    // If no temporary file can be created, the header counts as good, because a repair does no
+    // harm.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
@@ -195,7 +201,8 @@ public enum MovieRecovery {
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
     let samples = repair.fragments.flatMap(\.samples)
-    // A clip from an H.264 camera may start with hidden lead-in frames of one tick each.
+    // A clip from an H.264 camera may start with lead-in frames, which are hidden and last one tick
+    // each. They do not count as frames of the clip.
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
     let audio = samples.last { $0.track != 0 }
@@ -218,7 +225,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// The times of the taken frames on the clock of the take, which excludes pauses.
+  /// The times of the taken frames after the first one, in microseconds without the pauses.
   private static func takeTimes(_ frames: [FrameObservation]) -> [Int64] {
     var clock = PausableClock()
     var times: [Int64] = []

@@ -33,7 +33,7 @@ extension MovieTake {
     report.frameRateVerification = verification
     report.audio = writer.audioAccount
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
-    // Some frames that the writer accepted may not have left the encoder or reached the file.
+    // The writer may have accepted frames that the encoder or the file never stored.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
     if let error = end.error {
       report.problem = error
@@ -57,7 +57,7 @@ extension MovieTake {
     return report
   }
 
-  /// The position of the trigger in the file.
+  /// The position of the trigger in the file, or nil for a take without trigger.
   private func mark(_ writer: borrowing TakeWriter) -> TriggerMark? {
     guard let trigger, let first = writer.first else { return nil }
     let time = trigger.microseconds &- first.microseconds
@@ -87,7 +87,8 @@ extension MovieTake {
     guard let first = writer.first else { return }
     file.prepareToFinish()
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
-      // After a write error, only the file shows which frames reached the disk.
+      // After a write error, the writer does not know which frames reached the disk, so the file is
+      // read back.
       if let count = readable(file.file, writer) {
         report.keep(first: count, of: writer.storedMicroseconds)
       }
@@ -107,7 +108,8 @@ extension MovieTake {
           "only \(images) of \(report.ledger.stored) stored frames could be read back")
       }
     } catch {
-      // The fragmented file still exists with all data that reached the disk.
+      // The fragmented file still exists and contains all data that reached the disk, so the take
+      // counts as playable if it can be read.
       let cause = MediaError(recording: error)
       report.problem =
         report.problem
@@ -135,7 +137,8 @@ extension MovieTake {
     MovieFinalizer.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
   }
 
-  /// The capture rate for the file's tags: the negotiated rate, unless the device missed it.
+  /// The capture rate for the file's tags: the negotiated rate, or the measured rate if the device
+  /// missed the negotiated one.
   private func taggedRate(_ report: inout RecordingReport) -> FrameRate {
     let granted = input.negotiatedFrameRate
     guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
@@ -148,9 +151,10 @@ extension MovieTake {
     return rate
   }
 
-  /// The exact rate if it fits `FrameRate`, else the rate rounded to a whole millionth.
+  /// The exact rate if its numerator and denominator fit 32 bits, else the rate rounded to a
+  /// millionth.
   ///
-  /// The measured rate of a long take can have terms that exceed 32 bits.
+  /// The measured rate of a long take may not fit.
   private static func storable(_ rate: Rational) -> FrameRate? {
     if let exact = FrameRate(exactly: rate) { return exact }
     for unit in [1_000_000, 1_000, 1] as [Int64] {

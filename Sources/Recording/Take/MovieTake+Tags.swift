@@ -32,7 +32,7 @@ extension MovieTake {
   ///
   /// - Parameters:
   ///   - first: The first frame.
-  ///   - leadIn: The number of hidden frames before the first one.
+  ///   - leadIn: The number of hidden lead-in frames before the first frame.
   ///   - frameRate: The capture rate.
   ///   - gaps: The gaps in the recording. Nil while unknown.
   /// - Returns: The tags by name.

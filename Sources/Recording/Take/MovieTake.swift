@@ -52,7 +52,8 @@ struct MovieTake {
       if let reason = movie.limit?.reason { control.stop(reason) }
       if queue.isClosed { audio?.end(behind: queue) }
       unsettledCount += 1
-      // Progress and settling have a fixed cost. They run once for all queued frames.
+      // Updating progress and index has a fixed cost. Frames that are queued together therefore
+      // share one update.
       guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
       unsettledCount = 0
       movie.settle()
@@ -70,7 +71,7 @@ struct MovieTake {
     max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
   }
 
-  /// Waits until all frames of a burst are in memory.
+  /// Waits until all frames of a burst are in the queue, because a burst is written after its end.
   private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
     while !queue.isClosed {
       queue.pause(at: queue.endNumber)
@@ -91,8 +92,8 @@ struct MovieTake {
     if settings.isBurst {
       let memory = BurstMemory(input)
       let capacity = memory.capacity(for: settings.limit)
-      // Compressed frames may be much smaller than the driver's maximum, so there are records for
-      // frames of 4 KiB.
+      // Compressed frames may be much smaller than the driver's maximum size, so more of them fit
+      // in the queue. It has enough frame records for frames of 4 KiB.
       return try FrameQueue(
         capacity: capacity, largestFrame: input.maximumByteCount,
         recordCount: max(memory.frameCount, min(capacity / 4_096, 1 << 22)))
@@ -114,7 +115,8 @@ struct MovieTake {
       into: file, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
       audio: audio, audioCodec: audioCodec,
-      // Reserved space would count as used, which affects the free space limit.
+      // Reserved disk space would count as used, so the free space limit would be reached too
+      // early.
       reservesSpace: settings.minFreeDiskSpaceLimit == nil,
       unsettledFrames: unsettledFrames,
       account: FrameAccount(

@@ -17,12 +17,12 @@ public enum RecordingMemory {
 
   /// The size of the writer's queue in bytes.
   ///
-  /// The queue holds two seconds of frames within limits, so that a shorter stall of the writer
-  /// loses nothing.
+  /// The queue holds two seconds of frames, but at least 32 MB and at most 512 MB. If the writer
+  /// stalls for less than that, no frame is lost.
   static func queueBytes(largestFrame: Int, frameRate: FrameRate) -> Int {
     let frame = Double(largestFrame)
     let seconds = 2 * frame * frameRate.doubleValue
-    // A frame larger than half of the queue might never fit. The queue therefore holds at least
+    // A frame larger than half of the queue might never fit, so the queue has space for at least
     // four frames.
     return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }

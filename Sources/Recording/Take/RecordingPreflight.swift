@@ -19,8 +19,8 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
   public let diskBytesPerSecond: Int64?
   /// The free bytes of the disk, or nil if unknown.
   public let freeBytes: Int64?
-  /// The longest take that fits the memory with ``RecordingSettings/isBurst``, at the maximum frame
-  /// size.
+  /// The longest take that fits in memory if ``RecordingSettings/isBurst`` is true and each frame
+  /// has the maximum size.
   public let maximumBurstDuration: MediaTime
 
   private enum CodingKeys: String, CodingKey {
@@ -47,7 +47,7 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
           + "\(megabytes(bytesPerSecond)): choose another directory or a smaller mode, or record a burst"
       )
     }
-    // Without a limit, a disk that is full within a minute causes a warning.
+    // For a take without limit, the warning appears if the disk would be full within a minute.
     let needed = duration ?? MediaTime(seconds: 60)
     if let free = freeDuration, free < needed {
       warnings.append(
@@ -109,7 +109,7 @@ struct BurstMemory {
 
   init(_ input: DeviceInput) {
     capacity = max(4 * (input.maximumByteCount + 4_096), RecordingMemory.availableBytes() / 4 * 3)
-    // One chunk of the queue may stay unused.
+    // A frame does not cross the end of a chunk, so one chunk of the queue may stay unused.
     frameCount = max(1, capacity / (input.maximumByteCount + 4_096) - 1)
     let period = input.negotiatedFrameRate.frameDuration
     let seconds = MediaTime(exactly: period * Rational(Int64(frameCount)))
@@ -126,7 +126,8 @@ struct BurstMemory {
       limit.frameCount.map(Double.init)
       ?? limit.duration.map { ($0.doubleValue * 1.25 + 0.5) * input.framesPerSecond }
     guard let count else { return capacity }
-    // Two extra chunks account for unused space at chunk ends.
+    // Frames do not cross the end of a chunk. Two extra chunks make up for the unused space at
+    // chunk ends.
     let bytes = (count + 4) * Double(input.bytesPerFrame) + Double(8 << 20)
     return bytes < Double(capacity) ? Int(bytes) : capacity
   }
@@ -148,7 +149,7 @@ enum DiskProbe {
     unlink(name.systemPath)
     // A file system in memory is fast enough for any camera, so it is not measured.
     guard !file.isInMemory else { return nil }
-    // The data is not zero, because some disks do not store blocks of zeros.
+    // Some disks do not store blocks of zeros, so the data is not zero.
     var words = [UInt64](repeating: 0x9E37_79B9_7F4A_7C15, count: blockBytes / 8)
     for index in words.indices { words[index] &*= UInt64(index | 1) }
     let block = words.withUnsafeBytes { [UInt8]($0) }
@@ -157,8 +158,8 @@ enum DiskProbe {
     while written < 16 * Int64(blockBytes), MonotonicClock.nanoseconds() - start < longest {
       do throws(SystemError) {
         try file.write(block, at: written)
-        // Each block is synced. Otherwise a slow disk would keep writing cached data after the
-        // measurement.
+        // Each block is synced, because a slow disk would otherwise accept the data into its cache
+        // and seem too fast.
         try file.sync()
       } catch { break }
       written += Int64(block.count)

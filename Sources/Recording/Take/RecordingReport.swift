@@ -29,15 +29,17 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var rateCause: FrameRateMismatchReason?
   /// The duration of the file.
   public var duration = MediaTime.zero
-  /// The time from the start of the stream to the first frame period that the driver reported.
+  /// The time from the start of the stream to the first frame period in the driver's count.
   public var startupDuration: Duration?
   /// The counts of frame periods by outcome.
   public var ledger = FrameLedger()
-  /// The gaps in order, where frames are missing.
+  /// The gaps in order.
+  ///
+  /// Each is a run of missing frames.
   public var gaps: [FrameGap] = []
   /// The pauses in order.
   ///
-  /// Their frame periods are not in the ledger.
+  /// The ledger does not count their frame periods.
   public var pauses: [RecordingPause] = []
   /// The intervals between stored frames.
   ///
@@ -51,10 +53,11 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var trigger: TriggerMark?
   /// The reason why the take ended; ``StopReason/isLimit`` tells whether a limit was reached.
   public var stoppedBy = StopReason.signal
-  /// Whether the file was read back successfully and is playable, whatever ended the take.
+  /// Whether the file was read back successfully and is playable, even if the take ended with an
+  /// error.
   ///
-  /// The counterpart of `AVErrorRecordingSuccessfullyFinishedKey`. Independent of ``problem``: a
-  /// take whose device was lost is playable and has a problem.
+  /// The counterpart of `AVErrorRecordingSuccessfullyFinishedKey`. Independent of ``problem``: if
+  /// the device was disconnected, the file is playable although the take has a problem.
   public var isPlayable = false
   /// The video codec.
   public var codec: VideoCodec?
@@ -94,7 +97,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
 }
 
 extension RecordingReport {
-  /// Removes frames from the stored count that did not reach the disk.
+  /// Corrects the report if frames that were counted as stored did not reach the disk.
   ///
   /// - Parameters:
   ///   - count: The number of frames in the file.
@@ -108,7 +111,7 @@ extension RecordingReport {
       duration = MediaTime(microseconds: times[Int(count)])
     }
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
-    // Gaps among the removed frames are merged into one gap after the last remaining frame.
+    // All frames after the last one on disk are lost, so the gaps among them become one gap.
     var after = FrameGap(afterIndex: count - 1, count: lost, time: duration, cause: .lostWriter)
     var kept: [FrameGap] = []
     for gap in gaps {
@@ -150,7 +153,9 @@ public struct RecordedVideo: Hashable, Sendable, Codable {
   }
 }
 
-/// A pause of a take, whose frames were left out.
+/// A pause of a take.
+///
+/// Its frames are left out of the file.
 public struct RecordingPause: Hashable, Sendable, Codable {
   /// The position of the pause in the file.
   public let time: MediaTime

@@ -24,9 +24,9 @@ public enum VideoOutputSettings: Hashable, Sendable {
 }
 
 extension VideoOutputSettings {
-  /// Whether this encoding preserves the quality of frames in a mode.
+  /// Whether this encoding loses no quality of the frames in a mode.
   ///
-  /// Copying requires a camera mode with compression. Lossless codecs require one without.
+  /// Copying requires a compressed camera mode. A lossless codec requires an uncompressed one.
   public func suits(_ format: CaptureFormat) -> Bool {
     switch self {
     case .passthrough: format.isCompressed
@@ -60,9 +60,9 @@ public struct RecordingSettings: Sendable {
   public var verifiesFrameRate = true
   /// Whether frames stay in memory until the end of the take and are written afterwards.
   ///
-  /// Use a burst for data rates that exceed the disk or the encoder. The take ends when it has
-  /// filled three quarters of the free memory. `MovieFileOutput.preflight()` reports the longest
-  /// duration.
+  /// Use a burst if the data rate exceeds the speed of the disk or the encoder. The take ends when
+  /// its frames fill three quarters of the free memory. `MovieFileOutput.preflight()` reports the
+  /// longest duration.
   public var isBurst = false
   /// Whether the index is moved to the start of the finished file, for progressive download.
   ///
@@ -76,7 +76,7 @@ public struct RecordingSettings: Sendable {
   public var maxRecordedFileSize: Int64?
   /// The least free disk space in bytes.
   ///
-  /// The take ends when less is free. Checked five times per second.
+  /// The take ends when less space is free. This is checked five times per second.
   public var minFreeDiskSpaceLimit: Int64?
 
   /// Creates the settings of a take without limits.

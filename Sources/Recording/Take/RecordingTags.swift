@@ -8,7 +8,8 @@ import OvercrankMediaCore
 enum RecordingTags {
   /// The key of the capture rate as an exact fraction, such as `240/1`.
   static let captureFrameRate = "com.overcrank.capture_frame_rate"
-  /// The key of the capture rate as Android cameras write it, for other players.
+  /// The key of the capture rate in the form that Android cameras write, so that other players find
+  /// it.
   static let androidCaptureRate = "com.android.capture.fps"
   /// The key of the take's gaps and times as JSON.
   static let recording = "com.overcrank.recording"
@@ -30,21 +31,24 @@ enum RecordingTags {
     var firstSequence: Int64
     /// The gaps.
     ///
-    /// Nil while the file grows, so that a killed recording does not claim to have none.
+    /// Nil while the file grows. If the recording is killed, its tag then does not claim that it
+    /// has no gaps.
     var gaps: [Gap]?
     /// The values of the camera's controls at the start of the take, by name.
     ///
     /// Nil without values.
     var controls: [String: String]?
-    /// The number of hidden frames before the first frame.
+    /// The number of hidden lead-in frames before the first frame.
     ///
-    /// Nil for none.
+    /// Nil if there are none.
     var leadIn: Int64?
-    /// The trigger of the clip, on the clock of the first frame.
+    /// The trigger of the clip.
+    ///
+    /// Its time is on the same clock as the first frame's capture time.
     ///
     /// Nil without a trigger.
     var trigger: Trigger?
-    // The parameters that rebuild the frame account, in addition to the frame rate.
+    // Recovery rebuilds the frame account from these values and the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?
@@ -92,18 +96,20 @@ enum RecordingTags {
   ) -> [String: String] {
     var tags = [
       captureFrameRate: frameRate.description,
-      // The Android tag is a 32-bit float. The exact rate is in ``captureFrameRate``.
+      // The Android tag has only the precision of a 32-bit float. The exact rate is in
+      // ``captureFrameRate``.
       androidCaptureRate: decimal(frameRate),
     ]
     tags[Self.recording] = recording?.text
-    // An implausible age of the driver's clock is ignored.
+    // If the driver's clock gives an implausible age, the take is dated now.
     let seconds = (0..<Int64(1e12)).contains(age) ? Double(age) / 1e6 : 0
     tags["creation_time"] = Date.now.addingTimeInterval(-seconds).ISO8601Format()
     return tags
   }
 
   private static func decimal(_ rate: FrameRate) -> String {
-    // The product of a 32-bit and a 64-bit number always fits.
+    // The product of a 32-bit and a 64-bit number always fits in a `Rational`, so the result is
+    // never 0.
     let millionths =
       (try? (rate.framesPerSecond * 1_000_000).rounded(.halfAwayFromZero)) ?? 0
     let fraction = String(millionths % 1_000_000)

@@ -8,9 +8,7 @@ public import OvercrankMediaCore
 public struct RecoveryReport: Hashable, Sendable, Codable {
   /// The path of the file.
   public let path: String
-  /// Whether the file already was a plain movie.
-  ///
-  /// It was not changed then.
+  /// Whether the file already was a plain movie and was therefore not changed.
   public let wasIntact: Bool
   /// The recorded device, or nil if the file does not contain it.
   public package(set) var device: String?
@@ -32,7 +30,9 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   ///
   /// Nil for an intact file.
   public package(set) var ledger: FrameLedger?
-  /// The gaps in order, where frames are missing.
+  /// The gaps in order.
+  ///
+  /// Each is a run of missing frames.
   public package(set) var gaps: [FrameGap] = []
   /// The intervals between frames.
   ///

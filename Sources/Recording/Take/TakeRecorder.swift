@@ -15,9 +15,7 @@ struct TakeRecorder: ~Copyable {
   private var file: MovieFile
   private var writer: TakeWriter
   private let startOfWriting = CaptureStatistics.threadTime()
-  /// The first error of the disk or the encoder.
-  ///
-  /// Nothing is stored after it.
+  /// The first error of the disk or the encoder, after which nothing is stored.
   private(set) var failure: LibAVError?
   private var limits: FileLimits
   /// The reason why a limit ended the take, and the first frame after the limit.
@@ -39,11 +37,13 @@ struct TakeRecorder: ~Copyable {
   /// The account so far.
   var account: FrameAccount { writer.account }
 
-  /// Stores a frame, or records a note of a dropped one.
+  /// Stores a frame.
   ///
-  /// Requests the end of the capture after an error.
+  /// If the frame was dropped earlier, only records its outcome.
   ///
-  /// - Returns: The outcome of the frame. Nil if a limit ended the take before it.
+  /// After an error, requests the end of the capture.
+  ///
+  /// - Returns: The outcome of the frame. Nil if a limit ended the take before this frame.
   @discardableResult
   mutating func enter(_ frame: QueuedFrame) -> FrameOutcome? {
     guard limit == nil else { return nil }
@@ -67,7 +67,7 @@ struct TakeRecorder: ~Copyable {
     take.control.stop(Self.reason(to: error))
   }
 
-  /// Writes the index of all frames stored so far, so that a kill does not lose them.
+  /// Writes the frame index up to now, so that a kill does not lose the stored frames.
   mutating func settle() {
     do throws(LibAVError) { try writer.settle() } catch {
       // The first error is kept, since it causes the later ones.
@@ -80,7 +80,7 @@ struct TakeRecorder: ~Copyable {
     failure.isDiskFull ? .diskFull : .error
   }
 
-  /// Stores hidden frames that are needed to decode the first frame of the take.
+  /// Stores the hidden lead-in frames, which the first frame of the take depends on for decoding.
   mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
     do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
@@ -96,7 +96,7 @@ struct TakeRecorder: ~Copyable {
   /// The number of frames in the file so far.
   var storedCount: Int64 { writer.storedCount }
 
-  /// Closes the account and the file.
+  /// Closes the account and finishes the file.
   ///
   /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   consuming func finish(
@@ -114,8 +114,8 @@ struct TakeRecorder: ~Copyable {
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
       let report = take.report(writer, end, failure, verification, of: &file)
-      // An unreadable file is kept, because it may become readable later. Only an empty file is
-      // removed.
+      // A file with frames is kept even if it is unreadable now, because it may become readable
+      // later. An empty file is removed.
       if report.ledger.stored > 0 { return report }
     }
     let (take, failure, limit) = (take, failure, limit)
@@ -135,7 +135,7 @@ struct TakeRecorder: ~Copyable {
 }
 
 extension MediaError {
-  /// The error if a limit is too small for a single frame.
+  /// The error for a limit that allows not even a single frame.
   fileprivate init(_ settings: RecordingSettings, _ reason: StopReason) {
     self.init(
       .nothingStored,
@@ -149,7 +149,9 @@ extension MediaError {
   }
 }
 
-/// Tracks whether a queue is full, with hysteresis: from a rejected frame to half the fill level.
+/// Tracks whether a queue is full.
+///
+/// It becomes full when it rejects a frame, and stops being full when it is less than half full.
 struct QueueGauge {
   private(set) var isFull = false
   private var refusedCount: Int64 = 0

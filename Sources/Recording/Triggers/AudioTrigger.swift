@@ -9,7 +9,7 @@ public import OvercrankMediaCore
 public struct AudioTrigger: Hashable, Sendable {
   /// The threshold in dBFS.
   ///
-  /// 0 is the greatest possible sample value.
+  /// 0 dBFS is full scale, the greatest possible sample value.
   public var threshold: Double
   /// The time without samples above the threshold that must precede a trigger.
   public var quietPeriod: MediaTime
@@ -26,9 +26,9 @@ public struct AudioTrigger: Hashable, Sendable {
   struct Detector {
     private let level: Float
     private let quietPeriod: MediaTime
-    /// The index of the last loud sample.
+    /// The index of the last sample above the threshold.
     ///
-    /// Nil before the first one, which gives a trigger at once.
+    /// Nil before the first one. The first one needs no quiet period before it to be a trigger.
     private var lastLoud: Int64?
 
     init(_ settings: AudioTrigger) {

@@ -12,7 +12,7 @@ final class Clip {
   let path: String
   /// The time range of the clip's frames, in microseconds of the camera's clock.
   let range: Range<Int64>
-  /// The ring number of the next frame to process.
+  /// The number in the ring of the next frame to process.
   private(set) var number: Int
   /// The first frame after the clip.
   ///
@@ -38,12 +38,11 @@ final class Clip {
     }
   }
 
-  /// Whether the clip has all its frames.
+  /// Whether the clip needs no more frames: it has all of them, reached a limit, or failed.
   var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
 
-  /// The reason to end the whole capture, because nothing more can be stored on this disk.
-  ///
-  /// Nil otherwise.
+  /// The reason to end the whole capture, if the disk of this clip cannot store more; otherwise
+  /// nil.
   var reasonToEndAll: StopReason? {
     if let failure = take?.failure { return TakeRecorder.reason(to: failure) }
     return take?.limit?.reason == .minFree ? .minFree : nil
@@ -57,7 +56,7 @@ final class Clip {
     take?.progress(queueFill: queueFill)
   }
 
-  /// Stores at most `count` frames before ring number `end`.
+  /// Stores frames whose number in the ring is below `end`, at most `count`.
   ///
   /// - Returns: The ring numbers of the processed frames.
   func advance(
@@ -76,16 +75,17 @@ final class Clip {
         let frames = Self.leadIn(to: number, of: queue, needsKeyFrames)
         if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
       }
-      // After a backward clock jump, frames before the clip are not stored.
+      // The clock may have jumped backward, so each frame is checked against the start of the clip.
       if time >= range.lowerBound, let outcome = take?.enter(frame) { note(number, outcome) }
       number += 1
     }
     return first..<number
   }
 
-  /// The frames before a frame, back to the last key frame.
+  /// The frames from the last key frame up to, but not including, a frame.
   ///
-  /// Empty if the frame is a key frame, or if the ring no longer contains one.
+  /// Empty if the frame itself is a key frame, or if the ring no longer contains an earlier key
+  /// frame.
   private static func leadIn(
     to number: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
   ) -> [QueuedFrame] {
@@ -99,7 +99,7 @@ final class Clip {
     return []
   }
 
-  /// Closes the file and the account of the clip.
+  /// Closes the file and the frame account of the clip.
   ///
   /// - Parameters:
   ///   - end: The end of the capture, if it ended before the clip was complete.

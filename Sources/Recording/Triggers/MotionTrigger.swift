@@ -5,9 +5,9 @@ public import OvercrankMediaCore
 
 /// A trigger by motion: the first changed image after a quiet period.
 ///
-/// Images 1/30 s apart are compared by the mean luma of the cells of a grid. Motion is therefore
-/// detected with that delay and little computation. A change of brightness in the whole image, such
-/// as a lamp, does not count as motion.
+/// Images 1/30 s apart are compared by the mean luma of the cells of a grid. This needs little
+/// computation, and delays the detection by at most 1/30 s. If the brightness of the whole image
+/// changes, such as from a lamp, this does not count as motion.
 public struct MotionTrigger: Hashable, Sendable {
   /// The fraction of the image that must change, above 0 and at most 1.
   public var share: Double
@@ -27,9 +27,9 @@ public struct MotionTrigger: Hashable, Sendable {
 
   /// Detects triggers in a series of images.
   struct Detector {
-    /// The least luma change of a cell, of 255.
+    /// The least change of a cell's mean luma, on a scale of 0 to 255.
     ///
-    /// It is several times the sensor noise of the mean of so many pixels.
+    /// It is several times the sensor noise of the mean, because a cell has many pixels.
     private static let step = 8.0
 
     private let settings: MotionTrigger

@@ -11,10 +11,10 @@ extension MovieFileOutput {
   ///
   /// Blocks.
   ///
-  /// The call returns after the clip is finished. With repeating triggers, it returns after
-  /// ``stop(_:)``, the duration in the settings, or an error. Without
-  /// ``RecordingSettings/minFreeDiskSpaceLimit``, a capture with repeating triggers ends when 5 %
-  /// of the disk is free, at most 512 MiB.
+  /// Without repeating triggers, the call returns after the clip is finished. With repeating
+  /// triggers, it returns after ``stop(_:)``, the duration in the settings, or an error. If
+  /// ``RecordingSettings/minFreeDiskSpaceLimit`` is nil, a capture with repeating triggers also
+  /// ends when the free space falls below 5 % of the disk, at most 512 MiB.
   ///
   /// The session is used as in ``record(progress:)``. The limits in the settings apply to the whole
   /// capture: its duration, and the number of arriving frames.
@@ -79,8 +79,8 @@ extension MovieFileOutput {
   /// May be called from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    // The time is read under the lock that the writer holds when it takes triggers. A trigger that
-    // the writer has not seen is therefore never earlier than the frames it has seen.
+    // The writer reads new triggers under the same lock. The time is taken under the lock too, so a
+    // trigger that the writer has not read yet is never earlier than a frame that it has.
     state.withLock { state in
       state.triggers.append(
         CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))

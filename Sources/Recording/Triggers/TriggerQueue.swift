@@ -5,8 +5,8 @@ import OvercrankMediaCore
 
 /// A bounded queue of triggers for the thread that records clips.
 ///
-/// A trigger within the quiet period of the last accepted one is ignored. A trigger that finds the
-/// queue full is refused. Both are counted.
+/// A trigger within the quiet period of the last accepted one is ignored. If the queue is full, a
+/// trigger is refused. Both kinds are counted.
 struct TriggerQueue {
   /// The greatest number of waiting triggers, and of clips recorded at the same time.
   static let capacity = 16
@@ -21,7 +21,7 @@ struct TriggerQueue {
   /// The time of the last accepted trigger, in microseconds of the camera's clock.
   private var lastAccepted: Int64?
 
-  /// Applies the settings of a capture, also to triggers that came before it.
+  /// Applies the settings of a capture, also to the triggers that arrived before the capture.
   mutating func begin(_ settings: TriggerSettings) {
     let early = waiting
     (waiting, lastAccepted) = ([], nil)
@@ -31,7 +31,8 @@ struct TriggerQueue {
 
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
-    // Audio triggers are delayed, so a trigger may be earlier than the last accepted one.
+    // Audio triggers are detected late, so a trigger may be earlier than the last accepted one. The
+    // distance is therefore absolute.
     let distance = lastAccepted.map { last in
       let (lower, upper) = (min(last, trigger.microseconds), max(last, trigger.microseconds))
       let (distance, overflow) = upper.subtractingReportingOverflow(lower)

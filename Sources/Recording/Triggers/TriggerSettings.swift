@@ -7,8 +7,8 @@ public import OvercrankMediaCore
 /// The clip length and the triggers of a triggered recording.
 ///
 /// A clip contains the frames with times in `[trigger − preDuration, trigger + postDuration)` on
-/// the camera's clock. Frames before the trigger come from a ring in memory. Each trigger outside
-/// the quiet period of the last one creates a complete clip, even if another clip is being
+/// the camera's clock. Frames before the trigger come from a ring in memory. A trigger outside the
+/// quiet period of the previous one creates a complete clip, even if another clip is still being
 /// recorded. At most 16 clips are recorded at a time, and further triggers are refused.
 public struct TriggerSettings: Sendable {
   /// The duration of a clip before its trigger.
@@ -31,9 +31,9 @@ public struct TriggerSettings: Sendable {
   public var maximumClipCount: Int?
   /// The greatest size of the ring in bytes.
   ///
-  /// Nil selects the size for `preDuration` plus two seconds for a slow disk, at most half of the
-  /// free memory. Compressed frames usually need less. If the ring is too small, it drops its
-  /// oldest frames early, and the report contains a warning.
+  /// Nil selects the size for `preDuration` plus two seconds, so that the disk may stall. The size
+  /// is at most half of the free memory. Compressed frames usually need less. If the ring is too
+  /// small, it drops its oldest frames early, and the report contains a warning.
   public var memoryLimit: Int?
   /// The audio trigger, or nil for none.
   public var audio: AudioTrigger?
@@ -119,18 +119,20 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   public var clips: [RecordingReport] = []
   /// The number of triggers that started a clip.
   public var triggerCount = 0
-  /// The number of triggers ignored within a quiet period or after the last clip.
+  /// The number of triggers that were ignored because they came within a quiet period or after the
+  /// last clip.
   public var ignoredTriggerCount = 0
-  /// The number of triggers refused because too many clips were waiting or being recorded.
+  /// The number of triggers that were refused because 16 clips were already waiting or being
+  /// recorded.
   public var refusedTriggerCount = 0
   /// The counts of frame periods by outcome, over the whole capture.
   ///
-  /// A frame counts as stored if a clip contains it, and as evicted if it left the ring without
-  /// being in a clip.
+  /// A frame that is in any clip counts as stored. A frame that left the ring without being in a
+  /// clip counts as evicted.
   public var ledger = FrameLedger()
   /// The gaps of the whole capture.
   ///
-  /// Indices count the frames stored in any clip.
+  /// A gap's index counts the frames that are stored in at least one clip.
   public var gaps: [FrameGap] = []
   /// The requested frame rate.
   public var requestedFrameRate: FrameRate
@@ -140,7 +142,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// The time from the start of the stream to the first frame period that the driver reported.
+  /// The time from the start of the stream to the first frame period in the driver's count.
   public var startupDuration: Duration?
   /// The recorded mode, as in `CaptureFormat.id`.
   public var mode = ""

@@ -8,18 +8,21 @@ extension TriggeredTake {
   /// The size of the ring in bytes and in frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
-    // The ring also holds two seconds of frames for a stalled disk. It is never filled completely.
-    // A clip may also start after its trigger: then only late triggers need earlier frames.
+    // The ring holds two more seconds of frames for a stalled disk, and a reserve because it is
+    // never filled completely. If clips start after their triggers, `preDuration` is negative and
+    // only triggers that arrive late need earlier frames.
     let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
     let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
     let least = 4 * (input.maximumByteCount + 4_096)
-    // A camera may exceed its nominal rate.
+    // A camera may exceed its nominal rate, so the ring has records for twice as many frames.
     return (max(least, min(Int(bytes), limit)), Int(min(frames * 2, 1e7)) + 1_024)
   }
 
-  /// Records frames that have arrived since the last call as not in any clip yet.
+  /// Records the outcome of the frames that have arrived since the last call.
+  ///
+  /// A frame counts as evicted until a clip contains it.
   func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
     var number = queue.startNumber + state.outcomes.count
     while let frame = queue[number] {
@@ -53,7 +56,8 @@ extension TriggeredTake {
       number = isKeyFrame ? number : keyIndex
     }
     release(before: number, of: queue, &state)
-    // A nearly full ring drops its oldest frames, rather than the next arriving ones.
+    // If the ring is nearly full, the oldest frames are dropped, because otherwise the next
+    // arriving frames would be lost.
     while number < limit, queue.isNearlyFull, let frame = queue[number] {
       let held = newest &- frame.observation.microseconds
       if held < kept { state.shortened = min(state.shortened ?? .max, held) }

@@ -10,9 +10,9 @@ import Synchronization
 
 /// Records clips from a ring of frames, one for each trigger, on one thread.
 ///
-/// A trigger is a point in time, and frames stay in the ring longer than a trigger may be delayed.
-/// A frame leaves the ring when no current or future clip can need it. Its outcome is then recorded
-/// in the account.
+/// Triggers may arrive late, so frames stay in the ring longer than the greatest delay. A frame
+/// leaves the ring when no current or future clip can need it. Its outcome is then recorded in the
+/// account.
 struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
@@ -26,31 +26,32 @@ struct TriggeredTake {
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
 
-  /// The greatest delay of a trigger in microseconds.
+  /// The greatest delay of a trigger, in microseconds.
   ///
-  /// An audio trigger is detected only after its block is complete.
+  /// An audio trigger is late because it is detected only when its whole block has arrived.
   static let latestNews: Int64 = 250_000
   /// The number of frames that are stored for a clip before the next clip is processed.
   private static let batch = 32
 
-  /// Whether a clip may need hidden frames from before its start.
+  /// Whether frames depend on earlier ones, so that a clip may need hidden frames from before its
+  /// start.
   var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
   /// The state of the capture.
   struct Progress {
     var clips: [Clip] = []
-    /// The outcomes of the frames in the ring, from the first one.
+    /// The outcome of each frame in the ring, starting with the oldest.
     var outcomes: [FrameOutcome] = []
     /// Whether each frame in the ring is a key frame.
     ///
     /// Used only for H.264.
     var keyFrames: [Bool] = []
-    /// The number of frames stored in clips that have no file.
+    /// The number of frames that were stored in clips whose files were then removed.
     var lostWithClips: Int64 = 0
     var account: FrameAccount
     var report: TriggeredReport
-    /// The shortest history, in microseconds, when the ring was too small for the pre-trigger
-    /// duration.
+    /// If the ring was too small for `preDuration`: the shortest history that it held, in
+    /// microseconds.
     var shortened: Int64?
     /// The error of a clip without frames.
     var emptyClip: MediaError?
@@ -77,8 +78,8 @@ struct TriggeredTake {
     var state = begin(queue)
     var takesTriggers = true
     while true {
-      // The state is read before the triggers. A trigger that arrives later is not earlier than
-      // this frame.
+      // The queue's state and newest frame are read before the triggers. A trigger that arrives
+      // after that is not earlier than the newest frame.
       let isClosed = queue.isClosed
       if isClosed { audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
@@ -90,7 +91,8 @@ struct TriggeredTake {
           control.stop(.maxClips)
         }
       }
-      // Triggers after the end of the capture do not belong to it.
+      // A trigger after the end of the capture does not belong to it. After the queue is closed,
+      // triggers are therefore read only once.
       takesTriggers = !isClosed
       let isIdle = advance(queue, isClosed ? end() : nil, &state, notify)
       state.report.ringPeak = max(state.report.ringPeak, queue.boundBytes)
@@ -143,7 +145,8 @@ struct TriggeredTake {
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
-      // If one clip's file cannot be created, other clips continue and later triggers may succeed.
+      // If the file of one clip cannot be created, the other clips continue, because a later
+      // trigger may succeed.
       state.report.problem = state.report.problem ?? MediaError(error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
@@ -161,7 +164,8 @@ struct TriggeredTake {
 
   /// The time range of a clip's frames in microseconds.
   ///
-  /// Both ends are rounded up, which does not change the frames in a half-open range.
+  /// Frame times are whole microseconds. Rounding both ends up therefore does not change which
+  /// frames are in the half-open range.
   static func range(of trigger: CaptureTrigger, _ settings: TriggerSettings) -> Range<Int64> {
     func time(_ offset: MediaTime, negated: Bool) -> Int64 {
       let rounding: TimeRounding = negated ? .towardNegativeInfinity : .towardPositiveInfinity
@@ -174,7 +178,7 @@ struct TriggeredTake {
 
   /// Stores the available frames of each clip, and finishes complete clips.
   ///
-  /// - Returns: Whether there was nothing to do.
+  /// - Returns: True if there was nothing to do, false if a clip made progress.
   private func advance(
     _ queue: FrameQueue, _ end: CaptureEnd?, _ state: inout Progress,
     _ notify: (MovieFileOutput.TriggeredEvent) -> Void
@@ -218,7 +222,7 @@ struct TriggeredTake {
     } catch {
       state.lostWithClips += storedCount
       state.report.warnings.append("\(clip.path) was not written: \(error)")
-      // With several clips, a clip without frames is not an error of the capture.
+      // If the triggers repeat, a clip without frames is not an error of the whole capture.
       if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {
         state.emptyClip = state.emptyClip ?? error
       } else {
@@ -235,7 +239,7 @@ struct TriggeredTake {
       let period = try? input.negotiatedFrameRate.frameDuration
         .converted(to: 1_000_000_000, rounding: .towardPositiveInfinity)
     else { return nil }
-    // A frame's time may be off by a fraction of its period.
+    // Frame times jitter, so the clip may begin up to two periods late without a warning.
     let held = mark.time.wholeNanoseconds
     guard held < requested.value - 2 * period.value else { return nil }
     return "\(clip.path) holds \(max(0, held) / 1_000_000) ms from before its trigger "
@@ -251,7 +255,8 @@ struct TriggeredTake {
     report.measuredFrameRate = state.account.measuredFrameRate
     report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
-    // Frames lost at the end of a clip's file are in no other clip, unless clips overlap.
+    // The frames missing at the end of a clip's file are in no other clip, so they count as lost.
+    // If clips overlap, this is an upper limit.
     let lost = min(
       report.ledger.stored,
       report.clips.reduce(state.lostWithClips) { $0 + $1.ledger.lostWriter })

@@ -86,7 +86,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let path = "\(scratchDirectory)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
-      // The user did not choose the temporary name, so the message names its directory.
+      // The user did not choose the temporary file name, so the message names the directory
+      // instead.
       var failure = CommandError(error)
       failure.message = failure.message.replacing(path, with: "the file in \(scratchDirectory)")
       if failure.code == "disk_full" {
@@ -117,9 +118,9 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       processorNanoseconds: ProcessCost.now() - before, memory: memory)
   }
 
-  /// Finds the highest rate without a dropped frame by bisection, to within 5 %.
+  /// Finds the highest rate at which no frame is dropped, by bisection to within 5 %.
   ///
-  /// Returns nil if even the lowest rate drops frames.
+  /// Returns nil if frames are dropped even at the lowest rate.
   private func limit(_ camera: CaptureDevice, _ format: CaptureFormat) throws -> FrameRate? {
     let rates = try rates(of: camera, format)
     var (good, bad) = (-1, rates.count)
@@ -127,7 +128,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     while bad - good > (bad == rates.count ? 1 : max(1, good / 20)), !Interrupt.isRequested {
       let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
-      // The highest rate is tried early if all lower rates passed.
+      // If all rates tried so far passed, the highest rate itself is tried early.
       next = bad == rates.count && bad - good <= max(2, good / 5) ? bad - 1 : (good + bad) / 2
     }
     return good < 0 ? nil : rates[good]
@@ -135,11 +136,12 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
 
   /// Returns the rates that the device supports at the size and format of a mode, ascending.
   ///
-  /// A continuous range contributes its limits and all whole rates between them.
+  /// A continuous range of rates contributes its two limits and all whole rates between them.
   private func rates(of camera: CaptureDevice, _ format: CaptureFormat) throws -> [FrameRate] {
     let whole = (1...4_000).map { FrameRate($0) }
     if camera.kind == .synthetic {
-      // The synthetic camera accepts more rates than it lists.
+      // The synthetic camera lists only some of the rates that it accepts, so whole rates are
+      // tried.
       return whole.filter { rate in
         (try? camera.format(matching: ModeRequest(format, at: rate))) != nil
       }
@@ -225,7 +227,8 @@ struct BenchDiffCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    // No file is open for writing, so exit at once; a blocked pipe read must not delay Ctrl-C.
+    // This verb writes no file, so Ctrl-C may exit at once. Otherwise a blocked read from a pipe
+    // would delay the exit.
     Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
     let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
     try new.checkComparable(with: old)

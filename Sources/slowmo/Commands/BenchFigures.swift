@@ -6,7 +6,9 @@ import Overcrank
 /// The numbers of a benchmark report read from JSON.
 struct BenchFigures {
   let path: String
-  /// The numbers by key; nested keys are joined with dots.
+  /// The numbers by key.
+  ///
+  /// A nested key is written as a path with dots.
   let numbers: [String: Double]
   private let texts: [String: String]
 
@@ -26,7 +28,9 @@ struct BenchFigures {
     numbers = report.numbers(below: [])
   }
 
-  /// Returns the number of a key, or of the only path that ends in this key.
+  /// Returns the number of a key.
+  ///
+  /// A short key is accepted if only one path ends in it.
   func number(_ key: String) throws -> Double {
     if let number = numbers[key] { return number }
     let ends = numbers.filter { $0.key.hasSuffix(".\(key)") }
@@ -38,9 +42,9 @@ struct BenchFigures {
         + (ends.isEmpty ? numbers : ends).keys.sorted().joined(separator: ", "))
   }
 
-  /// Throws if two reports measured different things; comparing them would be meaningless.
+  /// Throws if two reports measured different things, because their numbers cannot be compared.
   func checkComparable(with old: BenchFigures) throws {
-    // Reports of earlier versions may lack some of these keys.
+    // Reports of earlier versions may lack some of these keys, so a missing key is no difference.
     for key in ["benchmark", "device_kind", "mode"] {
       guard let before = old.texts[key], let after = texts[key], before != after else { continue }
       throw CommandError(
@@ -50,7 +54,9 @@ struct BenchFigures {
     }
   }
 
-  /// A JSON value of any kind; only numbers, texts and objects are kept.
+  /// A JSON value of any kind.
+  ///
+  /// Only numbers, texts and objects are kept.
   private enum Value: Decodable {
     case number(Double)
     case text(String)

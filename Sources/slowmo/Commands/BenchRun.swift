@@ -10,7 +10,7 @@ struct BenchRun {
   let format: CaptureFormat
   let device: CaptureDevice
   let report: RecordingReport
-  /// CPU time of the whole process, user and system mode.
+  /// The CPU time of the whole process, in user mode and in the kernel.
   let processorNanoseconds: Int64
   let memory: MemorySamples
 }
@@ -31,7 +31,8 @@ enum Machine {
     var names = utsname()
     uname(&names)
     return withUnsafeBytes(of: names) { bytes in
-      // All fields of utsname have one size: system, node, release, version, machine, domain.
+      // utsname has the fields system, node, release, version, machine and domain, all of the same
+      // size.
       let size = MemoryLayout.size(ofValue: names.sysname)
       return [0, 2, 4].map { field in
         String(decoding: bytes[(field * size)...].prefix { $0 != 0 }, as: UTF8.self)

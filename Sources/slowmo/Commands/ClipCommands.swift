@@ -7,7 +7,7 @@ import Synchronization
 
 /// Runs a user's shell command for each finished clip while recording goes on.
 final class ClipCommands: Sendable {
-  /// The script for sh(1); the clip's path is its first parameter.
+  /// The script for sh(1), which receives the clip's path as its first parameter.
   private let command: String
   private let running = DispatchGroup()
   private let failures = Mutex<[String]>([])
@@ -19,7 +19,8 @@ final class ClipCommands: Sendable {
 
   /// Replaces `{path}` with the shell parameter `$1`.
   ///
-  /// The shell never parses the file name, so special characters in the name are safe.
+  /// The shell does not parse the value of a parameter, so special characters in the file name are
+  /// safe.
   static func script(_ command: String) -> String {
     var script = ""
     var quote: Character?
@@ -49,12 +50,14 @@ final class ClipCommands: Sendable {
     Task.detached { [self] in
       defer { running.leave() }
       do {
-        // A process group of its own protects the command from Ctrl-C, which ends the capture.
+        // Ctrl-C is meant to end the capture and not the command. The terminal sends it to a
+        // process group, so the command gets a group of its own.
         var options = PlatformOptions()
         options.processGroupID = 0
         let result = try await Subprocess.run(
           .name("sh"),
-          // Subprocess copies each argument with strdup(3), up to the terminating zero.
+          // Subprocess copies each argument up to its terminating zero (strdup(3)), so a zero is
+          // appended.
           arguments: Arguments(["-c", command, "sh", path].map { $0.systemBytes + [0] }),
           platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)

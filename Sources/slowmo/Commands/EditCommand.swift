@@ -70,7 +70,8 @@ struct EditCommand: ParsableCommand, Verb {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
     } catch let error as MediaError where error.code == .audioRefused {
-      // The speed comes from the project, but the pitch algorithm from the command line.
+      // If even the spectral algorithm cannot play this speed, the project is at fault. Otherwise
+      // the algorithm is, which is an option.
       throw CommandError(
         exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
         "\(project): \(error.message)",
@@ -80,9 +81,9 @@ struct EditCommand: ParsableCommand, Verb {
     }
   }
 
-  /// Reports errors in a project's times and speeds as bad data, not as usage errors.
+  /// Reports wrong times and speeds in a project as bad data and not as usage errors.
   private static func dataError(_ project: String, _ error: any Error) -> any Error {
-    // Errors about a missing or unreadable movie pass unchanged.
+    // Errors about a missing or unreadable movie are not about the project, so they pass unchanged.
     guard let error = error as? MediaError, Self.dataCodes.contains(error.code) else {
       return error
     }
@@ -101,7 +102,7 @@ struct EditCommand: ParsableCommand, Verb {
   ]
 }
 
-/// The composition of a project file and its opened movies.
+/// Reads a project file into a composition and opens its movies.
 private struct ProjectReader {
   private(set) var composition: Composition
   private(set) var assets: [Asset] = []
@@ -143,7 +144,8 @@ private struct ProjectReader {
 
   /// Reads the slow-motion markers in the trailer of a Samsung phone's movie.
   private static func phoneMarkers(of asset: Asset, in path: String) throws -> SlowMotionMarkers {
-    // A 240 fps recording may be stored at 30 fps. Outside the markers it already plays slowly.
+    // The phone may store a 240 fps recording at 30 fps. The movie is then already slow outside the
+    // markers.
     let captured = asset.captureFrameRate?.rate.framesPerSecond
     let stored = asset.videoTrack?.nominalFrameRate?.framesPerSecond
     var elsewhere = Speed.normal

@@ -75,7 +75,9 @@ struct FramesCommand: ParsableCommand, Verb {
     let file: String
     let csv: String?
     let frames: [Frame]
-    /// The indices of frames that could not be decoded; with `skip` these have no file.
+    /// The indices of frames that could not be decoded.
+    ///
+    /// If the policy is `skip`, they have no file.
     let undecodableFrames: [Int]
     let dryRun: Bool
 
@@ -116,7 +118,9 @@ struct FramesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Returns the frames to write, in the order of the options; all frames without an option.
+  /// Returns the frames to write, in the order of the options.
+  ///
+  /// Without an option, returns all frames.
   private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> [Int] {
     func outside(_ what: String) -> CommandError {
       .usage(
@@ -130,7 +134,7 @@ struct FramesCommand: ParsableCommand, Verb {
         throw outside("the range \(range)")
       }
       var indices: [Int] = []
-      // A range selects the frame on screen at its start, and all frames that begin inside it.
+      // A range selects the frame that is shown at its start, and all frames that begin in it.
       for index in first..<table.entries.count
       where try index == first || table.time(ofFrame: Int64(index)) < resolved.end {
         indices.append(index)
@@ -139,7 +143,8 @@ struct FramesCommand: ParsableCommand, Verb {
     }
     guard !at.isEmpty else { return Array(table.entries.indices) }
     return try at.map { expression in
-      // No frame begins at the end of the movie; the last frame is still on screen there.
+      // At the end of the movie no frame begins, and the last frame is still shown. `end` therefore
+      // selects the last frame.
       if expression == .end, let last = table.entries.indices.last { return last }
       let time = try asset.resolve(expression)
       guard let index = table.index(at: time) else { throw outside("the time \(expression)") }

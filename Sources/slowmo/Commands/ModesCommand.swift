@@ -150,7 +150,9 @@ struct ModesCommand: ParsableCommand, Verb {
     return Interrupt.isRequested ? Interrupt.status : .done
   }
 
-  /// Measures a mode; prints a warning and returns nil if the mode does not stream.
+  /// Measures a mode.
+  ///
+  /// If the mode does not stream, prints a warning and returns nil.
   private func measure(
     _ device: CaptureDevice, _ format: CaptureFormat, for duration: MediaTime
   ) -> RateMeasurement? {

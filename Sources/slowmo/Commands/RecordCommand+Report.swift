@@ -18,7 +18,9 @@ extension RecordCommand {
     return .done
   }
 
-  /// Returns the problem of a triggered capture; a capture without a trigger is a problem.
+  /// Returns the problem of a triggered capture.
+  ///
+  /// If no trigger came, that is a problem too.
   func problem(_ result: TriggeredReport) -> CommandError? {
     if let problem = result.problem { return CommandError(problem) }
     guard result.triggerCount == 0 else { return nil }
@@ -42,7 +44,7 @@ extension RecordCommand {
     _ document: RecordDocument, _ lines: [String], tableOf clip: RecordingReport?
   ) throws -> ExitStatus {
     var document = document
-    // The recording exists even if writing its report fails, so its document is still printed.
+    // The recording exists even if its report cannot be written, so the document is still printed.
     do {
       if let clip { try writeFrameTable(clip) }
       if let report {

@@ -130,7 +130,7 @@ struct RecordCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output, report, framesCSV], inputs: [])
     let device = try CaptureDevice.named(self.device)
-    // A file device is an input, so the output must not be the same file.
+    // A file can also be the device. It is then an input, which the output must not overwrite.
     let clip = device.kind == .file ? device.path : nil
     try OutputNames.check([output, report, framesCSV], inputs: [clip])
     let format = try chooseFormat(of: device)
@@ -171,7 +171,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
       let result = try withExtendedLifetime(session) { try clips.record(movie) }
       let problem = problem(result)
-      // Without a clip, only the problem is reported.
+      // If no clip was recorded, the report would be empty, so only the problem is reported.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
@@ -179,7 +179,8 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     progress.start(file: output)
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
-    // A property wrapper costs a lookup at each access, too slow for the progress callback.
+    // Each access to the option goes through a property wrapper, which is too slow for the progress
+    // callback. The value is therefore copied.
     let fillsMemory = burst
     let result = try withExtendedLifetime(session) {
       try movie.record { state in
@@ -187,13 +188,15 @@ struct RecordCommand: ParsableCommand, Verb {
           ProgressReporter.State(
             frame: state.stored, totalFrames: total, seconds: state.duration.doubleValue,
             drops: state.missing, bytes: state.bytes,
-            // A burst fills its memory by design, so its fill level is no warning sign.
+            // A burst fills its memory on purpose, so its fill level is not shown as a warning
+            // sign.
             queueFill: fillsMemory ? nil : state.queueFill,
             peaks: state.levels.map(\.peakDBFS)))
       }
     }
     let commands = triggers.exec.map(ClipCommands.init)
-    // If the output was replaced, another file now has its name.
+    // If the output was replaced, its name belongs to another file, which the command must not
+    // receive.
     if result.problem?.code != .outputReplaced { commands?.run(for: output) }
     let warnings = result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
@@ -203,9 +206,9 @@ struct RecordCommand: ParsableCommand, Verb {
       RecordText.lines(result), tableOf: result)
   }
 
-  /// Returns the fastest matching mode that suits the codec.
+  /// Returns the fastest matching mode that the codec suits.
   ///
-  /// If no mode suits, returns the fastest of all, so that the later error names the camera's
+  /// If the codec suits none, returns the fastest mode, so that the error that follows names its
   /// format.
   private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     do {

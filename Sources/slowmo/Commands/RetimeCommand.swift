@@ -105,7 +105,8 @@ struct RetimeCommand: ParsableCommand, Verb {
   func validate() throws {
     try exporting.check(output: output)
     try common.check(standardOutputFor: "-o", output)
-    // With a preset, `--speed` is the preset's slow speed, not a method of its own.
+    // With a preset, `--speed` only sets the preset's slow speed, so it does not count as a second
+    // method.
     let speedOptions = [
       !speed.isEmpty && preset == nil, ramp != nil, preset != nil, playbackRate != nil,
       sidecar != nil,
@@ -157,7 +158,7 @@ struct RetimeCommand: ParsableCommand, Verb {
     }
   }
 
-  /// Returns the composition before `--trim` is applied.
+  /// Returns the composition for the options, without the effect of `--trim`.
   private func composition(_ asset: Asset, _ kept: [TimeRange]) throws -> Composition {
     let source = try asset.mediaSource()
     if let ramp {
@@ -214,7 +215,9 @@ struct RetimeCommand: ParsableCommand, Verb {
     return points
   }
 
-  /// Pairs the ranges with their speeds, in source time.
+  /// Pairs the ranges with their speeds.
+  ///
+  /// Times are source times.
   private func changes(
     _ asset: Asset, _ kept: [TimeRange]
   ) throws -> [Composition.SpeedChange] {

@@ -33,7 +33,8 @@ struct TriggeredRecording {
               bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
-          // If the output was replaced, another file now has its name.
+          // If the output was replaced, its name belongs to another file, which the command must
+          // not receive.
           if clip.problem?.code != .outputReplaced { commands?.run(for: clip.path) }
         }
       }
@@ -49,7 +50,9 @@ struct TriggeredRecording {
     return "waiting for \(kinds); the pre-trigger ring may use \(bytes / 1_048_576) MiB"
   }
 
-  /// Returns the names of the clips; without `--repeat`, refuses an existing file at once.
+  /// Returns the names of the clips.
+  ///
+  /// Without `--repeat`, the only name is known, so an existing file is refused at once.
   private func names() throws -> ClipNames? {
     guard options.repeat else {
       try Files.refuseExisting(output, overwrites: overwrites)
@@ -106,7 +109,8 @@ private final class ClipNames: Sendable {
       if let coming = state.coming { return coming }
       func name() -> String { TriggeredRecording.name(template, number: state.number) }
       state.number += 1
-      // A clip never replaces a file of an earlier capture or another program.
+      // The name may belong to a file of an earlier capture or of another program. Such a file is
+      // not replaced, so the number advances.
       while !overwrites, Files.exists(name()) { state.number += 1 }
       state.coming = name()
       return name()

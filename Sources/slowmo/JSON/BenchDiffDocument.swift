@@ -10,7 +10,7 @@ struct BenchDiffDocument: Encodable {
 
   let schema = schemaName("bench")
   let changes: [Change]
-  /// The limits that the newer report exceeds.
+  /// The limits that the new report exceeds.
   let broken: [String]
 
   enum CodingKeys: CodingKey { case schema, changes, broken }

@@ -22,19 +22,23 @@ struct BenchDocument: Encodable {
   let frames: Int64
   let drops: Int64
   let ledger: FrameLedger
-  /// The time from dequeuing a driver buffer to queuing it again.
+  /// The time from dequeuing a driver buffer until it is queued again.
   let latency: Latency
   let cpuNsPerFrame: Int64
   let captureThreadNsPerFrame: Int64
   let writerThreadNsPerFrame: Int64
   let peakMemoryBytes: Int64?
   let memoryGrowthBytes: Int64?
-  /// The highest rate without a lost frame; only with `--find-limit`.
+  /// The highest rate at which no frame is lost.
+  ///
+  /// Measured only with `--find-limit`.
   var limitFps: Double?
   let kernel: String
   let processor: String?
   let processorCount: Int
-  /// The version of the command; `libraries` has those of the linked libraries.
+  /// The version of the command.
+  ///
+  /// `libraries` contains the versions of the linked libraries.
   let version = VersionText.number
   let libraries: [String: String]
   /// The end of the measurement, in ISO 8601.

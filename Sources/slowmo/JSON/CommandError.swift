@@ -2,7 +2,9 @@
 
 import Overcrank
 
-/// Exit codes of the command; they follow sysexits(3) where a code fits.
+/// The exit codes of the command.
+///
+/// Where sysexits(3) has a suitable code, it is used.
 enum ExitStatus: Int32 {
   case done = 0
   case limitBroken = 10
@@ -19,7 +21,7 @@ enum ExitStatus: Int32 {
   case terminated = 143
 }
 
-/// An error that ends a verb: one text line for people, a code for programs.
+/// An error that ends a verb, with a line of text for people and a code for programs.
 struct CommandError: Error {
   var status: ExitStatus
   /// The error code in JSON documents, such as `device_busy`.
@@ -34,18 +36,20 @@ struct CommandError: Error {
     self.hint = hint
   }
 
-  /// Creates a usage error: the options given are invalid or conflict.
+  /// Creates a usage error, for options that are invalid or conflict.
   static func usage(_ message: String, hint: String) -> CommandError {
     CommandError(.usage, code: "usage", message, hint: hint)
   }
 
-  /// The error line on standard error; line breaks in the message become spaces.
+  /// The line on standard error.
+  ///
+  /// Line breaks in the message become spaces.
   var line: String {
     let text = hint.isEmpty ? message : "\(message); \(hint)"
     return text.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// Converts any error, and chooses the exit code that the command's contract assigns to its code.
+  /// Converts any error, and chooses the exit status that belongs to its error code.
   init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
@@ -58,7 +62,7 @@ struct CommandError: Error {
     }
   }
 
-  /// Returns the hint for errors without a recovery.
+  /// Returns the hint for an error that has no recovery suggestion of its own.
   private static func hint(_ code: MediaError.Code) -> String {
     switch code {
     case .overflow, .notPositive, .syntax: "see slowmo --help for the syntax of times"

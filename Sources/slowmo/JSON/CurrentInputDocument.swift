@@ -67,7 +67,9 @@ struct SizeRangeDocument: Encodable {
   }
 }
 
-/// Text lines about a device's inputs; empty for a device with one input and no problem.
+/// The text lines about a device's inputs.
+///
+/// If the device has one input and no problem, there are none.
 enum InputText {
   static func lines(_ inputs: InputConnectors) -> [String] {
     var lines: [String] = []

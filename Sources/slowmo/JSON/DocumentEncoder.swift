@@ -5,7 +5,7 @@ import Overcrank
 
 /// Encodes values as the command's JSON documents.
 ///
-/// All documents share these rules, so values of the libraries are printed as they are.
+/// All documents share these rules, so values from the libraries can be encoded without conversion.
 ///
 /// | Value | JSON |
 /// |---|---|
@@ -14,7 +14,8 @@ import Overcrank
 /// | `MediaTime`, `Duration` | integer nanoseconds, with `_ns` added to the key |
 /// | `FrameRate`, `Speed`, `Rational` | exact fraction; a number under the same key plus `_value` |
 ///
-/// If a key is written twice, the last value wins. A document can thereby replace a report's value.
+/// If a key is written twice, the last value counts. A document can therefore write a report and
+/// then replace some of the report's values.
 enum DocumentEncoder {
   /// Returns the JSON tree of a document.
   static func tree(of document: some Encodable) throws -> JSONTree {
@@ -24,7 +25,9 @@ enum DocumentEncoder {
   }
 }
 
-/// A complete JSON value; object keys are already in their final spelling.
+/// A complete JSON value.
+///
+/// The keys of its objects have their final spelling.
 enum JSONTree: Encodable {
   case null
   case leaf(any Encodable)
@@ -42,7 +45,9 @@ enum JSONTree: Encodable {
   }
 }
 
-/// A JSON value under construction, shared by the containers that write it.
+/// A JSON value that is being built.
+///
+/// The containers that write it share it.
 private final class Node {
   private var leaf = JSONTree.null
   private var elements: [Node]?
@@ -57,7 +62,9 @@ private final class Node {
   func becomeObject() { members = members ?? [:] }
   func becomeArray() { elements = elements ?? [] }
 
-  /// Stores a leaf value; returns false if the value must encode itself through containers.
+  /// Stores a value if it is a leaf.
+  ///
+  /// Returns true if it was stored, and false if the value must encode itself through containers.
   func set(_ value: some Encodable) -> Bool {
     switch value {
     case is String, is Bool, is any BinaryInteger & Encodable,
@@ -140,7 +147,7 @@ private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
     try set(value, key)
   }
 
-  // The default implementations omit nil; these overloads write `null`.
+  // The default implementations would omit nil, but these documents write it as `null`.
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try set(value, key) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try set(value, key) }
   func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try set(value, key) }
@@ -206,7 +213,7 @@ private struct Single: SingleValueEncodingContainer {
   func encode(_ value: some Encodable) throws { try encoder.encode(value) }
 }
 
-/// A number whose exact form is a fraction; its `Double` is an approximation.
+/// A number whose exact form is a fraction, so that its `Double` is only an approximation.
 private protocol ExactNumber: CustomStringConvertible {
   var doubleValue: Double { get }
 }

@@ -108,7 +108,7 @@ struct InfoDocument: Encodable {
   }
 }
 
-/// Converts seconds to whole nanoseconds; the result is clamped to the range of Int64.
+/// Converts seconds to nanoseconds, rounded and limited to the range of `Int64`.
 func nanoseconds(_ seconds: Rational) -> Int64 {
   let exact = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
   return exact.map { Int64(clamping: $0) } ?? 0

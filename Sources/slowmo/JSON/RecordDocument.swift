@@ -11,13 +11,17 @@ struct RecordPlanDocument: Encodable {
   let mode: String
   let requestedFps: FrameRate
   let codec: String
-  /// The microphone; nil for the camera's own audio, or for none.
+  /// The microphone.
+  ///
+  /// Nil if the camera's own audio or no audio is recorded.
   let audio: String?
 }
 
 /// The JSON document of `record`, for one recording or a triggered capture.
 struct RecordDocument: Encodable {
-  /// A recording report; the fields below replace the report's own encoding.
+  /// A recording report.
+  ///
+  /// The fields below are written after it, so they replace its values.
   struct Take: Encodable {
     let report: RecordingReport
 
@@ -28,7 +32,7 @@ struct RecordDocument: Encodable {
 
     func encode(to encoder: any Encoder) throws {
       var report = report
-      // The command writes its own error object instead of the report's.
+      // The command writes its own error object, so the report's error is left out.
       report.problem = nil
       try report.encode(to: encoder)
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -39,7 +43,7 @@ struct RecordDocument: Encodable {
     }
   }
 
-  /// Null intervals, for recordings of fewer than two frames.
+  /// The intervals of a recording with fewer than two frames, all null.
   struct NoIntervals: Encodable {
     let p50: Duration? = nil
     let p95: Duration? = nil
@@ -64,7 +68,7 @@ struct RecordDocument: Encodable {
     }
   }
 
-  /// The memory ring of a triggered capture.
+  /// The frame memory (ring) of a triggered capture.
   private struct Ring: Encodable {
     let capacityBytes: Int
     let peakBytes: Int
@@ -76,12 +80,13 @@ struct RecordDocument: Encodable {
   private enum PreflightKeys: CodingKey { case free }
 
   private let report: RecordingReport
-  /// The triggered capture; nil for an untriggered recording.
+  /// The triggered capture, or nil for a recording without triggers.
   ///
-  /// With one clip, `report` is that clip. With `--repeat`, `report` summarizes all clips.
+  /// Without `--repeat`, `report` is the report of the only clip. With `--repeat`, `report` sums up
+  /// all clips.
   private let capture: TriggeredReport?
   private let preflight: RecordingPreflight
-  /// Whether the document lists every clip under `files`.
+  /// Whether the document lists every clip in `files`.
   private let listsClips: Bool
   /// The error that ends the verb.
   private(set) var problem: CommandError?
@@ -89,7 +94,9 @@ struct RecordDocument: Encodable {
   /// The number of lost frames that `--max-drops` limits.
   var dropped: Int64 { report.ledger.dropped }
 
-  /// Records a failure after the recording; an earlier problem is kept.
+  /// Records a failure after the recording.
+  ///
+  /// If a problem is already recorded, it is kept.
   mutating func fail(_ problem: CommandError) { self.problem = self.problem ?? problem }
 
   /// Creates the document of one recording.
@@ -105,7 +112,7 @@ struct RecordDocument: Encodable {
     _ capture: TriggeredReport, _ preflight: RecordingPreflight, path: String, repeats: Bool,
     _ problem: CommandError?
   ) {
-    // A single clip supplies the report; several clips are summed up in a new one.
+    // The only clip supplies the report. Several clips are summed up in a new report.
     var whole =
       capture.clips.first.flatMap { repeats ? nil : $0 }
       ?? RecordingReport(

@@ -22,7 +22,8 @@ struct RecoverDocument: Encodable {
     recovery.frameCountBefore = Int64(truncation.readableFrameCount)
     let missing = Int64(truncation.statedFrameCount - truncation.readableFrameCount)
     recovery.lostFrameCount = missing
-    // The lost duration assumes the nominal frame duration for each missing frame.
+    // The durations of the missing frames are unknown, so each counts with the nominal frame
+    // duration.
     let lost = track.nominalFrameRate.map { $0.frameDuration * Rational(missing) }
     recovery.lostDuration = lost.flatMap(MediaTime.init(exactly:)) ?? .zero
     recovery.duration = report.duration

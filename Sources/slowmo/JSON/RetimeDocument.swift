@@ -16,7 +16,7 @@ struct RetimeDocument: Encodable, TextDocument {
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case schema, dryRun, file, duration, plan, cuts, lostMetadata, warnings
-    // These keys are null for a project.
+    // A project file is not an export, so these keys are null for it.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 

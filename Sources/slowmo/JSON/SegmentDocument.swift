@@ -17,7 +17,9 @@ struct SegmentDocument: Encodable {
   let file: String?
   let source: Range?
   let target: Range
-  /// The speed; the mean speed for a ramp.
+  /// The speed.
+  ///
+  /// For a ramp, its mean speed.
   let speed: Speed?
   /// The kind of motion: `constant`, `ramp`, `hold` or `empty`.
   let motion: String
@@ -61,7 +63,9 @@ struct SegmentDocument: Encodable {
       "\(start)..\(mapping.sourceEnd.displayText) plays\(mapping.isReversed ? " backwards" : "")"
   }
 
-  /// Returns a speed as text: as a fraction if its denominator is short, else as a decimal.
+  /// Returns a speed as text.
+  ///
+  /// It is a fraction if the denominator is below 10,000, otherwise a decimal.
   private static func text(_ speed: Rational?) -> String {
     speed.map { $0.denominator < 10_000 ? $0.description : $0.displayText } ?? ""
   }

@@ -4,7 +4,9 @@ import Overcrank
 
 /// The audio source of a recording, as `--audio` names it.
 struct AudioSource {
-  /// The microphone; nil for the camera's own audio, or for none.
+  /// The microphone.
+  ///
+  /// Nil if the camera's own audio or no audio is recorded.
   var microphone: CaptureDevice?
   /// Whether audio is recorded if the device has any.
   var isWanted: Bool
@@ -32,8 +34,8 @@ struct AudioSource {
   /// - Throws: `MediaError` if the microphone cannot be opened.
   func session(of camera: DeviceInput) throws -> CaptureSession {
     guard let microphone else { return CaptureSession(camera) }
-    // The microphone is added first so that audio covers the first frame. It replaces the camera's
-    // own audio.
+    // The microphone is added before the camera, so that its audio covers the first frame. With a
+    // microphone, the camera's own audio is not recorded.
     let session = CaptureSession(try MicrophoneInput(device: microphone))
     try session.addInput(camera)
     return session

@@ -75,7 +75,7 @@ struct ExportOptions: ParsableArguments {
     }
   }
 
-  /// Throws unless `--copy` or `--fps` is chosen; a project file needs neither.
+  /// Throws if neither `--copy` nor `--fps` is given, unless the output is a project file.
   func check(output: String) throws {
     if output == standardOutput, copy || fps != nil {
       throw ValidationError(
@@ -103,7 +103,9 @@ struct ExportOptions: ParsableArguments {
   /// Opens a movie with the policy of `--on-error`.
   func asset(_ path: String) throws(MediaError) -> Asset { try openAsset(path, onError) }
 
-  /// Exports a composition, prints its plan, or writes it as a project; then prints the result.
+  /// Exports a composition, prints the plan of the export, or writes a project file.
+  ///
+  /// Then prints the result.
   func export(
     _ composition: Composition, of assets: [Asset], to output: String, verb: String,
     _ writing: WritingOptions, _ common: CommonOptions,
@@ -153,7 +155,9 @@ struct ExportOptions: ParsableArguments {
     output == standardOutput || output.lowercased().hasSuffix(".otio")
   }
 
-  /// Writes a project; paths below its directory become relative.
+  /// Writes a project file.
+  ///
+  /// If a movie is in or below the project's directory, its path is relative.
   private func writeProject(
     _ composition: Composition, _ output: String, verb: String, _ writing: WritingOptions,
     _ common: CommonOptions
@@ -184,9 +188,9 @@ struct ExportOptions: ParsableArguments {
 
 /// The treatment of a movie's display rotation.
 enum RotationPolicy: String, CaseIterable, ExpressibleByArgument {
-  /// The rotation is written as metadata again.
+  /// The rotation is written to the output's metadata, so players rotate the frames.
   case keep
-  /// The frames are rotated.
+  /// The frames themselves are rotated.
   case apply
 }
 
@@ -206,9 +210,9 @@ extension ArgumentHelp {
     "If a frame cannot be decoded: stop, hold (repeat the previous frame) or skip. A truncated file needs hold or skip."
 }
 
-/// Opens a movie and notes if the movie is truncated.
+/// Opens a movie, and prints a note if it is truncated.
 ///
-/// With the policy `stop`, a truncated movie is an error.
+/// If the policy is `stop`, a truncated movie is an error instead.
 func openAsset(
   _ path: String, _ policy: UndecodableFramePolicy
 ) throws(MediaError) -> Asset {

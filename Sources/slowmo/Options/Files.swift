@@ -6,11 +6,11 @@ import Overcrank
 import OvercrankLinuxSystem
 import SystemPackage
 
-/// Small files as the command reads and writes them.
+/// Reads and writes small files for the command.
 ///
 /// Failures are `CommandError` or `MediaError`.
 enum Files {
-  /// Returns whether a path exists; a dangling symbolic link counts.
+  /// Returns whether a path exists, even if it is a symbolic link that leads to no file.
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path.systemPath, &status) == 0
@@ -24,9 +24,10 @@ enum Files {
       hint: "choose another name, or replace the file with --overwrite")
   }
 
-  /// Writes a small file atomically; the file gets its name only when complete.
+  /// Writes a small file atomically: the file gets its name when it is complete.
   ///
-  /// An existing file is refused unless it may be overwritten. The name `-` is standard output.
+  /// If the file exists, it is replaced only if `overwrites` is true. The name `-` is standard
+  /// output.
   static func write(_ path: String, _ data: Data, overwrites: Bool) throws {
     guard path != standardOutput else { return try Output.data([UInt8](data)) }
     do throws(FileCreationError) {
@@ -38,7 +39,7 @@ enum Files {
 
   /// Reads a small text file completely.
   static func readText(_ path: String) throws -> String {
-    // The limit of 64 MiB stops a movie given by mistake from being read completely.
+    // A movie may be given by mistake. The limit of 64 MiB keeps it from being read completely.
     String(decoding: try readBytes(path, from: { _ in 0 }, 64 << 20), as: UTF8.self)
   }
 
@@ -48,11 +49,13 @@ enum Files {
       path, from: { _ in 0 }, 64 << 20, opened: path == "-" ? dup(STDIN_FILENO) : nil)
   }
 
-  /// Reads up to `limit` bytes of a file from an offset computed from the file's size.
+  /// Reads up to `limit` bytes of a file, from an offset that a closure computes from the file's
+  /// size.
   private static func readBytes(
     _ path: String, from start: (_ size: Int) -> Int, _ limit: Int, opened: Int32? = nil
   ) throws -> [UInt8] {
-    // O_NONBLOCK opens a pipe without a writer at once, so that a signal can end the wait below.
+    // Without O_NONBLOCK, open(2) would block on a pipe until a writer opens it, and a signal could
+    // not end the wait.
     let descriptor = opened ?? open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       let reason = errno
@@ -64,7 +67,7 @@ enum Files {
     }
     defer { close(descriptor) }
     var status = stat()
-    // A pipe has no size and no offsets, so it is read from its current position.
+    // A pipe has neither a size nor offsets, so it is read from its current position.
     if fstat(descriptor, &status) == 0 {
       let first = start(Int(status.st_size))
       if first > 0 { lseek(descriptor, first, SEEK_SET) }
@@ -87,10 +90,13 @@ enum Files {
     return bytes
   }
 
-  /// Waits until a descriptor has data or is at its end; throws if a signal arrives.
+  /// Waits until a descriptor has data or has reached its end.
+  ///
+  /// Throws if a signal arrives.
   private static func waitForInput(_ descriptor: Int32, _ path: String) throws {
     var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    // A separate thread takes the signals, so poll(2) is never interrupted and must time out.
+    // A separate thread receives the signals, so they do not interrupt poll(2). It therefore times
+    // out after 100 ms to check for them.
     while poll(&waited, 1, 100) <= 0 {
       guard !Interrupt.isRequested else {
         throw CommandError(
@@ -103,7 +109,8 @@ enum Files {
   /// Returns whether a file begins with the `ftyp` box of MP4 and MOV.
   static func isMovie(_ path: String) throws -> Bool {
     var status = stat()
-    // Data from a pipe can be read only once, so a pipe is not examined.
+    // Data can be read from a pipe only once, so a pipe is not examined and does not count as a
+    // movie.
     guard stat(path.systemPath, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
       return false
     }
@@ -116,7 +123,9 @@ enum Files {
     try readBytes(path, from: { max(0, $0 - count) }, count)
   }
 
-  /// Returns an absolute path without accessing the file.
+  /// Returns an absolute path.
+  ///
+  /// The file itself is not accessed.
   static func absolutePath(_ path: String) -> String {
     guard let directory = getcwd(nil, 0) else { return path }
     defer { free(directory) }

@@ -53,7 +53,9 @@ struct NameTemplate {
     parts.contains { if case .field(field, _) = $0 { true } else { false } }
   }
 
-  /// Returns the name with all fields filled in; a field without a value becomes empty.
+  /// Returns the name with all fields replaced by their values.
+  ///
+  /// A field without a value becomes empty.
   func name(_ values: [String: Value]) -> String {
     parts.map { part in
       switch part {

@@ -4,10 +4,14 @@ import ArgumentParser
 import Overcrank
 import OvercrankLinuxSystem
 
-/// The file name of standard output; a file of this name is written `./-`.
+/// The file name that means standard output.
+///
+/// A file that is really named `-` is written `./-`.
 let standardOutput = "-"
 
-/// The output files of a verb, checked before any work starts.
+/// The output files of a verb.
+///
+/// They are checked before any work starts.
 struct OutputNames {
   private var outputs: Set<[UInt8]> = []
   private let inputs: [(name: String, location: FileLocation)]
@@ -17,8 +21,8 @@ struct OutputNames {
 
   /// Adds an output file.
   ///
-  /// - Throws: `CommandError` if the file is also an input or another output, even with
-  ///   `--overwrite`.
+  /// - Throws: `CommandError` if the file is also an input or another output. `--overwrite` does
+  ///   not allow that.
   mutating func add(_ name: String) throws {
     guard name != standardOutput else {
       if !outputs.insert(name.systemBytes).inserted { throw Self.twice(name) }

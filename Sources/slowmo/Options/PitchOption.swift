@@ -3,9 +3,10 @@
 import ArgumentParser
 import Overcrank
 
-/// The value of `--pitch`: an algorithm.
+/// The value of `--pitch`: the name of an algorithm.
 ///
-/// `low-quality:snap` also allows the nearest speed that `low-quality` supports.
+/// `low-quality:snap` selects `low-quality`, and replaces a speed that it does not support by the
+/// nearest one that it does.
 struct PitchOption: ExpressibleByArgument {
   let algorithm: AudioTimePitchAlgorithm
   let otherSpeeds: UnsupportedSpeedPolicy

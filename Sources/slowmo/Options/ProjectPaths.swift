@@ -5,7 +5,7 @@ import SystemPackage
 
 /// Converts movie paths between this process and a project file.
 ///
-/// Relative paths in a project start at the directory of the project file.
+/// A relative path in a project is relative to the directory of the project file.
 enum ProjectPaths {
   /// Resolves a path in a project file against the project's directory.
   static func resolved(_ path: String, in project: String) -> String {
@@ -14,8 +14,9 @@ enum ProjectPaths {
 
   /// Finds the movie that a path in a project refers to.
   ///
-  /// If the path does not exist, a file of the same name in the project's directory is used.
-  /// Failing that, the only movie there whose name without extension equals the name. EDLs name
+  /// Projects may come from other systems, and EDLs name tapes or clips instead of files. If the
+  /// path does not exist, the project's directory is therefore searched: first for a file of the
+  /// same name, then for the only movie whose name without extension is this name.
   /// tapes and clips, not files, and projects may come from other systems.
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
@@ -31,9 +32,9 @@ enum ProjectPaths {
     return found.count == 1 ? project.replacingLastPathComponent(with: found[0]) : plain
   }
 
-  /// Returns a path for a project file.
+  /// Returns the form in which a project file stores a path.
   ///
-  /// The path is relative if it lies below the project's directory, else absolute.
+  /// If the path is in or below the project's directory, it becomes relative; otherwise absolute.
   static func path(_ path: String, seenFrom project: String) -> String {
     let directory = FilePath(project).removingLastComponent()
     if directory.isEmpty { return path }

@@ -12,7 +12,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   case udp(host: String, port: UInt16)
   /// An audio level at or above a threshold in dBFS.
   case audio(threshold: Double)
-  /// A change in a share of the image, 0 to 1.
+  /// A change in a part of the image. `share` is the size of this part, from 0 to 1.
   case motion(share: Double)
 
   init?(argument: String) {
@@ -21,7 +21,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     case ("signal", nil): self = .signal
     case ("key", nil): self = .key
     case ("udp", let position?):
-      // An IPv6 address in brackets contains colons itself, so the last colon separates the port.
+      // An IPv6 address in brackets contains colons, so the port starts after the last colon.
       let colon = position.lastIndex(of: ":")
       let host = colon.map { String(position[..<$0]) } ?? Self.loopback
       let digits = colon.map { position[position.index(after: $0)...] } ?? position[...]
@@ -41,7 +41,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     }
   }
 
-  /// The trigger as text, for the note that the capture waits.
+  /// The trigger as text, for the message that the capture is waiting.
   var summary: String {
     switch self {
     case .signal: "SIGUSR1 (kill -USR1 \(getpid()))"
@@ -52,11 +52,13 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     }
   }
 
-  /// The default address: only programs on this machine can trigger.
+  /// The default address for datagrams.
+  ///
+  /// Only programs on this machine can send to it.
   static let loopback = "127.0.0.1"
 }
 
-/// The options of `record` for clips around triggers.
+/// The options of `record` that record clips around triggers.
 struct TriggerOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,

@@ -3,7 +3,9 @@
 import Dispatch
 import Glibc
 
-/// Receives UDP datagrams on a port; their content is ignored.
+/// Receives UDP datagrams on a port.
+///
+/// Their content is ignored.
 final class DatagramListener {
   private let descriptor: Int32
   private let source: any DispatchSourceRead

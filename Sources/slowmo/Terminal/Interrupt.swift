@@ -6,8 +6,7 @@ import Synchronization
 
 /// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 on a thread of its own.
 ///
-/// The actions run outside a signal handler, so they are not limited to async-signal-safe
-/// functions.
+/// The actions run on this thread and not in a signal handler, so they may call any function.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
@@ -19,31 +18,34 @@ enum Interrupt {
   /// The exit status of a verb that was cancelled by a signal.
   static var status: ExitStatus { status(for: received.load(ordering: .acquiring)) }
 
-  /// SIGHUP from a closed terminal gives the same exit status as SIGTERM.
+  /// SIGHUP arrives when the terminal is closed, and gives the same exit status as SIGTERM.
   private static func status(for number: Int32) -> ExitStatus {
     number == SIGINT ? .interrupted : .terminated
   }
 
-  /// The time after the first signal in which a second one is ignored, in nanoseconds.
+  /// The time in nanoseconds after the first signal in which another one does not count as a
+  /// second.
   ///
-  /// timeout(1) sends its signal twice: to its child and to the child's process group.
+  /// timeout(1) sends its signal twice, first to its child and then to the child's process group.
   private static let sameSignal: Int64 = 300_000_000
 
   /// Blocks the signals and starts the thread that waits for them.
   ///
-  /// A second terminating signal exits the process at once. Call this before other threads start,
-  /// because threads inherit the signal mask.
+  /// A second terminating signal ends the process at once. Call this before other threads start,
+  /// because a new thread inherits the signal mask.
   static func install() {
     let numbers = Self.numbers()
     var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
-    // A library may start threads that do not block these signals. The handler forwards them.
+    // A library may start a thread that does not block these signals. On such a thread, this
+    // handler runs and forwards the signal.
     for number in numbers {
       signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }
     }
-    // A reader that closes its end of a pipe must not end a recording.
+    // If the reader of a pipe closes its end, that must not end a recording.
     signal(SIGPIPE, SIG_IGN)
-    // A write beyond the file size limit (setrlimit(2)) must fail instead of ending the process.
+    // SIGXFSZ arrives if a write exceeds the file size limit (setrlimit(2)). The write must fail
+    // instead of ending the process.
     signal(SIGXFSZ, SIG_IGN)
     let waiter = DispatchQueue(label: "signals")
     let isWaiting = DispatchSemaphore(value: 0)
@@ -55,7 +57,8 @@ enum Interrupt {
       var number: Int32 = 0
       var first = ContinuousClock.now
       while true {
-        // The kernel delivers the lowest number first, so frequent SIGUSR1 would delay a SIGTERM.
+        // The kernel delivers the signal with the lowest number first, so frequent SIGUSR1 would
+        // delay a SIGTERM. The terminating signals are therefore checked separately.
         var noTime = timespec()
         number = sigtimedwait(&ending, nil, &noTime)
         if number <= 0 { guard sigwait(&set, &number) == 0 else { continue } }
@@ -66,7 +69,8 @@ enum Interrupt {
         let (isFirst, _) = received.compareExchange(
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else {
-          // SIGHUP means that the terminal was closed, not that the user insists on quitting.
+          // SIGHUP means that the terminal was closed. The user did not ask twice, so it does not
+          // force the exit.
           if number == SIGHUP { continue }
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
           _exit(status(for: number).rawValue)
@@ -78,24 +82,28 @@ enum Interrupt {
     isWaiting.wait()
   }
 
-  // Written before other threads start. A signal handler reads this variable and must not lock.
+  // A signal handler reads this variable, so it cannot use a lock. It is written before other
+  // threads start.
   private nonisolated(unsafe) static var waitingThread = pthread_t()
 
-  /// Sets the action of the first terminating signal; runs it at once if the signal already
-  /// arrived.
+  /// Sets the action for the first terminating signal.
+  ///
+  /// If the signal has already arrived, runs the action at once.
   static func onFirst(_ body: @escaping @Sendable () -> Void) {
     action.withLock { $0 = body }
     if isRequested { body() }
   }
 
-  /// Sets the action of each SIGUSR1; by default SIGUSR1 is ignored.
+  /// Sets the action for each SIGUSR1.
+  ///
+  /// Without an action, SIGUSR1 is ignored.
   static func onUserSignal(_ body: @escaping @Sendable () -> Void) {
     userAction.withLock { $0 = body }
   }
 
   /// Returns the signals to handle.
   ///
-  /// nohup(1) makes its command ignore SIGHUP; an ignored SIGHUP stays ignored.
+  /// nohup(1) starts its command with SIGHUP ignored. In this case SIGHUP stays ignored.
   private static func numbers() -> [Int32] {
     var before = sigaction()
     sigaction(SIGHUP, nil, &before)

@@ -5,7 +5,7 @@ import Glibc
 
 /// Lines of standard input, typed by a user or written by a program.
 enum LineInput {
-  /// Calls `whenLineEnds` for each line as it arrives, and `atEnd` at the end of the input.
+  /// Calls `whenLineEnds` for each line when it arrives, and `atEnd` at the end of the input.
   ///
   /// Both closures run on a private dispatch queue.
   static func read(

@@ -6,25 +6,30 @@ import OvercrankLinuxSystem
 import Synchronization
 import SystemPackage
 
-/// Writes data to standard output and everything else to standard error.
+/// Writes the results to standard output, and all other text to standard error.
 enum Output {
-  /// The errno of the first failed write to standard output; a closed pipe does not count.
+  /// The errno of the first failed write to standard output.
+  ///
+  /// A pipe closed by its reader does not count.
   private static let failure = Mutex<Errno?>(nil)
 
   /// Writes a line to standard output.
   ///
-  /// Returns false if the reader is gone or the write failed. ``problem`` keeps the failure.
+  /// Returns true if it was written, and false if the reader closed the pipe or the write failed.
+  /// ``problem`` keeps the error of a failed write.
   @discardableResult
   static func line(_ text: String) -> Bool {
     guard let reason = FileDescriptor.standardOutput.writeFully((text + "\n").systemBytes) else {
       return true
     }
-    // A reader that stops early, such as head(1), is not an error.
+    // A reader such as head(1) stops early on purpose, so a closed pipe is not an error.
     if reason != .brokenPipe { failure.withLock { $0 = $0 ?? reason } }
     return false
   }
 
-  /// The reader of standard output closed its end; the verb stops without an error.
+  /// Thrown if the reader of standard output has closed its end.
+  ///
+  /// The verb then stops without an error.
   struct ReaderIsGone: Error {}
 
   /// Writes bytes to standard output.
@@ -48,39 +53,48 @@ enum Output {
 
   /// Opens /dev/null for each standard descriptor that the caller closed.
   ///
-  /// Otherwise the first opened file would get descriptor 1 and receive the printed text. The
-  /// descriptors are opened in the wrong direction on purpose, so that using them fails.
+  /// Otherwise the first opened file would get descriptor 1, and printed text would be written into
+  /// it. /dev/null is opened for writing as standard input and for reading as standard output, so
+  /// that any use fails.
   static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
   }
 
-  /// Prints a warning; with `--progress json` as a `warning` event.
+  /// Prints a warning.
+  ///
+  /// With `--progress json`, it is a `warning` event.
   static func warning(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.emit("warning", text) }
     notice("warning: \(text)")
   }
 
-  /// Prints a note about a file; with `--progress json` as a `warning` event.
+  /// Prints a note about a file.
+  ///
+  /// With `--progress json`, it is a `warning` event.
   static func note(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.emit("warning", text) }
     notice(text)
   }
 
-  /// Prints the error that ended the verb; with `--progress json` as part of the `end` event.
+  /// Prints the error that ended the verb.
+  ///
+  /// With `--progress json`, it becomes part of the `end` event.
   static func error(_ error: CommandError) {
     guard !ProgressEvents.areOn else { return ProgressEvents.fail(error) }
     notice("error: \(error.line)")
   }
 
-  /// Prints a line that other modes print as data; with `--progress json` as a `note` event.
+  /// Prints a line of text as it is.
+  ///
+  /// With `--progress json`, it is a `note` event.
   static func plain(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.emit("note", text) }
     write((text + "\n").systemBytes, to: STDERR_FILENO)
   }
 
-  /// Prints a line for people, whatever the progress style.
+  /// Prints a line for people, in every progress style.
   static func notice(_ text: String) {
     write("slowmo: \(text)\n".systemBytes, to: STDERR_FILENO)
   }
@@ -90,7 +104,7 @@ enum Output {
     line(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
   }
 
-  /// Encodes a document with ``DocumentEncoder``; keys are sorted so that two runs compare easily.
+  /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
   ///
   /// Bytes of file names that are not valid UTF-8 become U+FFFD.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
@@ -101,7 +115,9 @@ enum Output {
     return Data(String(decoding: data, as: UTF8.self).repaired.utf8)
   }
 
-  /// Writes all bytes to a descriptor and ignores a failure, which could not be reported anyway.
+  /// Writes all bytes to a descriptor.
+  ///
+  /// A failure is ignored, because it could not be reported.
   static func write(_ bytes: [UInt8], to descriptor: Int32) {
     _ = FileDescriptor(rawValue: descriptor).writeFully(bytes)
   }

@@ -4,7 +4,8 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// The events of `--progress json`: one JSON object per line, alone on standard error.
+/// The events of `--progress json`: one JSON object per line on standard error, which then contains
+/// nothing else.
 enum ProgressEvents {
   struct Event: Encodable, Sendable {
     var event: String
@@ -21,7 +22,7 @@ enum ProgressEvents {
     var message: String?
   }
 
-  /// The last event, with the exit code and the error if any.
+  /// The `end` event, with the exit code, and the error if there is one.
   private struct End: Encodable {
     let event: Event
     let status: ExitStatus
@@ -39,7 +40,7 @@ enum ProgressEvents {
 
   private struct State {
     var isOn = false
-    /// The totals that the `end` event reports.
+    /// The totals for the `end` event.
     var last = Event(event: "end")
     var error: ErrorDetails?
   }
@@ -51,7 +52,8 @@ enum ProgressEvents {
 
   /// Turns events on if the arguments contain `--progress json`.
   ///
-  /// Called before the arguments are parsed, so that a parsing error is reported as an event too.
+  /// Call this before the arguments are parsed, so that a parsing error is also reported as an
+  /// event.
   static func enable(by arguments: [String]) {
     var isOn = false
     for (position, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
@@ -69,7 +71,7 @@ enum ProgressEvents {
     Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
   }
 
-  /// Writes an event that carries only a message.
+  /// Writes an event that contains only a message.
   static func emit(_ name: String, _ message: String) {
     emit(Event(event: name, message: message))
   }

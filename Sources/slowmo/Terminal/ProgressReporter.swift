@@ -25,7 +25,9 @@ final class ProgressReporter {
     var drops: Int64?
     var bytes: Int64?
     var queueFill: Double?
-    /// The peak level of each audio channel in dBFS; minus infinity is silence.
+    /// The peak level of each audio channel in dBFS.
+    ///
+    /// Silence is minus infinity.
     var peaks: [Double] = []
   }
 
@@ -50,7 +52,7 @@ final class ProgressReporter {
     emit("start", nil, file: file)
   }
 
-  /// Reports what the verb is waiting for.
+  /// Reports a message, such as what the verb waits for.
   func note(_ message: String) {
     emit("note", nil, message: message)
     say(message)
@@ -65,7 +67,7 @@ final class ProgressReporter {
   func trigger(_ source: String, clip: Int, file: String) {
     endBar()
     self.file = file
-    // No progress state exists before the first clip, so zeros are reported.
+    // Before the first clip no state is known, so zeros are reported.
     emit(
       "trigger", lastState ?? State(frame: 0, seconds: 0, drops: 0, bytes: 0, queueFill: 0),
       file: file, message: "\(source), clip \(clip)")
@@ -85,7 +87,9 @@ final class ProgressReporter {
     Output.warning(message)
   }
 
-  /// Reports the state at most once per interval of the style; drops are reported at once.
+  /// Reports the state, at most once per interval of the style.
+  ///
+  /// If frames were dropped, reports it at once.
   func update(_ state: State) {
     lastState = state
     if let fill = state.queueFill, fill >= 0.9, !hasWarnedOfQueue {
@@ -178,10 +182,14 @@ final class ProgressReporter {
     return parts.joined(separator: ", ")
   }
 
-  /// Rounds a level to 0.1 dB; silence becomes -120, because JSON has no infinity.
+  /// Rounds a level to 0.1 dB.
+  ///
+  /// JSON has no infinity, so silence becomes -120.
   private static func shown(_ level: Double) -> Double { (max(-120, level) * 10).rounded() / 10 }
 
-  /// Seconds since the work started; at least 0.001, to allow division.
+  /// The seconds since the work started.
+  ///
+  /// The value is divided by, so it is at least 0.001.
   private var elapsedSeconds: Double {
     max(0.001, (ContinuousClock.now - started).doubleValue)
   }

@@ -2,7 +2,9 @@
 
 import Overcrank
 
-/// The external trigger sources of a capture; they stop when this object is released.
+/// The external trigger sources of a capture.
+///
+/// They stop when this object is released.
 final class TriggerSources {
   private var listeners: [DatagramListener] = []
 
@@ -10,7 +12,8 @@ final class TriggerSources {
   ///
   /// - Throws: `CommandError` if a source cannot be opened.
   init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
-    // If the keyboard is the only source, the end of standard input ends the capture.
+    // If standard input is the only source, no trigger can come after its end, so its end ends the
+    // capture.
     let endsWithLines = kinds.allSatisfy { $0 == .key }
     for kind in kinds {
       switch kind {

@@ -4,7 +4,7 @@ import Overcrank
 
 /// Converts a library's recovery suggestion into the command's verbs and options.
 enum Advice {
-  /// Returns the suggestion, followed by the verbs and options that help to follow it.
+  /// Returns the suggestion, followed by the verbs and options that carry it out.
   static func text(_ recovery: Recovery) -> String {
     guard !recovery.steps.isEmpty else { return recovery.description }
     return "\(recovery.description) (\(recovery.steps.map(describe).joined(separator: ", ")))"

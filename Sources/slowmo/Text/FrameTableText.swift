@@ -9,7 +9,8 @@ enum FrameTableText {
     func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
     var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
     for line in lines {
-      // A recording of this program never repeats a frame. For other files the column stays empty.
+      // A recording of this program never repeats a frame, so the value is 0. For other files it is
+      // unknown, so the column is empty.
       let duplicate = line.sequence == nil ? "" : "0"
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"

@@ -78,7 +78,9 @@ extension RecordText {
 }
 
 extension FrameRateMismatchReason {
-  /// The reason and, where possible, what the user can do about it.
+  /// The reason as text.
+  ///
+  /// If the user can do something about it, the text says what.
   fileprivate var summary: String {
     switch self {
     case .driverClamp:

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The text of `--version`: the command's version and those of the linked libraries.
+/// The text of `--version`: the version of the command and the versions of the linked libraries.
 enum VersionText {
   static let number = "0.1.0"
 
