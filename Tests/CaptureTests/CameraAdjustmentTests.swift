@@ -77,14 +77,14 @@ struct CameraAdjustmentTests {
       }
     }
     var told: [CameraAdjustment] = []
-    do {
+    do throws(MediaError) {
       for try await adjustment in adjustments {
         told.append(adjustment)
         changes.cancel()
         if !adjustment.isAdjusting { driver.change { $0.isUnplugged = true } }
       }
       Issue.record("the sequence ended without saying why")
-    } catch let error as MediaError {
+    } catch {
       #expect(error.code == .deviceLost)
     }
     #expect(told.allSatisfy { $0.subject == .whiteBalance })

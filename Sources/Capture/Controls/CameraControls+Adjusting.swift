@@ -61,7 +61,9 @@ extension CameraControls {
   ///
   /// - Returns: A sequence that ends with a `MediaError` when the device is lost, and never otherwise.
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values.
-  public func adjustments() throws(MediaError) -> AsyncThrowingStream<CameraAdjustment, any Error> {
+  public func adjustments() throws(MediaError)
+    -> some AsyncSequence<CameraAdjustment, MediaError> & Sendable
+  {
     guard let node else { throw missing("automatic values that can be read") }
     let watched = try ControlledNode(reopening: node)
     let reading = try watched.useOwn { device throws(DeviceError) in
@@ -70,12 +72,12 @@ extension CameraControls {
     guard !reading.isEmpty else {
       throw missing("automatic values that can be read")
     }
-    let (stream, continuation) = AsyncThrowingStream<CameraAdjustment, any Error>.makeStream(
+    let (stream, continuation) = AsyncStream<Result<CameraAdjustment, MediaError>>.makeStream(
       bufferingPolicy: .bufferingNewest(256))
     let watch = AdjustmentWatch(watched, continuation)
     continuation.onTermination = { _ in watch.stop() }
     try BlockingThread.started { watch.run() }.detach()
-    return stream
+    return CameraEvents(stream: stream)
   }
 
   private func isChanging(_ id: ControlID) throws(MediaError) -> Bool? {
@@ -167,12 +169,12 @@ struct AdjustmentDetector {
 /// The work of the thread that reads the automatic values.
 private final class AdjustmentWatch: Sendable {
   private let node: ControlledNode
-  private let continuation: AsyncThrowingStream<CameraAdjustment, any Error>.Continuation
+  private let continuation: AsyncStream<Result<CameraAdjustment, MediaError>>.Continuation
   private let isStopped = Atomic(false)
 
   init(
     _ node: ControlledNode,
-    _ continuation: AsyncThrowingStream<CameraAdjustment, any Error>.Continuation
+    _ continuation: AsyncStream<Result<CameraAdjustment, MediaError>>.Continuation
   ) {
     self.node = node
     self.continuation = continuation
@@ -190,10 +192,10 @@ private final class AdjustmentWatch: Sendable {
           _ = try device.nextEvent(timeoutMilliseconds: 100)
           return try AdjustmentReading(of: device)
         }
-        for event in detector.see(reading) { continuation.yield(event) }
+        for event in detector.see(reading) { continuation.yield(.success(event)) }
       } catch {
-        continuation.finish(throwing: error)
-        return
+        continuation.yield(.failure(error))
+        break
       }
     }
     continuation.finish()

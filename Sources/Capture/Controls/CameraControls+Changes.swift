@@ -56,29 +56,8 @@ extension CameraControls {
     let watch = ControlWatch(watched, spelled, continuation)
     continuation.onTermination = { _ in watch.stop() }
     try BlockingThread.started { watch.run() }.detach()
-    return ControlChanges(stream: stream)
+    return CameraEvents(stream: stream)
   }
-}
-
-/// A sequence of control changes that may end with an error.
-private struct ControlChanges: AsyncSequence, Sendable {
-  let stream: AsyncStream<Result<CameraControlChange, MediaError>>
-
-  struct Iterator: AsyncIteratorProtocol {
-    var base: AsyncStream<Result<CameraControlChange, MediaError>>.Iterator
-
-    mutating func next() async throws(MediaError) -> CameraControlChange? {
-      try await next(isolation: nil)
-    }
-
-    mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(MediaError) -> CameraControlChange? {
-      try await base.next(isolation: actor)?.get()
-    }
-  }
-
-  func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
 }
 
 /// The thread that waits for control events and forwards them to the sequence.

@@ -70,17 +70,20 @@ final class V4L2Driver: FrameDriver {
     for id in ExposureInForce.controls {
       // The unit of this control is defined only for USB cameras.
       if id == .iris, queue.driver != "uvcvideo" { continue }
-      guard let control = try? queue.control(id), let value = try? queue.number(of: id)
-      else { continue }
-      if control.kind == .integerMenu, menus[id] == nil {
-        menus[id] = Dictionary(
-          control.menu.compactMap { item in item.number.map { (item.index, $0) } },
-          uniquingKeysWith: { first, _ in first })
-      }
+      guard let value = try? queue.number(of: id) else { continue }
+      if id == .isoSensitivity || id == .exposureBias, menus[id] == nil { readMenu(id) }
       note(id, value)
       if !isSubscribedToExposure { try? queue.subscribe(to: id) }
     }
     isSubscribedToExposure = true
+  }
+
+  /// Reads the numbers of an integer menu; other controls have none.
+  private func readMenu(_ id: ControlID) {
+    guard let control = try? queue.control(id), control.kind == .integerMenu else { return }
+    menus[id] = Dictionary(
+      control.menu.compactMap { item in item.number.map { (item.index, $0) } },
+      uniquingKeysWith: { first, _ in first })
   }
 
   private func note(_ id: ControlID, _ value: Int64?) {
