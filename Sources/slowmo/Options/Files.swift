@@ -4,7 +4,6 @@ import FoundationEssentials
 import Glibc
 import Overcrank
 import OvercrankLinuxSystem
-import SystemPackage
 
 /// Reads and writes small files for the command.
 ///
@@ -127,8 +126,9 @@ enum Files {
   ///
   /// The file itself is not accessed.
   static func absolutePath(_ path: String) -> String {
-    guard let directory = getcwd(nil, 0) else { return path }
+    // A path from the root stays as the user wrote it, where `FilePath` would normalize it.
+    guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
     defer { free(directory) }
-    return FilePath(String(systemPath: directory)).pushing(FilePath(path)).string
+    return String(systemPath: directory) + "/" + path
   }
 }

@@ -149,8 +149,14 @@ struct BallScene: Sendable {
     let rect = geometry.ballRect(y: y)
     image.copy(drawnBall, from: background)
     BallSprite(radius: geometry.ballRadius, x: geometry.ballX, y: y).draw(in: rect, into: &image)
-    changed.append(drawnBall)
-    if rect != drawnBall { changed.append(rect) }
+    if rect.y.overlaps(drawnBall.y) {
+      let y = min(rect.y.lowerBound, drawnBall.y.lowerBound)
+      changed.append(
+        PixelRect(x: rect.x, y: y..<max(rect.y.upperBound, drawnBall.y.upperBound)))
+    } else {
+      changed.append(drawnBall)
+      changed.append(rect)
+    }
     drawnBall = rect
   }
 }

@@ -54,6 +54,20 @@ struct SceneImage: Sendable {
   /// All pixels, including the padding.
   var bounds: PixelRect { PixelRect(x: 0..<stride, y: 0..<rows) }
 
+  /// Calls a closure with the bytes of the three planes.
+  func withPlanes(
+    _ body: (
+      _ luma: UnsafeBufferPointer<UInt8>, _ cb: UnsafeBufferPointer<UInt8>,
+      _ cr: UnsafeBufferPointer<UInt8>
+    ) -> Void
+  ) {
+    luma.withUnsafeBufferPointer { luma in
+      cb.withUnsafeBufferPointer { cb in
+        cr.withUnsafeBufferPointer { cr in body(luma, cb, cr) }
+      }
+    }
+  }
+
   /// Fills a rectangle with a luma value.
   ///
   /// The part outside the image is ignored.

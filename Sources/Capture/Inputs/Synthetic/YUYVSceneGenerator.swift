@@ -29,14 +29,19 @@ struct YUYVSceneGenerator: TestPatternGenerator {
 
   private mutating func convert(_ rect: PixelRect) {
     let image = scene.image
-    for y in rect.y {
-      let (luma, color) = (y * image.stride, y / 2 * (image.stride / 2))
-      for x in stride(from: rect.x.lowerBound, to: rect.x.upperBound, by: 2) {
-        let target = (y * image.width + x) * 2
-        canvas[target] = image.luma[luma + x]
-        canvas[target + 1] = image.cb[color + x / 2]
-        canvas[target + 2] = image.luma[luma + x + 1]
-        canvas[target + 3] = image.cr[color + x / 2]
+    canvas.withUnsafeMutableBufferPointer { canvas in
+      image.withPlanes { luma, cb, cr in
+        for y in rect.y {
+          var target = (y * image.width + rect.x.lowerBound) * 2
+          let (source, color) = (y * image.stride, y / 2 * (image.stride / 2))
+          for x in rect.x.lowerBound / 2..<rect.x.upperBound / 2 {
+            canvas[target] = luma[source + 2 * x]
+            canvas[target + 1] = cb[color + x]
+            canvas[target + 2] = luma[source + 2 * x + 1]
+            canvas[target + 3] = cr[color + x]
+            target += 4
+          }
+        }
       }
     }
   }
