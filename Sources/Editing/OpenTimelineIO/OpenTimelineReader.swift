@@ -49,7 +49,8 @@ struct OpenTimelineReader {
           let content = try content(of: child, .audio, name, depth: 0)
           audios.append(Layer(name: name, track: child, content: content))
         } catch  where audios.contains(where: \.content.showsAnything) {
-          // Only one audio track is played, so an error in a further track is not fatal.
+          // An export plays only the first audio track, so an error in another one is reported and
+          // the track is left out.
           notes.append("\(name) is left out: \(error)")
         }
       case let kind: notes.append("\(name) is of kind \(kind) and left out")

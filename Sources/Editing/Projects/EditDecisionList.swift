@@ -44,7 +44,8 @@ struct EditDecisionList {
     func count(per nominal: Int64, dropsAll: Bool) -> Int64 {
       let whole = ((hours * 60 + minutes) * 60 + seconds) * nominal + frames
       guard isDrop || dropsAll, nominal % 30 == 0 else { return whole }
-      // Drop-frame timecode skips two numbers of 30 each minute, except every tenth minute.
+      // Drop-frame timecode at 30 fps skips two frame numbers each minute, except every tenth
+      // minute, and twice as many at 60 fps. The skipped numbers are subtracted.
       let minute = hours * 60 + minutes
       return whole - nominal / 15 * (minute - minute / 10)
     }

@@ -22,7 +22,8 @@ struct ProjectMedia {
     for piece in content.pieces {
       let target = try TimeRange(
         start: ProjectTime.rounded(piece.start), end: ProjectTime.rounded(piece.end))
-      // A piece whose boundaries round to the same nanosecond is skipped.
+      // The boundaries of a very short piece may round to the same nanosecond. Such a piece is
+      // skipped, because a segment must not be empty.
       if target.isEmpty { continue }
       if let shown = piece.shown {
         segments.append(try segment(shown, target))

@@ -121,7 +121,8 @@ final class AudioExport {
     var encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
-    // Encoder delay and flushing add packets; eight are enough for any encoder in use.
+    // The encoder may return more packets than blocks, because it delays audio and is flushed at
+    // the end. Eight more are enough for the encoders in use.
     let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
     guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)

@@ -67,7 +67,7 @@ struct ConstantRatePlan: Sendable {
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         frames.append(Frame(source: source, index: showing.index))
         // Where two mappings meet, one side's time may be rounded up and the other side's exact.
-        // The later time could then be lower, so it is raised to the earlier one.
+        // The second time could then be lower than the first, so it is raised to the first.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }

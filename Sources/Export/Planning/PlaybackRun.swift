@@ -123,8 +123,8 @@ struct PlaybackRun {
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      // The first frame is on screen at the run's start, so it is shown from there even if it
-      // begins earlier.
+      // The first frame is on screen at the run's start, so it is shown from there, even if its own
+      // time differs.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {

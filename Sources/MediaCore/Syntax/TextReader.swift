@@ -72,7 +72,7 @@ struct TextReader {
   ) throws(MediaError) -> Rational {
     var decimals = decimals
     while decimals.last == UInt8(ascii: "0") { decimals = decimals.dropLast() }
-    // 10^38 is the largest power of ten below 2^127.
+    // The denominator is a power of ten, and 10^38 is the largest one below 2^127.
     guard decimals.count <= 38 else { throw .overflow("it") }
     var denominator: Int128 = 1
     for _ in decimals { denominator *= 10 }

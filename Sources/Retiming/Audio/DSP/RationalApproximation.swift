@@ -50,8 +50,9 @@ struct RationalApproximation: Hashable {
   /// - Returns: The lead in output samples, above zero.
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {
     let least = Int64(sourceCount) * denominator / numerator + 1
-    // The fractional parts of start positions repeat after `denominator` leads, so more leads need
-    // not be tried. The limit of 16,384 bounds the lead.
+    // The fractional part of the start position repeats after `denominator` leads, so no more need
+    // to be tried. If the denominator is large, 16,384 leads are tried, so that the resampler does
+    // not start far too early.
     let choices = max(1, min(denominator, 16_384, 16_384 * denominator / numerator))
     let wanted = position.fractionalPart
     var best = (lead: least, distance: Double.infinity)

@@ -56,7 +56,7 @@ struct SpeedMap: Sendable {
 
   /// The lowest and the highest speed in source samples per output sample.
   var speeds: ClosedRange<Double> {
-    // The speed of a ramp is monotonic, so its extremes are at its ends.
+    // Along a ramp the speed only rises or only falls, so its extremes are at the ends of the ramp.
     let all = lines.flatMap { line in
       line.curve.map { [$0.speeds.first, $0.speeds.last] } ?? [line.speed]
     }

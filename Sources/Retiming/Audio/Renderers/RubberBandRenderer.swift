@@ -57,8 +57,9 @@ final class RubberBandRenderer: SegmentRenderer {
       base,
       TransientTimeMap.Extent(before: 40, after: 30, least: 0.15, sampleRate: sampleRate),
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
-    // A 1:1 section needs a time ratio of 1. The engine is configured for a range of ratios that
-    // excludes 1 at high and at very low speeds; there, onsets are not detected.
+    // A 1:1 section needs a time ratio of 1, which the engine handles only if it is set up for
+    // moderate speeds. At other speeds onsets are not detected, so they are stretched like all
+    // audio.
     let locks =
       stretches.lowerBound > (sampleRate < 44_100 ? 0.45 : 0.24) && stretches.upperBound <= 16
     detector = locks ? OnsetDetector(sampleRate: sampleRate, channelCount: channelCount) : nil

@@ -65,7 +65,8 @@ final class VarispeedRenderer: SegmentRenderer {
     }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
-    // About 4096 output samples per block, so that memory use is bounded at every speed.
+    // A block gives about 4096 output samples at every speed, so that memory use does not grow with
+    // slow motion.
     blockLength = max(128, min(16_384, Int(4096 * speed.fraction.doubleValue)))
   }
 
