@@ -136,8 +136,8 @@ private final class FrameWork: Sendable {
     let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
-      // The first and the last output frame are never skipped, because the frames around a skipped
-      // one give it its place: the previous one is shown until the next one starts.
+      // In place of a skipped frame, the previous one is shown until the next one starts. So the
+      // first and the last output frame, which lack one of these, are never skipped.
       let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {

@@ -10,7 +10,7 @@
 /// The end of the source range is not part of it, whether it plays forward or reversed. So a
 /// reversed mapping starts with the frame that is on screen just before the end.
 public struct PlaybackMapping: Hashable, Sendable {
-  /// A way in which a source plays.
+  /// A kind of motion: the relation between source time and composition time.
   public enum Motion: Hashable, Sendable {
     /// Constant speed.
     case constant
@@ -20,7 +20,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     case hold
   }
 
-  /// The way in which the source plays.
+  /// The kind of motion.
   public let motion: Motion
   /// True if the source plays backwards, false if forwards.
   ///
