@@ -70,6 +70,9 @@ struct CameraSwitchTests {
       }
     }
 
+    /// Whether the camera stops by itself.
+    var isFault: Bool { self == .otherProgram || self == .unplug }
+
     var reason: String {
       switch self {
       case .preset, .removalOfCamera, .removalOfOutput: "reconfigured"
@@ -93,9 +96,12 @@ struct CameraSwitchTests {
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
     let session = CaptureSession(input)
-    let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("take.mov")))
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.verifiesFrameRate = false
+    let movie = MovieFileOutput(settings: settings)
     try session.addOutput(movie)
-    try session.startRunning()
+    // A camera that stops by itself starts with the take, so that it stops within it.
+    if !change.isFault { try session.startRunning() }
     let failure = Mutex<String?>(nil)
     var thread: BlockingThread?
     let report = try movie.record { progress in
@@ -117,8 +123,7 @@ struct CameraSwitchTests {
     #expect(failure.withLock { $0 } == nil)
     #expect(report.stoppedBy.rawValue == change.reason)
     #expect(report.isPlayable && report.ledger.isBalanced && report.ledger.stored >= 10)
-    let isFault = change == .otherProgram || change == .unplug
-    #expect((report.problem != nil) == isFault)
+    #expect((report.problem != nil) == change.isFault)
     #expect(try Asset(path: report.path).videoTrack?.frameCount == Int(report.ledger.stored))
     #expect(session.isRunning == [.preset, .removalOfOutput, .stopOfOutput].contains(change))
     session.stopRunning()
