@@ -223,14 +223,17 @@ struct TrimTests {
         ["--trim", "0..1", "--preset", "impact", "--at", "1"], 64,
         "--at 1 is outside the range of --trim"
       ),
-      (["--preset", "freeze", "--at", "1", "--speed", "1/2"], 64, "--preset freeze has no speed"),
+      (
+        ["--preset", "freeze", "--at", "1", "--speed", "1/2"], 64,
+        "--preset freeze excludes --speed: set its duration with --width"
+      ),
       (["--preset", "impact", "--at", "1", "--width", "0"], 64, "0"),
       (["--width", "1", "--trim", "0..1"], 64, "--width needs --preset"),
       (
         ["--preset", "impact", "--at", "1", "--speed", "1/2", "--speed", "1/4"], 64,
-        "--preset takes one --speed"
+        "--preset takes at most one --speed, and no --range"
       ),
-      ([], 64, "no --speed: give one, such as --speed 1/8, or --trim"),
+      ([], 64, "no change requested: use --speed, such as --speed 1/8, or --trim"),
     ]
     for (options, status, words) in cases {
       let finished = try await run(

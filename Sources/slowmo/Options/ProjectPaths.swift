@@ -9,7 +9,8 @@ import SystemPackage
 enum ProjectPaths {
   /// Resolves a path in a project file against the project's directory.
   static func resolved(_ path: String, in project: String) -> String {
-    FilePath(project).removingLastComponent().pushing(FilePath(path)).string
+    // A path from the root stays as it is written, where `FilePath` would normalize it.
+    path.hasPrefix("/") ? path : FilePath(project).removingLastComponent().appending(path).string
   }
 
   /// Finds the movie that a path in a project refers to.
