@@ -99,7 +99,7 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the same node again.
+  /// Opens the same node again, for a handle that receives its own events.
   init(reopening node: ControlledNode) throws(MediaError) {
     do throws(DeviceError) {
       device = try VideoDevice(reopening: node.device)

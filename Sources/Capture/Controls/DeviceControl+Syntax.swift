@@ -63,7 +63,8 @@ extension DeviceControl {
   ) throws(MediaError) -> Int64? {
     if kind == .boolean, let isOn = Self.flag(text) { return isOn ? 1 : 0 }
     if kind.isMenu {
-      // An item's name may look like a number. A number is therefore first compared with the items'
+      // An item's name may look like a number. A number is therefore compared with the indices of
+      // the items before it is compared with their names.
       // indices.
       let index = Int64(literal: text)
       let lowered = text.lowercased()

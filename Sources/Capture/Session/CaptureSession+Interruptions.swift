@@ -110,9 +110,9 @@ private final class ReturnWatch: Sendable {
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     let (device, reach) = (input.device, input.reach)
-    // The watcher may be unavailable; the periodic attempts then find the device alone. Devices
-    // without serial numbers may share an id. A device that was already present at another address
-    // is therefore not the lost one.
+    // If the watcher is unavailable, only the periodic attempts find the device. Devices without
+    // serial numbers may share an id. A device that was already present at another address is
+    // therefore not the lost one.
     let there = reach.addresses().subtracting([device.address])
     let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {

@@ -30,7 +30,7 @@ public final class DeviceInput: Sendable {
   /// The device as it was last opened.
   private let opened: Mutex<OpenedDevice>
   package let reach: DeviceEnvironment
-  /// Whether other programs may change device settings after the device was reopened.
+  /// Whether other programs may change the device's settings, also after it was reopened.
   ///
   /// Nil if the device cannot be reopened.
   private let sharesSettings: Bool?

@@ -58,7 +58,8 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
   private static func nearest(to count: Int, among formats: [CaptureFormat]) -> CaptureFormat? {
     // Width and height have at most 32 bits each, so the difference of two areas fits 64 bits.
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
-    // Emulated and similar unsuitable modes are left out: the selection of the fastest mode rejects
+    // The selection of the fastest mode rejects emulated and other unsuitable modes, so a mode is
+    // usable if the selection accepts it.
     // them.
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }

@@ -171,7 +171,8 @@ struct CaptureLoop: CaptureWork {
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-        // This frame arrived, although it is not passed on. No frames are missing before the end.
+        // This frame arrived, although it is not passed on. No time without frames is therefore
+        // counted.
         end.frames.silence = 0
         return reason
       }

@@ -168,7 +168,8 @@ package final class FrameQueue: Sendable {
   /// Call this on the producer's thread.
   package func wakeTaker() {
     // The fence orders the push of the frame before the read of the flag. If the consumer is about
-    // to sleep, it therefore either sees the frame, or this thread sees the flag and wakes it.
+    // to sleep, either it sees the frame and stays awake, or this thread sees the flag and wakes
+    // it.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
@@ -193,7 +194,7 @@ package final class FrameQueue: Sendable {
     return try body(frame)
   }
 
-  // MARK: Frames that stay until they are released, on the taker's thread
+  // MARK: Frames that stay until they are released, on the consumer's thread
 
   /// The number of the oldest frame in the queue.
   ///

@@ -95,7 +95,7 @@ final class DataSink: FrameSink {
     if interval.isTooSoon(time, minimum: options.minFrameDuration.load(ordering: .relaxed)) {
       return .dropped(.tooSoon, observation)
     }
-    // One frame already waits, so this one is late.
+    // A frame already waits in the queue, so this one is late and is dropped.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
       return .dropped(.frameWasLate, observation)

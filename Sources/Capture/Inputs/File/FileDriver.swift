@@ -64,7 +64,8 @@ package final class FileDriver: FrameDriver {
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
     queue.restart(keeping: held)
-    // The time of the first frame is fixed here. A slow decoder of the first frame therefore does
+    // The time of the first frame is fixed before it is decoded. Even if decoding takes long, the
+    // frames after it are on time.
     // not delay the frames after it.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }

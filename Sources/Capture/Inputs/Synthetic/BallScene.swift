@@ -98,8 +98,8 @@ struct BallScene: Sendable {
     let scale = TestPattern.figureScale(width: image.width)
     var place = 1
     while number / place >= 10 { place *= 10 }
-    // The number of digits changed if the previous number has a digit above the highest place, or
-    // none at it.
+    // The number of digits differs if the previous number has a digit above the highest place of
+    // this number, or no digit at that place.
     let isNew =
       isBlank || isFlash != drawnFlash || drawnNumber / place >= 10
       || (place > 1 && drawnNumber / place == 0)

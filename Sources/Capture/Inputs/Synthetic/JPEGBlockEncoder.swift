@@ -157,7 +157,7 @@ struct JPEGBlockEncoder: Sendable {
 
     init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-    /// Writes a nonzero coefficient: the Huffman code for its bit length and for the number of
+    /// Writes a coefficient: the Huffman code for its bit length and for the number of
     /// zeros before it, then its bits.
     mutating func append(_ value: Int32, codes: borrowing Codes, zeros: Int) {
       let length = 32 - value.magnitude.leadingZeroBitCount

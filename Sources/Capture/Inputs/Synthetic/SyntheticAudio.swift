@@ -56,7 +56,7 @@ package struct SyntheticAudio: Sendable {
     return Float(value)
   }
 
-  /// The number of samples between this one and the first sample at or after the last contact.
+  /// The number of samples from the first one at or after the last contact to this one.
   private func samplesSinceContact(_ number: UInt64) -> UInt64 {
     guard periodScale > 1 else { return number % samplesPerPeriod }
     // The position in the period is computed exactly, as a multiple of 1/`periodScale` sample. The
