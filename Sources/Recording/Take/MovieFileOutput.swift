@@ -81,11 +81,10 @@ public final class MovieFileOutput: FrameOutput {
   /// Each iteration buffers the newest 256 events.
   public var events: some AsyncSequence<Event, Never> & Sendable { hub.events() }
 
-  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
-  /// frames.
+  /// The progress of takes from the time of this call.
   ///
-  /// A slow consumer gets only the newest update. An update follows when the queued frames are
-  /// stored, or after 1/50 s of frames. A slow consumer gets only the newest update.
+  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
+  /// frames. A slow consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
   /// Events of `record(on:events:)` from now on, for any number of listeners.

@@ -17,7 +17,6 @@ enum ProjectPaths {
   /// Projects may come from other systems, and EDLs name tapes or clips instead of files. If the
   /// path does not exist, the project's directory is therefore searched: first for a file of the
   /// same name, then for the only movie whose name without extension is this name.
-  /// tapes and clips, not files, and projects may come from other systems.
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
     if Files.exists(plain) { return plain }
