@@ -180,8 +180,8 @@ public final class MovieFileOutput: FrameOutput {
   /// - Parameter progress: Called on this thread whenever the queued frames have been stored, at
   ///   least every 1/50 s of frames, and at the end.
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
-  /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no frame
-  ///   was stored. No file is left then.
+  /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no
+  ///   frame was stored. No file is left then.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
     do throws(MediaError) {
