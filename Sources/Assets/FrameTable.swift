@@ -70,9 +70,8 @@ public struct FrameTable: Sendable {
   /// frame.
   ///
   /// If all durations are multiples of one duration, the times were not rounded, so the error is
-  /// zero. Otherwise it is half a tick or one microsecond, whichever is greater: drivers truncate
-  /// timestamps to microseconds.
-  /// drivers that truncate timestamps to microseconds.
+  /// zero. Otherwise it is half a tick or one microsecond, whichever is greater. The microsecond
+  /// comes from drivers, which truncate timestamps to microseconds.
   package private(set) var uncertainty = Rational.zero
 
   /// The end of the last frame, in ticks.

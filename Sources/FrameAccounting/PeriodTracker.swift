@@ -83,7 +83,7 @@ struct PeriodTracker {
     // the smallest total distance to all others.
     let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
     let phase = nearest ?? 0
-    // Slot 0 belongs to the first frame. A phase above half a period means that this frame is early,
+    // Slot 0 belongs to the first frame. A phase above half a period means that the frame is early,
     // so the phase is made negative.
     time = (phase > 0.5 ? phase - 1 : phase) * period
     slot = 0

@@ -16,7 +16,7 @@ package struct Decoder: ~Copyable {
   ///   - timeBase: Seconds per tick of the packet times. If libavcodec skips the first samples of
   ///     an audio frame, it needs this to shift the frame's time.
   ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
-  /// - Throws: `LibAVError` with the operation "find" if there is no decoder, or "open" if it fails.
+  /// - Throws: `LibAVError` with the operation "find" if there is no decoder, else "open".
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
   ) throws(LibAVError) {

@@ -93,7 +93,7 @@ package struct Encoder: ~Copyable {
 
   /// Opens a video encoder.
   ///
-  /// - Throws: `LibAVError` with the operation "find" or "open" when libavcodec rejects the
+  /// - Throws: `LibAVError` with the operation "find" or "open" if libavcodec rejects the
   ///   settings.
   package init(video settings: VideoSettings) throws(LibAVError) {
     try self.init(codec: settings.codec, options: settings.options) { context in

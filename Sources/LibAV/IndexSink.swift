@@ -75,7 +75,7 @@ package final class PlaceholderBytes {
 
   /// Reserves `count` bytes, the size of the largest packet.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   package init(count: Int) throws(LibAVError) {
     self.count = count
     // calloc(3) returns zero pages, which use no physical memory until they are accessed.

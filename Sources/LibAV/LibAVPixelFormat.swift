@@ -19,7 +19,7 @@ extension AVPixelFormat {
 
   /// The FFmpeg format of a `PixelFormat`.
   ///
-  /// - Throws: `LibAVError` with the operation "find" where FFmpeg does not know the name.
+  /// - Throws: `LibAVError` with the operation "find" if FFmpeg does not know the name.
   package init(finding format: PixelFormat) throws(LibAVError) {
     guard let found = AVPixelFormat(format) else {
       throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)

@@ -5,7 +5,7 @@ extension MediaFrame {
   ///
   /// The pixel format must be `rgb24`.
   ///
-  /// - Throws: `LibAVError` where the encoder is missing or rejects the frame.
+  /// - Throws: `LibAVError` if the encoder is missing or rejects the frame.
   package func pngBytes() throws(LibAVError) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)

@@ -16,7 +16,7 @@ extension MovieWriter {
   ///   - displayMatrix: The nine numbers of the display matrix, or none.
   ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
   /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
     displayMatrix: [Int32] = [], sideData: [TrackSideData] = []

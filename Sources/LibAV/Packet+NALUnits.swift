@@ -8,7 +8,7 @@ extension Packet {
   /// - Parameter lengthSize: The size of a length prefix in bytes. Nil returns the packet
   ///   unchanged.
   /// - Returns: The packet, with the same times.
-  /// - Throws: `LibAVError` when there is no memory, or a NAL unit is too long for the prefix.
+  /// - Throws: `LibAVError` if there is no memory, or a NAL unit is too long for the prefix.
   package func lengthPrefixed(_ lengthSize: Int?) throws(LibAVError) -> Packet {
     guard let lengthSize else { return self }
     let bytes = withBytes { buffer -> [UInt8]? in

@@ -68,7 +68,7 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with another presentation time and without a decoding time.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
     try changed { packet in
       packet.pointee.pts = ticks
@@ -78,7 +78,7 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet without its key frame flag.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   package func withoutKeyFlag() throws(LibAVError) -> Packet {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
@@ -87,7 +87,7 @@ package final class Packet: @unchecked Sendable {
   ///
   /// It shares the bytes with this packet unless the change modifies them.
   ///
-  /// - Throws: `LibAVError` when there is no memory, and the errors of `change`.
+  /// - Throws: `LibAVError` if there is no memory, and the errors of `change`.
   func changed(
     _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
   ) throws(LibAVError) -> Packet {

@@ -31,7 +31,7 @@ extension Packet {
   /// Returns one packet with the bytes of this packet and the next one, and with the times of this
   /// one.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if there is no memory.
   func joined(with next: Packet) throws(LibAVError) -> Packet {
     try changed { packet throws(LibAVError) in
       let start = byteCount

@@ -31,13 +31,12 @@ package struct Resampler: ~Copyable {
   ///
   /// Only the ratio of the two matters, so pass it in lowest terms. Calls `swr_alloc_set_opts2` and
   /// `swr_init`.
-  /// `swr_init`.
   ///
   /// - Parameters:
   ///   - inputRate: Above zero, at most ``largestInputRate``.
   ///   - outputRate: Above zero.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` when a number is out of range, or without memory.
+  /// - Throws: `ResamplerError` if a number is out of range, or without memory.
   package init(
     inputRate: Int32, outputRate: Int32, channelCount: Int
   ) throws(ResamplerError) {
@@ -57,7 +56,7 @@ package struct Resampler: ~Copyable {
   ///   - rate: Samples per second, from 1 to ``largestInputRate``. It only sets the time unit of
   ///     the filter.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` when a number is out of range, or without memory.
+  /// - Throws: `ResamplerError` if a number is out of range, or without memory.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
@@ -131,7 +130,7 @@ package struct Resampler: ~Copyable {
   ///
   /// - Parameter input: One plane per channel, all of the same length.
   /// - Returns: One plane per channel, all of the same length, possibly empty.
-  /// - Throws: `ResamplerError` when the planes do not match the channels, or FFmpeg fails.
+  /// - Throws: `ResamplerError` if the planes do not match the channels, or FFmpeg fails.
   package mutating func convert(_ input: [[Float]]) throws(ResamplerError) -> [[Float]] {
     guard input.count == channelCount, let count = input.first?.count,
       let inputCount = Int32(exactly: count), input.allSatisfy({ $0.count == count })

@@ -17,7 +17,7 @@ package final class BlockingThread: Sendable {
 
   /// Starts a thread that runs `body` once.
   ///
-  /// - Throws: `SystemError` when the system cannot create a thread.
+  /// - Throws: `SystemError` if the system cannot create a thread.
   package init(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {
@@ -62,7 +62,7 @@ extension BlockingThread {
   ///     from any thread.
   ///   - onCancel: Called at once when the task is cancelled, on any thread.
   /// - Returns: The result or the error of `body`.
-  /// - Throws: `SystemError` when the system cannot create a thread.
+  /// - Throws: `SystemError` if the system cannot create a thread.
   package static func run<Value: Sendable, Failure: Error>(
     _ body:
       @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(Failure) -> Value,

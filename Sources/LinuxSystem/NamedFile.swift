@@ -23,7 +23,7 @@ package struct NamedFile: Sendable {
   ///
   /// Nil if the name is free.
   ///
-  /// - Throws: `FileCreationError` with `EBUSY` where another process holds the lock, `EISDIR` for
+  /// - Throws: `FileCreationError` with `EBUSY` if another process holds the lock, `EISDIR` for
   ///   a directory, `ENOTSUP` for any other non-regular file.
   package static func locking(_ name: String) throws(FileCreationError) -> NamedFile? {
     for _ in 0..<attempts {

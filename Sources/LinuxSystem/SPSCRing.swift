@@ -22,7 +22,7 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   ///   - capacity: The maximum number of stored elements, at least 1.
   ///   - takesMemoryNow: If true, all pages are allocated at once. Otherwise each page is allocated
   ///     on its first write, so an unused ring uses no memory.
-  /// - Throws: `SystemError` when mmap(2) fails.
+  /// - Throws: `SystemError` if mmap(2) fails.
   package init(capacity: Int, takesMemoryNow: Bool = true) throws(SystemError) {
     let bytes = capacity * MemoryLayout<Element>.stride
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | (takesMemoryNow ? MAP_POPULATE : MAP_NORESERVE)

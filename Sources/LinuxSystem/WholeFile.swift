@@ -26,7 +26,7 @@ package struct WholeFile: ~Copyable {
   /// - Parameters:
   ///   - target: The target path.
   ///   - overwrites: Whether an existing file may be replaced.
-  /// - Throws: `FileCreationError` when the name is taken, the target is being recorded, or the
+  /// - Throws: `FileCreationError` if the name is taken, the target is being recorded, or the
   ///   directory is missing or not writable.
   package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
     var (location, status) = (target, stat())
@@ -73,7 +73,7 @@ package struct WholeFile: ~Copyable {
 
   /// Renames the finished file to its target.
   ///
-  /// - Throws: `FileCreationError` when the name was taken meanwhile, or the rename fails.
+  /// - Throws: `FileCreationError` if the name was taken meanwhile, or the rename fails.
   package mutating func finish() throws(FileCreationError) {
     guard !isFinished else { return }
     let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)

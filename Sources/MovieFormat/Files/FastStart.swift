@@ -21,7 +21,7 @@ package enum FastStart {
   ///
   /// A file with the index first stays unchanged.
   ///
-  /// - Throws: `SystemError` when the copy cannot be written; the file is then unchanged.
+  /// - Throws: `SystemError` if the copy cannot be written; the file is then unchanged.
   package static func apply(to file: inout MovieFile) throws(SystemError) {
     let path = file.writtenPath
     let source = MovieBoxes(file.file)

@@ -41,7 +41,7 @@ package struct MovieFile: ~Copyable {
   ///   - target: The path to write to.
   ///   - overwrites: Whether an existing file may be replaced. The old file is removed by
   ///     ``dropReplaced()``.
-  /// - Throws: `CreationError` when the name is taken, another process is writing the file, or the
+  /// - Throws: `CreationError` if the name is taken, another process is writing the file, or the
   ///   directory is missing or not writable.
   package init(creating target: String, overwrites: Bool) throws(CreationError) {
     let reserved = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -145,7 +145,7 @@ package struct MovieFile: ~Copyable {
   /// Creates an empty copy that may later replace the file.
   ///
   /// - Returns: The copy, for ``replace(by:)`` or ``discard(_:)``.
-  /// - Throws: `CreationError` when it cannot be created.
+  /// - Throws: `CreationError` if it cannot be created.
   package borrowing func beginCopy() throws(CreationError) -> Copy {
     var status = stat()
     let mode: mode_t? = fstat(file.descriptor, &status) == 0 ? status.st_mode & 0o777 : nil

@@ -33,7 +33,7 @@ final class DiskSync: Sendable {
   /// - Parameters:
   ///   - file: The file.
   ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
-  /// - Throws: `SystemError` where the system cannot create a thread.
+  /// - Throws: `SystemError` if the system cannot create a thread.
   init(_ file: OpenFile, reservesSpace: Bool) throws(SystemError) {
     self.file = file
     let state = state

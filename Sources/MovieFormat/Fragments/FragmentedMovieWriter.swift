@@ -76,7 +76,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - tracks: The tracks of the initialization segment; the first one is video.
   ///   - layout: The length and the capacity of fragments.
   ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
-  /// - Throws: `SystemError` where the file cannot be written.
+  /// - Throws: `SystemError` if the file cannot be written.
   package init(
     _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
   ) throws(SystemError) {

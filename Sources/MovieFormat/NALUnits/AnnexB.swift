@@ -45,7 +45,7 @@ package enum AnnexB {
     return nil
   }
 
-  /// The offset of the next start code 00 00 01; the end where there is none.
+  /// The offset of the next start code 00 00 01; the end if there is none.
   private static func startCode(in bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
     var offset = offset
     while offset + 2 < bytes.count {

@@ -81,11 +81,10 @@ public final class MovieFileOutput: FrameOutput {
   /// Each iteration buffers the newest 256 events.
   public var events: some AsyncSequence<Event, Never> & Sendable { hub.events() }
 
-  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
-  /// frames.
+  /// The progress of takes from the time of this call.
   ///
-  /// A slow consumer gets only the newest update. An update follows when the queued frames are
-  /// stored, or after 1/50 s of frames. A slow consumer gets only the newest update.
+  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
+  /// frames. A slow consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
   /// Events of `record(on:events:)` from now on, for any number of listeners.
@@ -181,8 +180,8 @@ public final class MovieFileOutput: FrameOutput {
   /// - Parameter progress: Called on this thread whenever the queued frames have been stored, at
   ///   least every 1/50 s of frames, and at the end.
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
-  /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no frame
-  ///   was stored. No file is left then.
+  /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no
+  ///   frame was stored. No file is left then.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
     do throws(MediaError) {
