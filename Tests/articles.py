@@ -143,7 +143,9 @@ def figure_problems(repo, paragraph):
 def link_problems(repo, path, paragraph):
     """Links to files, and names of files of the repository, that are not there."""
     for target in LINK.findall(paragraph):
-        if not re.match(r"[a-z]+:|#|/", target) and not (
+        # DocC names an image by its name in the resources of the catalog.
+        image = any((repo / CATALOG / "Resources").glob(f"{target}.*"))
+        if not image and not re.match(r"[a-z]+:|#|/", target) and not (
                 path.parent / target.split("#")[0]).exists():
             yield f"no such file: {target}"
     for name in REPOSITORY_PATH.findall(paragraph):
