@@ -12,8 +12,9 @@ package import OvercrankMediaCore
 package struct FrameAccount {
   /// The observations at the end of a take.
   package struct End: Sendable {
-    /// If the take ended at a set time: the first frame after this time, and the time itself.
+    /// The first frame after the set end time; nil if the take did not end at a set time.
     package var next: FrameObservation?
+    /// The set end time in microseconds; nil if the take did not end at a set time.
     package var microseconds: Int64?
     /// The number of frames that arrived at the end but could not be recorded, because the record
     /// queue was full.

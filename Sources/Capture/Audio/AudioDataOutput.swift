@@ -152,8 +152,10 @@ private final class AudioBufferSink: AudioSink {
     delivery.wake.signal()
   }
 
-  /// True without a consumer: blocks are then dropped when the queue is full, so that a program
-  /// that only reads levels does not hold up the capture.
+  /// Whether another block can be accepted without waiting.
+  ///
+  /// Always true without a consumer, because a full queue then drops blocks. A program that only
+  /// reads levels therefore does not hold up the capture.
   var hasSpace: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
 
   func end() {

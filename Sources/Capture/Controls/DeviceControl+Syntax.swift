@@ -65,7 +65,6 @@ extension DeviceControl {
     if kind.isMenu {
       // An item's name may look like a number. A number is therefore compared with the indices of
       // the items before it is compared with their names.
-      // indices.
       let index = Int64(literal: text)
       let lowered = text.lowercased()
       return menu.first { $0.index == index }?.index

@@ -60,7 +60,6 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
     // The selection of the fastest mode rejects emulated and other unsuitable modes, so a mode is
     // usable if the selection accepts it.
-    // them.
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }
     return fastest(of: (best.width, best.height), among: usable)

@@ -171,8 +171,8 @@ struct CaptureLoop: CaptureWork {
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-        // This frame arrived, although it is not passed on. No time without frames is therefore
-        // counted.
+        // This frame arrived, although it is not passed on, so the time since the last frame does
+        // not count as a time without frames.
         end.frames.silence = 0
         return reason
       }

@@ -213,8 +213,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if let handler {
       if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
     } else {
-      // The waiting task is taken before a sample is removed. If the task is cancelled first, the
-      // sample therefore stays in the queue.
+      // The waiting continuation is claimed before a sample is removed from the queue. If
+      // cancellation claims it first, the sample stays in the queue.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
       waiting.continuation.resume(returning: taking.withLock { _ in queue.take() })
     }

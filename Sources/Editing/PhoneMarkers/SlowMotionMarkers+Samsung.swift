@@ -37,8 +37,8 @@ extension SlowMotionMarkers {
     for index in 0..<count where ranges == nil {
       let entry = table + 12 + index * 12
       let (start, size) = (table - number(entry + 4), number(entry + 8))
-      // The caller passes only the end of the file. Blocks of other kinds may start before it, so
-      // they are skipped.
+      // The caller passes only the last bytes of the file. A block that starts before these bytes
+      // is skipped.
       guard start >= 0, size >= 8, size <= table - start else { continue }
       let nameLength = number(start + 4)
       guard nameLength <= size - 8 else { continue }

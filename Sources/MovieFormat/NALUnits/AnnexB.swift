@@ -4,7 +4,7 @@
 package enum AnnexB {
   /// Whether an access unit contains an IDR slice (NAL unit type 5).
   package static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // Reading every frame completely would be slow, so only start codes are searched, and the
+    // Reading every frame completely would be slow, so only start codes are searched for, and the
     // search stops at the first slice.
     var offset = startCode(in: bytes, from: 0) + 3
     while offset < bytes.count {

@@ -66,7 +66,6 @@ package final class FileDriver: FrameDriver {
     queue.restart(keeping: held)
     // The time of the first frame is fixed before it is decoded. Even if decoding takes long, the
     // frames after it are on time.
-    // not delay the frames after it.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
     let started = try BlockingThread.started { [self] in
