@@ -4,7 +4,6 @@ import Foundation
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
-import OvercrankMovieFormat
 import TestSupport
 import Testing
 
@@ -33,15 +32,6 @@ struct AssetReaderTests {
   /// A wave whose every sample is another value that 16 bits hold exactly.
   private static func value(_ channel: Int, _ sample: Int) -> Float {
     Float((sample &* 7_919 + channel &* 13) % 32_768) / 32_768
-  }
-
-  /// NAL units with start codes as a movie stores them: each behind its length in 4 bytes.
-  private static func lengthPrefixed(_ bytes: [UInt8]) -> [UInt8] {
-    bytes.withUnsafeBytes { all in
-      AnnexB.units(of: all).flatMap { unit in
-        withUnsafeBytes(of: UInt32(unit.count).bigEndian) { [UInt8]($0) } + all[unit]
-      }
-    }
   }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
@@ -117,7 +107,7 @@ struct AssetReaderTests {
       }
     }
     let all = try samples(asset, track, .stored)
-    #expect(bytes(all) == (kind == .mjpeg ? written : written.map(Self.lengthPrefixed)))
+    #expect(bytes(all) == written)
     let times = all.map(\.presentationTimeStamp)
     #expect(times.sorted() == (try (0..<150).map { try frames.time(ofFrame: $0) }))
     #expect((times == times.sorted()) == (kind == .mjpeg))
