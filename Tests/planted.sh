@@ -62,7 +62,7 @@ fi
 for name in "${names[@]}"; do
   case $name in
     frame)
-      plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter.swift \
+      plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter+Movie.swift \
         's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters) }/' \
         SlowMotionTests 'painted|frames'
       ;;
