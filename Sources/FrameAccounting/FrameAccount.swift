@@ -201,8 +201,8 @@ package struct FrameAccount {
     enter(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
-    // While all buffers are full, no frame can arrive. The frames lost for lack of a buffer are
-    // therefore the first of the remaining ones.
+    // While all buffers are full, no frame can arrive. Of the missing frames whose cause is still
+    // open, the earliest are therefore those that were lost for lack of a buffer.
     enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
     enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }

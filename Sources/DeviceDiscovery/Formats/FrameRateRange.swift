@@ -49,7 +49,8 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   public func contains(_ rate: FrameRate) -> Bool {
     guard minFrameRate <= rate, rate <= maxFrameRate else { return false }
     guard frameDurationStep != nil, rate != minFrameRate else { return true }
-    // If the number of steps overflows, it is invalid, and its denominator is not 1.
+    // A rate is on the grid if its number of steps is a whole number. On overflow the number is an
+    // invalid rational, whose denominator is not 1 either, so the rate is rejected.
     return steps(to: rate).denominator == 1
   }
 

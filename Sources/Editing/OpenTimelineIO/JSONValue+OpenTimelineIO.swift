@@ -179,8 +179,9 @@ extension JSONValue {
     return ProjectTime.rate(range.first { $0 != .null }?["duration"]?["rate"]?.number)
   }
 
-  /// The fraction in a string, as the exact values in the metadata are written; nil for other
-  /// values.
+  /// The rational if this value is a string such as `1/240`; otherwise nil.
+  ///
+  /// The metadata stores exact values in this form.
   var otioFraction: Rational? { string.flatMap { try? Rational(parsing: $0) } }
 
   var otioMarker: CompositionMarker? {

@@ -58,9 +58,9 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     self.init(changes: changes)
   }
 
-  /// Returns the composition that the phone would play for a clip.
+  /// Returns the composition that the phone which stored these markers would play for a clip.
   ///
-  /// Ranges are clipped to the end of the clip.
+  /// Slow-motion ranges that extend past the end of the clip are clipped to it.
   ///
   /// - Parameter source: The clip.
   /// - Returns: The composition.

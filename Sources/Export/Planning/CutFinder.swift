@@ -242,9 +242,10 @@ struct CutFinder {
     return copies
   }
 
-  /// Returns the nearest free cuts at or before a frame, and after it.
+  /// Returns the nearest frames where a cut needs no hidden and no encoded frame: one at or before
+  /// a frame, and one after it.
   ///
-  /// For an end, only cuts after the start frame `first` are considered.
+  /// If the frame is the end of a range, only frames after the range's first frame are considered.
   func freeCuts(
     isStart: Bool, around index: Int, first: Int
   ) -> (before: MediaTime?, after: MediaTime?) {

@@ -93,8 +93,10 @@ struct TransientTimeMap {
     waiting = transient
   }
 
-  /// Reports that all onsets before a source position were added, so that the last one can be
-  /// locked.
+  /// Reports that all onsets before a source position were added.
+  ///
+  /// The last onset then has no unknown successor, so the section around it that plays 1:1 is
+  /// settled.
   mutating func scanned(upTo position: Double) {
     let reach = extent.after + extent.before + 2 * max(extent.ease, extent.fastEase)
     guard let transient = waiting, transient.source + reach <= position else { return }

@@ -134,8 +134,8 @@ final class WSOLARenderer: SegmentRenderer {
       (offset, between) = next
     }
     position += hop
-    // The next grain starts near `first`. Locks may place it earlier, but by less than the
-    // look-ahead, so older samples are not needed.
+    // The next grain starts near `first`. A grain at an onset that plays 1:1 may start earlier, but
+    // by less than the look-ahead, so older samples are not needed.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
     let needed =
       first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - FractionalDelay.reach
