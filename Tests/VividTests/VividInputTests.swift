@@ -91,7 +91,7 @@ extension VividTests {
         let detected = try #require(input["detected_timings"] as? [String: Any])
         #expect(set["width"] as? Int == detected["width"] as? Int)
         #expect(set["width"] as? Int != 800)
-        for (mode, words) in [(1, "no signal"), (2, "not stable"), (3, "out of the range")] {
+        for (mode, words) in [(1, "no signal"), (2, "not stable"), (3, "outside the range")] {
           try await v4l2ctl("-c", "dv_timings_signal_mode=\(mode)")
           let refused = try await run(slowmoPath, ["modes", "\(node)?timings=query", "--json"])
           #expect(refused.status == 69, "\(refused.errors)")
