@@ -15,7 +15,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic --mode 640x480@120/mjpg -o a.mov --frames 60 --json
         slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
         slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
-        slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-20dBFS
+        slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-12dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
 
       The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
@@ -23,8 +23,10 @@ struct RecordCommand: ParsableCommand, Verb {
       its name in the output of slowmo devices, such as hw:1,0.
 
       CLIPS: With --trigger, frames are kept in memory. A clip contains the frames from --pre
-      before its trigger to --post after it. -t limits the whole capture; if no trigger comes in
-      that time, the exit code is 75. Triggers within --quiet-period of another are ignored.
+      before its trigger to --post after it. In the example, the trigger is the click in the
+      camera's first frame, so nothing precedes it; the next click comes one second later.
+      -t limits the whole capture; if no trigger comes in that time, the exit code is 75.
+      Triggers within --quiet-period of another are ignored.
       With --repeat, FILE contains {n}, which counts from the first free number, and may contain
       {date} and {time}. The capture stops while 512 MiB or 5 % of the disk are still free;
       --min-free sets another limit.

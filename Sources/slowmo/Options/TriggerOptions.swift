@@ -62,7 +62,8 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
 struct TriggerOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
-    help: "Include this much time before the trigger, kept in memory.", transform: durationOrZero)
+    help: "Include this much time before the trigger, kept in memory. Default: 0s.",
+    transform: durationOrZero)
   var pre: MediaTime?
 
   @Option(

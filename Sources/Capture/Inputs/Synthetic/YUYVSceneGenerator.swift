@@ -27,22 +27,42 @@ struct YUYVSceneGenerator: TestPatternGenerator {
     return canvas.count
   }
 
+  /// Converts a rectangle with even edges from planes to packed pixels.
   private mutating func convert(_ rect: PixelRect) {
     let image = scene.image
-    canvas.withUnsafeMutableBufferPointer { canvas in
+    canvas.withUnsafeMutableBytes { canvas in
       image.withPlanes { luma, cb, cr in
         for y in rect.y {
-          var target = (y * image.width + rect.x.lowerBound) * 2
           let (source, color) = (y * image.stride, y / 2 * (image.stride / 2))
-          for x in rect.x.lowerBound / 2..<rect.x.upperBound / 2 {
-            canvas[target] = luma[source + 2 * x]
-            canvas[target + 1] = cb[color + x]
-            canvas[target + 2] = luma[source + 2 * x + 1]
-            canvas[target + 3] = cr[color + x]
-            target += 4
+          var x = rect.x.lowerBound
+          // Sixteen pixels at a time, then two at a time.
+          while x + 16 <= rect.x.upperBound {
+            var colors = SIMD16<UInt8>()
+            colors.evenHalf = Self.load(cb, color + x / 2)
+            colors.oddHalf = Self.load(cr, color + x / 2)
+            var packed = SIMD32<UInt8>()
+            packed.evenHalf = Self.load(luma, source + x)
+            packed.oddHalf = colors
+            canvas.storeBytes(
+              of: packed, toByteOffset: (y * image.width + x) * 2, as: SIMD32<UInt8>.self)
+            x += 16
+          }
+          while x < rect.x.upperBound {
+            let target = (y * image.width + x) * 2
+            canvas[target] = luma[source + x]
+            canvas[target + 1] = cb[color + x / 2]
+            canvas[target + 2] = luma[source + x + 1]
+            canvas[target + 3] = cr[color + x / 2]
+            x += 2
           }
         }
       }
     }
+  }
+
+  private static func load<Vector: SIMD>(_ plane: UnsafeBufferPointer<UInt8>, _ index: Int)
+    -> Vector where Vector.Scalar == UInt8
+  {
+    UnsafeRawBufferPointer(plane).loadUnaligned(fromByteOffset: index, as: Vector.self)
   }
 }
