@@ -18,13 +18,14 @@ final class AudioCounters: Sendable {
 /// The loop of the audio capture thread: read samples, compute their index and time, pass them to
 /// every sink.
 ///
-/// Usually the loop waits only for the driver. If the driver waits until its samples are consumed,
-/// the loop also waits for free space in the sinks.
+/// A sound card sets the pace itself, so the loop waits only for the driver. A driver without
+/// real-time pacing (`waitsForTakers`) could overrun the sinks, so the loop then also waits until
+/// every sink has space.
 struct AudioCaptureLoop: CaptureWork {
   /// The time without samples after which the device has failed, in nanoseconds.
   static let timeout: Int64 = 5_000_000_000
 
-  /// The memory of one block.
+  /// The memory that the driver writes each block of samples to.
   private final class Memory: Sendable {
     nonisolated(unsafe) let bytes: UnsafeMutableRawBufferPointer
     init(byteCount: Int) { bytes = .allocate(byteCount: byteCount, alignment: 16) }
@@ -62,7 +63,7 @@ struct AudioCaptureLoop: CaptureWork {
     lastArrival = driver.nanoseconds()
   }
 
-  /// The greatest number of samples in a block: 20 ms.
+  /// The greatest number of samples per channel in a block, which is 20 ms of audio.
   static func blockCapacity(_ format: AudioFormat) -> Int { max(1, format.sampleRate / 50) }
 
   mutating func start() throws(MediaError) {
@@ -146,8 +147,8 @@ struct AudioCaptureLoop: CaptureWork {
     loss = nil
     clock.observe(sample: position + Int64(stamp.sample), nanoseconds: stamp.nanoseconds)
     let fitted = clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero)
-    // The line of the clock may move backward while its fit converges, but block times must
-    // increase.
+    // While a new fit converges, the fitted line may give a block an earlier time than the block
+    // before it. Block times must increase, so each is at least 1 ns after the previous one.
     let time = max(fitted ?? stamp.nanoseconds, lastTime &+ 1)
     lastTime = time
     let block = AudioBlock(

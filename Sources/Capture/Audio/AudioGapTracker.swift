@@ -4,8 +4,11 @@
 ///
 /// Used only by the capture thread.
 struct AudioGapTracker {
-  /// The index of the next sample to pass on, and the reason for the loss before it.
+  /// The index of the sample after the last one that was passed on.
+  ///
+  /// Nil before the first block.
   private var expected: Int64?
+  /// The reason why samples from that index on were lost, or nil if none were.
   private var cause: AudioGap.Cause?
 
   /// The gap before a block, or nil if no samples were lost.
@@ -31,6 +34,7 @@ struct AudioGapTracker {
 
   /// Forgets the index of the next sample.
   ///
-  /// Call this while the output requests no samples, so that they do not count as lost.
+  /// Call this for blocks that arrive while the output requests none. These blocks then do not
+  /// count as lost.
   mutating func reset() { self = AudioGapTracker() }
 }

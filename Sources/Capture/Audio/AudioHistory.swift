@@ -6,9 +6,9 @@
 struct AudioHistory: ~Copyable {
   private struct Block {
     var entry: AudioRing.Entry
-    /// The offset of the block's first byte.
+    /// The number of bytes that were appended to the history before this block.
     ///
-    /// It counts all bytes since the history was created.
+    /// Modulo the size of the memory, this is the offset of the block's first byte.
     var start: Int
   }
 
@@ -19,7 +19,9 @@ struct AudioHistory: ~Copyable {
   private(set) var (oldest, next) = (0, 0)
   private var end = 0
 
-  /// Reserves memory for `byteCount` bytes in `blockCount` blocks, both above zero.
+  /// Reserves memory for at most `blockCount` blocks with at most `byteCount` bytes in total.
+  ///
+  /// Both numbers must be above zero.
   init(byteCount: Int, blockCount: Int) {
     memory = .allocate(byteCount: byteCount, alignment: 16)
     // Every page is written now, because the first write to a page causes a page fault. The capture

@@ -35,7 +35,8 @@ public struct AudioSampleBuffer: Sendable {
 
   /// The exact duration of the samples at the nominal sample rate.
   public var duration: MediaTime {
-    // The rate is above zero, and a block is too short to overflow.
+    // The initializer fails for a rate of zero and on overflow. The rate is above zero, and a block
+    // is too short to overflow, so zero is never returned.
     MediaTime(exactly: sampleCount, over: format.sampleRate) ?? .zero
   }
 

@@ -58,8 +58,8 @@ package final class AudioTap: AudioSink {
     let blockSize = AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample
     ring = try AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
     let seconds = max(1, seconds)
-    // Blocks are usually 10 ms long. If they are shorter, more of them fit the memory, so the
-    // number of blocks is limited too.
+    // Blocks are usually 10 ms long, which is 100 per second. The history holds up to 400 per
+    // second, so that shorter blocks also fill the requested time.
     history = Mutex(
       AudioHistory(
         byteCount: max(blockSize, seconds * format.sampleRate * format.bytesPerSample),
@@ -103,7 +103,9 @@ package final class AudioTap: AudioSink {
     wakeReaders()
   }
 
-  /// Ignores blocks after a time, in nanoseconds of the capture clock.
+  /// Ends this stream at the first block that begins after a time.
+  ///
+  /// That block and later ones are ignored. The time is in nanoseconds of the capture clock.
   package func end(afterNanoseconds time: Int64) { lastTime.store(time, ordering: .relaxed) }
 
   private func wakeReaders() {

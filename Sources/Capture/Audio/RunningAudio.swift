@@ -56,19 +56,22 @@ final class CameraAudio: Sendable {
   ///
   /// - Parameters:
   ///   - driver: The audio driver.
-  ///   - frameClock: The clock of frames without real-time pacing, or nil for real-time frames.
+  ///   - frameClock: The clock of a camera that delivers frames as fast as they are consumed. Nil
+  ///     for frames in real time.
   init(_ driver: any AudioDriver, frameClock: FrameClock?) {
     self.driver = driver
     self.frameClock = frameClock
   }
 
-  /// Prepares the frame clock before the first frame, if audio starts with it.
+  /// Sets, before the first frame, whether frames must wait for the audio.
+  ///
+  /// They must if one of the connections requests audio.
   ///
   /// - Throws: `MediaError` as ``connect(_:)`` does.
   func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
     let isHeard = try !connections.audioSinks.isEmpty
-    // Frames without real-time pacing must wait for the audio. Otherwise they would run far ahead
-    // of it.
+    // A camera without real-time pacing would run far ahead of its audio if its frames did not wait
+    // for it.
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 

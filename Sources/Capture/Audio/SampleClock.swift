@@ -11,16 +11,18 @@ package import OvercrankMediaCore
 package struct SampleClock: Sendable {
   /// The greatest number of timestamps in a fit.
   static let stampCapacity = 1_024
-  /// The greatest distance between the first and the last timestamp of a fit.
+  /// The greatest distance between the first and the last timestamp of a fit, in samples and in
+  /// nanoseconds.
   static let longestSpan = (samples: Int64(1) << 24, nanoseconds: Int64(1) << 38)
   /// The shortest span of timestamps from which the rate is computed, in nanoseconds.
   ///
   /// Over a short span the slope mostly reflects jitter. Before this span is reached, the clock
   /// uses the rate of the previous fit, or the nominal rate if there is none.
   static let shortestSpan: Int64 = 2_000_000_000
-  /// The greatest deviation of the measured rate from the nominal rate, as a denominator: 1/1000.
+  /// The greatest relative deviation of a measured rate from the nominal rate: 1 / `rateTolerance`.
   ///
-  /// A crystal never deviates more.
+  /// The crystals of sound cards deviate less, so a fit that deviates more is wrong and is not
+  /// used.
   static let rateTolerance: Int128 = 1_000
 
   private struct Stamp {

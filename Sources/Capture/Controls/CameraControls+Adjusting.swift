@@ -59,7 +59,8 @@ extension CameraControls {
   /// the sequence is released or its task is cancelled. An adjustment of exposure or white balance
   /// ends when its value has not changed for 300 ms. The newest 256 unread events are kept.
   ///
-  /// - Returns: A sequence that ends with a `MediaError` when the device is lost, and never otherwise.
+  /// - Returns: A sequence that never ends normally. It throws a `MediaError` when the device is
+  ///   lost.
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera reports none of the values.
   public func adjustments() throws(MediaError)
     -> some AsyncSequence<CameraAdjustment, MediaError> & Sendable

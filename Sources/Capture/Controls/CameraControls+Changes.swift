@@ -40,7 +40,7 @@ extension CameraControls {
     let controls = try watched.useOwn { device throws(DeviceError) in try device.controls() }
     for control in controls
     where control.kind != .heading && (names.isEmpty || names.contains(control.spelledName)) {
-      // A driver may support events for some controls only.
+      // A driver may support events for some controls only. The other controls are skipped.
       let isSubscribed: Void? = try? watched.useOwn { device throws(DeviceError) in
         try device.subscribe(to: .control(control.id))
       }

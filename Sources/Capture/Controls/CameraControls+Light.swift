@@ -25,10 +25,10 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
 // or when all controls are listed. It stays open, because some drivers switch the LED off when its
 // last handle is closed.
 extension CameraControls {
-  /// Whether the camera has a torch that this user has permission to open.
+  /// Whether the camera has a torch, and this user may open its device node.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
 
-  /// Whether the camera has a flash that this user has permission to open.
+  /// Whether the camera has a flash, and this user may open its device node.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
   /// Whether the torch is lit now, or nil if the camera has none.

@@ -14,9 +14,11 @@ extension CameraControls {
     var level: Double?
     var isLit = false
     var automatic = AutomaticTorch()
-    /// The observers of the stream's start and stop (`observer`) and of the frames' brightness
-    /// (`listener`).
+    /// The observer of the stream's start and stop, or nil before a torch mode is set.
     var observer: Int?
+    /// The listener for the brightness of frames.
+    ///
+    /// Nil unless the mode is automatic and the camera streams.
     var listener: (monitor: SceneMonitor, number: Int)?
   }
 

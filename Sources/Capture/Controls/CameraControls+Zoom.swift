@@ -115,7 +115,7 @@ private struct ZoomRamp: Sendable {
     _ clock: RampClock
   ) async throws -> Double where RampClock.Duration == Duration {
     let began = clock.now
-    // The limit of 1e9 s prevents overflow for very low rates.
+    // At an extremely low rate, the quotient is infinite. The limit of 1e9 s keeps it finite.
     let seconds = min(abs(log2(end / start)) / rate, 1e9)
     let direction = end < start ? -1.0 : 1.0
     var last: Int64?

@@ -32,19 +32,24 @@ public final class CameraControls: Sendable {
   /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
-  /// Serializes changes of the torch; never locked while `state` is.
+  /// The lock that serializes changes of the torch.
+  ///
+  /// To avoid a deadlock, it must not be acquired while the lock of `state` is held.
   let torchWork = Mutex(())
   /// Waits between two readings of an automatic value.
   ///
   /// Replaced in tests.
   let waitForChoice: @Sendable () -> Void
 
-  /// State that is kept between calls.
+  /// The mutable state of this object.
   struct State {
     var zoomRamp: Task<Double, any Error>?
     var torch = Torch()
     var flashMode = FlashMode.off
-    /// The exposure that was locked by manual exposure, on a camera without an exposure lock.
+    /// The exposure that ``ExposureMode/locked`` set manually, because the camera has no exposure
+    /// lock.
+    ///
+    /// Nil if exposure is not locked in this way.
     var lockedExposure: ExposureSetting?
     /// The LED's own node.
     ///

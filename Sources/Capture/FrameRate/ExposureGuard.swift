@@ -88,7 +88,8 @@ package final class ExposureGuard: Sendable {
       if port.range(of: .exposureMayLowerRate) != nil,
         !set(.exposureMayLowerRate, to: 0, &state), !isSetByHand
       {
-        // During manual exposure the control has no effect, and some cameras then reject it.
+        // While exposure is manual, this control has no effect, and some cameras reject it then. A
+        // rejection is therefore a weakness only while exposure is automatic.
         state.weaknesses.insert(.keepsDynamicFrameRate)
       }
       if port.range(of: .wideDynamicRange) != nil {

@@ -58,7 +58,8 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
       if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {
         cause = .driverClamp
       } else {
-        // The camera keeps its rate, so missing frames were lost on the bus.
+        // The measured rate equals the negotiated one, so no exposure lengthened the frames. The
+        // bus or the camera's encoder therefore lost the missing frames.
         let lost = measurement.ledger.lostDevice + measurement.ledger.corrupt
         cause = lost * 20 > measurement.ledger.expected ? .bandwidth : nil
       }

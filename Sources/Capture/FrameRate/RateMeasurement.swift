@@ -18,7 +18,7 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
   public var longestInterval = Duration.zero
   /// The number of frame periods by outcome.
   ///
-  /// Nothing is recorded. A complete frame counts as stored.
+  /// A measurement writes no file. Each complete frame counts as `stored` nevertheless.
   public var ledger = FrameLedger()
 
   private enum CodingKeys: String, CodingKey {

@@ -198,8 +198,8 @@ extension CaptureSession {
 
   /// Starts to collect events while inputs are started or replaced.
   ///
-  /// The events are sent by ``endChange(_:)``. An input may end before its start was reported, and
-  /// the collected events are sent in the right order. Call this method with the `work` lock held.
+  /// ``endChange(_:)`` sends them. Without the collection, the end of an input could be reported
+  /// before its start. Call this method with the `work` lock held.
   func beginChange() {
     state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
   }
@@ -295,8 +295,8 @@ extension CaptureSession {
   ///
   /// - Parameters:
   ///   - graph: The new graph.
-  ///   - candidates: The inputs to start. Other inputs that are not running stay stopped. If one of
-  ///     them failed before, its error then does not reject an unrelated change.
+  ///   - candidates: The inputs to start. All other stopped inputs stay stopped, because an input
+  ///     that failed before would fail again and so prevent this change.
   /// - Throws: `MediaError` if an input cannot be started.
   private func adjust(
     to graph: SessionGraph, starting candidates: [any CapturingInput]

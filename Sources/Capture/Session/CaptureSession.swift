@@ -56,8 +56,8 @@ public final class CaptureSession: Sendable {
 
     /// Keeps the session alive while it runs and has outputs.
     ///
-    /// Call this from a method of the session after either condition changes. The method's own
-    /// reference to the session keeps it from being destroyed inside this call.
+    /// Call this from a method of the session whenever either condition changes. During that
+    /// method, `self` keeps the session alive, so it is not destroyed while its state is locked.
     mutating func retain(_ session: CaptureSession) {
       retained = isWanted && !graph.outputs.isEmpty ? session : nil
     }

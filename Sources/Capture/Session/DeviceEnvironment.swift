@@ -5,7 +5,8 @@ import OvercrankV4L2
 
 /// The system calls through which devices are opened.
 ///
-/// They are saved so that a device can be reopened on another thread.
+/// Tests replace the system calls for a task. This value carries them to other threads, on which
+/// devices are reopened.
 package struct DeviceEnvironment: Sendable {
   private let cameras: any VideoSystemCalls
   private let microphones: any ALSACalls

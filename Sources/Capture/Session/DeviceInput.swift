@@ -30,9 +30,10 @@ public final class DeviceInput: Sendable {
   /// The device as it was last opened.
   private let opened: Mutex<OpenedDevice>
   package let reach: DeviceEnvironment
-  /// Whether other programs may change the device's settings, also after it was reopened.
+  /// Whether other programs may change the device's settings while this input exists.
   ///
-  /// Nil if the device cannot be reopened.
+  /// The same choice applies when the input reopens the device. Nil if the device cannot be
+  /// reopened.
   private let sharesSettings: Bool?
   private var current: OpenedDevice { opened.withLock { $0 } }
   /// Observes the brightness of frames, for the torch and for subject area changes.

@@ -56,10 +56,10 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
 
   /// The fastest mode with the frame size whose pixel count is nearest to `count`.
   private static func nearest(to count: Int, among formats: [CaptureFormat]) -> CaptureFormat? {
-    // Width and height have at most 32 bits each, so the difference of two areas fits 64 bits.
+    // No frame is so large that its pixel count exceeds 64 bits.
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
-    // The selection of the fastest mode rejects emulated and other unsuitable modes, so a mode is
-    // usable if the selection accepts it.
+    // `FormatSelection.fastest` never selects an emulated or otherwise unsuitable mode. Given a
+    // single mode, it returns nil if that mode is unsuitable.
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }
     return fastest(of: (best.width, best.height), among: usable)

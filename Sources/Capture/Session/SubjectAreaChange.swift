@@ -17,7 +17,7 @@ public struct SubjectAreaChange: Hashable, Sendable {
 struct SubjectAreaDetector {
   /// The smallest luma difference at which a grid cell counts as changed.
   ///
-  /// Luma has values to 255.
+  /// Luma ranges from 0 to 255.
   private static let step = 16.0
   /// The smallest fraction of changed cells that is reported.
   private static let share = 0.25
@@ -54,9 +54,9 @@ extension DeviceInput {
   /// image.
   ///
   /// Corresponds to `subjectAreaDidChangeNotification`. Monitoring is on while a sequence exists.
-  /// Five frames per second are measured, on a thread other than the capture thread. Reported changes
-  /// are at least one second apart. H.264 frames are not measured. The sequence ends when the input
-  /// is destroyed.
+  /// Five frames per second are measured, on a thread other than the capture thread. Reported
+  /// changes are at least one second apart. H.264 frames are not measured. The sequence ends when
+  /// the input is destroyed.
   public var subjectAreaChanges: some AsyncSequence<SubjectAreaChange, Never> & Sendable {
     let (stream, continuation) = AsyncStream<SubjectAreaChange>.makeStream(
       bufferingPolicy: .bufferingNewest(256))

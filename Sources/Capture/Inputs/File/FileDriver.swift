@@ -29,7 +29,10 @@ package final class FileDriver: FrameDriver {
   private let clock = FrameClock()
   private let lastDuration = Mutex<Int64?>(nil)
 
-  /// Creates a driver for a file whose frames have this size.
+  /// Creates a driver for a movie file.
+  ///
+  /// `width` and `height` are the size of its frames in pixels. Frames that need a larger buffer
+  /// are marked corrupt.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if the buffers cannot be allocated.
   package init(
@@ -45,8 +48,8 @@ package final class FileDriver: FrameDriver {
     let bytes =
       switch layout {
       case .yuv420p: width * height + 2 * chroma
-      // A JPEG of noise at the best quality needs about one byte per sample of each color channel.
-      // No frame is larger than that.
+      // A compressed frame is largest if it is a JPEG of noise at the best quality. It then has
+      // about one byte per sample of each color channel.
       case .mjpeg, .h264: 3 * width * height + 65_536
       }
     self.bufferCount = max(2, min(bufferCount, Self.totalByteLimit / max(1, bytes)))

@@ -55,7 +55,8 @@ final class ALSADriver: AudioDriver {
     let space = memory.count / format.bytesPerSample
     let (count, loss) = try device.read(into: start, count: min(available, space))
     if let loss { return try recover(from: loss, timeout) }
-    // The timestamp belongs to the sample after the available ones, so its index is their count.
+    // The timestamp is the capture time of the next sample that the card will deliver. All
+    // available samples come before it, so its index is their count.
     return count > 0
       ? .samples(count: count, SampleStamp(sample: available, nanoseconds: time)) : .none
   }

@@ -99,8 +99,8 @@ public final class MicrophoneInput: CapturingInput {
   }
 
   package func reopen(at device: CaptureDevice) throws(MediaError) {
-    // An ALSA capture device can be opened only once, even within one program, so it is closed
-    // first.
+    // The device is closed before it is opened again, because an ALSA capture device can be open
+    // only once, even within one program.
     close()
     let driver = try reach.perform { () throws(MediaError) in
       try ALSADriver(Self.node(of: device), format)

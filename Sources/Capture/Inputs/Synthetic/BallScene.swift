@@ -90,16 +90,18 @@ struct BallScene: Sendable {
     }
   }
 
-  /// Redraws the digits of the frame number that changed, or all of them if their number or the
-  /// color of their band changed.
+  /// Redraws the digits of the frame number that changed.
+  ///
+  /// If the number of digits or the color of the band behind them changed, the whole band is
+  /// redrawn.
   private mutating func drawFigures(_ number: Int, isFlash: Bool) {
     let paper = isFlash ? TestPattern.white : TestPattern.black
     let ink = isFlash ? TestPattern.black : TestPattern.white
     let scale = TestPattern.figureScale(width: image.width)
     var place = 1
     while number / place >= 10 { place *= 10 }
-    // The number of digits differs if the previous number has a digit above the highest place of
-    // this number, or no digit at that place.
+    // `place` is the place of the highest digit, such as 100 for 240. The previous number has more
+    // digits if it is at least ten times `place`, and fewer digits if it is below `place`.
     let isNew =
       isBlank || isFlash != drawnFlash || drawnNumber / place >= 10
       || (place > 1 && drawnNumber / place == 0)

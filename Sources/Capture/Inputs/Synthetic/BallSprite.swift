@@ -95,7 +95,9 @@ struct BallShadow: Sendable {
     }
   }
 
-  /// The darkness of the shadow's center for a ball at a height in meters, in steps of 1/64.
+  /// The darkness of the shadow's center for a ball at a height in meters.
+  ///
+  /// The unit is 1/64: 0 has no effect, and 64 is black.
   func shade(height: Double) -> Int {
     Int(max(6, 48 * (1 - height / SceneGeometry.visibleHeight)))
   }

@@ -6,17 +6,18 @@ import OvercrankLibAV
 ///
 /// A restart marker follows each row of blocks (ITU-T T.81, DRI and RSTm), so the bytes of a row do
 /// not depend on other rows. The rows of the moving pattern are therefore encoded once. For each
-/// frame only the rows with the frame number are encoded, so a 240 fps camera uses only some
+/// frame only the rows with the frame number are encoded, so a 240 fps camera uses only a few
 /// percent of a core.
 struct JPEGTestPatternGenerator: TestPatternGenerator {
   private let pattern: TestPattern
   private var encoder: JPEGRowEncoder
   /// The bytes before the data of the first row.
   private let header: [UInt8]
-  /// The encoded rows of the pattern, 16 pixels high.
+  /// The encoded rows of the pattern, each 16 pixels high.
   ///
-  /// The first index is the shift of the pattern within a row, in steps. The second index is the
-  /// row.
+  /// The pattern moves up by 2 pixels per frame, so rows exist for 8 vertical shifts from 0 to 14
+  /// pixels. The first index is half the shift. The second index is the number of the row in the
+  /// pattern.
   private let patternRows: [[[UInt8]]]
   private let rowCount: Int
   private let numberRowCount: Int

@@ -54,7 +54,7 @@ struct JPEGTransform: Sendable {
         var last = 0
         for index in 0..<64 {
           let value = samples[order[index]] * factors[index]
-          // The constant is 1.5 · 2^23. After the addition, the low bits of the mantissa hold the
+          // The addition of 1.5 · 2^23 rounds the value: the low bits of the mantissa then hold the
           // nearest integer.
           let rounded = Int32(bitPattern: (value + 12_582_912).bitPattern) - 0x4B40_0000
           coefficients[index] = rounded

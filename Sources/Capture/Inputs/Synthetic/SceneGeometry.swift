@@ -16,7 +16,7 @@ package struct SceneGeometry: Sendable {
   package let top: Int
   /// The first row of the ground.
   ///
-  /// The ball touches its upper edge.
+  /// At a contact, the lower edge of the ball is at the upper edge of this row.
   package let ground: Int
   /// The scale in pixels per meter.
   package let pixelsPerMeter: Double
@@ -26,7 +26,8 @@ package struct SceneGeometry: Sendable {
   package init(width: Int, height: Int) {
     top = FrameNumberPattern.Layout(width: width).height + TestPattern.figureBandHeight
     ground = height - max(3, (height - top) / 10)
-    // The ball is at most a quarter of the image wide.
+    // In a narrow image, the scale is limited so that the diameter of the ball is at most a quarter
+    // of the width.
     pixelsPerMeter = min(
       Double(ground - top) / Self.visibleHeight, Double(width) / 8 / Self.ballRadius)
     ballX = (Double(width) * 0.6).rounded()

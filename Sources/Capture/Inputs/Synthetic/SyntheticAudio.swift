@@ -56,7 +56,9 @@ package struct SyntheticAudio: Sendable {
     return Float(value)
   }
 
-  /// The number of samples from the first one at or after the last contact to this one.
+  /// The number of samples since the click of the last contact began.
+  ///
+  /// It is 0 for the first sample at or after the contact.
   private func samplesSinceContact(_ number: UInt64) -> UInt64 {
     guard periodScale > 1 else { return number % samplesPerPeriod }
     // The position in the period is computed exactly, as a multiple of 1/`periodScale` sample. The

@@ -154,8 +154,8 @@ package final class SyntheticDriver: FrameDriver {
       if !waitsForTakers { MonotonicClock.sleep(untilMicroseconds: due) }
       defer { number += 1 }
       if isDropped(number) {
-        // If no frames arrive, only this advance moves the clock. Without it, a consumer that waits
-        // for a frame would never reach its timeout.
+        // Usually each dequeued frame advances the clock. If faults drop all frames, the clock must
+        // advance here. Otherwise a timeout that is measured on this clock would never expire.
         if due &- lastDue > Self.longestStillness, waitsForTakers {
           clock.advance(toMicroseconds: due)
         }

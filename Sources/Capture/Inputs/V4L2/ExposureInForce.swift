@@ -3,10 +3,11 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The current settings of a streaming camera that Exif metadata describes.
+/// The current values of the camera settings that Exif metadata describes, such as exposure time,
+/// gain and white balance.
 ///
-/// They come from the camera's controls. V4L2 does not report the values that an automatic mode
-/// chooses for each frame.
+/// The values come from the camera's controls. V4L2 does not report the values that an automatic
+/// mode chooses for each frame.
 package struct ExposureInForce: Hashable, Sendable {
   /// The controls that define the exposure.
   ///

@@ -14,8 +14,10 @@ final class V4L2Driver: FrameDriver {
   /// The frame duration that the driver reports.
   private let frameDuration: MediaTime
   private let durationBefore: MediaTime?
-  /// Whether the frame duration from before the capture was restored, because a control could only
-  /// be restored at that duration.
+  /// Whether the last stop restored the frame duration from before the capture.
+  ///
+  /// If the exposure was shortened, the stop restores that duration first, because some cameras
+  /// accept the longer exposure only with it. The next start then sets ``frameDuration`` again.
   private let isDurationGivenBack = Atomic<Bool>(false)
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
@@ -68,7 +70,7 @@ final class V4L2Driver: FrameDriver {
     exposure = ExposureInForce()
     queue.discardChanges()
     for id in ExposureInForce.controls {
-      // The unit of this control is defined only for USB cameras.
+      // The unit of the iris control is defined only for USB cameras.
       if id == .iris, queue.driver != "uvcvideo" { continue }
       guard let value = try? queue.number(of: id) else { continue }
       if id == .isoSensitivity || id == .exposureBias, menus[id] == nil { readMenu(id) }
@@ -90,9 +92,11 @@ final class V4L2Driver: FrameDriver {
     exposure.note(id, menus[id].map { menu in value.flatMap { menu[$0] } } ?? value)
   }
 
-  /// Restores the controls, and the previous frame duration first if a control requires it.
+  /// Restores the controls that were changed for the stream.
   ///
-  /// The exposure guard lists the controls that could not be restored.
+  /// If the exposure was shortened, the previous frame duration is restored first, because some
+  /// cameras accept the longer exposure only with it. The exposure guard lists the controls that
+  /// could not be restored.
   private func giveBackControls() {
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
