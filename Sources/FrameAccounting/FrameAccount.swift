@@ -12,9 +12,13 @@ package import OvercrankMediaCore
 package struct FrameAccount {
   /// The observations at the end of a take.
   package struct End: Sendable {
-    /// The first frame after the set end time; nil if the take did not end at a set time.
+    /// The first frame that arrived but does not belong to the take, or nil if there is none.
+    ///
+    /// Such a frame came after the end time or at a pause, or did not fit in a full queue.
     package var next: FrameObservation?
-    /// The set end time in microseconds; nil if the take did not end at a set time.
+    /// The end time of a take that reached its duration limit, otherwise nil.
+    ///
+    /// In microseconds of the driver's continuous timestamps.
     package var microseconds: Int64?
     /// The number of frames that arrived at the end but could not be recorded, because the record
     /// queue was full.
@@ -33,11 +37,14 @@ package struct FrameAccount {
   package private(set) var ledger = FrameLedger()
   /// The gaps in order.
   ///
-  /// Their indices count the frames handed to the writer.
+  /// `afterIndex` of a gap counts the frames that were handed to the writer.
   package private(set) var gaps: [FrameGap] = []
   /// The number of missing periods since the last frame that was handed to the writer.
   package private(set) var periodsSinceTaken: Int64 = 0
-  /// The time from switching the stream on to the first frame period in the driver's count.
+  /// The time from the start of the stream to its first frame, even if that frame was lost.
+  ///
+  /// If the take begins later in the stream, the time to the first frame of the take. Nil before a
+  /// frame was entered.
   package private(set) var startupDuration: Duration?
 
   private let switchedOn: @Sendable () -> Int64
@@ -104,8 +111,9 @@ package struct FrameAccount {
     enterDecided()
     timeline.finish()
     enterDecided()
-    // The frame after the end is not in `open`, so the timeline returns one step more than `open`
-    // has frames. That step leads to the frame after the end.
+    // The frame after the end was added to the timeline, but not to `open`. The timeline therefore
+    // returns one more step than `open` has frames. This last step is the one to the frame after
+    // the end.
     if let next = end.next, let step = lastStep, let last {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {
@@ -128,7 +136,9 @@ package struct FrameAccount {
     clock.pause(atMicroseconds: frame.microseconds)
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
-    // The driver counts on during the pause, so its count no longer starts with the recorded part.
+    // The driver also counts the frames of the pause. If no frame arrived before the pause, the
+    // first sequence number after it therefore does not show how many frames were lost at the
+    // start.
     beginsWithStream = false
   }
 
@@ -143,7 +153,9 @@ package struct FrameAccount {
     return max(0, min(missing, Int64(saturating: (periods - 0.02).rounded(.up)) &- 1))
   }
 
-  /// The number of periods to the frame after the end of the take.
+  /// The number of periods from the last entered frame to the frame after the end.
+  ///
+  /// Nil until the timeline has decided it.
   private var lastStep: Int64?
 
   private mutating func enterDecided() {
@@ -172,8 +184,9 @@ package struct FrameAccount {
   /// for the time since then, the driver does not start at 0, so the number is ignored.
   private mutating func enterStart(_ frame: FrameObservation) {
     guard !hasBegun else {
-      // After a pause, the sequence number does not show which frames are missing. Only frames that
-      // arrived but could not be recorded count.
+      // The driver also counts the frames of a pause. The sequence number after a pause therefore
+      // does not show which frames are missing. Only frames that arrived but could not be recorded
+      // are counted.
       ledger.expected += frame.unnoted
       return enter(.lostQueue, frame.unnoted, due: frame.microseconds)
     }
@@ -190,8 +203,8 @@ package struct FrameAccount {
 
   /// Enters frames that are missing between two frames, split by cause.
   ///
-  /// The causes can occur only in this order: the record queue was full, the driver had no free
-  /// buffer, the device lost frames.
+  /// The earliest frames are assigned to a full record queue, the next to a driver without a free
+  /// buffer, and the last to the device.
   private mutating func enterMissing(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) {
@@ -201,8 +214,8 @@ package struct FrameAccount {
     enter(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
-    // While all buffers are full, no frame can arrive. Of the missing frames whose cause is still
-    // open, the earliest are therefore those that were lost for lack of a buffer.
+    // A driver without a free buffer cannot deliver until a buffer is requeued, so that loss begins
+    // directly after the last frame that arrived. It therefore comes before losses in the device.
     enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
     enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }

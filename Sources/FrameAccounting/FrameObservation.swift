@@ -26,10 +26,11 @@ package struct FrameObservation: Hashable, Sendable {
   package var isClockJump = false
   /// The time at which the frame was dequeued, in microseconds of the driver's clock.
   package var arrival: Int64
-  /// The time at which the program returned the oldest queued buffer, in microseconds of the
-  /// driver's clock.
+  /// The time at which the program requeued the buffer that the driver then filled with this frame,
+  /// in microseconds of the driver's clock.
   ///
-  /// If all other buffers were full, the driver had no free buffer before this time.
+  /// Drivers fill buffers in the order of their return. If all other buffers were already full, the
+  /// driver had no free buffer before this time.
   package var oldestReturn = Int64.min
   /// The number of frames that arrived just before this one but could not be recorded, because the
   /// record queue was full.

@@ -28,9 +28,10 @@ struct FrameTimeline {
   ///
   /// A driver's first timestamps may be wrong, so one frame is not enough.
   private static let warmUp = 16
-  /// If counter and clock disagree: the number of frames to collect before a decision, and the
-  /// number of them that stay undecided, because later frames may change their slots.
+  /// The number of frames to collect before a decision if counter and clock disagree.
   private static let lookahead = 12
+  /// The number of the latest collected frames that stay undecided, because later frames may change
+  /// their slots.
   private static let held = 4
 
   /// Whether the counter is reliable, as it is for a file.

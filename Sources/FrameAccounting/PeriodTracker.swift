@@ -149,11 +149,12 @@ struct PeriodTracker {
     return agree ? median : nil
   }
 
-  /// Returns the new period if these frames consistently keep another one; otherwise nil.
+  /// Returns the period of these frames if it is steady and clearly differs from the period of the
+  /// grid; otherwise nil.
   ///
-  /// In low light, a camera exposes longer and delivers fewer frames. These are not lost frames,
-  /// but a longer period. A period far below the shortest plausible one is rejected: the frames
-  /// then only arrive close together after a delay.
+  /// In low light, a camera exposes longer and delivers fewer frames. No frame is lost then; only
+  /// the period is longer. A period far below the shortest plausible one is rejected, because it
+  /// means that frames were delayed and then arrived close together.
   func changedPeriod(
     of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
   ) -> Double? {

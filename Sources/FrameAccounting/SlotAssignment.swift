@@ -98,7 +98,7 @@ struct SlotAssignment {
           owed: nodes[parent].owed &+ extra)
       }
     } else {
-      // The counter is unusable, so only the clock suggests slots.
+      // The counter stopped or went backward, so only the clock suggests slots.
       let nearest = from &+ Int64(saturating: late(reading, from).rounded())
       for candidate in [nearest, nearest &+ 1, nearest &- 1] {
         let slot = max(candidate, lowest)

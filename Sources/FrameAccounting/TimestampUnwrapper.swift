@@ -7,12 +7,13 @@ import OvercrankMediaCore
 /// Used by the capture thread only.
 ///
 /// A timestamp is impossible if it goes back by more than jitter, or if it is ahead of the local
-/// clock. If a known wrap explains it, the wrap is undone exactly. Any other jump is replaced by
-/// the time that the sequence number or the local clock suggests.
+/// clock. If a wrap of known length explains the timestamp, the wrap is undone exactly. Otherwise
+/// the time is computed from the sequence number or the local clock.
 package struct TimestampUnwrapper {
-  /// The known lengths after which a driver's clock wraps, in microseconds.
+  /// The periods after which drivers' clocks wrap, in microseconds.
   ///
-  /// They are 32 bits of microseconds, 32 and 31 bits of seconds, and 64 bits of nanoseconds.
+  /// The clocks are counters of 32-bit microseconds, 32-bit or 31-bit seconds, and 64-bit
+  /// nanoseconds.
   private static let wraps: [Int64] = [
     1 << 32, (1 << 32) * 1_000_000, (1 << 31) * 1_000_000, 18_446_744_073_709_552,
   ]
@@ -23,14 +24,16 @@ package struct TimestampUnwrapper {
   private var offset: Int64 = 0
   /// The offset before the last jump.
   ///
-  /// If the clock was wrong only briefly, it returns to this offset.
+  /// A clock that was wrong only briefly jumps back, and this offset is then right again.
   private var offsetBefore: Int64 = 0
   private var last: (sequence: UInt32, microseconds: Int64, arrival: Int64)?
-  /// The shortest time from timestamp to arrival so far.
+  /// The shortest time from a frame's timestamp to its arrival so far.
   ///
-  /// If a frame arrives much sooner after its timestamp than that, the timestamp is impossible.
+  /// If a frame arrives after a much shorter time, its timestamp is impossible.
   private var smallestLag = Int64.max
 
+  /// Creates an unwrapper for a driver.
+  ///
   /// - Parameter period: The frame duration that the driver granted, in microseconds.
   package init(period: Int64) { self.period = max(1, period) }
 
@@ -58,12 +61,13 @@ package struct TimestampUnwrapper {
     return (time, isJump)
   }
 
-  /// Returns the correction if the deviation is a known wrap or the return from a jump; otherwise
-  /// nil.
+  /// Returns the correction of a deviation with a known cause, otherwise nil.
+  ///
+  /// The known causes are a wrap, and the return of the clock from its last jump.
   private func knownStep(_ missing: Int64) -> Int64? {
     let slack = max(period, Self.slack)
-    // The two cases are tested one after the other, because a combined array would allocate memory
-    // for every frame.
+    // The two causes are tested one after the other. An array of all corrections would allocate
+    // memory for every frame.
     if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
     let back = offsetBefore &- offset
     return distance(missing, back) < slack ? back : nil
@@ -71,8 +75,8 @@ package struct TimestampUnwrapper {
 
   /// Whether a timestamp is impossible for a monotonic clock.
   ///
-  /// It is if it goes back by more than jitter, or if the frame arrived much sooner after it than
-  /// any frame before.
+  /// A timestamp is impossible if it goes back by more than jitter. It is also impossible if the
+  /// time from it to the arrival of the frame is much shorter than for any frame before.
   private func isImpossible(_ time: Int64, _ arrival: Int64, after last: Int64) -> Bool {
     let elapsed = time.subtractingReportingOverflow(last)
     let lag = arrival.subtractingReportingOverflow(time)

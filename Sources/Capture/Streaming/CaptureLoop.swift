@@ -100,8 +100,9 @@ package final class CaptureControl: Sendable {
 
 /// The loop of the capture thread: dequeue a frame, pass it to every sink, requeue its buffer.
 ///
-/// Usually the loop waits only for the driver. If the driver waits until its frames are consumed,
-/// the loop also waits for free space in the sinks.
+/// A camera sets the pace itself, so the loop waits only for the driver. A driver without real-time
+/// pacing (`waitsForTakers`) could overrun the sinks, so the loop then also waits until every sink
+/// has space.
 struct CaptureLoop: CaptureWork {
   let pool: BufferPool
   let integrityCheck: FrameIntegrityCheck
@@ -171,8 +172,8 @@ struct CaptureLoop: CaptureWork {
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-        // This frame arrived, although it is not passed on, so the time since the last frame does
-        // not count as a time without frames.
+        // A frame just arrived, although it is not passed on. The time since the last recorded
+        // frame is therefore not a silence of the device.
         end.frames.silence = 0
         return reason
       }

@@ -11,10 +11,11 @@ struct FrameObserver {
   /// In microseconds of the driver's clock.
   private(set) var lastArrival: Int64
   private let driver: any FrameDriver
-  /// The time when the last frame was dequeued.
+  /// The time when the last frame was dequeued, in microseconds.
   ///
-  /// It is on a clock that also advances while the frame is held, which the driver's own clock may
-  /// not.
+  /// The latency of the frame is measured from this time. It is on the clock of the driver. If that
+  /// clock may stand still while a frame is held (`waitsForTakers`), it is on the monotonic clock
+  /// of the system.
   private var heldSince: Int64 = 0
   /// The time without frames after which the device has failed, in microseconds.
   private let timeout: Int64
@@ -39,8 +40,8 @@ struct FrameObserver {
     heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
     frame.arrival = lastArrival
     (frame.microseconds, frame.isClockJump) = clock.read(frame)
-    // The ring has one entry per buffer. This entry therefore holds the time when the buffer of the
-    // frame `bufferCount` frames earlier was requeued.
+    // The ring has one entry per buffer, so its oldest entry is from `bufferCount` frames ago. That
+    // entry is the time at which the buffer of that frame was requeued.
     frame.oldestReturn = returns[count % returns.count]
     count += 1
   }

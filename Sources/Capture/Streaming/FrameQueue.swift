@@ -65,36 +65,38 @@ package final class FrameQueue: Sendable {
   private let signal = DispatchSemaphore(value: 0)
   // Whether the consumer sleeps, or has decided to sleep.
   private let isTakerWaiting = Atomic<Bool>(false)
-  /// The positions up to which memory is filled and up to which it is released.
-  ///
-  /// They only grow.
+  /// The position up to which the producer has filled the memory, which only grows.
   private let filled = Atomic<Int>(0)
+  /// The position up to which the consumer has released the memory, which only grows.
   private let released = Atomic<Int>(0)
-  // The arrival time and the fill position when a sleeping consumer was last checked for. Used only
-  // by the producer.
+  // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the fill
+  // position at that time. Used only by the producer.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
-  /// The longest time for which the producer lets a sleeping consumer wait, in microseconds of
-  /// arrival.
+  /// The longest time for which the producer lets a sleeping consumer wait, in microseconds.
+  ///
+  /// It is measured between the arrival times of frames.
   ///
   /// Waking a thread costs as much as copying a frame. At high frame rates, the consumer is
   /// therefore woken once for several frames.
   private static let wakeInterval: Int64 = 20_000
   /// The longest sleep of the consumer.
   ///
-  /// The producer wakes it only when it pushes a frame, so the last frame of a stream might
-  /// otherwise wait forever.
+  /// The producer does not wake the consumer for every frame. Without this limit, the last frame
+  /// before an interruption of the stream might wait until the stream continues.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
   /// The fill level from which the queue counts as nearly full.
   package static let nearlyFull = 0.9
-  /// The number of records reserved for notes.
+  /// The number of entries that only notes can use.
+  ///
+  /// A queue that is full of frames can therefore still report the frames that it rejects.
   private static let reserve = 4_096
 
   /// Reserves a queue of approximately `capacity` bytes.
   ///
   /// - Parameters:
   ///   - capacity: The size in bytes.
-  ///   - largestFrame: The size in bytes of the largest frame that must fit. Nil selects a quarter of
-  ///     `capacity`.
+  ///   - largestFrame: The size in bytes of the largest frame that must fit. Nil selects a quarter
+  ///     of `capacity`.
   ///   - recordCount: The greatest number of frames that may wait, regardless of their size.
   ///   - pool: The pool of held buffers, if frames may wait in the driver's own buffers.
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
@@ -103,7 +105,8 @@ package final class FrameQueue: Sendable {
   ) throws(MediaError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
-    // Memory pages of the records are allocated at the first write, like those of the chunks.
+    // The system allocates the memory of the entries page by page at the first write, as it does
+    // for the frames.
     records = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     }
@@ -152,9 +155,9 @@ package final class FrameQueue: Sendable {
     return true
   }
 
-  /// Whether a frame of this size has space now.
+  /// Whether the queue can accept a frame of this size now.
   ///
-  /// Also true if it is too large ever to fit.
+  /// Also true for a frame that can never fit, because the caller would otherwise wait forever.
   ///
   /// Call this on the producer's thread.
   package func hasSpace(for byteCount: Int) -> Bool {
@@ -245,7 +248,8 @@ package final class FrameQueue: Sendable {
       // The chunk is freed only if the next frame is in another one.
       let next = records[number]
       // `released` is stored before the chunk is freed. A thread that sees new frames in the chunk
-      // therefore also sees the new value of `released`.
+      // therefore also sees the new value of `released`. Otherwise `boundBytes` could count the
+      // chunk twice.
       released.store(next?.start ?? frame.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? frame.end.chunk)
       records.pop()

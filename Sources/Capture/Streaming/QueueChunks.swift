@@ -83,7 +83,7 @@ struct QueueChunks: ~Copyable {
 
   /// Reserves memory whose pages are allocated at the first write.
   ///
-  /// A queue that was never filled therefore uses none.
+  /// A page that was never written uses no memory.
   static func reserve(_ bytes: Int) -> UnsafeMutableRawPointer? {
     let memory = mmap(
       nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -132,7 +132,8 @@ struct QueueChunks: ~Copyable {
   /// Call this on the producer's thread.
   func rewind() {
     guard filling.pointee.left < chunkBytes else { return }
-    // The position advances as it would for a new chunk, because no position may occur twice.
+    // The position advances to the end of the chunk, as it does before a new chunk, because
+    // positions must never repeat.
     filling.pointee.end.position += filling.pointee.left
     filling.pointee.left = chunkBytes
   }

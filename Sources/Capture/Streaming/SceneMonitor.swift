@@ -128,7 +128,8 @@ final class SceneSink: FrameSink {
   /// If true, only the monitor's thread may access the memory; if false, only the capture thread.
   private let isFull = Atomic<Bool>(false)
   private let hasMemory = Mutex(false)
-  // Written once, while `hasMemory` is locked and before `isWanted` is set.
+  // The capture thread reads `bytes` without this lock. The pointer is therefore written only once,
+  // before `isWanted` is set.
   private nonisolated(unsafe) var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private nonisolated(unsafe) var byteCount = 0
   private nonisolated(unsafe) var time: Int64 = 0

@@ -164,8 +164,8 @@ package final class TakeSink: FrameSink {
   private func enter(_ arrived: inout DequeuedBuffer) -> StopReason? {
     var frame = arrived.observation
     guard notesPause() else {
-      // The note of the pause must come before this frame. It does not fit, so the frame is
-      // dropped.
+      // The queue is full, so it rejected the note of the pause. The note must come before this
+      // frame, so the frame is dropped.
       state.end.frames.unnoted += 1
       return nil
     }
@@ -207,8 +207,8 @@ package final class TakeSink: FrameSink {
       if let heldBuffer = frame.heldBuffer { queue.pool?.cancelHold(heldBuffer) }
       return false
     }
-    // The consumer is woken before all permitted buffers are held, so that the next frames need no
-    // copy.
+    // The consumer is woken once three quarters of the permitted buffers are held. It then releases
+    // buffers before the limit is reached, so that the next frames need no copy.
     if frame.heldBuffer != nil, heldCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
     return true
   }

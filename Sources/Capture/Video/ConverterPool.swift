@@ -4,11 +4,10 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
 
-/// A pool of decoders and converters.
+/// A pool of sets, each with a decoder and with converters to pixel formats.
 ///
-/// Each thread that converts a frame uses a set of its own.
-///
-/// Sets are created when needed and reused for later frames.
+/// Each thread that converts a frame uses a set of its own. Sets are created when needed and reused
+/// for later frames.
 final class ConverterPool: Sendable {
   /// A decoder and converters for one frame at a time.
   ///

@@ -54,7 +54,8 @@ final class DataOutputCounters: Sendable {
   /// Frames that are neither delivered nor dropped yet count as waiting.
   var ledger: DataOutputLedger {
     var ledger = DataOutputLedger()
-    // `delivered` is read first. It can then not include a frame that `offered` does not include.
+    // `delivered` is read before `offered`. A frame is offered before it is delivered, so the
+    // delivered count cannot exceed the offered count.
     ledger.delivered = delivered.load(ordering: .acquiring)
     ledger.dropped = [
       .frameWasLate: late.load(ordering: .relaxed),

@@ -61,8 +61,8 @@ final class DataSink: FrameSink {
     if ring.push(entry) {
       wake.signal()
     } else if case .held(let heldBuffer, _, _) = entry {
-      // The ring has space for all frames that can be held. It is full only if entries for dropped
-      // frames also fill it.
+      // The ring has more entries than frames can be held. It is therefore full only if notes of
+      // dropped frames use the other entries.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       pool.cancelHold(heldBuffer)

@@ -7,8 +7,8 @@ extension PixelFormat {
   /// Common pixel formats that frames can be converted to, cheapest conversion first.
   ///
   /// The format of the source is first, because it needs only a copy. The order of the others
-  /// follows measurements at 640x480 with libswscale 6.7. From YUYV, the conversions to the four
-  /// formats take 0.15, 0.65, 0.69 and 2.0 ms.
+  /// follows measurements at 640x480 with libswscale 6.7. From YUYV, the conversions to `yuv420p`,
+  /// `nv12`, `gray` and `bgra` take 0.15, 0.65, 0.69 and 2.0 ms.
   static func available(from subType: MediaSubType) -> [PixelFormat] {
     let source: LibAVPixelFormat
     switch subType {

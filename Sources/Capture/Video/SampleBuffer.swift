@@ -40,8 +40,8 @@ public struct FormatDescription: Hashable, Sendable {
 /// frames, the camera runs out of buffers and frames are dropped with
 /// ``FrameDropReason/outOfBuffers``.
 ///
-/// All calls may come from any thread, also concurrently. Each concurrent conversion uses a converter
-/// of its own.
+/// All calls may come from any thread, also concurrently. Each concurrent conversion uses a
+/// converter of its own.
 public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)
@@ -52,8 +52,6 @@ public final class SampleBuffer: Sendable {
   public struct Attachments: Hashable, Sendable {
     /// The driver's frame counter, which wraps at 2^32.
     public var sequence: UInt32
-    /// Whether the driver's clock jumped just before this frame.
-    ///
     /// Whether the driver's clock jumped just before this frame.
     ///
     /// If true, the difference to the time of the previous frame is not a duration.
@@ -87,7 +85,7 @@ public final class SampleBuffer: Sendable {
     /// Values that the program attaches, by their Exif names.
     ///
     /// A property replaces the value of ``SampleBuffer/exif`` with the same name. Pixel buffers
-    /// made from the sample carry the properties too. carry them too.
+    /// made from the sample carry the properties too.
     public var properties: [String: String] = [:]
 
     init(_ observation: FrameObservation, _ exposure: ExposureInForce) {

@@ -121,8 +121,8 @@ public final class VideoDataOutput: FrameOutput {
     let result = sinks.withLock { sinks in
       Result { () throws(MediaError) -> DataSink in
         let pool = camera.pool
-        // If the device was reopened since, it has a new pool, and the sink for the old pool is not
-        // reused.
+        // If the device was reopened after the sink was created, the camera has a new buffer pool.
+        // The sink belongs to the old pool and is not reused.
         if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
         // The ring has space for all frames that can be held and for as many notes of dropped
         // frames.

@@ -21,7 +21,8 @@ final class VideoSampleQueue: SampleQueue {
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
     self.ring = ring
-    // The values are copied, because the device may later be reopened in another mode.
+    // The pool, the format and the duration are stored now, because the input may later reopen the
+    // device in another mode.
     pool = input.pool
     format = FormatDescription(input.delivery)
     duration = input.negotiatedFrameRate.frameDuration

@@ -17,6 +17,8 @@ final class VideoSampleRing: Sendable {
   private let entries: SPSCRing<Entry>
   var capacity: Int { entries.capacity }
 
+  /// Creates an empty ring for a number of entries.
+  ///
   /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int) throws(MediaError) {
     entries = try MediaError.exhausting { () throws(SystemError) in

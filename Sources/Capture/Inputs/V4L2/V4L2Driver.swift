@@ -17,7 +17,7 @@ final class V4L2Driver: FrameDriver {
   /// Whether the last stop restored the frame duration from before the capture.
   ///
   /// If the exposure was shortened, the stop restores that duration first, because some cameras
-  /// accept the longer exposure only with it. The next start then sets ``frameDuration`` again.
+  /// accept the longer exposure only with it. The next start then sets `frameDuration` again.
   private let isDurationGivenBack = Atomic<Bool>(false)
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
