@@ -214,8 +214,8 @@ package struct FrameAccount {
     enter(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
-    // A driver without a free buffer cannot deliver until a buffer is requeued, so that loss begins
-    // directly after the last frame that arrived. It therefore comes before losses in the device.
+    // The driver had no free buffer from the last arrived frame until a buffer was requeued. The
+    // frames lost in that time are therefore earlier than those lost in the device.
     enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
     enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }

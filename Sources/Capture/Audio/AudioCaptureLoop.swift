@@ -167,8 +167,8 @@ struct AudioCaptureLoop: CaptureWork {
   private mutating func skip(
     _ loss: (cause: AudioGap.Cause, expected: Int64?), _ stamp: SampleStamp
   ) -> AudioGap {
-    // The elapsed time covers the lost samples, and also the samples of this block before the
-    // timestamp.
+    // The elapsed time also covers the samples of this block up to the timestamp. They are not
+    // lost, so they are subtracted.
     let passed = loss.expected.map {
       clock.samples(inNanoseconds: stamp.nanoseconds &- $0) - Int64(stamp.sample)
     }

@@ -42,7 +42,7 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
   /// Whether the device delivers the requested rate and loses few frames.
   public var isLocked: Bool { cause == nil && measurement.frameRate != nil }
 
-  /// Compares the three rates.
+  /// Creates a verification from the three rates, and finds the reason if they differ.
   init(
     requested: FrameRate, negotiated: FrameRate, measurement: RateMeasurement,
     weaknesses: Set<ExposureGuard.Weakness>

@@ -13,7 +13,7 @@ package final class FrameClock: Sendable {
   ///
   /// It is `.max`, so that frames never wait, if the audio has no consumer.
   private let heard = Atomic<Int64>(.max)
-  /// In addition to one frame period, frames may be this much ahead of the audio, in microseconds.
+  /// Frames may be ahead of the audio by one frame period plus this time, in microseconds.
   private static let lead: Int64 = 50_000
 
   package init() {}

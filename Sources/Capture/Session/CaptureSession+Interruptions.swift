@@ -110,11 +110,10 @@ private final class ReturnWatch: Sendable {
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     let (device, reach) = (input.device, input.reach)
-    // If the directory watcher is unavailable, only the periodic attempts find the device.
-    //
     // The addresses of other present devices are stored, because devices without serial numbers may
     // have the same id. Events of these addresses are not the return of the lost device.
     let there = reach.addresses().subtracting([device.address])
+    // If the directory watcher is unavailable, only the periodic attempts find the device.
     let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {
       let task = Task { [weak self] in

@@ -56,7 +56,7 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
 
   /// The fastest mode with the frame size whose pixel count is nearest to `count`.
   private static func nearest(to count: Int, among formats: [CaptureFormat]) -> CaptureFormat? {
-    // No frame is so large that its pixel count exceeds 64 bits.
+    // The pixel count of every real frame size fits 64 bits, so this difference does not overflow.
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
     // `FormatSelection.fastest` never selects an emulated or otherwise unsuitable mode. Given a
     // single mode, it returns nil if that mode is unsuitable.

@@ -215,7 +215,8 @@ package final class FrameQueue: Sendable {
   /// Returns false if the queue was closed before that frame.
   package func waitForFrame(at number: Int) -> Bool {
     while number >= endNumber {
-      // If this thread sees that the queue is closed, it also sees all frames pushed before that.
+      // A thread that sees that the queue is closed also sees all frames pushed before. The number
+      // is therefore compared again.
       if isClosed { return number < endNumber }
       sleep(at: number)
     }
@@ -286,7 +287,7 @@ package final class FrameQueue: Sendable {
   package var boundBytes: Int {
     guard startNumber < endNumber else { return 0 }
     // Both values may change between the two reads. If `released` passes the value read from
-    // `filled`, the difference is negative.
+    // `filled`, the difference is negative and counts as 0.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)

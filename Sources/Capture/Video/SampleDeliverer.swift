@@ -191,7 +191,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// The first queue that still has entries, or the last queue.
+  /// The oldest queue that still has entries or, if all are empty, the newest queue.
   private func currentQueue() -> (any SampleQueue<Sample>)? {
     state.withLock { state in
       if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }

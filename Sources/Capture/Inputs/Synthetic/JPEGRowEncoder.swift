@@ -23,8 +23,8 @@ struct JPEGRowEncoder {
     settings.isFullRange = true
     settings.quantizer = 3
     settings.threadCount = 1
-    // All rows must use the same Huffman table, because the composed JPEG has only one. By default
-    // libav computes an optimal table for each file.
+    // All rows must use the same Huffman table, because the composed JPEG has only one. Without
+    // this option, libav computes an optimal table for each file.
     settings.options = ["huffman": "default"]
     box = Box(try Encoder(video: settings))
     self.width = width

@@ -55,7 +55,8 @@ struct TestPattern: Sendable {
     let line = (y - layout.height - Self.figureTop) / scale
     guard y - layout.height >= Self.figureTop, line < DotFont.height else { return }
     var x = Self.figureLeft
-    // The divisor selects a decimal place, from the highest to the lowest.
+    // `divisor` is the value of a decimal place: first that of the highest digit, such as 100 for
+    // 240.
     var divisor = 1
     while painted / divisor >= 10 { divisor *= 10 }
     while divisor > 0 {
