@@ -57,14 +57,15 @@ package protocol ALSACalls: Sendable {
   /// Reads interleaved samples and returns their number per channel: snd_pcm_readi(3).
   func read(_ handle: AudioHandle, into memory: UnsafeMutableRawPointer, count: Int) -> Int
 
-  /// The current time of the clock of the timestamps, in nanoseconds. For the kernel it is
-  /// `CLOCK_MONOTONIC`.
+  /// The current time in nanoseconds, on the clock that timestamps samples.
+  ///
+  /// Real cards use `CLOCK_MONOTONIC`.
   func nanoseconds() -> Int64
 }
 
-/// The calls for newly opened sound cards.
+/// The implementation of ``ALSACalls`` that newly opened devices use.
 package enum ALSASystem {
-  /// ALSA's calls.
+  /// The calls to libasound.
   ///
   /// Tests replace them by a simulated card for their task.
   @TaskLocal package static var calls: any ALSACalls = LibraryCalls()

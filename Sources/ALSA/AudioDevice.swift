@@ -39,7 +39,7 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   deinit { calls.close(handle) }
 
-  /// The current time of the clock of the timestamps, in nanoseconds.
+  /// The current time in nanoseconds, on the clock that timestamps samples.
   package borrowing func nanoseconds() -> Int64 { calls.nanoseconds() }
 
   /// Returns the parameters that the device supports if those in `choice` are fixed.

@@ -27,8 +27,8 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  // The semaphores start at zero and are raised by signals. libdispatch traps if a semaphore is
-  // destroyed at a value below its initial one.
+  // libdispatch traps if a semaphore is destroyed while its value is below its initial value. Both
+  // semaphores therefore start at 0, and `init` raises `space` to the capacity.
   private let space = DispatchSemaphore(value: 0)
   private let waiting = DispatchSemaphore(value: 0)
 
@@ -95,8 +95,9 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
       return taken == nil ? state.failure : nil
     }
     guard let taken else {
-      // The end consumed a signal. It is signaled again, so that another `take()` also sees the end
-      // instead of blocking.
+      // `end(_:)` and `stop()` signal the semaphore only once, and this call has consumed the
+      // signal. It signals again, so that the next `take()` also returns the end instead of
+      // blocking.
       waiting.signal()
       if let failure { throw failure }
       return .end

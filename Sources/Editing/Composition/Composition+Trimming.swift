@@ -55,8 +55,9 @@ extension Composition {
       mapping.motion == .hold ? mapping.sourceStart >= start : mapping.sourceEnd > start
     }
     let last = played.last { mapping in
-      // If the last frame is frozen, the instant of the mapping is the end of the source, which no
-      // range contains. It counts as inside a range that reaches the end.
+      // A frozen last frame is stored with the end of the source as its instant. Source ranges
+      // exclude their end, so no range contains this instant. The frame is kept if the range
+      // reaches the end of the source.
       mapping.sourceStart < end || mapping.isReversed && mapping.sourceStart == end
     }
     guard let first, let last else {
@@ -87,8 +88,8 @@ extension PlaybackMapping {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(MediaTime(ticks, over: timescale), target.start), target.end)
-      // The cut will need the source time at this instant. If that overflows, the coarser tick must
-      // be tried, so it is computed here.
+      // The cut will need the source time at this instant. It is computed here already, because the
+      // coarser tick must be tried if the computation overflows.
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }

@@ -48,8 +48,9 @@ extension CompositionTrack {
           .cutInRamp, "the range \(range.displayText) has a ramp already", ranges: [range])
       }
       let content = try TimeRange(start: mapping.sourceStart, end: mapping.sourceEnd)
-      // A mapping is defined for forward playback. For reversed content the ramp is reversed first,
-      // and the whole mapping afterwards, so that the ramp runs as requested.
+      // A ramp is added to a mapping that plays forwards, and `reversed()` then reverses the ramp
+      // too. For reversed content, the ramp is therefore reversed beforehand. After both reversals
+      // it runs as requested.
       let shaped = try PlaybackMapping(
         mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
       return [
@@ -90,7 +91,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Inserts consecutive segments at the start of the first one.
+  /// Inserts consecutive segments at the target start of the first segment.
   mutating func insert(_ inserted: [TrackSegment]) throws(MediaError) {
     guard let first = inserted.first, let last = inserted.last else { return }
     let (start, end) = (first.target.start, last.target.end)
@@ -103,8 +104,8 @@ extension CompositionTrack {
       let (before, after) = try Self.split(segments, at: start)
       segments = before + inserted + (try Self.moved(after, by: end - start))
     } else if inserted.count == 1, first.isEmpty, start > duration {
-      // A gap is inserted past the end of the track. The time before it is a gap too, so one gap
-      // fills both.
+      // The inserted gap begins past the end of the track. The time between the end and the gap
+      // must also be empty, so one longer gap fills both.
       segments = try padded(upTo: end).segments
     } else {
       segments = try padded(upTo: start).segments + inserted
@@ -114,8 +115,9 @@ extension CompositionTrack {
   /// Replaces the segments of a range and moves later segments so that the range lasts `length`
   /// seconds.
   ///
-  /// A track that ends before the range is unchanged. If a track ends inside the range, a gap fills
-  /// the rest of the range during the edit and is dropped afterwards.
+  /// A track that ends before the range is unchanged. If a track ends inside the range, a gap
+  /// extends it to the end of the range during the edit. If the result ends with a gap, this gap is
+  /// dropped.
   mutating func replace(
     _ range: TimeRange, lasting length: Rational,
     _ body: ([TrackSegment]) throws(MediaError) -> [TrackSegment]

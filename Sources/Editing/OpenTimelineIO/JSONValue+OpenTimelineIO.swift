@@ -137,12 +137,13 @@ extension JSONValue {
 
   /// The reason why a clip shows nothing; nil if it refers to media.
   ///
-  /// These are clips whose media the project itself marks as missing or generated.
+  /// A clip shows nothing if it has no media reference, or if the project marks its media as
+  /// missing or generated.
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    // The property that returns the reference drops an external one only if its URL is empty, so
-    // the clip has no media here.
+    // This property is read only if the clip has no usable URL. An external reference without a URL
+    // is the same as missing media.
     case "MissingReference", "ExternalReference": return "has no media"
     case "GeneratorReference": return "is a generated image"
     default: return nil

@@ -73,8 +73,8 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     do {
-      // A path may contain bytes that are not valid UTF-8. The URL keeps them, because it encodes
-      // every byte. Elsewhere they are replaced, because JSON must be valid UTF-8.
+      // A path may contain bytes that are not valid UTF-8. The URL preserves these bytes by
+      // percent-encoding. In other strings they become U+FFFD, because JSON must be valid UTF-8.
       return String(decoding: try encoder.encode(document), as: UTF8.self).repaired + "\n"
     } catch {
       throw MediaError(.notExact, "cannot write the project: \(error)")
@@ -107,7 +107,7 @@ extension MediaError {
     MediaError(.invalidProject, "cannot read the slow-motion markers: \(what)")
   }
 
-  /// This error, as a reader of a project file throws it.
+  /// This error converted to the error that a project reader throws.
   ///
   /// If a number of the file does not fit an exact time, the result is an error with
   /// `.invalidProject`. Other errors, such as that of a missing movie, stay unchanged.

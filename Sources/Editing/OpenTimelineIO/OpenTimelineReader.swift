@@ -13,7 +13,9 @@ struct OpenTimelineReader {
   /// Clips that show nothing, each with the reason.
   private var missing: [String] = []
 
-  /// The nesting limit, which protects the stack from damaged or hostile files.
+  /// The greatest nesting depth of items.
+  ///
+  /// A damaged or hostile file with deeper nesting could exhaust the call stack.
   private static let depthLimit = 64
 
   /// A track of the root stack.
@@ -240,8 +242,7 @@ struct OpenTimelineReader {
     }
   }
 
-  /// Returns the time that a track lasts longer because of transitions at its start and end, which
-  /// fade in and out.
+  /// Returns the time by which a fade-in at the start and a fade-out at the end extend a track.
   private static func fades(_ track: JSONValue, _ location: String) throws(MediaError) -> Rational {
     let children = try track.otioItems("children", location)
     var sum = Rational.zero

@@ -93,8 +93,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     guard number.isFinite, number > 0, number < 1_000 else { return nil }
     for denominator in 1...1_000 {
       let above = (number * Double(denominator)).rounded()
-      // The file stores a 32-bit float, which has about seven significant decimal digits. A
-      // fraction that differs by less than that is what was meant.
+      // The file stores a 32-bit float, which has about seven significant decimal digits. A simple
+      // fraction within this precision is taken as the intended speed.
       guard abs(above / Double(denominator) / number - 1) < 1e-6 else { continue }
       return try? Speed(Rational(Int128(above), over: Int128(denominator)))
     }

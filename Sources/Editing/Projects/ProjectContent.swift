@@ -218,8 +218,8 @@ struct ProjectContent {
 extension ProjectContent {
   /// Stacks layers; a later layer covers the earlier ones.
   ///
-  /// If a layer starts after the end of the one before it, the two are merged. Otherwise an edit
-  /// list with thousands of events would become thousands of layers.
+  /// A layer that starts at or after the end of the previous one is appended to it. An edit list
+  /// with thousands of events therefore does not become thousands of layers.
   static func inSequence(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     var rows: [ProjectContent] = []
     for layer in layers {

@@ -95,8 +95,8 @@ struct ProjectMedia {
     guard low < high else {
       throw MediaError.invalidProject("\(shown.clip.location) uses no part of \(source.path)")
     }
-    // The source range may still lie outside the media. The caller then throws an error whose
-    // message names both ranges, so it is not checked here.
+    // This code does not check whether the source range lies inside the media. The caller checks
+    // that, and its error message names both ranges.
     let line = try TimeMapping(
       source: TimeRange(start: ProjectTime.rounded(low), end: ProjectTime.rounded(high)),
       target: target)

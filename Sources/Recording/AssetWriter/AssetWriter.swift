@@ -6,8 +6,8 @@ import Synchronization
 
 /// Writes frames from the program to a movie file.
 ///
-/// As in a recording, the file is playable while it grows and after the process is killed. At the
-/// end it becomes a plain movie.
+/// The file is written in fragments, so it is playable while it grows, even if the process is
+/// killed. `finishWriting()` converts it to a plain movie.
 ///
 /// ```swift
 /// let writer = AssetWriter(path: "a.mov")
@@ -114,7 +114,7 @@ public final class AssetWriter: Sendable {
 
   /// Sets the source time from which frames are stored.
   ///
-  /// Time zero of the file is the first stored frame.
+  /// Earlier frames are ignored. Time zero of the file is the first stored frame.
   ///
   /// - Throws: `MediaError` with `.wrongState` if writing has not started, or if the session has
   ///   already started.

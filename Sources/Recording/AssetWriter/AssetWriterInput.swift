@@ -98,8 +98,9 @@ public final class AssetWriterInput: Sendable {
   ///   - bytes: The bytes of the frame.
   ///   - time: The presentation time in the source's time.
   /// - Throws: `MediaError` with `.wrongState` if the writer is not writing, `.notReady` if the
-  ///   queue is full, `.invalidData` for a damaged frame, a time that does not increase or one
-  ///   more than 2^31 µs (35 minutes) after the frame before, or an earlier error of the writer.
+  ///   queue is full, `.invalidData` for a damaged frame, or for a time that is not after the
+  ///   previous frame's time or more than 2^31 µs (35 minutes) after it. If an earlier error has
+  ///   stopped the writer, that error is thrown.
   public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let writer = owner.withLock({ $0.writer }) else {
       throw .wrongState("the input does not belong to a writer")

@@ -12,9 +12,10 @@ import Synchronization
 ///
 /// Stores frames at once or on a background thread.
 final class FrameStore: Sendable {
-  /// State that is read for each frame.
+  /// State that each call reads, protected by the mutex `state`.
   ///
-  /// The lock is never held while a frame is stored.
+  /// The mutex is locked only briefly and never while a frame is written to the file. Readers of
+  /// the status therefore do not wait for the disk.
   private struct State {
     var status = AssetWriter.Status.writing
     var error: MediaError?
@@ -38,8 +39,8 @@ final class FrameStore: Sendable {
   private let state = Mutex(State())
   /// Protects `output`.
   ///
-  /// A `Mutex` that contains `output` would not work, because the body of its `withLock` cannot use
-  /// the caller's frame bytes.
+  /// A `Mutex` that contains `output` would not compile: `withLock` passes the value as `sending`,
+  /// so its body may not pass the caller's non-Sendable frame bytes to it.
   private let isStoring = Mutex(())
   private nonisolated(unsafe) var output = Writer()
   /// The queue to the background thread, or nil if the calling thread stores the frames itself.
@@ -148,7 +149,8 @@ final class FrameStore: Sendable {
     }
   }
 
-  /// Creates the observation of a frame, or returns nil if the frame is before the session.
+  /// Creates the frame's record for the ledger, or returns nil if the frame's time is before the
+  /// start of the session.
   private func observe(
     at time: MediaTime, _ state: inout State
   ) throws(MediaError) -> FrameObservation? {
@@ -265,7 +267,7 @@ final class FrameStore: Sendable {
       }
       return nil
     } catch {
-      // The file stays in fragments and contains the frames stored so far, so it is not removed.
+      // The file stays fragmented. It is not removed, because it contains the frames stored so far.
       return MediaError(recording: error)
     }
   }

@@ -9,7 +9,8 @@ import OvercrankMediaCore
 final class AlignedMicrophone: AlignedAudio {
   /// The time to wait for late audio, in seconds.
   ///
-  /// The sound card's buffer holds half of this time.
+  /// The sound card's buffer holds only 0.5 s. After a longer delay, a real card has lost the
+  /// samples anyway.
   ///
   /// Tests on busy machines use a longer time.
   @TaskLocal static var timeout: Int64 = 1
@@ -57,9 +58,9 @@ final class AlignedMicrophone: AlignedAudio {
 
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
     try pull(before: end)
-    // The video has been stored up to `end`, so the audio up to `end` has usually arrived too. It
-    // has not if the video is stored faster than in real time, such as from a file. The loop then
-    // waits for the microphone.
+    // The video has been stored up to `end`, so the audio up to `end` has usually arrived too. If
+    // the video comes from a file, it is stored faster than in real time, and the audio has not
+    // arrived yet. The loop then waits until the audio is less than the timeout behind the video.
     let due = end - Self.timeout * Int64(feed.format.sampleRate)
     while waitsLong, aligner.outputCount < due, !feed.hasEnded {
       waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)

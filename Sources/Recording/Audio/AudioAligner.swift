@@ -53,7 +53,7 @@ struct AudioAligner: ~Copyable {
   /// After a discontinuity, the block is placed by its timestamp alone.
   private var interruption: RecordedAudioGap.Cause?
   private(set) var gaps: [RecordedAudioGap] = []
-  /// The output sample after the last gap.
+  /// The index of the first output sample after the last gap.
   private var lastGapEnd = Int64.min / 2
   /// The time from the take's zero to the first audio, in nanoseconds.
   private(set) var startOffset: Int64?
@@ -207,8 +207,8 @@ struct AudioAligner: ~Copyable {
   private mutating func note(from start: Int64, to end: Int64, _ cause: RecordedAudioGap.Cause) {
     guard end > start else { return }
     if let last = gaps.last, lastGapEnd >= start - 1 {
-      // Adjacent gaps become one gap with the cause of the first. Only if that cause is the
-      // unspecific `.late`, the second cause replaces it.
+      // Adjacent gaps are merged and keep the cause of the first one. The cause `.late` only says
+      // that no audio arrived, so a later and more specific cause replaces it.
       gaps[gaps.count - 1].sampleCount = max(
         last.sampleCount, last.sampleCount + end - lastGapEnd)
       if last.cause == .late { gaps[gaps.count - 1].cause = cause }
@@ -227,10 +227,11 @@ struct AudioAligner: ~Copyable {
   }
 }
 
-/// Measures clock drift by a least-squares fit of one slope to all blocks of a take.
+/// Measures clock drift by linear regression (least squares) over the audio blocks of a take.
 ///
-/// Each gap starts a new line, because the length of the gap is unknown. All lines share the same
-/// slope.
+/// The exact length of a gap is unknown, so the blocks before and after a gap do not lie on one
+/// line. Each run of blocks between gaps therefore gets a line with its own offset. All lines share
+/// one slope, which is the drift.
 struct DriftMeter {
   /// The shortest time span in seconds from which a drift is computed.
   ///
@@ -261,13 +262,13 @@ struct DriftMeter {
     return max(-Self.largestDrift, min(Self.largestDrift, drift))
   }
 
-  /// Starts a new line, because the length of a gap is unknown.
+  /// Starts a new regression line after a gap.
   mutating func interrupt() {
     earlierSpan += span
     (count, meanTime, meanLead, samples, span) = (0, 0, 0, 0, 0)
   }
 
-  /// Adds a block that continues the current line.
+  /// Adds a block to the current regression line.
   mutating func observe(seconds: Double, sampleCount: Int) {
     if count == 0 { startTime = seconds }
     span = seconds - startTime

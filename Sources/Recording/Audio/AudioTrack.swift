@@ -12,7 +12,7 @@ struct AudioTrack: ~Copyable {
   private var (audio, start): (any AlignedAudio, Int64)
   /// The report of the audio before the last pause.
   private var earlier: RecordedAudio?
-  /// Samples of each channel before the last pause that are fewer than one encoder block.
+  /// The samples of each channel before the last pause that did not fill an encoder block.
   private var rest: [[Float]]
   private let codec: AudioCodec
   private let rate: Int
@@ -92,8 +92,8 @@ struct AudioTrack: ~Copyable {
 
   /// Ends the audio at a pause, and continues with the audio after it.
   ///
-  /// `atMicroseconds` is the time of the pause in the take. `originMicroseconds` is the time after
-  /// the pause on the capture clock.
+  /// `atMicroseconds` is the position of the pause in the take. `originMicroseconds` is the
+  /// capture-clock time at which the take continues.
   mutating func goOn(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
@@ -113,7 +113,7 @@ struct AudioTrack: ~Copyable {
     for channel in rest.indices { rest[channel] += samples[channel] }
   }
 
-  /// Encodes the rest up to the end of the take and flushes the encoder.
+  /// Encodes the remaining audio up to the end of the take, and flushes the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
     try audio.finish(before: end - start)

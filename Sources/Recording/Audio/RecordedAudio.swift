@@ -70,7 +70,7 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
     case outOfBuffers = "out_of_buffers"
     /// The microphone was disconnected and connected again.
     case restart
-    /// The connection was disabled for a while.
+    /// The connection from the microphone to the output was disabled for a while.
     case switchedOff = "switched_off"
     /// The sound card's timestamps jumped.
     case clockJump = "clock_jump"
@@ -84,7 +84,10 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
   public var time: MediaTime
   /// The length of the silence in samples per channel.
   public var sampleCount: Int64
-  /// The reason for the first missing sample.
+  /// The reason for the gap.
+  ///
+  /// If several gaps were merged, this is the cause of the first one. If that cause is
+  /// ``Cause/late``, it is the next cause.
   public var cause: Cause
 
   private enum CodingKeys: String, CodingKey {

@@ -12,9 +12,9 @@ struct TakeAudio: Sendable {
   let feed: AudioTap
   /// The name of the audio device.
   let device: String
-  /// The synthetic camera's audio, which takes compute instead of reading the tap.
+  /// The synthetic camera's audio, whose samples are computed on demand.
   ///
-  /// Nil for real devices.
+  /// Nil for real devices, whose samples are read from the tap.
   let known: DeviceInput.Audio?
 
   /// The seconds of audio that the tap keeps for a slow writer.
@@ -25,9 +25,11 @@ struct TakeAudio: Sendable {
 
   /// Creates the source for the session's audio connection to an output.
   ///
-  /// The tap receives audio only after the session starts or the output is refreshed. `seconds` is
-  /// the history to keep in addition, for audio before the take begins. Nil if there is no audio
-  /// connection, or if audio is not recorded.
+  /// The tap receives audio only after the next start of the session, or after
+  /// `CaptureSession.refresh(_:)` for this output. `seconds` is the length of the audio history
+  /// from before the take. The tap keeps it in addition to the 30 s for a slow writer.
+  ///
+  /// Returns nil if the settings exclude audio, or if no audio connection is enabled.
   ///
   /// - Throws: `MediaError` with `.codecRefused` if the codec does not support the audio format.
   static func of(
@@ -132,7 +134,7 @@ protocol AlignedAudio: AnyObject {
 /// The synthetic camera's audio, which uses the clock of its frames and is always available.
 private final class AlignedSyntheticAudio: AlignedAudio {
   private let source: SyntheticAudio
-  /// The synthetic sample at the take's zero.
+  /// The index of the synthetic audio's sample at the first frame of the take.
   private let offset: Int64
   private var takenCount: Int64 = 0
   private(set) var account = RecordedAudio()
@@ -144,7 +146,8 @@ private final class AlignedSyntheticAudio: AlignedAudio {
     account.device = device
     account.startOffset = .zero
     account.driftPPM = 0
-    // Aligned audio starts at a whole sample, so the synchronization error is the rounding to it.
+    // The audio starts at the sample nearest to the first frame. The synchronization error is the
+    // distance between that sample and the frame.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
     account.maxSyncError = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
       .map { .nanoseconds(Int64(clamping: ($0.wholeNanoseconds &- exact).magnitude)) }

@@ -12,6 +12,8 @@ enum MovieFinalizer {
     /// The audio ends at this sample, even if the last encoder block contains more samples.
     case sample(Int64)
     /// The audio ends this number of samples after the start of its first block.
+    ///
+    /// Recovery uses this case, because it knows block times only relative to the first block.
     case afterFirst(Int64)
   }
 
@@ -39,7 +41,7 @@ enum MovieFinalizer {
     else { throw LibAVError("find the index of", path, code: -22) }
     var source = try Demuxer(reopening: open)
     let tracks = try source.packetIndices()
-    // The `ftyp` box stays in place, so the new index must use the container that it names.
+    // The `ftyp` box stays in place, so the index is written for the container that `ftyp` names.
     let container = MovieContainer(brand: source.metadata["major_brand"])
     var settings = MovieWriter.Settings(
       container: container.rawValue, movieTimescale: 1_000_000)

@@ -67,7 +67,7 @@ struct EncodePipeline: VideoPipeline {
       settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
       if let level = Self.level(for: delivery, frameRate) {
         // The bit rate is capped at the maximum of the level. The rate-control buffer (VBV) holds
-        // one second of it.
+        // one second of data at this bit rate.
         maximumBitRate = level.maximumBitRate
         let bits = String(level.maximumBitRate)
         settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }

@@ -44,10 +44,11 @@ extension TakeWriter {
     early = []
   }
 
-  /// The fragment layout: a new fragment starts every 150 ms, at any frame.
+  /// The fragment layout: a new fragment starts every 150 ms, not only at key frames.
   ///
-  /// If each key frame started a fragment, MJPEG would get one fragment per frame. A kill loses the
-  /// open fragment and the queued frames, together at most 0.25 s.
+  /// If each key frame started a fragment, MJPEG would get one fragment per frame, because all its
+  /// frames are key frames. A kill loses the open fragment and the queued frames, together at most
+  /// 0.25 s.
   var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
     let frames = Int(min(frameRate.doubleValue, 10_000) / 4)

@@ -19,9 +19,10 @@ struct TakeWriter: ~Copyable {
   let audioCodec: AudioCodec
   /// Whether disk space is reserved beyond the end of the file.
   let reservesSpace: Bool
-  /// The greatest number of frames that a kill may lose.
+  /// The number of stored frames that the frame index may lack.
   ///
-  /// The owner calls ``settle()`` after so many.
+  /// A kill loses these frames. After this many frames, the owner calls ``settle()``, which updates
+  /// the index.
   let unsettledFrames: Int
   /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
@@ -60,7 +61,7 @@ struct TakeWriter: ~Copyable {
   /// The duration of the last frame if the source is finite and the take includes its end;
   /// otherwise nil.
   private var sourceLastDuration: Int64?
-  /// Whether frames before the next one were left out, so that it may not be decodable.
+  /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
   let periodMicroseconds: Int64
 
@@ -267,7 +268,7 @@ struct TakeWriter: ~Copyable {
   private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
     // The last frame lasts one period, and one more for each frame that is missing after it. The
-    // file stores the duration in 32 bits.
+    // file stores the duration in 32 bits, so it is limited.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
@@ -291,8 +292,8 @@ struct TakeWriter: ~Copyable {
 
   /// The duration of frame periods in microseconds, at least 1.
   ///
-  /// The result is rounded up, because drivers truncate timestamps to microseconds. The true time
-  /// of the last frame is therefore 0.5 µs later on average, and so is the next one.
+  /// The result is rounded up. Drivers truncate timestamps to microseconds, so a frame was captured
+  /// up to 1 µs after its timestamp, and its end is later by the same amount.
   private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value

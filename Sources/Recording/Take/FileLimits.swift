@@ -24,7 +24,7 @@ struct FileLimits {
   private var nextLook = Int64.min
   private var freeBytes = Int64.max
 
-  /// The size of a finished file apart from its samples, per file and per frame.
+  /// The size of the metadata of a finished file: a fixed part, and `bytesPerFrame` for each frame.
   ///
   /// The header and the tags are stored twice. For each frame, position, size and time are stored
   /// both in the fragment and in the index, and the ledger contains a record.
@@ -71,8 +71,9 @@ enum FreeSpace {
   /// The upper limit of ``reserve(at:)`` in bytes.
   private static let largestReserve: Int64 = 512 << 20
 
-  /// The free space limit of a capture without one: 5 % of the size of the file's disk, at most 512
-  /// MiB.
+  /// The default free space limit of a capture with repeating triggers, in bytes.
+  ///
+  /// The limit is 5 % of the size of the disk that holds the file, at most 512 MiB.
   ///
   /// Nil if statvfs(3) fails.
   static func reserve(at path: String) -> Int64? {

@@ -45,7 +45,7 @@ public final class MovieFileOutput: FrameOutput {
   let progressHub = EventHub<Progress>(capacity: 1)
   let triggerHub = EventHub<TriggeredEvent>()
 
-  /// Video and audio.
+  /// The media types that the output accepts: video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
 
   /// Creates an output, to be added to a session.
@@ -83,8 +83,9 @@ public final class MovieFileOutput: FrameOutput {
 
   /// The progress of takes from the time of this call.
   ///
-  /// An update is sent whenever the queued frames have been stored, and at least every 1/50 s of
-  /// frames. A slow consumer gets only the newest update.
+  /// An update is sent each time the writer has stored all queued frames. If more frames keep
+  /// arriving, it is sent after 8 frames at the latest. A slow consumer gets only the newest
+  /// update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
   /// Events of `record(on:events:)` from now on, for any number of listeners.
@@ -177,8 +178,8 @@ public final class MovieFileOutput: FrameOutput {
   /// If the session is not running, it is started for the take and stopped afterwards. In a running
   /// session, the take begins with the next frame, and the session continues.
   ///
-  /// - Parameter progress: Called on this thread whenever the queued frames have been stored, at
-  ///   least every 1/50 s of frames, and at the end.
+  /// - Parameter progress: Called on this thread each time all queued frames have been stored,
+  ///   otherwise after 8 frames at the latest.
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
   /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no
   ///   frame was stored. No file is left then.
@@ -282,7 +283,10 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  /// Connects to the session's audio, which arrives after the session's next start or refresh.
+  /// Connects to the session's audio.
+  ///
+  /// Audio arrives after the next start of the session, or after `CaptureSession.refresh(_:)`,
+  /// which asks an output for new sinks.
   ///
   /// `duration` is the audio history to keep from before the take.
   func listen(
@@ -314,7 +318,8 @@ public final class MovieFileOutput: FrameOutput {
   /// session continues without this output's frames.
   func detach(of session: CaptureSession, stops: Bool) {
     forget()
-    // The take is over, so an error that another output causes in the refresh is ignored.
+    // `refresh(_:)` may fail because of another output. The take is over and not affected, so the
+    // error is ignored.
     if stops { session.stopRunning() } else { _ = try? session.refresh(self) }
   }
 

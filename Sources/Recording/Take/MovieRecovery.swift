@@ -95,8 +95,8 @@ public enum MovieRecovery {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
         throw nothing(path)
       }
-      // The file is a plain movie. If its media data is complete, anything may follow, so it counts
-      // as intact.
+      // The header lists no fragments, so the file is already a plain movie. It counts as intact if
+      // it has a complete `mdat` box. Data after this box does not matter.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "is truncated and not a fragmented recording")
       }
@@ -123,8 +123,8 @@ public enum MovieRecovery {
       try repair.write(to: file, replaced: &replaced)
       return try finish(file.openFile, repair)
     } catch {
-      // The old index is replaced last. If it is still there, undoing the other changes restores
-      // the original file.
+      // The last step replaces the original `moov` box. If this box is still in place, only the
+      // repair's changes must be undone to restore the original file.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
       try MovieRepair.undo(replaced, in: file, byteCount: byteCount)
       throw error
@@ -138,16 +138,16 @@ public enum MovieRecovery {
     guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    // The tags may be damaged, so the number is limited. The limit is above the capacity of any
-    // ring.
+    // The tags may be damaged, so the number is limited. A real lead-in begins at the
+    // last key frame before the clip and is far shorter than this limit.
     return Int(max(0, min(count, 1 << 20)))
   }
 
   /// Whether libavformat can open the header alone, without the fragments that a crash may have
   /// torn.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // If no temporary file can be created, the header counts as good, because a repair does no
-    // harm.
+    // Without a temporary file, the header cannot be tested. It then counts as readable, because a
+    // repair does no harm even if the header is damaged.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }

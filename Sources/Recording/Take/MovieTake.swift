@@ -9,7 +9,7 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// A take, from the frame queue to its file.
+/// Writes one take: reads frames from the queue, stores them in the file, and creates the report.
 struct MovieTake {
   let input: DeviceInput
   let settings: RecordingSettings
@@ -66,7 +66,9 @@ struct MovieTake {
     return try movie.finish(sink.end ?? CaptureEnd(), verification)
   }
 
-  /// The greatest number of frames that a kill may lose: those of 1/50 s, at most 8.
+  /// The number of frames after which the frame index is updated: the frames of 20 ms, at most 8.
+  ///
+  /// A kill loses at most this many stored frames.
   private var mostUnsettled: Int {
     max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
   }
@@ -93,7 +95,8 @@ struct MovieTake {
       let memory = BurstMemory(input)
       let capacity = memory.capacity(for: settings.limit)
       // Compressed frames may be much smaller than the driver's maximum size, so more of them fit
-      // in the queue. It has enough frame records for frames of 4 KiB.
+      // in the queue. The queue therefore has one frame record for every 4 KiB of its memory, up to
+      // 2^22 records.
       return try FrameQueue(
         capacity: capacity, largestFrame: input.maximumByteCount,
         recordCount: max(memory.frameCount, min(capacity / 4_096, 1 << 22)))

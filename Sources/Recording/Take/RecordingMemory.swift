@@ -18,7 +18,7 @@ public enum RecordingMemory {
   /// The size of the writer's queue in bytes.
   ///
   /// The queue holds two seconds of frames, but at least 32 MB and at most 512 MB. If the writer
-  /// stalls for less than that, no frame is lost.
+  /// stalls, no frame is lost until the queue is full.
   static func queueBytes(largestFrame: Int, frameRate: FrameRate) -> Int {
     let frame = Double(largestFrame)
     let seconds = 2 * frame * frameRate.doubleValue

@@ -29,7 +29,10 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var rateCause: FrameRateMismatchReason?
   /// The duration of the file.
   public var duration = MediaTime.zero
-  /// The time from the start of the stream to the first frame period in the driver's count.
+  /// The time from the start of the stream to the camera's first frame.
+  ///
+  /// If the driver did not deliver the first frame, its time is computed from the sequence number
+  /// of the first delivered frame.
   public var startupDuration: Duration?
   /// The counts of frame periods by outcome.
   public var ledger = FrameLedger()

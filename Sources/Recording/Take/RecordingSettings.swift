@@ -24,9 +24,11 @@ public enum VideoOutputSettings: Hashable, Sendable {
 }
 
 extension VideoOutputSettings {
-  /// Whether this encoding loses no quality of the frames in a mode.
+  /// Whether this encoding suits the frames of a camera mode.
   ///
-  /// Copying requires a compressed camera mode. A lossless codec requires an uncompressed one.
+  /// ``passthrough`` copies compressed frames, so it requires a compressed mode. `ffv1` and
+  /// `rawVideo` require an uncompressed mode, because a lossless codec cannot restore the quality
+  /// that compression has lost. All other encodings suit every mode.
   public func suits(_ format: CaptureFormat) -> Bool {
     switch self {
     case .passthrough: format.isCompressed

@@ -6,13 +6,15 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A clip around a trigger, from the ring to its file.
+/// Writes the frames around one trigger from the ring to a file.
 final class Clip {
   let trigger: CaptureTrigger
   let path: String
   /// The time range of the clip's frames, in microseconds of the camera's clock.
   let range: Range<Int64>
-  /// The number in the ring of the next frame to process.
+  /// The ring number of the next frame to process.
+  ///
+  /// The ring numbers its frames in order of arrival.
   private(set) var number: Int
   /// The first frame after the clip.
   ///

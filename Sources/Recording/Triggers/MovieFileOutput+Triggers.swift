@@ -79,8 +79,9 @@ extension MovieFileOutput {
   /// May be called from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    // The writer reads new triggers under the same lock. The time is taken under the lock too, so a
-    // trigger that the writer has not read yet is never earlier than a frame that it has.
+    // The writer takes new triggers under the same lock. Because the time is read under the lock
+    // too, a trigger that the writer takes next is not earlier than any frame that the writer has
+    // already seen. The writer relies on this when it releases old frames.
     state.withLock { state in
       state.triggers.append(
         CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))

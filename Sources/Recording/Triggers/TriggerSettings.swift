@@ -142,7 +142,10 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   ///
   /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// The time from the start of the stream to the first frame period in the driver's count.
+  /// The time from the start of the stream to the camera's first frame.
+  ///
+  /// If the driver did not deliver the first frame, its time is computed from the sequence number
+  /// of the first delivered frame.
   public var startupDuration: Duration?
   /// The recorded mode, as in `CaptureFormat.id`.
   public var mode = ""

@@ -8,9 +8,10 @@ extension TriggeredTake {
   /// The size of the ring in bytes and in frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
-    // The ring holds two more seconds of frames for a stalled disk, and a reserve because it is
-    // never filled completely. If clips start after their triggers, `preDuration` is negative and
-    // only triggers that arrive late need earlier frames.
+    // The ring holds two seconds of frames more than the triggers need, so that the disk may stall.
+    // It is also larger because its oldest frames are dropped before it is completely full. A
+    // negative `preDuration` means that clips start after their triggers. It counts as zero here,
+    // because then only triggers that are reported late need earlier frames.
     let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)

@@ -50,8 +50,9 @@ struct TriggeredTake {
     var lostWithClips: Int64 = 0
     var account: FrameAccount
     var report: TriggeredReport
-    /// If the ring was too small for `preDuration`: the shortest history that it held, in
-    /// microseconds.
+    /// The shortest history that the ring held, in microseconds.
+    ///
+    /// Nil if the ring always held the whole `preDuration`.
     var shortened: Int64?
     /// The error of a clip without frames.
     var emptyClip: MediaError?
@@ -78,8 +79,9 @@ struct TriggeredTake {
     var state = begin(queue)
     var takesTriggers = true
     while true {
-      // The queue's state and newest frame are read before the triggers. A trigger that arrives
-      // after that is not earlier than the newest frame.
+      // The queue's state and its newest frame are read before the triggers. A trigger that arrives
+      // too late for this pass is therefore not earlier than that frame, and `evict` keeps the
+      // frames that it needs.
       let isClosed = queue.isClosed
       if isClosed { audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
@@ -255,8 +257,9 @@ struct TriggeredTake {
     report.measuredFrameRate = state.account.measuredFrameRate
     report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
-    // The frames missing at the end of a clip's file are in no other clip, so they count as lost.
-    // If clips overlap, this is an upper limit.
+    // The frames that a clip's file lacks after a write error were counted as stored. They now
+    // count as lost. If clips overlap, some of them may be in another clip, so the number is an
+    // upper limit.
     let lost = min(
       report.ledger.stored,
       report.clips.reduce(state.lostWithClips) { $0 + $1.ledger.lostWriter })

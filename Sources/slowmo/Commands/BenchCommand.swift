@@ -163,7 +163,9 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
 }
 
 extension BenchDiffCommand {
-  /// A limit such as `drops>0`.
+  /// A condition such as `drops>0`.
+  ///
+  /// The comparison fails if the new report meets the condition.
   struct Limit {
     let key: String
     let isBroken: (Double) -> Bool

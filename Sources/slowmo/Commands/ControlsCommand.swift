@@ -83,6 +83,6 @@ extension CameraControl {
 }
 
 extension CameraControl.Kind {
-  /// Whether the control has no meaningful minimum and maximum.
+  /// Whether the control is a menu, a switch or a button, whose minimum and maximum are not shown.
   fileprivate var isChoice: Bool { [.menu, .integerMenu, .boolean, .button].contains(self) }
 }

@@ -70,8 +70,9 @@ struct EditCommand: ParsableCommand, Verb {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
     } catch let error as MediaError where error.code == .audioRefused {
-      // If even the spectral algorithm cannot play this speed, the project is at fault. Otherwise
-      // the algorithm is, which is an option.
+      // If even the spectral algorithm cannot play this speed, no option helps, so the project's
+      // data is bad. With another algorithm, the value of `--pitch` is wrong, so this is a usage
+      // error.
       throw CommandError(
         exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
         "\(project): \(error.message)",

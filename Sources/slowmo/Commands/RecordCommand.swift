@@ -197,8 +197,8 @@ struct RecordCommand: ParsableCommand, Verb {
       }
     }
     let commands = triggers.exec.map(ClipCommands.init)
-    // If the output was replaced, its name belongs to another file, which the command must not
-    // receive.
+    // If another program replaced the output file, the path now leads to a foreign file. The user's
+    // `--exec` command must not receive it.
     if result.problem?.code != .outputReplaced { commands?.run(for: output) }
     let warnings = result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
@@ -208,10 +208,10 @@ struct RecordCommand: ParsableCommand, Verb {
       RecordText.lines(result), tableOf: result)
   }
 
-  /// Returns the fastest matching mode that the codec suits.
+  /// Returns the fastest mode that matches `--mode` and suits the codec.
   ///
-  /// If the codec suits none, returns the fastest mode, so that the error that follows names its
-  /// format.
+  /// If no matching mode suits the codec, returns the fastest matching mode. The recording then
+  /// fails with an error that names the format of this mode.
   private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     do {
       return try fastestFormat(of: device, suiting: codec)

@@ -33,8 +33,8 @@ struct TriggeredRecording {
               bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
-          // If the output was replaced, its name belongs to another file, which the command must
-          // not receive.
+          // If another program replaced the clip's file, the path now leads to a foreign file. The
+          // user's `--exec` command must not receive it.
           if clip.problem?.code != .outputReplaced { commands?.run(for: clip.path) }
         }
       }

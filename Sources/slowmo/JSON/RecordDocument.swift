@@ -21,7 +21,8 @@ struct RecordPlanDocument: Encodable {
 struct RecordDocument: Encodable {
   /// A recording report.
   ///
-  /// The fields below are written after it, so they replace its values.
+  /// The keys in `CodingKeys` are encoded after the report, so their values replace the report's
+  /// values.
   struct Take: Encodable {
     let report: RecordingReport
 

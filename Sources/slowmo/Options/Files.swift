@@ -126,7 +126,8 @@ enum Files {
   ///
   /// The file itself is not accessed.
   static func absolutePath(_ path: String) -> String {
-    // A path from the root stays as the user wrote it, where `FilePath` would normalize it.
+    // An absolute path stays as the user wrote it. `FilePath` is not used, because it would
+    // normalize the path.
     guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
     defer { free(directory) }
     return String(systemPath: directory) + "/" + path

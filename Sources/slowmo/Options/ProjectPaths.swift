@@ -9,7 +9,8 @@ import SystemPackage
 enum ProjectPaths {
   /// Resolves a path in a project file against the project's directory.
   static func resolved(_ path: String, in project: String) -> String {
-    // A path from the root stays as it is written, where `FilePath` would normalize it.
+    // An absolute path stays as the project contains it. It bypasses `FilePath`, which would
+    // normalize it.
     path.hasPrefix("/") ? path : FilePath(project).removingLastComponent().appending(path).string
   }
 

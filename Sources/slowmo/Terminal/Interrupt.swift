@@ -18,13 +18,15 @@ enum Interrupt {
   /// The exit status of a verb that was cancelled by a signal.
   static var status: ExitStatus { status(for: received.load(ordering: .acquiring)) }
 
-  /// SIGHUP arrives when the terminal is closed, and gives the same exit status as SIGTERM.
+  /// The exit status of a verb that was cancelled by this signal.
+  ///
+  /// SIGHUP, which arrives when the terminal is closed, gives the same exit status as SIGTERM.
   private static func status(for number: Int32) -> ExitStatus {
     number == SIGINT ? .interrupted : .terminated
   }
 
-  /// The time in nanoseconds after the first signal in which another one does not count as a
-  /// second.
+  /// The time after the first signal, in nanoseconds, in which a further signal is ignored as a
+  /// repetition.
   ///
   /// timeout(1) sends its signal twice, first to its child and then to the child's process group.
   private static let sameSignal: Int64 = 300_000_000

@@ -12,8 +12,8 @@ final class TriggerSources {
   ///
   /// - Throws: `CommandError` if a source cannot be opened.
   init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
-    // If standard input is the only source, no trigger can come after its end, so its end ends the
-    // capture.
+    // If standard input is the only trigger source, the capture ends at the end of the input,
+    // because no further trigger can arrive.
     let endsWithLines = kinds.allSatisfy { $0 == .key }
     for kind in kinds {
       switch kind {

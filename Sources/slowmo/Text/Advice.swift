@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// Converts a library's recovery suggestion into the command's verbs and options.
+/// Adds the command's verbs and options to a library's recovery suggestion.
 enum Advice {
   /// Returns the suggestion, followed by the verbs and options that carry it out.
   static func text(_ recovery: Recovery) -> String {

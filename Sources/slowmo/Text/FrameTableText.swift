@@ -9,8 +9,8 @@ enum FrameTableText {
     func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
     var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
     for line in lines {
-      // A recording of this program never repeats a frame, so the value is 0. For other files it is
-      // unknown, so the column is empty.
+      // Only recordings of this program have sequence numbers. They never contain a frame twice, so
+      // `duplicate` is 0. For other files this is unknown, so the column is empty.
       let duplicate = line.sequence == nil ? "" : "0"
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
