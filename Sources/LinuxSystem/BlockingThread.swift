@@ -58,8 +58,8 @@ extension BlockingThread {
   /// Runs blocking work on a dedicated thread and suspends the calling task until it ends.
   ///
   /// - Parameters:
-  ///   - body: The work. Its argument returns whether the task was cancelled, and may be called
-  ///     from any thread.
+  ///   - body: The work. It receives a closure that returns whether the task was cancelled. This
+  ///     closure may be called from any thread.
   ///   - onCancel: Called at once when the task is cancelled, on any thread.
   /// - Returns: The result or the error of `body`.
   /// - Throws: `SystemError` if the system cannot create a thread.

@@ -91,7 +91,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Inserts consecutive segments at the target start of the first segment.
+  /// Inserts consecutive segments at the time at which the first of them starts.
   mutating func insert(_ inserted: [TrackSegment]) throws(MediaError) {
     guard let first = inserted.first, let last = inserted.last else { return }
     let (start, end) = (first.target.start, last.target.end)

@@ -28,8 +28,8 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
 
   /// Returns the speed points: the time relative to the instant in source seconds, and the speed.
   ///
-  /// The width sets the duration of the slow part only. The ramps before and after it always last
-  /// as long.
+  /// The width sets the duration of the slow part only. The ramps before and after it have fixed
+  /// durations.
   private func points(_ slow: Speed, _ width: Rational) -> [(seconds: Rational, speed: Speed)] {
     func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) -> Rational {
       width * Rational(above, over: below) + Rational(milliseconds, over: 1_000)

@@ -38,7 +38,9 @@ struct AudioAligner: ~Copyable {
   private let channelCount: Int
   private let originNanoseconds: Int64
   private var drift: DriftMeter
-  /// The current correction of the resampler's rate, in parts per million.
+  /// The current rate change of the resampler, in parts per million.
+  ///
+  /// It is the clock drift minus the correction of the position error.
   private var pace = 0.0
   /// The number of samples fed to the resampler, including silence.
   private var inputCount: Int64 = 0
@@ -55,14 +57,14 @@ struct AudioAligner: ~Copyable {
   private(set) var gaps: [RecordedAudioGap] = []
   /// The index of the first output sample after the last gap.
   private var lastGapEnd = Int64.min / 2
-  /// The time from the take's zero to the first audio, in nanoseconds.
+  /// The time from the take's first frame to the first audio, in nanoseconds.
   private(set) var startOffset: Int64?
   /// The greatest position error of a block, in seconds.
   private(set) var worstError = 0.0
 
   /// Creates an aligner for audio of a nominal sample rate.
   ///
-  /// `origin` is the capture-clock time of the take's zero in nanoseconds.
+  /// `origin` is the capture-clock time of the take's first frame, in nanoseconds.
   ///
   /// - Throws: `ResamplerError` for an unsupported format, or if memory is unavailable.
   init(rate: Int, channelCount: Int, originNanoseconds origin: Int64) throws(ResamplerError) {
@@ -80,7 +82,7 @@ struct AudioAligner: ~Copyable {
   /// Nil while unknown.
   var driftPPM: Double? { drift.partsPerMillion }
 
-  /// The index of the input sample that belongs to a time in seconds after the take's zero.
+  /// The index of the input sample that belongs to a time in seconds after the take's first frame.
   private func inputPosition(at time: Double) -> Double {
     let speed = 1 + (driftPPM ?? 0) / 1_000_000
     return resampler.nextPosition + (time * rate - Double(outputCount)) * speed
@@ -221,7 +223,7 @@ struct AudioAligner: ~Copyable {
     lastGapEnd = end
   }
 
-  /// The time of an output sample in nanoseconds after the take's zero, rounded.
+  /// The time of an output sample in nanoseconds after the take's first frame, rounded.
   private func nanoseconds(ofSample sample: Int64) -> Int64 {
     Int64(saturating: (Double(sample) / rate * 1_000_000_000).rounded())
   }

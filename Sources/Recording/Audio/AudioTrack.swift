@@ -47,7 +47,7 @@ struct AudioTrack: ~Copyable {
 
   /// Opens the encoder.
   ///
-  /// `originMicroseconds` is the capture-clock time of the take's zero.
+  /// `originMicroseconds` is the capture-clock time of the take's first frame.
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64
   ) throws(LibAVError) {
@@ -74,7 +74,7 @@ struct AudioTrack: ~Copyable {
     return account
   }
 
-  /// The sample nearest to a time, with halves rounded away from zero.
+  /// The index of the sample nearest to a time; halves are rounded away from zero.
   static func sample(atMicroseconds time: Int64, rate: Int) -> Int64 {
     // An overflow means that the driver's clock is broken. The result is then sample 0.
     (try? MediaTime(microseconds: time).converted(

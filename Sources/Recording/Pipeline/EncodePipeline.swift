@@ -89,8 +89,8 @@ struct EncodePipeline: VideoPipeline {
 
   /// The lowest H.264 level for this size and rate at 0.25 bit per pixel.
   ///
-  /// If 0.25 bit per pixel exceeds every level, the lowest level for the size and rate alone. Nil
-  /// if no level allows the size and rate.
+  /// If no level allows 0.25 bit per pixel, this is the lowest level for the size and rate alone.
+  /// Nil if no level allows the size and rate.
   private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
     let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
     return [0.25, 0].lazy.compactMap {

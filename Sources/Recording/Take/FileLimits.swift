@@ -32,8 +32,9 @@ struct FileLimits {
   private static let bytesPerFrame: Int64 = 96
   /// The additional bytes per audio packet.
   private static let bytesPerPacket: Int64 = 40
-  /// The seconds of audio that may follow the start of the last frame: its duration and the delay
-  /// of a microphone.
+  /// The seconds of audio that may be stored after the start of the last frame.
+  ///
+  /// They cover the duration of this frame and the delay of a microphone.
   private static let lateAudio: Int64 = 2
   /// The interval between checks of the free disk space, in microseconds of capture time.
   private static let lookInterval: Int64 = 200_000

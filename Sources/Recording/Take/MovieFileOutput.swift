@@ -197,8 +197,8 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Records on a background thread until a limit, ``stop(_:)`` or an error, and suspends the task.
   ///
-  /// Cancelling the task stops the take as ``stop(_:)`` does, and the recording is kept. ``progress``
-  /// reports its progress.
+  /// Cancelling the task stops the take as ``stop(_:)`` does, and the recording is kept. The
+  /// property ``progress`` reports its progress.
   ///
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
   /// - Throws: `MediaError` as the blocking form does.

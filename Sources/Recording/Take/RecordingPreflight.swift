@@ -109,7 +109,8 @@ struct BurstMemory {
 
   init(_ input: DeviceInput) {
     capacity = max(4 * (input.maximumByteCount + 4_096), RecordingMemory.availableBytes() / 4 * 3)
-    // A frame does not cross the end of a chunk, so one chunk of the queue may stay unused.
+    // The queue's memory consists of chunks, and no frame crosses the end of a chunk. The reduction
+    // by one frame allows for unused space at the end.
     frameCount = max(1, capacity / (input.maximumByteCount + 4_096) - 1)
     let period = input.negotiatedFrameRate.frameDuration
     let seconds = MediaTime(exactly: period * Rational(Int64(frameCount)))
@@ -126,8 +127,8 @@ struct BurstMemory {
       limit.frameCount.map(Double.init)
       ?? limit.duration.map { ($0.doubleValue * 1.25 + 0.5) * input.framesPerSecond }
     guard let count else { return capacity }
-    // Frames do not cross the end of a chunk. Two extra chunks make up for the unused space at
-    // chunk ends.
+    // The queue's memory consists of chunks, and no frame crosses the end of a chunk. An extra 8
+    // MiB makes up for the unused space at the ends of chunks.
     let bytes = (count + 4) * Double(input.bytesPerFrame) + Double(8 << 20)
     return bytes < Double(capacity) ? Int(bytes) : capacity
   }

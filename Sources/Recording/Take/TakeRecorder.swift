@@ -26,7 +26,8 @@ struct TakeRecorder: ~Copyable {
   /// - Parameters:
   ///   - take: The take.
   ///   - file: The empty file.
-  ///   - unsettledFrames: The number of frames that a kill may lose before ``settle()`` is called.
+  ///   - unsettledFrames: The number of stored frames that the frame index may lack until
+  ///     ``settle()`` is called. A kill loses these frames.
   init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
     self.take = take
     limits = FileLimits(take.settings, audio: take.audio?.rates(take.audioCodec))
