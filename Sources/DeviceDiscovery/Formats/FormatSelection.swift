@@ -69,6 +69,6 @@ public enum FormatSelection {
 extension CaptureFormat {
   /// The number of pixels of a frame.
   ///
-  /// Width and height have at most 32 bits each, so it fits.
+  /// Width and height have at most 31 bits each, so the product fits.
   fileprivate var area: Int { width * height }
 }
