@@ -56,8 +56,8 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - composition: The composition to export.
-  ///   - assets: All assets of the composition. An asset may have another path to the same file
-  ///     than the composition has.
+  ///   - assets: All assets of the composition. Their paths may differ from those in the
+  ///     composition if both lead to the same file.
   /// - Throws: `MediaError` with `.unsupportedSource` if the composition uses another file.
   public init(_ composition: Composition, of assets: [Asset]) throws(MediaError) {
     let composition = Self.naming(assets, in: composition)
@@ -103,8 +103,8 @@ public struct ExportSession: Sendable {
   /// - Returns: The report that ``export(_:isCancelled:progress:)`` would return, without elapsed
   ///   time.
   /// - Throws: `MediaError` if the export is not possible: `.cutNotOnKeyFrame` (the message names
-  ///   the nearest cuts that need no other frames), `.unsupportedContainer`, `.unsupportedSource`,
-  ///   or `.audioRefused`.
+  ///   the nearest positions where a cut needs no extra frames), `.unsupportedContainer`,
+  ///   `.unsupportedSource`, or `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }
   }

@@ -9,10 +9,10 @@ import OvercrankRetiming
 extension MediaError.Code {
   /// The file extension names an unsupported container.
   public static let unsupportedContainer = Self(rawValue: "unsupported_container")
-  /// The export mode cannot write content that the composition has.
+  /// The composition or a source contains something that this export mode cannot write.
   public static let unsupportedSource = Self(rawValue: "unsupported_source")
-  /// A cut lies at a frame that needs other frames for decoding, and neither hiding those nor
-  /// encoding is possible or allowed.
+  /// A cut lies at a frame that cannot be decoded without other frames, and the export can or may
+  /// neither hide these nor encode the frames at the cut.
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
   /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")
@@ -21,14 +21,14 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  /// Creates the error of an export that libav or the file system ended.
+  /// Converts a libav error to an export error.
   init(exporting error: LibAVError) {
     guard !error.isCancelled else {
       self = .exportCancelled
       return
     }
-    // libav also returns system error numbers. These ones mean damaged data or an unsupported
-    // format, so the source is at fault and not the disk.
+    // libav also returns system error numbers. The numbers in this list mean damaged data or an
+    // unsupported format, so the source is at fault and not the disk.
     let isOfSource =
       error.isInvalidData
       || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }

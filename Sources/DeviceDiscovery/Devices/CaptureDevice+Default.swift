@@ -29,9 +29,9 @@ extension CaptureDevice {
 
   /// The default camera or microphone, or nil if the machine has none.
   ///
-  /// Devices that can be opened come before those that cannot. Among these, external devices come
-  /// before built-in ones, then the first in ``discover()`` is the default. Virtual devices come
-  /// after all others. The synthetic camera is never the default.
+  /// Devices that can be opened are preferred to those that cannot, and then external devices to
+  /// built-in ones. Among the remaining devices, the first in ``discover()`` is chosen. A virtual
+  /// device is chosen only if there is no other. The synthetic camera is never the default.
   public static func defaultDevice(for mediaType: MediaType) -> CaptureDevice? {
     best(among: devices(for: mediaType))
   }
@@ -53,9 +53,11 @@ extension CaptureDevice {
     }
   }
 
-  /// The best of several devices.
+  /// The default among several devices, or nil if the list is empty.
   ///
-  /// Among equally good devices, the first one.
+  /// Devices that can be opened come first, then those that cannot, then virtual devices. Within
+  /// each group, external devices come before built-in ones. Among equals, the first in the list is
+  /// chosen.
   static func best(among devices: [CaptureDevice]) -> CaptureDevice? {
     func rank(_ device: CaptureDevice) -> (Int, Int) {
       (

@@ -26,7 +26,7 @@ extension CaptureDevice {
   /// | `period=0.5` | the time between two contacts, 0.1 to 60 seconds; 1 by default |
   /// | `scene=pattern` | moving stripes instead of the ball |
   /// | `drop=5%`, `seed=7` | the share of frames to drop, and the seed that selects them |
-  /// | `pace=max` | frames as fast as they are taken |
+  /// | `pace=max` | frames as fast as the program reads them, not at the frame rate |
   /// | `counter=/dev/shm/frames` | a file of eight bytes that counts the delivered frames |
   ///
   /// If part of an id fits exactly one camera, it selects that camera, even if it also fits

@@ -27,7 +27,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     case alsa
   }
 
-  /// The source that a capture of the device opens.
+  /// The origin of the device's frames or audio: a device node, a generator or a file.
   package enum Source: Hashable, Sendable {
     /// The device node at this path.
     case v4l2(path: String)
@@ -204,10 +204,11 @@ extension CaptureDevice {
 
   /// The fastest mode that matches a request, at the requested rate.
   ///
-  /// A format with a range of rates is narrowed to the requested rate. Drivers simplify fractions.
-  /// If no rate matches exactly, a rate therefore also matches if its relative difference is less
-  /// than that of 60 and 59.94. The synthetic camera matches every size and rate that it can draw.
-  /// If a device has a range of sizes, its rates are queried at the requested size.
+  /// A format with a range of rates is narrowed to the requested rate. Reported rates may be
+  /// inexact, because drivers simplify fractions. If no rate matches exactly, the nearest one is
+  /// therefore accepted if it differs by less than 1/1001, so that 59.94 is not taken for 60. The
+  /// synthetic camera matches every size and rate that it can draw. If a device has a range of
+  /// sizes, its rates are queried at the requested size.
   ///
   /// - Parameters:
   ///   - request: The requested size, rate and pixel format, each optional.

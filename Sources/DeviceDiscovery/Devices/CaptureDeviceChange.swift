@@ -49,7 +49,8 @@ extension CaptureDevice {
     // The watcher's descriptor must stay open until the dispatch source is cancelled. The handler
     // holds a reference until then.
     source.setCancelHandler { withExtendedLifetime(watch) {} }
-    // The compiler cannot know that `DispatchSource.cancel()` may be called from any thread.
+    // `DispatchSource.cancel()` may be called from any thread, but the type of the source is not
+    // `Sendable`, so the compiler's check is turned off.
     nonisolated(unsafe) let cancellable = source
     continuation.onTermination = { _ in cancellable.cancel() }
     queue.async {
@@ -67,7 +68,7 @@ final class DeviceMonitor: Sendable {
   private struct State {
     /// The cameras by node path.
     ///
-    /// Two of them may have the same id here.
+    /// Their ids are not unique yet: two cameras of one model may have the same id.
     var cameras: [String: CaptureDevice] = [:]
     /// New nodes that this user may not open yet.
     ///
@@ -175,9 +176,10 @@ final class DeviceMonitor: Sendable {
     for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
   }
 
-  /// The nodes that events refer to, and those that were removed.
+  /// The device nodes that events refer to, and those among them that were removed.
   ///
-  /// A removed node counts even if a new node already has its path.
+  /// A path is listed as removed even if a new node has taken it since, because the new node
+  /// belongs to another device.
   private func nodes(
     _ events: [DirectoryWatcher.Event], _ state: State
   ) -> (touched: Set<String>, gone: Set<String>) {
@@ -199,8 +201,10 @@ final class DeviceMonitor: Sendable {
   }
 
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
-    // The kernel creates a node that only its owner may open, then udev opens it to others. The
-    // mode is read before the probe. If it changes after that, another event follows.
+    // Until udev sets the permissions of a new node, only its owner may open it. Such a node is
+    // held back and not reported as forbidden. When udev changes its mode, another event follows.
+    // The mode must be read before the probe, because udev may change it right after a failed
+    // probe.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {

@@ -30,7 +30,7 @@ extension CaptureDevice {
 /// The location of a device according to sysfs, which every user can read.
 struct DeviceLocation {
   let type: CaptureDevice.DeviceType
-  /// The side of the housing with a built-in device, if the firmware reports it.
+  /// The side of the machine's housing on which a built-in camera sits, if the firmware reports it.
   let position: CaptureDevice.Position
 
   /// Reads the location from a directory in `/sys`.
@@ -50,8 +50,8 @@ struct DeviceLocation {
     case "removable": type = .external
     default: type = bus.hasPrefix("usb") ? .external : .builtIn
     }
-    // A port also has a position on the housing, but the device that is plugged in may face
-    // anywhere. Only built-in devices therefore have a position.
+    // The firmware also reports a position for ports, but a device that is plugged in there may
+    // face anywhere. The position is therefore used for built-in devices only.
     let panel = type == .builtIn ? Self.nearest("physical_location/panel", from: real) : nil
     position = panel.flatMap { CaptureDevice.Position(rawValue: $0) } ?? .unspecified
   }

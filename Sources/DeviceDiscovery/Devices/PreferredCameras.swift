@@ -5,13 +5,12 @@ import Glibc
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// Among the present cameras, the one that the user preferred last.
+  /// The most recently preferred camera among those present, or the default camera if none of them
+  /// was preferred.
   ///
-  /// Without one, the default camera.
-  ///
-  /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id``, for
-  /// this user and all programs. The value is nil if the machine has no camera. If the file of
-  /// preferences cannot be read, the user has no preference.
+  /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id``, in a
+  /// file shared by all programs of this user. If the file cannot be read, the default camera is
+  /// returned. The value is nil if the machine has no camera.
   public static var userPreferredCamera: CaptureDevice? {
     PreferredCameras.current.latest(among: discover().filter { $0.media.contains(.video) })
       ?? defaultDevice(for: .video)

@@ -9,9 +9,9 @@ package enum SyntheticScene: Hashable, Sendable {
   /// Diagonal stripes that move upward.
   case pattern
 
-  /// The ball whose contacts click in the audio.
+  /// The ball whose contacts with the ground are heard as clicks.
   ///
-  /// It is also defined for the pattern, which does not show it.
+  /// The pattern does not show a ball, but its audio clicks like the default ball.
   package var ball: BouncingBall {
     switch self {
     case .ball(let ball): ball

@@ -89,7 +89,9 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
       FrameRateRange(rate), id: Self.id(width, height, rate, fourcc.description.lowercased()))
   }
 
-  /// Returns the same format with an id in which upper and lower case differ.
+  /// Returns the same format with an id that keeps the case of the pixel format.
+  ///
+  /// Other ids are in lower case, in which formats such as `pGAA` and `pgAA` would be equal.
   func withExactID() -> CaptureFormat {
     withRange(frameRateRange, id: Self.id(width, height, maxFrameRate, fourcc.description))
   }

@@ -31,8 +31,8 @@ protocol FormatSource: ~Copyable {
 
 extension VideoDevice: FormatSource {
   borrowing func sizeInForce() -> DriverSize? {
-    // If the format cannot be read, no current size is listed. If the device is lost, the next
-    // request reports that.
+    // If the format cannot be read, no current size is listed. A lost device is not reported here,
+    // because the next request reports it.
     guard let format = try? currentFormat() else { return nil }
     return DriverSize(width: format.width, height: format.height)
   }
@@ -152,7 +152,8 @@ private struct FormatCollector {
     }
   }
 
-  /// Adds a range, unless a range that was already added contains it.
+  /// Adds a format with a range of frame rates, unless a known format of this size and pixel format
+  /// already contains the range.
   ///
   /// UVC cameras list some sizes several times.
   private mutating func keep(
@@ -189,9 +190,10 @@ private struct FormatCollector {
     warnings.append("\(FourCC(rawValue: format.fourcc))\(position): \(what); left out")
   }
 
-  /// The formats in order.
+  /// The formats in order, with unique ids.
   ///
-  /// If two ids differ only in case, both formats get ids in which case matters.
+  /// Ids are usually in lower case. If two pixel formats differ only in case, the ids of both keep
+  /// the case.
   func withUniqueIDs() -> [CaptureFormat] {
     var counts: [String: Int] = [:]
     for format in formats { counts[format.id, default: 0] += 1 }

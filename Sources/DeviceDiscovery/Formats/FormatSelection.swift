@@ -69,6 +69,6 @@ public enum FormatSelection {
 extension CaptureFormat {
   /// The number of pixels of a frame.
   ///
-  /// Width and height have at most 31 bits each, so the product fits.
+  /// Width and height fit a signed 32-bit integer, so the product cannot overflow.
   fileprivate var area: Int { width * height }
 }

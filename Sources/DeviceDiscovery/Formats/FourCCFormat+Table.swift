@@ -32,7 +32,7 @@ extension FourCCFormat {
       .color, 12,
       [
         ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
-        // The same formats, with a separate memory plane for each image plane.
+        // Multi-planar YU12, NV12 and NV21: each image plane has a memory plane of its own.
         ("YM12", "yuv420p"), ("NM12", "nv12"), ("NM21", "nv21"),
       ])
     + rows(

@@ -87,7 +87,7 @@ extension ModeRequest.Size: CustomStringConvertible {
 
   /// The number of pixels of a frame.
   ///
-  /// Width and height have at most 31 bits each, so the product fits.
+  /// Width and height fit a signed 32-bit integer, so the product cannot overflow.
   var area: Int { width * height }
 
   /// The size as 32-bit numbers for the driver, or nil if it does not fit.

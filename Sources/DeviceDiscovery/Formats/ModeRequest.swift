@@ -37,9 +37,9 @@ public struct ModeRequest: Hashable, Sendable {
     self.fourcc = fourcc
   }
 
-  /// Creates a request for the size and pixel format of a format, at any rate.
+  /// Creates a request for the size and pixel format of a format, at a given rate.
   ///
-  /// The format need not support the rate.
+  /// The format does not have to support the rate.
   public init(_ format: CaptureFormat, at rate: FrameRate) {
     self.init(
       size: Size(width: format.width, height: format.height), rate: rate,
@@ -106,10 +106,10 @@ public struct ModeRequest: Hashable, Sendable {
 
   /// The fastest matching format at the requested rate, or nil if none matches.
   ///
-  /// Cameras count durations in units of 100 ns and drivers simplify fractions, so 120 may be
-  /// listed as 120.101. If no rate matches exactly, the nearest one is selected, provided that its
-  /// relative difference is less than that of 60 and 59.94. If pixel formats differ only in case,
-  /// one in the requested case is preferred.
+  /// UVC cameras count frame durations in units of 100 ns, and drivers simplify fractions, so 120
+  /// fps may be listed as 120.101. If no rate matches exactly, the nearest one is therefore
+  /// accepted if it differs by less than 1/1001, so that 59.94 is not taken for 60. If pixel
+  /// formats differ only in case, one in the requested case is preferred.
   func choose(from formats: [CaptureFormat]) -> CaptureFormat? {
     var candidates = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }

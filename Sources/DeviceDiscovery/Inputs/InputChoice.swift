@@ -30,8 +30,8 @@ package struct InputChoice: Hashable, Sendable {
     _ name: String
   ) throws(MediaError) -> (name: String, choice: InputChoice?) {
     guard let question = name.lastIndex(of: "?"),
-      // A file may have this name, including the question mark. Then the text after it is not an
-      // option.
+      // A file name may contain a question mark. If a file with the whole name exists, the name has
+      // no options.
       SystemFiles.kind(of: name) == nil,
       let parts = try DeviceSpecifier(name, kind: String(name[..<question]))
     else { return (name, nil) }

@@ -81,7 +81,7 @@ extension VideoTimings {
 
 /// The VESA CVT formula with its constants.
 ///
-/// Lengths are in nanoseconds, and a cell is 8 pixels.
+/// Durations are in nanoseconds. CVT counts widths in cells of 8 pixels.
 private struct CoordinatedTiming {
   let width: Int
   let height: Int
@@ -92,7 +92,7 @@ private struct CoordinatedTiming {
 
   /// The number of vertical sync lines.
   ///
-  /// CVT assigns a number to each aspect ratio.
+  /// CVT defines a number for each standard aspect ratio, and 10 for all others.
   private var syncLines: Int {
     let shapes = [(4, 3, 4), (16, 9, 5), (16, 10, 6), (5, 4, 7), (15, 9, 7)]
     let matching = shapes.first { across, down, _ in

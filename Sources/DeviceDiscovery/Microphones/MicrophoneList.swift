@@ -16,8 +16,8 @@ struct MicrophoneList {
 extension MicrophoneList {
   /// Finds the capture devices of all sound cards.
   ///
-  /// Every user can list the device nodes. If this user may not open a microphone, it is therefore
-  /// still listed, unlike a missing one.
+  /// Every user can list the device nodes, so a microphone that is busy or that this user may not
+  /// open is listed too. Its ``CaptureDevice/problem`` states the reason.
   init() {
     let calls = ALSASystem.calls
     let directory = calls.nodeDirectory

@@ -92,8 +92,8 @@ struct AudioExportPlan: Sendable {
     guard case .rendered(let segments, let retimer, _) = method,
       let recommended = retimer.algorithm.recommendedSpeeds
     else { return nil }
-    // The first and last speed of a ramp are computed from rounded times, so they may miss the
-    // range by the rounding error.
+    // The first and last speed of a ramp are computed from rounded times, so a speed at the end of
+    // the range may seem to lie outside it. A relative error of 1e-6 is therefore allowed.
     let least = recommended.lowerBound.fraction.doubleValue * 0.999_999
     let most = recommended.upperBound.fraction.doubleValue * 1.000_001
     let ranges = segments.map(\.mapping).filter { mapping in

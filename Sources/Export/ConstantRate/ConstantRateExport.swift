@@ -68,8 +68,8 @@ private final class FrameWork: Sendable {
     ///
     /// Only the last part of an image has a number above zero.
     let count: Int64
-    /// True if these output frames are skipped because a source frame cannot be decoded, false if
-    /// they are written.
+    /// True if the `count` output frames are skipped because a source frame cannot be decoded,
+    /// false if they are written.
     var isLeftOut = false
   }
 
@@ -136,8 +136,9 @@ private final class FrameWork: Sendable {
     let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
-      // In place of a skipped frame, the previous one is shown until the next one starts. So the
-      // first and the last output frame, which lack one of these, are never skipped.
+      // A skipped output frame is replaced by the previous one, which is shown until the next one
+      // starts. The first output frame has no previous one and the last has no next one, so these
+      // two are never skipped.
       let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {

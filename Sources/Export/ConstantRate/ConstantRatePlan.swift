@@ -66,8 +66,9 @@ struct ConstantRatePlan: Sendable {
         shown[showing.mapping] =
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         frames.append(Frame(source: source, index: showing.index))
-        // Where two mappings meet, one side's time may be rounded up and the other side's exact.
-        // The second time could then be lower than the first, so it is raised to the first.
+        // Where two mappings meet, the time of the earlier frame may be rounded up, while the time
+        // of the later frame is exact. The later time could then be the lower one, so it is raised
+        // to the earlier.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
@@ -121,8 +122,9 @@ struct ConstantRatePlan: Sendable {
   private static func slots(
     _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
   ) throws -> OutputFrameGrid {
-    // The end of the source is rounded to one tick of its time base. In the composition, the tick
-    // lasts longer if the last segment plays slower.
+    // The duration is exact only to one tick of the source's time base, because the end of the
+    // source is rounded to a tick. In the composition, this tick lasts longer if the last segment
+    // plays slower.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")
@@ -137,7 +139,7 @@ struct ConstantRatePlan: Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Returns true if a mapping has at least 99 output frames for 100 source frames, and false
+  /// Returns true if a mapping has at least 99 output frames per 100 source frames, and false
   /// otherwise.
   ///
   /// The result is false for ramps, because the ratio varies along a ramp.

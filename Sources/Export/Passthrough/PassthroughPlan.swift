@@ -63,8 +63,8 @@ struct PassthroughPlan {
   /// The latest presentation time so far, in ticks.
   private var latestTicks: Int64?
 
-  /// The largest number of hidden frames at a cut: 60, or as many ticks as fit into 0.25 ms if
-  /// those are fewer.
+  /// The largest number of hidden frames at a cut: 60, or the number of ticks in 0.25 ms if that is
+  /// smaller.
   private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
@@ -132,9 +132,9 @@ struct PassthroughPlan {
 
   /// Appends the frames of a run, and hides those that are needed only for decoding.
   ///
-  /// `waiting` lists frames of the previous run that come after its last shown frame. They are
-  /// hidden before this run, together with frames that this run needs. Returns this run's frames
-  /// after its last shown frame, for the next run.
+  /// `waiting` lists frames of the previous run that were copied for decoding and come after its
+  /// last shown frame. They are hidden before this run, together with the frames that this run
+  /// needs. Returns the frames of this run that are to be hidden before the next one.
   ///
   /// - Throws: `MediaError` if there is no room to hide the frames.
   private mutating func append(

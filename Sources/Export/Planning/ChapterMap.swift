@@ -23,8 +23,9 @@ struct ChapterMap {
 
   /// Maps each chapter to every range of the composition that plays part of it.
   init(_ track: CompositionTrack, _ assets: [Asset], timescale: Int32) throws {
-    /// A part of a source's chapter. If the next part has the same source, it continues the same
-    /// chapter and the two are joined.
+    /// A chapter, or a part of it, as played by one segment.
+    ///
+    /// Consecutive parts of the same chapter are joined later.
     struct Piece {
       let source: (asset: Int, chapter: Int)
       var chapter: MappedChapter

@@ -33,7 +33,8 @@ struct CutFinder {
   private let packets: [Packet]
   /// The presentation position of each packet in decode order.
   private let positions: [Int]
-  /// For each position: the highest decode index up to it, and the lowest from it on.
+  /// For each presentation position: the highest decode index at or before it (`lastDecoded`), and
+  /// the lowest at or after it (`firstDecoded`).
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
@@ -90,9 +91,9 @@ struct CutFinder {
 
   /// The allowed methods at a cut that is not free.
   struct Policy {
-    /// The largest number of extra frames to copy and hide.
+    /// The largest number of frames that may be copied for decoding and hidden at the run's cuts.
     var hidden: Int
-    /// The largest number of extra frames to hide before the run.
+    /// The largest number of frames that may be copied for decoding and hidden before the run.
     var hiddenBefore: Int
     /// True if frames may be encoded, false if they can only be copied.
     var renders: Bool
@@ -214,7 +215,8 @@ struct CutFinder {
   }
 
   private func isFreeStart(at position: Int) -> Bool {
-    // Before the first packet of a file nothing is stored, so every decoder has to start there.
+    // If the file's first packet is not before this position, decoding starts at the beginning of
+    // the file, so no earlier packet can be missing.
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 

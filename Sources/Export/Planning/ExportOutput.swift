@@ -117,7 +117,7 @@ struct ExportOutput: ~Copyable {
   private mutating func writeAudio(upTo ticks: Int64?) throws {
     guard let audio else { return }
     while let next = try audio.next(isCancelled) {
-      // The products of 64 and 32 bits fit in 128 bits.
+      // The product of a 64-bit and a 32-bit number always fits in 128 bits.
       if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(audio.timescale) {
         return
       }

@@ -57,8 +57,11 @@ enum ExportTimescale {
     return Int32(clamping: min(limit, scaled <= limit ? scaled : common))
   }
 
-  /// Returns the times that must be whole ticks so that all frame times are: the source's tick at
-  /// the segment's speed, the composition time of source time zero, and the ends of the segment.
+  /// Returns the times that must be whole ticks, so that all frame times of the segment are whole
+  /// ticks too.
+  ///
+  /// They are the duration of a source tick at the segment's speed, the composition time of source
+  /// time zero, and the ends of the segment. For ramps and frozen frames, they are only the ends.
   private static func times(_ piece: Piece) throws -> [Rational] {
     let mapping = piece.mapping
     let ends = [mapping.target.start.seconds, mapping.target.end.seconds]

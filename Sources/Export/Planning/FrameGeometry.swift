@@ -71,7 +71,8 @@ struct FrameGeometry: Sendable {
   /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isBoxed else { return frame }
-    // The three factors are below 2^15, 2^31 and 2^14, so their product fits in 64 bits.
+    // `across` and `down` are products of three factors below 2^15, 2^31 and 2^14, so they fit in
+    // 64 bits.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
     let across = frame.width * aspect.width * scaled.height
     let down = frame.height * aspect.height * scaled.width

@@ -29,7 +29,7 @@ struct PlaybackRun {
   let target: MediaTime
   /// The end of the run in composition time.
   var targetEnd: MediaTime { mappings.last?.target.end ?? target }
-  /// The played range in source seconds.
+  /// The played range, from `start` to `end`, in source seconds.
   private(set) var start: Rational
   private(set) var end: Rational
 
@@ -102,8 +102,8 @@ struct PlaybackRun {
       {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
-      // A run that only freezes the instant of a frame has no frame before its end. The frame at
-      // that instant is shown.
+      // If a run only freezes the instant of the first frame, no frame starts before the end of the
+      // run. The frame at that instant is shown.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw MediaError(exporting: error) }
     throw MediaError(

@@ -2,9 +2,10 @@
 
 package import OvercrankMediaCore
 
-/// The data references (`dref`) of a MOV or MP4 file, which show the tracks with samples elsewhere.
+/// The data references (`dref`) of a MOV or MP4 file.
 ///
-/// libavformat lists the samples of such a track in its index but does not open the other file.
+/// They show which tracks have their samples in another file. libavformat lists the samples of such
+/// a track in its index but does not open the other file.
 package struct DataReferences {
   /// Whether a data reference names another file, for each track in file order.
   package private(set) var tracksElsewhere: [Bool] = []
@@ -43,7 +44,8 @@ package struct DataReferences {
 
   private static func isElsewhere(_ entry: Box, in bytes: [UInt8]) -> Bool {
     if entry.type == BoxType.alias { return entry.byteCount >= smallestAlias }
-    // This entry is a URL with a location, and its flag for "samples in this file" is not set.
+    // The samples are in another file if the entry is a URL with a location and its flag for
+    // "samples in this file" is not set.
     let content = Int(entry.start) + 8
     guard entry.type == BoxType.location, entry.byteCount > 13 else { return false }
     return bytes[content + 3] & 1 == 0 && bytes[content + 4] != 0

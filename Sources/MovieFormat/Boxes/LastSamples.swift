@@ -2,8 +2,9 @@
 
 /// The duration of each track's last sample in a MOV or MP4 file, from sample tables and fragments.
 ///
-/// libavformat lets the last sample end with the track. However, writers of fragmented files state
-/// a track duration that is too short, or leave it unknown (all bits set).
+/// libavformat computes the end of the last sample from the duration of the track. However, writers
+/// of fragmented files state a track duration that is too short, or leave it unknown (all bits
+/// set).
 package struct LastSamples {
   /// The durations in track ticks, in track order; nil for a track whose boxes give none.
   package private(set) var durations: [Int64?] = []

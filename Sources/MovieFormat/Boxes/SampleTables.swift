@@ -29,7 +29,9 @@ package struct SampleTables {
     guard read(0..<byteCount, of: file) else { return nil }
   }
 
-  /// Whether all boxes in a range are intact and have supported types.
+  /// Reads the boxes in a range, and notes for each track whether its samples are in order.
+  ///
+  /// Returns false if a box is damaged, or if the movie is fragmented or compressed.
   private mutating func read(_ range: Range<Int64>, of file: borrowing MovieBoxes) -> Bool {
     var start = range.lowerBound
     while start + 8 <= range.upperBound {

@@ -21,7 +21,7 @@ package struct MovieFile: ~Copyable {
   /// The file that this recording replaces, moved aside.
   private struct Replaced {
     let path: String
-    /// The lock on the replaced file.
+    /// The replaced file, which stays locked.
     let file: NamedFile
   }
 
@@ -60,8 +60,8 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // The lock would be released with the last reference to the file, which may live longer. The
-    // next command may need the file now, so the lock is released explicitly.
+    // Other references may keep the file open, and the lock with it. The lock is released
+    // explicitly, because the next command may need the file now.
     FileLock.release(file.descriptor)
   }
 
@@ -77,7 +77,7 @@ package struct MovieFile: ~Copyable {
     let old = overwrites ? try NamedFile.locking(target) : nil
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
-    // If the disk is full, the first frame will report it, so the error is ignored here.
+    // A full disk is not reported here, because writing the first frame will report it.
     try? RandomAccessFile(new.file).write(EmptyMovie.bytes, at: 0)
     fdatasync(new.file.descriptor)
     let failure: Int32

@@ -16,7 +16,7 @@ struct FragmentJournal {
   let start: Int64
   let capacity: Int
   private(set) var count = 0
-  /// Encoded records that are already counted but not yet written.
+  /// Encoded records that are included in `count` but not yet written to the file.
   private var waiting: [UInt8] = []
 
   static let identity: [UInt8] = [
@@ -58,7 +58,7 @@ struct FragmentJournal {
 
   /// Parses a journal header.
   ///
-  /// Nil if it does not belong to the fragment at that offset.
+  /// Nil if the header is damaged or belongs to a fragment at another offset.
   static func head(_ bytes: [UInt8], ofFragmentAt start: Int64) -> (number: UInt32, synced: Int64)?
   {
     guard bytes.count >= headBytes, Array(bytes[8..<24]) == identity else { return nil }

@@ -19,9 +19,9 @@ package struct FragmentedMovieWriter: ~Copyable {
     package var fragmentTicks: Int64
     /// The maximum number of samples of all tracks; a fragment with more samples ends early.
     package var samplesPerFragment: Int
-    /// The number of frames whose records may be written together.
+    /// The number of frames whose records may be collected and then written together.
     ///
-    /// ``FragmentedMovieWriter/settle()`` writes them earlier.
+    /// ``FragmentedMovieWriter/settle()`` writes the collected records at once.
     package var unsettledFrames = 0
 
     package init(fragmentTicks: Int64, samplesPerFragment: Int, unsettledFrames: Int = 0) {

@@ -15,9 +15,7 @@ package struct SampleCheck {
   ///
   /// The CPU computes the four in parallel.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
-  /// The offset of the next words to add.
-  ///
-  /// The words after them follow one sector later.
+  /// The offset in the sample of the next four words to add, in bytes.
   private var offset = 0
   private var nextIndex: Int
 

@@ -92,7 +92,7 @@ package struct H264Headers: Sendable {
     return (0...31).reversed().first { !taken.contains($0) }
   }
 
-  /// The ID of a parameter set, an Exp-Golomb code after `count` bytes.
+  /// The ID of a parameter set, an Exp-Golomb code that follows its first `count` bytes.
   private static func number(of set: [UInt8], behind count: Int) -> Int {
     var reader = ExpGolombReader(set, at: count)
     return reader.number() ?? 0

@@ -20,16 +20,17 @@ package final class FrameBlender {
   private let transfer: TransferFunction
   private let isFullRange: Bool
 
-  /// Light indexed by signal: `steps` entries per signal of 1.0, from a signal of `lowest / steps`
-  /// on.
+  /// The table `lights`, which contains light by signal, and its scale.
+  ///
+  /// It has `steps` entries per signal of 1.0. Its first entry is for a signal of `lowest / steps`.
   private let steps: Int
   private let lowest: Int
   private let lights: [Float]
   /// Signals indexed by the fourth root of light, with `rootSteps` entries per unit.
   private let signals: [Float]
   private let rootSteps: Float
-  /// Conversion from YCbCr to RGB: the contribution of each luma and chroma code value, in steps of
-  /// `lights`.
+  /// Tables for the conversion from YCbCr to RGB: the contribution of each luma or chroma code
+  /// value to an RGB signal, in units of 1/`steps`.
   private let brightness: [Int32]
   private let redOfCr: [Int32]
   private let greenOfCr: [Int32]
@@ -275,7 +276,8 @@ package final class FrameBlender {
     if layout.bytesPerSample == 1 {
       for x in row.indices { row[x] = UInt16(bytes[x * step]) }
     } else {
-      // A 16-bit word stores fewer bits. The unused high bits are undefined, so they are masked.
+      // Samples with fewer than 16 bits are stored in 16-bit words. The unused high bits are
+      // undefined, so they are masked.
       let mask = UInt16(truncatingIfNeeded: (1 << layout.depth) - 1)
       for x in row.indices {
         row[x] = (UInt16(bytes[x * step]) | UInt16(bytes[x * step + 1]) << 8) & mask

@@ -44,9 +44,8 @@ extension OutputFrameGrid {
   ///     two equal times only the second frame is shown. Before the first time the first frame is
   ///     shown.
   ///   - end: The end of the last frame; content after it is not blended.
-  ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; other methods
-  ///     are
-  ///     exact.
+  ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; the other
+  ///     methods are exact.
   ///   - jittered: Ranges of source frames whose times jitter and whose rate is not above the
   ///     output rate. In these ranges `hold` may show a frame up to half an output period early, so
   ///     that fewer frames are skipped.
@@ -80,13 +79,12 @@ extension OutputFrameGrid {
     }
   }
 
-  /// Replaces the second showing of a frame by a frame that was skipped.
+  /// Shows skipped frames, where otherwise a frame before them would be shown twice.
   ///
   /// If a source frame is slightly late for its output time, its predecessor is shown a second
   /// time. If the next source frame is then on time, the late frame is never shown. This method
-  /// lets late frames take the preceding output frame: it looks for a frame shown twice, then only
-  /// late frames, then a skipped frame, and moves all frames after the first of them by one output
-  /// frame.
+  /// looks for a frame that is shown twice and is followed only by late frames, the last of which
+  /// is skipped. It then shows all these late frames one output frame earlier.
   ///
   /// - Parameters:
   ///   - starts: The first output frame of each source frame, then the number of output frames.
@@ -96,7 +94,7 @@ extension OutputFrameGrid {
   private func spread(
     _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
   ) throws(MediaError) {
-    // The last frame that is shown more than once, as long as every frame after it is late and may
+    // The last frame that is shown more than once; nil if a later frame is not late and so must not
     // move.
     var spare: Int?
     for index in range {
@@ -132,7 +130,7 @@ extension OutputFrameGrid {
   }
 
   /// Returns the number of output frames whose time is closer to `time` than to `next`, or equally
-  /// close.
+  /// close to both.
   private func count(
     nearer time: Rational, than next: Rational
   ) throws(MediaError) -> Int64 {

@@ -48,7 +48,7 @@ public struct OutputFrameGrid: Hashable, Sendable {
 
   /// Returns the time of an output frame in composition seconds.
   public func seconds(of slot: Int64) -> Rational {
-    // The product of 64 and 32 bits always fits in 128 bits.
+    // The product of a 64-bit and a 32-bit number always fits in 128 bits.
     let above = Int128(slot) * Int128(rate.denominator)
     return Rational(above, over: Int128(rate.numerator))
   }

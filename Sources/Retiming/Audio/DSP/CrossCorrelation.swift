@@ -129,8 +129,9 @@ enum CrossCorrelation {
 
   /// Returns the subsample offset at which a signal best matches a template, at most six samples.
   ///
-  /// Returns zero for a low correlation. Tones need this precision: at 8 kHz an error of half a
-  /// sample is a phase error of half a radian, and each grain boundary would repeat it.
+  /// Returns zero for a low correlation. Tones need this precision. At a sampling rate of 48 kHz,
+  /// an error of half a sample shifts the phase of an 8 kHz tone by half a radian, and the shift
+  /// would repeat at each grain boundary.
   static func remainder(
     of wanted: [Float], around start: Int, in samples: [Float]
   ) -> Double {
@@ -145,8 +146,9 @@ enum CrossCorrelation {
       let fit = SubsampleDelayEstimator(wanted, other)
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
-        // Below this correlation the estimate is unreliable. A 16 kHz tone that is half a sample
-        // off still has a correlation of 0.35.
+        // Below this correlation the estimate is unreliable. The limit still admits high tones: at
+        // a sampling rate of 44.1 kHz, a 16 kHz tone that is half a sample off has a correlation of
+        // 0.42.
         guard correlation > 0.35 else { return 0 }
         first = correlation
       } else if correlation < first - 1e-6 {

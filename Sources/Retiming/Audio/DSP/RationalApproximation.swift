@@ -51,8 +51,8 @@ struct RationalApproximation: Hashable {
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {
     let least = Int64(sourceCount) * denominator / numerator + 1
     // The fractional part of the start position repeats after `denominator` leads, so no more need
-    // to be tried. If the denominator is large, 16,384 leads are tried, so that the resampler does
-    // not start far too early.
+    // to be tried. The number of leads is also limited to 16,384 output samples and 16,384 source
+    // samples, so that the resampler does not start far too early.
     let choices = max(1, min(denominator, 16_384, 16_384 * denominator / numerator))
     let wanted = position.fractionalPart
     var best = (lead: least, distance: Double.infinity)

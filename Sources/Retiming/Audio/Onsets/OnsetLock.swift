@@ -2,16 +2,16 @@
 
 /// An onset with a section around it that plays at 1:1, so that its attack is not stretched.
 struct OnsetLock: Sendable {
-  /// The position of the onset in the source and in the output.
+  /// The position of the onset in samples: in the source (`source`) and in the output (`output`).
   let source: Double
   let output: Double
   /// The strength, from 0 (an accent) to 1 (a clap).
   let strength: Double
-  /// The samples before and after the onset that play at 1:1.
+  /// The numbers of samples before (`before`) and after (`after`) the onset that play at 1:1.
   let before: Double
   let after: Double
-  /// The source samples before and after the 1:1 section that play at a changed speed, so that the
-  /// 1:1 section causes no lasting timing error.
+  /// The numbers of source samples before (`easeBefore`) and after (`easeAfter`) the 1:1 section
+  /// that play at a changed speed, so that the section causes no lasting timing error.
   let easeBefore: Double
   let easeAfter: Double
 
@@ -38,7 +38,7 @@ struct TransientTimeMap {
     /// The fraction of `before` and `after` that the weakest onset gets; the strongest gets all.
     let least: Double
 
-    /// The delay of the onset detector.
+    /// The delay of the onset detector in samples.
     let delay: Double
 
     /// How far beyond a position the source must be analyzed before the map at that position is
@@ -70,10 +70,10 @@ struct TransientTimeMap {
     let strength: Double
   }
 
-  /// The last onset and the one before it.
+  /// The last onset (`waiting`) and the one before it (`previous`).
   ///
-  /// `waiting` is locked once its successor is known, because the distance between them limits its
-  /// 1:1 section.
+  /// The 1:1 section of `waiting` is settled when the next onset is known, because the section
+  /// becomes shorter if the two onsets are close together.
   private var waiting: Transient?
   private var previous: Transient?
 
@@ -125,16 +125,16 @@ struct TransientTimeMap {
     previous = transient
   }
 
-  /// Divides the gap between two onsets, and returns the 1:1 part and the compensation of one of
-  /// them.
+  /// Divides the gap between two onsets, and returns the shares of one onset: the lengths of its
+  /// 1:1 part and of its compensation.
   private func side(
     _ gap: Double, mine: Double, others: Double, _ speed: Double
   ) -> (locked: Double, ease: Double) {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
-    // The 1:1 parts may take only this much of the gap. The rest must be long enough to make up for
-    // the displacement at no more than twice the stretch, or at no less than half of it for speeds
-    // above 1.
+    // The 1:1 parts of both onsets may take only `space` samples of the gap. The remaining samples
+    // must suffice to make up for the displacement at no more than twice the stretch, or at no less
+    // than half of it for speeds above 1.
     let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
     var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }

@@ -24,15 +24,15 @@ struct AudioPiece: Hashable, Sendable {
   let sampleRate: Int
   /// Later speed changes inside the piece, in ascending order.
   var breakpoints: [Breakpoint] = []
-  /// The source samples at which the piece meets its neighbors at speed 1; nil without such a
+  /// The source samples at which the piece joins neighbors that play at speed 1; nil without such a
   /// neighbor.
   ///
-  /// Such a neighbor copies source samples. So that they join without a click, the piece starts
+  /// A neighbor at speed 1 copies source samples. For a join without a click, the piece starts
   /// exactly at source sample `entry` and ends just before source sample `exit`.
   var entry: Int64?
   var exit: Int64?
-  /// Extra samples to render before the first and after the last sample, for crossfades with
-  /// neighbors.
+  /// Extra samples to render before the first sample (`lead`) and after the last one (`tail`), for
+  /// crossfades with neighbors.
   var lead: Int64 = 0
   var tail: Int64 = 0
   /// The number of rendered samples that overlap with the next piece.
@@ -68,11 +68,11 @@ struct AudioPiece: Hashable, Sendable {
 
   /// Returns the source position of an output sample, counted from the piece's first sample.
   ///
-  /// The result is valid before the piece and from its end on; inside the piece a ramp would be
-  /// ignored.
+  /// Use it only for samples before the piece, or at its end and later. Inside the piece it would
+  /// treat a ramp as a constant speed.
   func position(at sample: Int64) throws(MediaError) -> Rational {
-    // A piece ends at a whole sample, up to half a sample before the breakpoint that it was rounded
-    // from. The breakpoint must count as reached there, so half a sample is added.
+    // A piece ends at a whole sample, which may lie up to half a sample before the breakpoint at
+    // its exact end. Half a sample is added, so that this breakpoint is included.
     let near = try (Rational(sample) + Rational(1, over: 2)).exact("a position in the source")
     let breakpoint = breakpoints.last { $0.output <= near }
     let speed = breakpoint?.speed ?? speed

@@ -98,8 +98,8 @@ struct AudioPlan: Sendable {
   private func check(
     _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) {
-    // The first and last speed of a ramp are computed from rounded times, so they may miss a limit
-    // by the rounding error.
+    // The first and last speed of a ramp are computed from rounded times, so a speed at the limit
+    // may seem to exceed it. Ramps are therefore allowed a relative error of 1e-6.
     let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
     let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
     for speed in speeds where algorithm != .mute {
@@ -137,9 +137,9 @@ struct AudioPlan: Sendable {
     let begin = End(
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
-    // Content that continues a piece extends it. One exception: after a ramp with varispeed a new
-    // piece starts even at the same speed, because a constant speed is resampled (or copied at
-    // speed 1) and not rendered like a ramp.
+    // Content that continues the last piece at the same speed extends it. After a ramp this is not
+    // always possible: content at speed 1 is copied instead of rendered, and varispeed resamples
+    // constant speeds in another way than ramps.
     let isLike =
       pieces.last.map {
         $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
@@ -215,11 +215,10 @@ struct AudioPlan: Sendable {
     sampleCount = end
   }
 
-  /// Returns true if the last piece ends exactly at this source position and has this speed, and
-  /// false otherwise.
+  /// Returns true if content at this source position and speed continues the last piece without a
+  /// jump, and false otherwise.
   ///
-  /// A cut between two such ranges changes nothing, so they become one piece and the cut is
-  /// inaudible.
+  /// Such content can be added to the last piece, so that the boundary is inaudible.
   private func continues(
     at position: Rational, _ speed: Speed, of source: AudioSegment.Source
   ) throws(MediaError) -> Bool {

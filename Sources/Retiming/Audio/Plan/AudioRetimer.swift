@@ -247,8 +247,8 @@ public struct AudioRetimer: Hashable, Sendable {
     case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)
     case (.copy, _): return CopyRenderer(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
-      // libswresample cannot represent all speeds and start positions. For those the initializer
-      // returns nil, and the sinc renderer below is used.
+      // libswresample cannot represent all speeds and start positions. `VarispeedRenderer` then
+      // returns nil, and `SincRenderer` is used.
       if !piece.hasRamp,
         let renderer = try VarispeedRenderer(
           position: position, speed: piece.speed, channelCount: channelCount)

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Renders pieces of audio ahead, each on its own thread, and returns them in order.
 ///
-/// Only the caller's thread reads the source. It reads long blocks, because turning to another
+/// Only the caller's thread reads the source. It reads long blocks, because switching to another
 /// piece means a seek, which is expensive in compressed audio.
 ///
 /// Each running piece buffers up to 32 MiB of samples. Finished pieces buffer up to 32 MiB more in
@@ -54,7 +54,8 @@ struct PieceWorkers {
 
   /// Starts workers up to the limit.
   ///
-  /// A finished piece that waits for an earlier one does not count, until 32 MiB of samples wait.
+  /// Only running workers count toward the limit. No worker is started while finished pieces hold
+  /// 32 MiB or more of samples, which wait for earlier pieces.
   ///
   /// - Returns: True if any worker is running, false if none is.
   private mutating func startMore() -> Bool {
@@ -79,8 +80,8 @@ struct PieceWorkers {
       if let block = try worker.take() {
         queue.append(block)
       } else if worker.isOver {
-        // The worker has finished, perhaps just after the last look into its queue. A last block
-        // may be there.
+        // The worker may have delivered its last block and finished just after `take()` found no
+        // block, so `take()` is called once more.
         guard let block = try worker.take() else { break }
         queue.append(block)
       } else if events.wait(timeout: .now() + .milliseconds(10)) == .timedOut, isCancelled() {
@@ -138,8 +139,8 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var renderer = try retimer.renderer(for: piece)
-    // The source is read ahead only up to the piece's end. If the end cannot be computed, zero
-    // stands for it and nothing is read ahead.
+    // The source is read ahead only up to the end of the piece. If the end cannot be computed, it
+    // is set to zero, so that nothing is read ahead.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }

@@ -26,15 +26,15 @@ public struct SnappedSpeed: Hashable, Sendable, Codable {
 extension AudioRetimer {
   /// The speeds of `low-quality`: 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2.
   ///
-  /// A speed that differs from one of them by a factor of at most 1 ± 1e-6, such as 0.666667,
+  /// A speed that differs from one of them by at most one part per million, such as 0.666667,
   /// counts as supported and plays as requested.
   public static let lowQualitySpeeds: [Speed] = [
     (1, 2), (2, 3), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1),
   ]
   .map { above, below in Speed(above, over: below) }
 
-  /// Returns the supported speed with the smallest ratio to `speed`; of two with equal ratios, the
-  /// one closer to 1.
+  /// Returns the supported speed closest to `speed` by ratio; of two equally close speeds, the one
+  /// closer to 1.
   ///
   /// - Returns: Nil if `speed` is supported.
   static func snapped(_ speed: Speed) -> Speed? {

@@ -42,9 +42,9 @@ struct SourceWindow {
     }
   }
 
-  /// Drops the samples before a source sample if more than 32768 would go.
+  /// Drops the samples before a source sample if there are more than 32,768 of them.
   ///
-  /// Fewer are kept, because each removal moves the remaining samples.
+  /// Each removal moves all remaining samples, so frequent small removals would be slow.
   mutating func forget(before start: Int64) {
     let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
     guard unneeded > 32_768 else { return }

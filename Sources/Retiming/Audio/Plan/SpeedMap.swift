@@ -38,8 +38,8 @@ struct SpeedMap: Sendable {
             output: Rational(piece.samples.lowerBound))
         }
       }
-      // A breakpoint at or before the first sample sets the speed there, so the initial line is
-      // dropped.
+      // The initial line holds from the first sample to the first breakpoint. It is dropped if that
+      // breakpoint is at or before the first sample.
       if lines.count == 1, line.output <= 0 { lines = [] }
       lines.append(line)
     }

@@ -16,8 +16,10 @@ final class RubberBandRenderer: SegmentRenderer {
   private var queue: SampleQueue
   /// The source sample at which the engine starts; positions in maps are relative to it.
   private let origin: Int64
-  /// The source position at the piece's first rendered sample, lead included, and the output sample
-  /// at which the engine starts, which lies before it.
+  /// The source position of the piece's first rendered sample, including its lead (`start`), and
+  /// the output sample at which the engine starts (`firstOutput`).
+  ///
+  /// The engine starts before the first rendered sample.
   private let start: Double
   private let firstOutput: Int
   /// The time ratio while the engine processes the source before `start`.
@@ -49,10 +51,10 @@ final class RubberBandRenderer: SegmentRenderer {
     stretcher = try Stretcher(
       sampleRate: sampleRate, channelCount: channelCount, stretches: stretches)
     firstOutput = Int((Double(-piece.lead) - start * leadStretch).rounded())
-    // An onset is heard as soon as an analysis window contains it, up to half a window early. So
-    // the 1:1 section starts half a window (40 ms) before the onset. Weak onsets get shorter
-    // sections, because continuing tones around them sound smoother when the engine stretches them
-    // evenly.
+    // An onset becomes audible as soon as an analysis window contains it, up to half a window
+    // early. The 1:1 section therefore starts about half a window (40 ms) before the onset. Weak
+    // onsets get shorter sections, because continuing tones around them sound smoother when the
+    // engine stretches them evenly.
     map = TransientTimeMap(
       base,
       TransientTimeMap.Extent(before: 40, after: 30, least: 0.15, sampleRate: sampleRate),

@@ -21,8 +21,8 @@ final class SincRenderer: SegmentRenderer {
   init(_ piece: AudioPiece, channelCount: Int) throws(MediaError) {
     let start = try piece.position(at: -piece.lead)
     let nearest = try start.wholeNumber(.towardNegativeInfinity, of: "the sample \(start)")
-    // The filter reads samples before the piece: at speed 32, the highest, one side of it has 33
-    // times `SincKernel.reach` taps.
+    // The filter also reads samples before the piece. It is longest at speed 32, where each side
+    // has 33 times `SincKernel.reach` taps (32 divided by the cutoff of 0.97).
     let reach = Int64(Double(SincKernel.reach) * 34)
     let (first, overflow) = nearest.subtractingReportingOverflow(reach)
     guard !overflow else { throw MediaError(.notExact, "the sample \(start) is too far") }

@@ -5,7 +5,8 @@ import OvercrankMediaCore
 
 /// The grain parameters of WSOLA; all lengths are in samples.
 struct GrainShape: Sendable {
-  /// The unfaded length of a grain, and the length of the crossfade into the next grain.
+  /// The length of the unfaded part of a grain (`hold`), and of the crossfade into the next grain
+  /// (`fade`).
   let hold: Int
   let fade: Int
   /// The largest search distance from the nominal position, in each direction.
@@ -72,7 +73,7 @@ final class WSOLARenderer: SegmentRenderer {
   /// share.
   private var locked: (onset: Double, match: (offset: Int, between: FractionalDelay))?
 
-  /// The running average of the distance from exact to chosen offsets, in samples.
+  /// The correction subtracted from exact offsets to get nominal ones, in samples.
   private var bias = 0.0
 
   /// Creates a renderer for a piece, including its lead and tail.
@@ -147,8 +148,8 @@ final class WSOLARenderer: SegmentRenderer {
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end + FractionalDelay.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
-      // Slow rises are not locked: grains keep their shape anyway, and a 1:1 section would make
-      // them early.
+      // A slow rise needs no 1:1 section: grains are not stretched, so they keep its shape. Such a
+      // section would only make the rise early.
       for onset in finder.append(block) where !onset.isSoft {
         map.append(Double(onset.position), strength: onset.strength)
       }
@@ -161,7 +162,7 @@ final class WSOLARenderer: SegmentRenderer {
   private func nextOffset(
     _ read: SampleReader
   ) throws -> (offset: Int, between: FractionalDelay) {
-    // The center of the audible part of the next grain.
+    // The output sample at the center of the audible part of the next grain.
     let middle = position + shape.hold + shape.fade + shape.hold / 2
     let start = position + shape.hold
     let ahead = shape.lock == nil ? 0 : Int(map.extent.lookAhead) + 1
@@ -180,7 +181,7 @@ final class WSOLARenderer: SegmentRenderer {
     }
     let exact = Int(map.source(at: Double(middle)).rounded()) - middle
     var nominal = exact - Int(bias.rounded())
-    // Locked grains already play the onset. If another grain contained it too, it would be heard
+    // Locked grains already play the onset. Other grains must not contain it, or it would be heard
     // twice.
     let length = Double(2 * shape.fade + shape.hold)
     let margin = Double(shape.fade) / 5
@@ -199,7 +200,8 @@ final class WSOLARenderer: SegmentRenderer {
       excludes: { holds(nominal + $0) != nil })
     // In noise only the samples that directly follow the current grain match well. The search picks
     // them whenever they are within reach, which would make all audio early (7 ms at a stretch of
-    // 8). So the average displacement is measured, and nominal positions are corrected by it.
+    // 8). `bias` therefore accumulates the measured displacement and corrects nominal positions, until
+    // the displacement is zero on average.
     if isFree {
       let limit = Double(shape.reach) / 2
       bias = min(max(bias + 0.05 * Double(best.offset - exact), -limit), limit)
