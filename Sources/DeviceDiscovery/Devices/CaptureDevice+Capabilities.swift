@@ -33,7 +33,8 @@ extension CaptureDevice {
 
   /// The fastest format that a movie can store, if its rate is above 30 frames per second.
   ///
-  /// - Throws: `MediaError` with `.noHighFrameRate` if the device has none, or as ``formats()``.
+  /// - Throws: `MediaError` with `.noHighFrameRate` if the device has no such format, or as
+  ///   ``formats()`` does.
   public func highFrameRateFormat() throws(MediaError) -> CaptureFormat {
     let fastest = FormatSelection.fastest(among: try formats())
     if let fastest, fastest.isHighFrameRate { return fastest }

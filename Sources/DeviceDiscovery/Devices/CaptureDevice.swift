@@ -145,9 +145,10 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
-  /// The call only reads, so other programs may stream at the same time. Only if the device's name
-  /// selects an input or timings, the call sets them first. If the driver supports a range of
-  /// sizes, only the sizes that ``FormatList/formats`` describes are listed. The call blocks.
+  /// The call only reads, so other programs may stream at the same time. There is one
+  /// exception: if the device's name selects an input or timings, the call sets them first. If the
+  /// driver supports a range of sizes, only the sizes that ``FormatList/formats`` describes are
+  /// listed. The call blocks.
   ///
   /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`,
   ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.invalidData`.

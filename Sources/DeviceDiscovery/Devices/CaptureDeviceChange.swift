@@ -22,8 +22,9 @@ extension CaptureDevice {
   ///
   /// The sequence starts with `.added` for each present device, in the order of ``discover()``. The
   /// device directory is watched before the devices are listed, so that no change is missed.
-  /// Nothing is polled. If a new node lacks permission, it is reported only after udev has set its
-  /// permissions. A device that is unplugged and plugged in again is reported as removed and added.
+  /// Nothing is polled. If this user may not open a new node yet, the device is reported only after
+  /// udev has set the permissions. A device that is unplugged and plugged in again is reported as
+  /// removed and added.
   ///
   /// The sequence ends only when its task is cancelled. Changes are buffered without limit. Only
   /// one task may iterate.

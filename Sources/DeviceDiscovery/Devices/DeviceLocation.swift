@@ -35,6 +35,7 @@ struct DeviceLocation {
 
   /// Reads the location from a directory in `/sys`.
   ///
+  /// - Parameters:
   ///   - directory: The device's directory. Symbolic links are resolved. If a file in it is
   ///     missing, its property is unknown.
   ///   - driver: The driver's name.

@@ -86,7 +86,8 @@ extension CaptureFormat {
   /// The mains frequencies (50 Hz, 60 Hz) under which frames at the highest rate are free of
   /// flicker.
   ///
-  /// If exposure was manual when the format was listed, its duration at that time counts.
+  /// If exposure was manual when the format was listed, the check uses the exposure duration at
+  /// that time; see ``isFlickerFree(underMainsOf:exposureDuration:)``.
   public var flickerFreeMainsFrequencies: [Int] {
     [50, 60].filter {
       isFlickerFree(underMainsOf: $0, exposureDuration: capabilities.exposureDuration)

@@ -12,8 +12,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let algorithm: String
     /// The number of samples per channel.
     public let samples: Int64
-    /// The number of samples that the renderer failed to deliver, for the piece with the most of
-    /// them; silence replaces them.
+    /// The largest number of samples that the renderer failed to deliver for one piece.
+    ///
+    /// Silence replaces missing samples.
     public let lengthErrorSamples: Int64
     /// The ranges that play at another speed than requested.
     ///

@@ -48,8 +48,8 @@ struct FrameGeometry: Sendable {
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.encoding.codec)",
           recovery: "choose even sides, such as 1280x720")
       }
-      // The box is the size after rotation. Frames are scaled before it, so width and height are
-      // swapped if the rotation swaps them.
+      // The box is the size after rotation, but frames are scaled before they are rotated. Width
+      // and height are therefore swapped if the rotation swaps them.
       scaled = requested?.isTransposed == true ? box.transposed : box
       isBoxed = true
       pixelAspect = nil

@@ -8,8 +8,7 @@ public struct AudioRetimingReport: Hashable, Sendable {
   public let algorithm: AudioTimePitchAlgorithm
   /// The number of samples written per channel.
   public let samples: Int64
-  /// The number of samples that the renderer failed to deliver, for the piece with the most of
-  /// them.
+  /// The largest number of samples that the renderer failed to deliver for one piece.
   ///
   /// Silence replaces missing samples. The value is zero unless the renderer has a defect.
   public let lengthErrorSamples: Int64

@@ -200,8 +200,8 @@ final class WSOLARenderer: SegmentRenderer {
       excludes: { holds(nominal + $0) != nil })
     // In noise only the samples that directly follow the current grain match well. The search picks
     // them whenever they are within reach, which would make all audio early (7 ms at a stretch of
-    // 8). `bias` therefore accumulates the measured displacement and corrects nominal positions, until
-    // the displacement is zero on average.
+    // 8). `bias` therefore accumulates the measured displacement and corrects nominal positions,
+    // until the displacement is zero on average.
     if isFree {
       let limit = Double(shape.reach) / 2
       bias = min(max(bias + 0.05 * Double(best.offset - exact), -limit), limit)
