@@ -8,18 +8,33 @@ package struct InitializationSegment {
   ///
   /// The header depends on its time and sometimes on its bytes.
   package struct First {
-    /// The decode and presentation time.
+    /// The decode time.
     ///
-    /// For audio with encoder priming, it is negative.
+    /// It is negative for audio with encoder priming and for reordered video.
     package let ticks: Int64
+    /// The presentation time.
+    package let presentationTicks: Int64
     /// The packet.
     ///
     /// For some codecs, the header needs data that only the packet contains.
     package let packet: Packet
 
-    package init(ticks: Int64, packet: Packet) {
+    package init(ticks: Int64, presentationTicks: Int64? = nil, packet: Packet) {
       self.ticks = ticks
+      self.presentationTicks = presentationTicks ?? ticks
       self.packet = packet
+    }
+
+    /// Makes a first sample of bytes that only stand for those of the sample.
+    ///
+    /// - Throws: `LibAVError` if memory is unavailable.
+    package init(ticks: Int64, placeholder: [UInt8]) throws(LibAVError) {
+      let packet = placeholder.withUnsafeBytes { bytes in
+        Result { () throws(LibAVError) in
+          try Packet(copying: bytes, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
+        }
+      }
+      self.init(ticks: ticks, packet: try packet.get())
     }
   }
 
@@ -63,7 +78,8 @@ package struct InitializationSegment {
     try writer.begin()
     for (index, track) in tracks.enumerated() {
       try writer.write(
-        track.first.packet, track: index, pts: track.first.ticks, dts: track.first.ticks,
+        track.first.packet, track: index, pts: track.first.presentationTicks,
+        dts: track.first.ticks,
         duration: 1)
     }
     // The muxer also writes a first fragment, but fragments are written by another part, so it is

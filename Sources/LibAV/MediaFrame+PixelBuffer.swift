@@ -18,34 +18,13 @@ extension MediaFrame {
   /// - Throws: `LibAVError` with the operation "measure" or "copy".
   package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
     if buffer.width != width || buffer.height != height {
-      let count = try packedByteCount()
-      buffer.resize(width: width, height: height, planes: try packedPlanes(), byteCount: count)
+      try buffer.resize(pixelFormat, width: width, height: height)
     }
     try LibAVError.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
   }
 
   private func packedByteCount() throws(LibAVError) -> Int {
-    let size = LibAVLog.during {
-      av_image_get_buffer_size(pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
-    }
-    try LibAVError.check(result: size, "measure", "a picture")
-    return Int(size)
-  }
-
-  private func packedPlanes() throws(LibAVError) -> [PixelBuffer.Plane] {
-    var (strides, sizes) = ([Int32](repeating: 0, count: 4), [Int](repeating: 0, count: 4))
-    try LibAVError.check(
-      av_image_fill_linesizes(&strides, pixelFormat, pointer.pointee.width), "measure", "a picture")
-    try LibAVError.check(
-      av_image_fill_plane_sizes(
-        &sizes, pixelFormat, pointer.pointee.height, strides.map { Int($0) }),
-      "measure", "a picture")
-    var offset = 0
-    return zip(strides, sizes).prefix { $0.1 > 0 }.map { stride, size in
-      defer { offset += size }
-      return PixelBuffer.Plane(
-        offset: offset, bytesPerRow: Int(stride), rowCount: stride > 0 ? size / Int(stride) : 1)
-    }
+    try PixelBuffer.packedByteCount(pixelFormat, width: width, height: height)
   }
 
   /// Copies all planes without padding.
@@ -63,6 +42,52 @@ extension MediaFrame {
           }
         }
       }
+    }
+  }
+}
+
+extension PixelBuffer {
+  /// Makes an image of one size, whose bytes are zero.
+  ///
+  /// - Throws: `LibAVError` for "measure" a format or a size that libav does not support.
+  package init(_ format: LibAVPixelFormat, width: Int, height: Int) throws(LibAVError) {
+    self.init(format: PixelFormat(rawValue: format.name))
+    try resize(format, width: width, height: height)
+  }
+
+  fileprivate mutating func resize(
+    _ format: LibAVPixelFormat, width: Int, height: Int
+  ) throws(LibAVError) {
+    let count = try Self.packedByteCount(format, width: width, height: height)
+    resize(
+      width: width, height: height,
+      planes: try Self.packedPlanes(format, width: width, height: height), byteCount: count)
+  }
+
+  fileprivate static func packedByteCount(
+    _ format: LibAVPixelFormat, width: Int, height: Int
+  ) throws(LibAVError) -> Int {
+    let size = LibAVLog.during {
+      av_image_get_buffer_size(format, Int32(clamping: width), Int32(clamping: height), 1)
+    }
+    try LibAVError.check(result: size, "measure", "an image")
+    return Int(size)
+  }
+
+  private static func packedPlanes(
+    _ format: LibAVPixelFormat, width: Int, height: Int
+  ) throws(LibAVError) -> [Plane] {
+    var (strides, sizes) = ([Int32](repeating: 0, count: 4), [Int](repeating: 0, count: 4))
+    try LibAVError.check(
+      av_image_fill_linesizes(&strides, format, Int32(clamping: width)), "measure", "an image")
+    try LibAVError.check(
+      av_image_fill_plane_sizes(
+        &sizes, format, Int32(clamping: height), strides.map { Int($0) }), "measure", "an image")
+    var offset = 0
+    return zip(strides, sizes).prefix { $0.1 > 0 }.map { stride, size in
+      defer { offset += size }
+      return Plane(
+        offset: offset, bytesPerRow: Int(stride), rowCount: stride > 0 ? size / Int(stride) : 1)
     }
   }
 }

@@ -7,21 +7,26 @@ extension MovieWriter {
   /// Adds an index entry for a packet that is already in the file.
   ///
   /// For the first packet of a track, pass the packet as `first`, because its side data is needed.
+  /// `isDroppable` tells that no other packet depends on this one.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does.
   package mutating func enter(
     _ entry: PacketLocation, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
-    duration: Int64
+    presentationOffset: Int64 = 0, duration: Int64, isDroppable: Bool = false
   ) throws(LibAVError) {
-    let time = entry.ticks
-    try check(track, pts: time, dts: time, duration: duration, byteCount: entry.byteCount)
+    let dts = entry.ticks
+    let (pts, overflow) = dts.addingReportingOverflow(presentationOffset)
+    guard !overflow else { throw LibAVError("index", path, code: CFFmpeg_EINVAL) }
+    try check(track, pts: pts, dts: dts, duration: duration, byteCount: entry.byteCount)
     defer { av_packet_unref(scratch) }
     if let first {
       try LibAVError.check(av_packet_copy_props(scratch, first.pointer), "index", path)
     }
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
-    stamp(track, pts: time, dts: time, duration: duration)
+    // The muxer then writes an `sdtp` box.
+    if isDroppable { scratch.pointee.flags |= AV_PKT_FLAG_DISPOSABLE }
+    stamp(track, pts: pts, dts: dts, duration: duration)
     // In direct mode, the muxer passes each packet to the sink at once. The sink counts the
     // packet's position and discards its bytes. The local variable works around Swift 6.3, whose
     // thread sanitizer builds cannot compile this access through a property of a noncopyable value.

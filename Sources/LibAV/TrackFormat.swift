@@ -46,6 +46,27 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
+  /// Makes the parameters of compressed audio.
+  ///
+  /// - Throws: `LibAVError` for a codec that libav does not know or that is not for audio.
+  package init(
+    audioCodec: String, sampleRate: Int, channelCount: Int, frameSize: Int, extradata: [UInt8]
+  ) throws(LibAVError) {
+    guard let copy = avcodec_parameters_alloc() else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    pointer = copy
+    guard let descriptor = avcodec_descriptor_get_by_name(audioCodec),
+      descriptor.pointee.type == AVMEDIA_TYPE_AUDIO
+    else { throw LibAVError("find", "the audio codec \(audioCodec)", code: CFFmpeg_EINVAL) }
+    copy.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+    copy.pointee.codec_id = descriptor.pointee.id
+    copy.pointee.sample_rate = Int32(clamping: sampleRate)
+    av_channel_layout_default(&copy.pointee.ch_layout, Int32(clamping: channelCount))
+    copy.pointee.frame_size = Int32(clamping: frameSize)
+    try set(extradata)
+  }
+
   /// Makes a copy with other codec headers.
   package init(_ other: CodecParameters, extradata: [UInt8]) throws(LibAVError) {
     guard let copy = avcodec_parameters_alloc() else {

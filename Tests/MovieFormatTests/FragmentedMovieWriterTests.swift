@@ -165,11 +165,10 @@ import Testing
     let put = [0, 1].map { track in samples.filter { $0.track == track } }
     #expect(try Self.read(path) == put)
     let end = (put[0].last?.ticks ?? 0) + 5_555
-    let images = try MovieFinalizer.finish(
-      RandomAccessFile(opening: path).file, videoEnd: end,
-      audioEnd: .sample(Int64(put[1].count * 256)),
-      metadata: [:])
-    #expect(images == put[0].count)
+    let counts = try MovieFinalizer.finish(
+      RandomAccessFile(opening: path).file,
+      ends: [.at(end), .at(Int64(put[1].count * 256))], metadata: [:])
+    #expect(counts == put.map { Int64($0.count) })
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
     var demuxer = try Demuxer(opening: path)
     #expect(demuxer.tracks[0].indexedCount == put[0].count)
@@ -253,7 +252,7 @@ import Testing
     }
     #expect(try frameBytes(ours) == stored)
     _ = try MovieFinalizer.finish(
-      RandomAccessFile(opening: ours).file, videoEnd: 1, audioEnd: .sample(0), metadata: [:])
+      RandomAccessFile(opening: ours).file, ends: [.at(1)], metadata: [:])
     #expect(try frameBytes(ours) == stored)
   }
 

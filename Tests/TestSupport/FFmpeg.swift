@@ -18,11 +18,14 @@ package enum FFmpeg {
 
   /// Returns the lines that `ffprobe` prints for the given entries, values only.
   ///
+  /// With `counting`, it reads all packets, and `nb_read_packets` is known.
+  ///
   /// - Throws: `Failure` when `ffprobe` fails.
   package static func probe(
-    _ path: String, _ entries: String, stream: String? = nil
+    _ path: String, _ entries: String, stream: String? = nil, counting: Bool = false
   ) async throws -> [String] {
-    let selection = stream.map { ["-select_streams", $0] } ?? []
+    let selection =
+      (stream.map { ["-select_streams", $0] } ?? []) + (counting ? ["-count_packets"] : [])
     let output = try await text(
       "ffprobe", selection + ["-show_entries", entries, "-of", "csv=p=0", path])
     return output.split(separator: "\n").map(String.init)

@@ -61,7 +61,7 @@ public struct AudioSampleBuffer: Sendable {
 
 extension AudioFormat {
   /// The samples of a channel as numbers from -1 to 1.
-  func samples(ofChannel channel: Int, in bytes: UnsafeRawBufferPointer) -> [Float] {
+  package func samples(ofChannel channel: Int, in bytes: UnsafeRawBufferPointer) -> [Float] {
     let offset = channel * sampleFormat.byteCount
     return (0..<bytes.count / bytesPerSample).map { sample in
       Float(sampleFormat.value(in: bytes, at: sample * bytesPerSample + offset))

@@ -69,6 +69,26 @@ public struct PixelBuffer: Hashable, Sendable {
     }.get()
   }
 
+  /// Gives write access to the bytes of a plane.
+  ///
+  /// - Parameters:
+  ///   - index: The index in ``planes``. An index out of range is a mistake of the program, which
+  ///     stops.
+  ///   - body: Given the rows one behind the other.
+  /// - Returns: What `body` returns.
+  /// - Throws: What `body` throws.
+  public mutating func withUnsafeMutableBytes<Result, Failure: Error>(
+    ofPlane index: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let plane = planes[index]
+    let range = plane.offset..<(plane.offset + plane.bytesPerRow * plane.rowCount)
+    return try bytes.withUnsafeMutableBytes { bytes in
+      Swift.Result { () throws(Failure) in
+        try body(UnsafeMutableRawBufferPointer(rebasing: bytes[range]))
+      }
+    }.get()
+  }
+
   /// Gives write access to the bytes of all planes.
   package mutating func withUnsafeMutableBytes<Result>(
     _ body: (UnsafeMutableRawBufferPointer) -> Result

@@ -23,6 +23,8 @@ package struct FragmentedMovieWriter: ~Copyable {
     ///
     /// ``FragmentedMovieWriter/settle()`` writes the collected records at once.
     package var unsettledFrames = 0
+    /// Whether video samples are decoded in another order than they are shown.
+    package var isReordered = false
 
     package init(fragmentTicks: Int64, samplesPerFragment: Int, unsettledFrames: Int = 0) {
       self.fragmentTicks = fragmentTicks
@@ -34,7 +36,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// A track of the initialization segment.
   package struct Track {
     let encoding: SampleEncoding
-    /// The time of the first sample, which becomes zero in the file.
+    /// The time that becomes zero in the file: that of the first sample, or an earlier one.
     let firstTicks: Int64
     fileprivate var lastTicks: Int64?
 
@@ -99,13 +101,17 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// - Parameters:
   ///   - bytes: The encoded sample.
   ///   - track: The index of the track.
-  ///   - ticks: The decoding and presentation time.
+  ///   - ticks: The decoding time.
+  ///   - presentationOffset: The presentation time in ticks after the decoding time, zero or above.
+  ///     Above zero only if the layout is reordered.
   ///   - duration: The duration in ticks if no sample follows.
   ///   - isKeyFrame: Whether decoding may start at this sample.
+  ///   - isDroppable: Whether no other sample depends on this one.
   /// - Throws: `SystemError` for times that do not increase or are too far apart, and for a full
   ///   disk. Earlier samples stay in the file.
   package mutating func append(
-    _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
+    _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, presentationOffset: Int64 = 0,
+    duration: Int64, isKeyFrame: Bool, isDroppable: Bool = false
   ) throws(SystemError) {
     // A rejected sample must leave no bytes in the file, so all checks come before the first write.
     try disk.check()
@@ -126,7 +132,8 @@ package struct FragmentedMovieWriter: ~Copyable {
     let check = try write(shaped)
     let sample = StoredSample(
       track: track, position: byteCount, byteCount: shaped.count, ticks: time,
-      duration: duration, isKeyFrame: isKeyFrame, check: check)
+      presentationOffset: presentationOffset, duration: duration, isKeyFrame: isKeyFrame,
+      isDroppable: isDroppable, check: check)
     fragment?.append(sample)
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
@@ -205,7 +212,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// The space reserved for the `moof` box of a fragment and the padding after it, in bytes.
   private var headSpace: Int {
     MovieFragment.maximumHeadBytes(
-      trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
+      trackCount: tracks.count, sampleCount: layout.samplesPerFragment,
+      isReordered: layout.isReordered)
   }
 
   /// Writes the start of a fragment: a `free` box in place of the `moof` box, an empty journal, and
@@ -222,7 +230,8 @@ package struct FragmentedMovieWriter: ~Copyable {
     head.append(UInt32(0))
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
-    fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
+    fragment = MovieFragment(
+      start: byteCount, ticks: ticks, trackCount: tracks.count, isReordered: layout.isReordered)
     journal = FragmentJournal(start: byteCount + Int64(headSpace), capacity: capacity)
     byteCount += Int64(head.bytes.count)
     for frame in early { journal.hold(frame) }
@@ -248,7 +257,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   ) throws(SystemError) {
     let last = tracks[track].lastTicks
     let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].firstTicks)
-    guard !overflow, last == nil ? step == 0 : step > 0, step <= Int64(Int32.max),
+    guard !overflow, last == nil ? step >= 0 : step > 0, step <= Int64(Int32.max),
       (1...Int(Int32.max) / 2).contains(bytes.count)
     else {
       throw SystemError(

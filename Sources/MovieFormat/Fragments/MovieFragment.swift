@@ -10,11 +10,14 @@ struct MovieFragment {
   private var samples: [[StoredSample]]
   /// The size of the `moof` box in bytes.
   private var headByteCount: Int
+  /// The size of a sample's entry in bytes.
+  private let sampleBytes: Int
   private var end: Int64 = -1
   private var lastTrack = -1
 
   private static let runBytes = 20
   private static let sampleBytes = 12
+  private static let reorderedSampleBytes = 16
   /// The size of the `free` box after the `moof`, with the CRC-32 of the `moof`.
   private static let paddingBytes = 12
 
@@ -22,20 +25,25 @@ struct MovieFragment {
   private static func emptyBytes(trackCount: Int) -> Int { 8 + 16 + trackCount * (8 + 16 + 20) }
 
   /// The space to reserve for the `moof` box and its padding, in bytes.
-  static func maximumHeadBytes(trackCount: Int, sampleCount: Int) -> Int {
-    emptyBytes(trackCount: trackCount) + sampleCount * (sampleBytes + runBytes) + paddingBytes
+  static func maximumHeadBytes(trackCount: Int, sampleCount: Int, isReordered: Bool) -> Int {
+    let sample = isReordered ? reorderedSampleBytes : sampleBytes
+    return emptyBytes(trackCount: trackCount) + sampleCount * (sample + runBytes) + paddingBytes
   }
 
-  init(start: Int64, ticks: Int64, trackCount: Int) {
+  /// Creates a fragment without samples.
+  ///
+  /// `isReordered` tells whether samples have a presentation offset.
+  init(start: Int64, ticks: Int64, trackCount: Int, isReordered: Bool) {
     self.start = start
     self.ticks = ticks
     samples = Array(repeating: [], count: trackCount)
     headByteCount = Self.emptyBytes(trackCount: trackCount)
+    sampleBytes = isReordered ? Self.reorderedSampleBytes : Self.sampleBytes
   }
 
   /// Whether the `moof` box would still fit in `byteCount` bytes with one more sample.
   func hasSpace(in byteCount: Int) -> Bool {
-    headByteCount + Self.runBytes + Self.sampleBytes + Self.paddingBytes <= byteCount
+    headByteCount + Self.runBytes + sampleBytes + Self.paddingBytes <= byteCount
   }
 
   /// Adds a sample.
@@ -44,7 +52,7 @@ struct MovieFragment {
   mutating func append(_ sample: StoredSample) {
     let track = sample.track
     if track != lastTrack || sample.position != end { headByteCount += Self.runBytes }
-    headByteCount += Self.sampleBytes
+    headByteCount += sampleBytes
     lastTrack = track
     end = sample.position + Int64(sample.byteCount)
     samples[track].append(sample)
@@ -115,17 +123,30 @@ struct MovieFragment {
   }
 
   private func write(_ run: ArraySlice<StoredSample>, into box: inout BoxBytes) {
-    // Flags: data offset present, and duration, size and flags for each sample.
-    box.fullBox(BoxType.trackRun, version: 0, flags: 0x01 | 0x100 | 0x200 | 0x400) { box in
+    // The data offset, and the duration, size, flags and, with reordering, composition time offset
+    // of each sample.
+    let isReordered = run.contains { $0.presentationOffset != 0 }
+    let fields: UInt32 = 0x01 | 0x100 | 0x200 | 0x400 | (isReordered ? 0x800 : 0)
+    box.fullBox(BoxType.trackRun, version: 0, flags: fields) { box in
       box.append(UInt32(run.count))
       box.append(Int32(clamping: (run.first?.position ?? start) - start))
       for sample in run {
         box.append(UInt32(clamping: sample.duration))
         box.append(UInt32(clamping: sample.byteCount))
-        // A key frame depends on no other sample. Any other sample depends on others and is no sync
-        // sample.
-        box.append(sample.isKeyFrame ? UInt32(0x0200_0000) : UInt32(0x0101_0000))
+        box.append(sample.flags)
+        if isReordered { box.append(UInt32(clamping: sample.presentationOffset)) }
       }
     }
+  }
+}
+
+extension StoredSample {
+  /// The sample flags of a `trun` box (ISO/IEC 14496-12, 8.8.3.1).
+  fileprivate var flags: UInt32 {
+    // A key frame depends on no other sample. Any other sample depends on others and is no sync
+    // sample.
+    let dependence: UInt32 = isKeyFrame ? 0x0200_0000 : 0x0101_0000
+    // No other sample depends on it.
+    return isDroppable ? dependence | 0x0080_0000 : dependence
   }
 }

@@ -53,6 +53,11 @@ package struct MovieRepair {
     max(0, fragments.reduce(0) { $0 + Self.frameCount(in: $1) } - Int64(leadIn))
   }
 
+  /// Whether samples are decoded in another order than they are shown.
+  package var isReordered: Bool {
+    fragments.contains { $0.samples.contains { $0.presentationOffset != 0 } }
+  }
+
   private static func frameCount(in fragment: RecordedFragment) -> Int64 {
     Int64(fragment.samples.count { $0.track == 0 })
   }
@@ -166,7 +171,9 @@ package struct MovieRepair {
     _ fragment: RecordedFragment, next: RecordedFragment?
   ) -> MovieFragment {
     let trackCount = (fragment.samples.map { $0.track }.max() ?? 0) + 1
-    var made = MovieFragment(start: fragment.start, ticks: 0, trackCount: trackCount)
+    var made = MovieFragment(
+      start: fragment.start, ticks: 0, trackCount: trackCount,
+      isReordered: fragment.samples.contains { $0.presentationOffset != 0 })
     for sample in fragment.samples {
       made.endLast(ofTrack: sample.track, atTicks: sample.ticks)
       made.append(sample)

@@ -7,27 +7,33 @@ package struct StoredSample: Hashable, Sendable {
   /// The offset of the sample in the file.
   package var position: Int64
   package var byteCount: Int
-  /// The decoding and presentation time, in track ticks since the track's first sample.
+  /// The decoding time, in track ticks since the track's first sample.
   package var ticks: Int64
+  /// The presentation time, in ticks after the decoding time.
+  package var presentationOffset: Int64
   /// The duration in ticks.
   ///
   /// Until the next sample of the track arrives, this is the duration that applies if none follows.
   package var duration: Int64
   package var isKeyFrame: Bool
+  /// Whether no other sample depends on this one.
+  package var isDroppable: Bool
   /// The ``SampleCheck`` of the sample's bytes.
   package var check: UInt64
   package var end: Int64 { position + Int64(byteCount) }
 
   package init(
-    track: Int, position: Int64 = 0, byteCount: Int, ticks: Int64, duration: Int64,
-    isKeyFrame: Bool, check: UInt64
+    track: Int, position: Int64 = 0, byteCount: Int, ticks: Int64, presentationOffset: Int64 = 0,
+    duration: Int64, isKeyFrame: Bool, isDroppable: Bool = false, check: UInt64
   ) {
     self.track = track
     self.position = position
     self.byteCount = byteCount
     self.ticks = ticks
+    self.presentationOffset = presentationOffset
     self.duration = duration
     self.isKeyFrame = isKeyFrame
+    self.isDroppable = isDroppable
     self.check = check
   }
 }

@@ -56,7 +56,8 @@ package enum TakeRecord: Hashable, Sendable {
       self = .sample(
         StoredSample(
           track: Int(load(5) as UInt8), byteCount: Int(load(8) as UInt32), ticks: load(16),
-          duration: Int64(load(12) as UInt32), isKeyFrame: flags & 1 != 0, check: load(24)))
+          presentationOffset: Int64(load(32) as UInt32), duration: Int64(load(12) as UInt32),
+          isKeyFrame: flags & 1 != 0, isDroppable: flags & 2 != 0, check: load(24)))
     }
   }
 
@@ -123,11 +124,12 @@ extension StoredSample {
     RecordBytes.append(to: &bytes) { record in
       record.store(TakeRecord.Kind.sample.rawValue, 4)
       record.store(UInt8(clamping: track), 5)
-      record.store(UInt16(isKeyFrame ? 1 : 0), 6)
+      record.store(UInt16((isKeyFrame ? 1 : 0) | (isDroppable ? 2 : 0)), 6)
       record.store(UInt32(clamping: byteCount), 8)
       record.store(UInt32(clamping: duration), 12)
       record.store(ticks, 16)
       record.store(check, 24)
+      record.store(UInt32(clamping: presentationOffset), 32)
     }
   }
 }

@@ -17,6 +17,16 @@ package enum AnnexB {
     return false
   }
 
+  /// Whether other frames may refer to an access unit: `nal_ref_idc` of its first slice is not 0.
+  package static func isReferenced(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var offset = startCode(in: bytes, from: 0) + 3
+    while offset < bytes.count {
+      if (1...5).contains(bytes[offset] & 0x1F) { return bytes[offset] & 0x60 != 0 }
+      offset = startCode(in: bytes, from: offset) + 3
+    }
+    return true
+  }
+
   /// Whether the bytes contain any NAL unit.
   package static func holdsUnit(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let start = startCode(in: bytes, from: 0) + 3

@@ -4,7 +4,7 @@ import Dispatch
 public import OvercrankMediaCore
 import Synchronization
 
-/// Writes frames from the program to a movie file.
+/// Writes frames and audio from the program to a movie file.
 ///
 /// The file is written in fragments, so it is playable while it grows, even if the process is
 /// killed. `finishWriting()` converts it to a plain movie.
@@ -18,6 +18,9 @@ import Synchronization
 /// for sample in samples { try input.append(sample) }
 /// try writer.finishWriting()
 /// ```
+///
+/// A writer with several inputs interleaves their samples by time. Its tracks are the video inputs
+/// in the order in which they were added, then the audio inputs.
 ///
 /// Call `finishWriting()` or ``cancelWriting()`` at the end. If the writer is released before that,
 /// it removes its file.
@@ -41,8 +44,8 @@ public final class AssetWriter: Sendable {
   }
 
   private struct State {
-    var input: AssetWriterInput?
-    var store: FrameStore?
+    var inputs: [AssetWriterInput] = []
+    var store: AssetStore?
   }
 
   /// The path of the file.
@@ -74,25 +77,28 @@ public final class AssetWriter: Sendable {
   /// The error that stopped the writer, or nil.
   public var error: MediaError? { store?.error }
 
-  /// The number of frames stored so far.
+  /// The number of frames stored so far, of all video inputs.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
 
-  private var store: FrameStore? { state.withLock { $0.store } }
+  private var store: AssetStore? { state.withLock { $0.store } }
 
-  /// Adds the video input.
+  /// The inputs in the order in which they were added.
+  public var inputs: [AssetWriterInput] { state.withLock { $0.inputs } }
+
+  /// Adds an input.
   ///
   /// Call this before ``startWriting()``.
   ///
-  /// - Throws: `MediaError` with `.wrongState` if writing has started, the writer already has an
-  ///   input, or the input belongs to another writer.
+  /// - Throws: `MediaError` with `.wrongState` if writing has started, or the input belongs to a
+  ///   writer.
   public func add(_ input: AssetWriterInput) throws(MediaError) {
     let isTaken = state.withLock { state in
-      guard state.store == nil, state.input == nil, input.join(self) else { return false }
-      state.input = input
+      guard state.store == nil, input.join(self) else { return false }
+      state.inputs.append(input)
       return true
     }
     guard isTaken else {
-      throw .wrongState("\(path) accepts one unused input before writing starts")
+      throw .wrongState("\(path) accepts unused inputs before writing starts")
     }
   }
 
@@ -100,21 +106,39 @@ public final class AssetWriter: Sendable {
   ///
   /// Blocks.
   ///
-  /// - Throws: `MediaError` if the file cannot be created; `.wrongState` without an input, or if
-  ///   writing has started.
+  /// - Throws: `MediaError` if the file cannot be created; `.codecRefused` if the container does
+  ///   not support an input, or the headers of an H.264 input are unknown and there are other
+  ///   inputs; `.wrongState` without a video input, or if writing has started.
   public func startWriting() throws(MediaError) {
     try state.withLock { (state) throws(MediaError) in
-      guard state.store == nil, let input = state.input else {
-        throw .wrongState("\(path) has no input, or writing has already started")
+      let order = Self.trackOrder(of: state.inputs)
+      guard state.store == nil, let first = order.first, let frameRate = first.frameRate else {
+        throw .wrongState("\(path) has no video input, or writing has already started")
       }
-      state.store = try FrameStore(
-        creating: path, overwrites: overwrites, metadata: metadata, for: input)
+      for input in order {
+        try input.source.check(container: path)
+        guard order.count == 1 || input.source.hasKnownHeaders else {
+          throw MediaError(
+            .codecRefused, "the headers of an H.264 input of \(path) are unknown",
+            recovery: "give the parameter sets in the format of the input")
+        }
+      }
+      state.store = try AssetStore(
+        creating: path, overwrites: overwrites, metadata: metadata, for: order,
+        frameRate: frameRate)
+      for (index, input) in order.enumerated() { input.move(to: index) }
     }
+  }
+
+  /// The inputs in the order of their tracks.
+  private static func trackOrder(of inputs: [AssetWriterInput]) -> [AssetWriterInput] {
+    inputs.filter { $0.mediaType == .video } + inputs.filter { $0.mediaType == .audio }
   }
 
   /// Sets the source time from which frames are stored.
   ///
-  /// Earlier frames are ignored. Time zero of the file is the first stored frame.
+  /// Earlier samples are ignored. Time zero of the file is the first stored frame, or with several
+  /// inputs the start of the session.
   ///
   /// - Throws: `MediaError` with `.wrongState` if writing has not started, or if the session has
   ///   already started.
@@ -156,13 +180,18 @@ public final class AssetWriter: Sendable {
   /// with them instead of being removed.
   public func cancelWriting() { store?.cancel() }
 
-  /// Whether a frame may be appended now.
-  var isReady: Bool { store?.isReady ?? false }
+  /// Whether a sample may be appended to an input now.
+  func isReady(input: Int) -> Bool { store?.isReady(input: input) ?? false }
 
-  /// Appends a frame to the queue or the file.
-  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
+  /// Ends an input.
+  func markAsFinished(input: Int) { store?.markAsFinished(input: input) }
+
+  /// Appends a sample to the queue or the file.
+  func append(
+    _ bytes: UnsafeRawBufferPointer, at time: MediaTime, to input: Int
+  ) throws(MediaError) {
     guard let store else { throw .wrongState("writing \(path) has not started") }
-    try store.append(bytes, at: time)
+    try store.append(bytes, at: time, input: input)
   }
 }
 

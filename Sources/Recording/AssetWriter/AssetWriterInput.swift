@@ -5,79 +5,94 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
-/// The video input of an ``AssetWriter``.
+/// An input of an ``AssetWriter``: one track of the file.
 ///
-/// All calls may come from any thread. Frames are stored in the order of the calls, so only one
-/// thread at a time should append.
+/// ```swift
+/// let voice = try AssetWriterInput(
+///   mediaType: .audio, outputSettings: .audio(.aac),
+///   sourceFormatHint: .audio(AudioFormat(.s16, sampleRate: 48_000, channelCount: 1)))
+/// ```
+///
+/// All calls may come from any thread. Samples are stored in the order of the calls, so only one
+/// thread at a time should append to an input.
 public final class AssetWriterInput: Sendable {
-  /// The format of the appended frames.
-  public let formatDescription: FormatDescription
-  /// The nominal frame rate, which determines the duration of the last frame.
-  public let frameRate: FrameRate
-  /// The encoding of the frames.
-  public let video: VideoOutputSettings
-  /// Whether the source delivers frames in real time.
+  /// The kind of the appended samples.
+  public var mediaType: MediaType { sourceFormatHint.mediaType }
+  /// The encoding of the samples.
   ///
-  /// If true, ``append(_:)`` copies the frame to a queue and never blocks on the disk or the
-  /// encoder. A background thread stores the queue. If false, each frame is stored before
-  /// ``append(_:)`` returns.
+  /// Nil stores them unchanged.
+  public let outputSettings: AssetWriterOutputSettings?
+  /// The format of the appended samples.
+  public let sourceFormatHint: SourceFormat
+  /// Whether the source delivers samples in real time.
+  ///
+  /// If true, `append(_:)` copies the sample to a queue and never blocks on the
+  /// disk or the encoder. A background thread stores the queue. A killed program loses what is in
+  /// the queue. If false, each sample is stored before the call returns.
   public let expectsMediaDataInRealTime: Bool
 
-  let delivery: FrameDelivery
+  /// The source of the track's samples.
+  let source: AssetTrackSource
   private struct Owner {
     weak var writer: AssetWriter?
+    var index = 0
   }
   private let owner = Mutex(Owner())
 
-  /// Creates an input for frames of one format.
+  /// Creates an input.
+  ///
+  /// - Parameters:
+  ///   - mediaType: The kind of the samples.
+  ///   - outputSettings: The encoding. Nil stores the samples unchanged, which compressed frames,
+  ///     compressed audio and PCM of 16 and 24 bits and of floating-point numbers support.
+  ///   - sourceFormatHint: The format of the appended samples.
+  ///   - expectsMediaDataInRealTime: Whether the source delivers samples in real time.
+  /// - Throws: `MediaError` with `.codecRefused` for an unknown format, or a format that does not
+  ///   fit the encoding or the media type.
+  public init(
+    mediaType: MediaType, outputSettings: AssetWriterOutputSettings?,
+    sourceFormatHint: SourceFormat, expectsMediaDataInRealTime: Bool = false
+  ) throws(MediaError) {
+    guard sourceFormatHint.mediaType == mediaType else {
+      throw MediaError(
+        .codecRefused,
+        "an input for \(mediaType.rawValue) cannot take \(sourceFormatHint.mediaType.rawValue)",
+        recovery: "give the format of the samples that are appended")
+    }
+    self.outputSettings = outputSettings
+    self.sourceFormatHint = sourceFormatHint
+    self.expectsMediaDataInRealTime = expectsMediaDataInRealTime
+    source = try AssetTrackSource(sourceFormatHint, outputSettings)
+  }
+
+  /// Creates a video input for frames of one format.
   ///
   /// - Parameters:
   ///   - formatDescription: The format of the appended frames.
-  ///   - frameRate: The nominal frame rate.
+  ///   - frameRate: The nominal frame rate, which determines the duration of the last frame.
   ///   - video: The encoding of the frames.
   ///   - expectsMediaDataInRealTime: Whether the source delivers frames in real time.
   /// - Throws: `MediaError` with `.codecRefused` for an unknown format, or a format that does not
   ///   fit the encoding.
-  public init(
+  public convenience init(
     formatDescription: FormatDescription, frameRate: FrameRate,
     video: VideoOutputSettings = .automatic,
     expectsMediaDataInRealTime: Bool = false
   ) throws(MediaError) {
-    self.formatDescription = formatDescription
-    self.frameRate = frameRate
-    self.video = video
-    self.expectsMediaDataInRealTime = expectsMediaDataInRealTime
-    guard [formatDescription.width, formatDescription.height].allSatisfy((1...65_535).contains),
-      (0...(1 << 24)).contains(formatDescription.bytesPerRow)
-    else {
-      throw MediaError(
-        .codecRefused,
-        "frames of \(formatDescription.width)x\(formatDescription.height) with "
-          + "\(formatDescription.bytesPerRow) bytes per row cannot be stored",
-        recovery: "use the size of the frames, at most 65535")
-    }
-    let layout: FrameDelivery.Layout
-    switch formatDescription.mediaSubType {
-    case .codec(let codec): layout = .compressed(codec)
-    case .pixels(let name):
-      guard let format = LibAVPixelFormat(name) else {
-        throw MediaError(
-          .codecRefused, "unknown pixel format \(name.rawValue)",
-          recovery: "use an FFmpeg name, such as yuyv422, gray or nv12")
-      }
-      layout = .raw(format, bytesPerRow: formatDescription.bytesPerRow)
-    }
-    do throws(LibAVError) {
-      delivery = try FrameDelivery(
-        layout: layout, width: formatDescription.width, height: formatDescription.height)
-    } catch { throw MediaError(recording: error) }
-    _ = try VideoPipelinePlan(video, for: delivery)
+    try self.init(
+      mediaType: .video, outputSettings: .video(video),
+      sourceFormatHint: .video(formatDescription, frameRate: frameRate),
+      expectsMediaDataInRealTime: expectsMediaDataInRealTime)
   }
 
-  /// Whether a frame may be appended now: the writer is writing, and its queue is less than 90 %
-  /// full.
+  /// Whether a sample may be appended now.
+  ///
+  /// The writer is writing, and its queue is less than 90 % full. An input that does not deliver
+  /// in real time also waits while its last sample is more than 0.25 s later than that of another
+  /// unfinished input, so that the file is interleaved.
   public var isReadyForMoreMediaData: Bool {
-    owner.withLock { $0.writer }?.isReady ?? false
+    let owner = owner.withLock { $0 }
+    return owner.writer?.isReady(input: owner.index) ?? false
   }
 
   /// Appends a captured frame at its own time.
@@ -89,24 +104,52 @@ public final class AssetWriterInput: Sendable {
     }
   }
 
-  /// Appends a frame.
+  /// Appends captured audio at its own time.
   ///
-  /// Times are rounded to microseconds and must increase. Frames before the start of the session
-  /// are ignored.
+  /// - Throws: As ``append(bytes:at:)`` does.
+  public func append(_ sample: AudioSampleBuffer) throws(MediaError) {
+    try sample.withBytes { (bytes) throws(MediaError) in
+      try append(bytes: bytes, at: sample.presentationTimeStamp)
+    }
+  }
+
+  /// Appends a frame, a block of PCM samples or a packet of compressed audio.
+  ///
+  /// Times are rounded to microseconds and must increase. Samples before the start of the session
+  /// are ignored. PCM samples follow those before without a gap if their time is within 10 ms of
+  /// it. A longer gap is filled with silence, and samples of a time that is already stored are
+  /// left out.
   ///
   /// - Parameters:
-  ///   - bytes: The bytes of the frame.
+  ///   - bytes: The bytes of the sample.
   ///   - time: The presentation time in the source's time.
-  /// - Throws: `MediaError` with `.wrongState` if the writer is not writing, `.notReady` if the
-  ///   queue is full, `.invalidData` for a damaged frame, or for a time that is not after the
-  ///   previous frame's time or more than 2^31 µs (35 minutes) after it. If an earlier error has
-  ///   stopped the writer, that error is thrown.
+  /// - Throws: `MediaError` with `.wrongState` if the writer is not writing or the input is
+  ///   finished; `.notReady` if the queue is full or the input is too far ahead of another;
+  ///   `.invalidData` for a damaged sample, a time that does not increase or one more than 2^31 µs
+  ///   (35 minutes) after the sample before; or an earlier error of the writer.
   public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
-    guard let writer = owner.withLock({ $0.writer }) else {
+    let owner = owner.withLock { $0 }
+    guard let writer = owner.writer else {
       throw .wrongState("the input does not belong to a writer")
     }
-    try writer.append(bytes, at: time)
+    try writer.append(bytes, at: time, to: owner.index)
   }
+
+  /// Ends the input: it takes no more samples, and others no longer wait for it.
+  ///
+  /// Does nothing before the writer has started.
+  public func markAsFinished() {
+    let owner = owner.withLock { $0 }
+    owner.writer?.markAsFinished(input: owner.index)
+  }
+
+  /// The nominal frame rate of a video input.
+  var frameRate: FrameRate? {
+    if case .video(let video) = source { video.frameRate } else { nil }
+  }
+
+  /// Sets the index of the input's track.
+  func move(to index: Int) { owner.withLock { $0.index = index } }
 
   /// Assigns the input to a writer.
   ///

@@ -6,44 +6,22 @@ import OvercrankMediaCore
 
 /// The encoded audio of a take, which ends at the same time as the video.
 struct AudioTrack: ~Copyable {
-  private var encoder: Encoder
+  private var blocks: AudioBlockEncoder
   private let source: TakeAudio
   /// The audio since the last pause, and the output sample at which it starts.
   private var (audio, start): (any AlignedAudio, Int64)
   /// The report of the audio before the last pause.
   private var earlier: RecordedAudio?
-  /// The samples of each channel before the last pause that did not fill an encoder block.
-  private var rest: [[Float]]
   private let codec: AudioCodec
   private let rate: Int
   private let channelCount: Int
-  private let blockLength: Int
   /// The number of samples encoded so far.
-  private(set) var sampleCount: Int64 = 0
-
-  /// The greatest number of packets per second.
-  ///
-  /// An encoder block has at least 1,024 samples.
-  static func packetsPerSecond(atRate rate: Int) -> Int { rate / 1_024 + 1 }
+  var sampleCount: Int64 { blocks.sampleCount }
 
   /// The description of the track for the initialization segment.
   ///
   /// - Throws: `LibAVError` if memory is unavailable.
-  func head() throws(LibAVError) -> InitializationSegment.Track {
-    let parameters = encoder.parameters
-    let first = Int64(-parameters.initialPadding)
-    // The initialization segment needs no audio data, but the muxer writes it only after a packet.
-    // The packet contains one sample of silence.
-    let silence = [UInt8](repeating: 0, count: 8 * channelCount)
-    let result = silence.withUnsafeBytes { bytes in
-      Result { () throws(LibAVError) in
-        try Packet(copying: bytes, pts: first, dts: first, duration: 1, isKeyFrame: true)
-      }
-    }
-    return InitializationSegment.Track(
-      parameters, timescale: Int32(clamping: rate),
-      first: InitializationSegment.First(ticks: first, packet: try result.get()))
-  }
+  func head() throws(LibAVError) -> InitializationSegment.Track { try blocks.head() }
 
   /// Opens the encoder.
   ///
@@ -51,17 +29,13 @@ struct AudioTrack: ~Copyable {
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64
   ) throws(LibAVError) {
-    let encoder = try Encoder(
-      audioCodec: codec.rawValue, sampleRate: source.sampleRate,
-      channelCount: source.channelCount)
     let audio = try source.aligned(fromMicroseconds: originMicroseconds)
+    self.blocks = try AudioBlockEncoder(
+      codec: codec, sampleRate: source.sampleRate, channelCount: source.channelCount)
     (rate, channelCount) = (source.sampleRate, source.channelCount)
     self.codec = codec
     self.source = source
     (self.audio, start) = (audio, 0)
-    rest = Array(repeating: [], count: source.channelCount)
-    blockLength = encoder.frameSize > 0 ? encoder.frameSize : 1_024
-    self.encoder = encoder
   }
 
   /// The report of the audio so far.
@@ -100,54 +74,36 @@ struct AudioTrack: ~Copyable {
     let end = Self.sample(atMicroseconds: time, rate: rate)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
-    let left = Int(end - sampleCount) - restCount
-    if left > 0 { keep(audio.take(left)) }
+    let left = Int(end - sampleCount) - blocks.restCount
+    if left > 0 { blocks.keep(audio.take(left)) }
     earlier = audio.account.joined(to: earlier, atSample: start, rate: rate)
     (audio, start) = (try source.aligned(fromMicroseconds: origin), end)
     return packets
-  }
-
-  private var restCount: Int { rest.first?.count ?? 0 }
-
-  private mutating func keep(_ samples: [[Float]]) {
-    for channel in rest.indices { rest[channel] += samples[channel] }
   }
 
   /// Encodes the remaining audio up to the end of the take, and flushes the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
     try audio.finish(before: end - start)
-    var packets = try encode(upTo: end)
+    let packets = try encode(upTo: end)
     let left = end - sampleCount
     if left > 0 { try encode(Int(left)) }
-    packets += try readyPackets()
-    try encoder.send(nil)
-    packets += try readyPackets()
-    return packets
+    return try packets + blocks.flush()
   }
 
   /// Encodes the whole blocks that end at or before a sample.
   private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    // After missing frames, many blocks may be due at once. The encoder buffers only a few packets,
-    // so they are read after each block.
-    while sampleCount + Int64(blockLength) <= end {
-      try encode(blockLength)
-      packets += try readyPackets()
+    // After missing frames, many blocks may be due at once.
+    while sampleCount + Int64(blocks.blockLength) <= end {
+      try encode(blocks.blockLength)
+      packets += try blocks.readyPackets()
     }
     return packets
   }
 
   private mutating func encode(_ count: Int) throws(LibAVError) {
-    keep(audio.take(max(0, count - restCount)))
-    try encoder.send(audio: rest.map { Array($0.prefix(count)) }, at: sampleCount)
-    for channel in rest.indices { rest[channel].removeFirst(min(count, rest[channel].count)) }
-    sampleCount += Int64(count)
-  }
-
-  private mutating func readyPackets() throws(LibAVError) -> [Packet] {
-    var packets: [Packet] = []
-    while let packet = try encoder.nextPacket() { packets.append(packet) }
-    return packets
+    blocks.keep(audio.take(max(0, count - blocks.restCount)))
+    try blocks.encode(count)
   }
 }

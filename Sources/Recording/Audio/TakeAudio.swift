@@ -68,7 +68,7 @@ struct TakeAudio: Sendable {
   func rates(_ codec: AudioCodec) -> FileLimits.Audio {
     FileLimits.Audio(
       bytesPerSecond: Int64(channelCount) * (codec == .pcm ? Int64(sampleRate) * 2 : 12_000),
-      packetsPerSecond: Int64(AudioTrack.packetsPerSecond(atRate: sampleRate)))
+      packetsPerSecond: Int64(AudioBlockEncoder.packetsPerSecond(atRate: sampleRate)))
   }
 
   /// Whether an encoder supports the audio format.

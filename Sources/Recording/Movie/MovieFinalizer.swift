@@ -7,13 +7,13 @@ import OvercrankMovieFormat
 
 /// Converts a fragmented recording to a plain movie without copying samples.
 enum MovieFinalizer {
-  /// The end of the audio track.
-  enum AudioEnd {
-    /// The audio ends at this sample, even if the last encoder block contains more samples.
-    case sample(Int64)
-    /// The audio ends this number of samples after the start of its first block.
+  /// The end of a track.
+  enum TrackEnd {
+    /// At this time in ticks of the track.
     ///
-    /// Recovery uses this case, because it knows block times only relative to the first block.
+    /// The last block of audio may contain more samples.
+    case at(Int64)
+    /// This many ticks after the track's first sample.
     case afterFirst(Int64)
   }
 
@@ -26,14 +26,13 @@ enum MovieFinalizer {
   ///
   /// - Parameters:
   ///   - open: The file.
-  ///   - videoEnd: The end of the last frame, in ticks of the video track.
-  ///   - audioEnd: The end of the audio.
+  ///   - ends: The ends of the tracks, in the file's order.
   ///   - metadata: The tags of the plain file.
-  /// - Returns: The number of frames in the plain file.
+  /// - Returns: The number of samples of each track in the plain file.
   /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
   static func finish(
-    _ open: OpenFile, videoEnd: Int64, audioEnd: AudioEnd, metadata: [String: String]
-  ) throws(LibAVError) -> Int64 {
+    _ open: OpenFile, ends: [TrackEnd], metadata: [String: String]
+  ) throws(LibAVError) -> [Int64] {
     let path = open.path
     let file = MovieBoxes(open)
     let boxes = file.boxes()
@@ -55,9 +54,11 @@ enum MovieFinalizer {
       targets.append((track, target))
     }
     try writer.begin()
+    let journal = RecordedFragments(in: file, from: head.end)
+    let order = SampleOrder(journal)
     let placeholder = try PlaceholderBytes(
       count: tracks.values.flatMap(\.locations).map(\.byteCount).max() ?? 0)
-    var frameCount: Int64 = 0
+    var counts = Array(repeating: Int64(0), count: source.tracks.count)
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
       // A full disk may have cut off the last samples. The index leaves these out.
@@ -65,21 +66,20 @@ enum MovieFinalizer {
         $0.position + Int64($0.byteCount) <= file.byteCount
       }
       let end =
-        switch audioEnd {
-        case _ where track.kind == .video: videoEnd
-        case .sample(let end): end
+        switch ends.indices.contains(track.index) ? ends[track.index] : .afterFirst(0) {
+        case .at(let end): end
         case .afterFirst(let count): (locations.first?.ticks ?? 0) &+ count
         }
-      if track.kind == .video { frameCount += Int64(locations.count) }
-      for (index, offset) in locations.enumerated() {
-        // Fragmented tracks need not store packet durations, so a packet lasts until the next one.
-        let next = index + 1 < locations.count ? locations[index + 1].ticks : end
+      counts[track.index] = Int64(locations.count)
+      let samples = order.entries(of: locations, end: end)
+      for (index, (offset, sample)) in zip(locations, samples).enumerated() {
         try writer.enter(
           offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
-          duration: max(1, next &- offset.ticks))
+          presentationOffset: sample.presentationOffset, duration: max(1, sample.duration),
+          isDroppable: sample.isDroppable)
       }
     }
-    let records = RecordedFragments(in: file, from: head.end).frameRecords
+    let records = journal.frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
     let index = try writer.finishIndex()
     try LibAVError.converting { () throws(SystemError) in
@@ -91,7 +91,7 @@ enum MovieFinalizer {
     // marked as free only for tools that scan the file for fragments.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())
-    return frameCount
+    return counts
   }
 
   /// Whether libavformat can open a file.

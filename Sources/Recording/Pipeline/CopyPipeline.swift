@@ -11,14 +11,27 @@ struct CopyPipeline: VideoPipeline {
   private(set) var parameters: CodecParameters?
   private let codec: VideoCodec
   private let delivery: FrameDelivery
+  /// Whether every frame can be decoded alone.
+  private let isIntraOnly: Bool
   private var headerFinder: FilterBox?
+  /// The number of bytes before each NAL unit that give its length.
+  ///
+  /// Nil for a byte stream with start codes.
+  private let unitLengthSize: Int?
 
-  init(codec: VideoCodec, delivery: FrameDelivery) throws(LibAVError) {
+  /// Creates a pipeline.
+  ///
+  /// `headers` are the parameter sets, if they are known. Those of an H.264 byte stream are found in
+  /// its first key frame otherwise.
+  init(codec: VideoCodec, delivery: FrameDelivery, headers: [UInt8] = []) throws(LibAVError) {
     self.codec = codec
     self.delivery = delivery
     let plain = try CodecParameters(
-      videoCodec: codec.rawValue, width: delivery.width, height: delivery.height)
-    if codec == .h264 {
+      videoCodec: codec.rawValue, width: delivery.width, height: delivery.height,
+      extradata: headers)
+    unitLengthSize = codec == .h264 ? plain.unitLengthSize : nil
+    isIntraOnly = plain.isIntraOnly
+    if codec == .h264, headers.isEmpty {
       // A MOV track header must contain the SPS and PPS. A bitstream filter extracts them from the
       // first key frame.
       headerFinder = FilterBox(try BitstreamFilter(named: "extract_extradata", parameters: plain))
@@ -31,8 +44,8 @@ struct CopyPipeline: VideoPipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
     // A buffer without a NAL unit contains no image, so it counts as corrupt.
-    if codec == .h264, !AnnexB.holdsUnit(bytes) { return .corrupt }
-    let isKeyFrame = codec == .mjpeg || AnnexB.holdsKeyFrame(bytes)
+    if codec == .h264, unitLengthSize == nil, !AnnexB.holdsUnit(bytes) { return .corrupt }
+    let isKeyFrame = isIntraOnly || holdsKeyFrame(bytes)
     if let headerFinder, parameters == nil {
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
@@ -43,8 +56,18 @@ struct CopyPipeline: VideoPipeline {
         videoCodec: codec.rawValue, width: delivery.width, height: delivery.height,
         extradata: headers)
     }
-    try store(bytes, microseconds, isKeyFrame, parameters)
+    try store(bytes, VideoSample(time: microseconds, isKeyFrame: isKeyFrame), parameters)
     return .taken
+  }
+
+  private func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let unitLengthSize else { return AnnexB.holdsKeyFrame(bytes) }
+    var units = NALUnitReader(bytes, lengthSize: unitLengthSize)
+    while let unit = units.next() {
+      // An IDR slice. Other slices are of other frames, and headers come before both.
+      if bytes[unit.lowerBound] & 0x1F == 5 { return true }
+    }
+    return false
   }
 
   private final class FilterBox {

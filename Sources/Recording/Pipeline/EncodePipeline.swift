@@ -25,6 +25,7 @@ struct EncodePipeline: VideoPipeline {
   private let codecs: Codecs
   private let delivery: FrameDelivery
   private let isH264: Bool
+  private let isReordered: Bool
   private var lastKeyFrame: Int64?
   let parameters: CodecParameters?
   private(set) var maximumBitRate: Int64?
@@ -34,11 +35,20 @@ struct EncodePipeline: VideoPipeline {
   /// A cut at any time then has a key frame within this distance.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
+  /// The supported distances of frames that others refer to, with droppable frames between them.
+  ///
+  /// Droppable frames are B-frames that no frame refers to. libx264 has no other: its P-frames are
+  /// always references. A B-frame refers to the frames on both sides of its group, so it is stored
+  /// only when the group is complete, `referenceInterval` - 1 frames later, and a kill loses as many
+  /// frames more. `Benchmarks/Droppable/run.sh` measures bits, quality and latency.
+  static let referenceIntervals = 2...16
+
   init(
-    codec: VideoCodec, delivery: FrameDelivery, frameRate: FrameRate
+    codec: VideoCodec, delivery: FrameDelivery, frameRate: FrameRate, referenceInterval: Int = 1
   ) throws(LibAVError) {
     self.delivery = delivery
     isH264 = codec == .h264
+    isReordered = referenceInterval > 1
     let sourceFormat: LibAVPixelFormat
     var decoder: Decoder?
     switch delivery.layout {
@@ -58,7 +68,7 @@ struct EncodePipeline: VideoPipeline {
     settings.frameRate = frameRate
     settings.threadCount = 2
     settings.isFullRange = target.isFullRange
-    settings.hasReorderedFrames = false
+    settings.hasReorderedFrames = isReordered
     switch codec {
     case .mjpeg:
       settings.quantizer = 3
@@ -71,6 +81,11 @@ struct EncodePipeline: VideoPipeline {
         maximumBitRate = level.maximumBitRate
         let bits = String(level.maximumBitRate)
         settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
+      }
+      if isReordered {
+        // A fixed pattern, whose B-frames are not references.
+        settings.options["x264-params"] =
+          "bframes=\(referenceInterval - 1):b-adapt=0:b-pyramid=none:scenecut=0"
       }
       // Rounded down, so that the time between key frames never exceeds a quarter of a second.
       settings.keyFrameInterval = max(
@@ -195,13 +210,14 @@ struct EncodePipeline: VideoPipeline {
 
   private func storeReady(_ store: SampleStore) throws(LibAVError) {
     while let packet = try codecs.encoder.nextPacket() {
-      // Samples are stored in order of presentation, so the encoder must not reorder frames.
-      guard let time = packet.pts, packet.dts == time else {
-        throw LibAVError("store", "reordered frames", code: -22)
-      }
-      let isKeyFrame = packet.isKeyFrame
+      guard let time = packet.pts, let decodeTime = packet.dts,
+        isReordered ? decodeTime <= time : decodeTime == time
+      else { throw LibAVError("store", "reordered frames", code: -22) }
+      var sample = VideoSample(time: time, isKeyFrame: packet.isKeyFrame)
+      sample.decodeTime = decodeTime
       try packet.withBytes { (bytes) throws(LibAVError) in
-        try store(bytes, time, isKeyFrame, parameters)
+        if isReordered { sample.isDroppable = !AnnexB.isReferenced(bytes) }
+        try store(bytes, sample, parameters)
       }
     }
   }

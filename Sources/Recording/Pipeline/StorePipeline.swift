@@ -34,7 +34,8 @@ struct StorePipeline: VideoPipeline {
   ) throws(LibAVError) -> FrameOutcome {
     guard bytes.count >= byteCount else { return .corrupt }
     try store(
-      UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]), microseconds, true, parameters)
+      UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]),
+      VideoSample(time: microseconds, isKeyFrame: true), parameters)
     return .taken
   }
 }

@@ -14,17 +14,20 @@ extension TakeWriter {
   /// Creates the file's header at the first frame, because the codec parameters are unknown before
   /// it.
   mutating func begin(
-    _ image: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
+    _ image: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
   ) throws(LibAVError) {
     guard let parameters, let first else {
       throw LibAVError("begin", path, code: -22)
     }
+    let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
-      copying: image, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
+      copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
     var tracks = [
       InitializationSegment.Track(
-        parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
+        parameters, timescale: 1_000_000,
+        first: .init(ticks: ticks, presentationTicks: time, packet: packet))
     ]
+    firstDecodeTime = ticks
     var settings = MovieWriter.Settings(
       container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
     settings.metadata = makeMetadata(first, plannedLeadIn)
@@ -52,33 +55,38 @@ extension TakeWriter {
   var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
     let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
-    let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
-    return FragmentedMovieWriter.Layout(
+    let blocks = audio.map { AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
+    var layout = FragmentedMovieWriter.Layout(
       fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),
       unsettledFrames: unsettledFrames)
+    layout.isReordered = plan.isReordered
+    return layout
   }
 
   mutating func write(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
-    _ parameters: CodecParameters?
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
   ) throws(LibAVError) {
-    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)
+    try append(bytes, sample, parameters)
     storedCount += 1
     frameBytes += Int64(bytes.count)
-    storedMicroseconds.append(microseconds)
+    // With reordering, a few later frames may be stored already.
+    var index = storedMicroseconds.count
+    while index > 0, storedMicroseconds[index - 1] > sample.time { index -= 1 }
+    storedMicroseconds.insert(sample.time, at: index)
   }
 
   mutating func append(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
-    _ parameters: CodecParameters?
+    _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
   ) throws(LibAVError) {
-    if movie == nil { try begin(bytes, at: microseconds, parameters) }
-    let duration = microseconds < 0 ? 1 : periodMicroseconds
+    if movie == nil { try begin(bytes, sample, parameters) }
+    let duration = sample.time < 0 ? 1 : periodMicroseconds
     try LibAVError.converting { () throws(SystemError) in
       try movie?.append(
-        bytes, track: Self.videoTrack, ticks: microseconds, duration: duration,
-        isKeyFrame: isKeyFrame)
+        bytes, track: Self.videoTrack, ticks: sample.decodeTime,
+        presentationOffset: sample.time &- sample.decodeTime, duration: duration,
+        isKeyFrame: sample.isKeyFrame, isDroppable: sample.isDroppable)
     }
+    lastDecodeTime = sample.decodeTime
   }
 
   mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {

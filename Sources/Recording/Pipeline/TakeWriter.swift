@@ -58,6 +58,8 @@ struct TakeWriter: ~Copyable {
   /// They are written to the ledger afterwards.
   var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
+  /// The decode times of the first and the last sample in microseconds.
+  var (firstDecodeTime, lastDecodeTime): (Int64?, Int64?) = (nil, nil)
   /// The duration of the last frame if the source is finite and the take includes its end;
   /// otherwise nil.
   private var sourceLastDuration: Int64?
@@ -165,8 +167,8 @@ struct TakeWriter: ~Copyable {
     var pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
       try pipeline.prime(frame.bytes, at: Int64(index - frames.count)) {
-        (bytes, ticks, isKeyFrame, parameters) throws(LibAVError) in
-        try append(bytes, at: ticks, isKeyFrame: isKeyFrame, parameters)
+        (bytes, sample, parameters) throws(LibAVError) in
+        try append(bytes, sample, parameters)
         leadInCount += 1
       }
     }
@@ -230,8 +232,8 @@ struct TakeWriter: ~Copyable {
     // The pipeline may contain frames that can still be stored, so it is kept after an error.
     defer { self.pipeline = pipeline }
     let outcome = try pipeline.take(frame.bytes, at: time) {
-      (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
-      try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
+      (bytes, sample, parameters) throws(LibAVError) in
+      try write(bytes, sample, parameters)
     }
     // An H.264 frame before the first key frame cannot be decoded, so the pipeline does not take
     // it. The take begins with the key frame.
@@ -257,8 +259,8 @@ struct TakeWriter: ~Copyable {
     var failure: LibAVError?
     do throws(LibAVError) {
       var pipeline = pipeline
-      try pipeline?.finish { (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
-        try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
+      try pipeline?.finish { (bytes, sample, parameters) throws(LibAVError) in
+        try write(bytes, sample, parameters)
       }
     } catch { failure = error }
     do throws(LibAVError) { try finishMovie() } catch { failure = failure ?? error }
@@ -273,8 +275,13 @@ struct TakeWriter: ~Copyable {
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
       known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate), Int64(Int32.max))
-    movie?.endLast(ofTrack: Self.videoTrack, duration: lastDuration)
     let end = endMicroseconds
+    // With reordering, the last decoded sample is not the last shown one, and decoding began before
+    // zero.
+    let decoded = min(0, firstDecodeTime ?? 0) &- (lastDecodeTime ?? 0)
+    movie?.endLast(
+      ofTrack: Self.videoTrack,
+      duration: plan.isReordered ? max(1, end &+ decoded) : lastDuration)
     var failure: LibAVError?
     do throws(LibAVError) {
       let audio = try audioTrack?.finish(atMicroseconds: end)
@@ -294,7 +301,7 @@ struct TakeWriter: ~Copyable {
   ///
   /// The result is rounded up. Drivers truncate timestamps to microseconds, so a frame was captured
   /// up to 1 µs after its timestamp, and its end is later by the same amount.
-  private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
+  static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
     return max(1, exact ?? Int64(Int32.max))

@@ -36,11 +36,27 @@ protocol VideoPipeline {
   mutating func finish(_ store: SampleStore) throws(LibAVError)
 }
 
-/// Stores a sample: its bytes, its time, whether it is a key frame, and the codec parameters.
+/// Stores a sample: its bytes, its times, and the codec parameters.
 typealias SampleStore = (
-  _ bytes: UnsafeRawBufferPointer, _ microseconds: Int64, _ isKeyFrame: Bool,
-  _ parameters: CodecParameters?
+  _ bytes: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
 ) throws(LibAVError) -> Void
+
+/// A sample of a video track, without its bytes.
+struct VideoSample {
+  /// The presentation time in microseconds.
+  var time: Int64
+  /// The decoding time in microseconds, at or before the presentation time.
+  var decodeTime: Int64
+  /// Whether decoding may start here.
+  var isKeyFrame: Bool
+  /// Whether no other sample depends on this one.
+  var isDroppable = false
+
+  /// Creates a sample that is decoded when it is shown.
+  init(time: Int64, isKeyFrame: Bool) {
+    (self.time, decodeTime, self.isKeyFrame) = (time, time, isKeyFrame)
+  }
+}
 
 extension VideoPipeline {
   var maximumBitRate: Int64? { nil }
@@ -59,16 +75,23 @@ enum VideoPipelinePlan: Equatable {
   /// The camera's packets are copied.
   case copy(VideoCodec)
   /// Frames are encoded by libav. Compressed frames are decoded first.
-  case encode(VideoCodec)
+  ///
+  /// With an interval above 1, other frames refer only to every nth one.
+  case encode(VideoCodec, referenceInterval: Int = 1)
 
   /// Creates a plan and checks it against the container of the file name.
   init(
     _ video: VideoOutputSettings, for delivery: FrameDelivery, in path: String
   ) throws(MediaError) {
-    try self.init(video, for: delivery)
+    self = try VideoPipelinePlan(video, for: delivery).checked(in: path)
+  }
+
+  /// The plan, if the container of the file name supports its codec.
+  func checked(in path: String) throws(MediaError) -> VideoPipelinePlan {
     guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codec) else {
       throw Self.refusal(of: codec.rawValue, in: path)
     }
+    return self
   }
 
   init(_ video: VideoOutputSettings, for delivery: FrameDelivery) throws(MediaError) {
@@ -103,6 +126,25 @@ enum VideoPipelinePlan: Equatable {
     }
   }
 
+  /// The plan with droppable frames between every nth one.
+  ///
+  /// - Throws: `MediaError` with `.codecRefused` if the frames are not encoded as H.264, or the
+  ///   interval is not supported.
+  func referencing(everyNth interval: Int?) throws(MediaError) -> VideoPipelinePlan {
+    guard let interval else { return self }
+    guard case .encode(.h264, _) = self else {
+      throw MediaError(
+        .codecRefused, "only frames that are encoded as H.264 can be droppable",
+        recovery: Recovery("choose H.264, and an uncompressed or MJPEG format", .change(.codec)))
+    }
+    guard EncodePipeline.referenceIntervals.contains(interval) else {
+      throw MediaError(
+        .codecRefused, "every \(interval)th frame cannot be the only one that others refer to",
+        recovery: "choose an interval from 2 to 16")
+    }
+    return .encode(.h264, referenceInterval: interval)
+  }
+
   /// The codecs of cameras and encoders that MP4 supports.
   private static let storableInMP4 = [.h264, .hevc, .mjpeg, VideoCodec(rawValue: "mpeg4")]
 
@@ -120,21 +162,27 @@ enum VideoPipelinePlan: Equatable {
   ) throws(LibAVError) -> any VideoPipeline {
     switch self {
     case .copy(let codec): return try CopyPipeline(codec: codec, delivery: delivery)
-    case .encode(let codec):
+    case .encode(let codec, let interval):
       if codec == .rawVideo,
         let storing = try StorePipeline(delivery: delivery, frameRate: frameRate)
       {
         return storing
       }
-      return try EncodePipeline(codec: codec, delivery: delivery, frameRate: frameRate)
+      return try EncodePipeline(
+        codec: codec, delivery: delivery, frameRate: frameRate, referenceInterval: interval)
     }
   }
 
   /// The codec of the file.
   var codec: VideoCodec {
     switch self {
-    case .copy(let codec), .encode(let codec): codec
+    case .copy(let codec), .encode(let codec, _): codec
     }
+  }
+
+  /// Whether frames are stored in another order than they are shown.
+  var isReordered: Bool {
+    if case .encode(_, let interval) = self { interval > 1 } else { false }
   }
 
   /// Whether the stored frames are bit-identical to the captured ones.

@@ -205,24 +205,35 @@ public enum MovieRecovery {
     // each. They do not count as frames of the clip.
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
-    let audio = samples.last { $0.track != 0 }
     guard let last = shown.last else { throw invalid(path, "contains no video") }
-    report.duration = MediaTime(microseconds: last.ticks &- leadIn &+ Int64(last.duration))
-    report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
+    // With reordered frames, decoding begins before zero.
+    let start = leadIn &+ (samples.first { $0.track == 0 }?.presentationOffset ?? 0)
+    let times = shown.map { $0.ticks &+ $0.presentationOffset &- start }.sorted()
+    report.duration = MediaTime(microseconds: (times.last ?? 0) &+ last.duration)
+    report.intervals = FrameIntervals(microseconds: times)
     if let rate, let tag, !repair.frames.isEmpty {
-      rebuildLedger(repair, rate, tag, frameCount: Int64(shown.count), &report)
+      rebuildLedger(repair, rate, tag, times: times, &report)
     }
     tag?.gaps = report.gaps.filter { $0.afterIndex >= 0 }.map {
       RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
     }
     metadata[RecordingTags.recording] = tag?.text
-    report.frameCount =
-      try MovieFinalizer.finish(
-        file, videoEnd: report.duration.wholeMicroseconds,
-        audioEnd: .afterFirst(audio.map { $0.ticks &+ Int64($0.duration) } ?? 0),
-        metadata: metadata) - leadIn
+    let ends = (0...(samples.map(\.track).max() ?? 0)).map { track in
+      track == 0 ? .at(report.duration.wholeMicroseconds) : end(of: samples, track: track)
+    }
+    let counts = try MovieFinalizer.finish(file, ends: ends, metadata: metadata)
+    report.frameCount = (counts.first ?? 0) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)
     return report
+  }
+
+  /// The end of a track besides the first.
+  private static func end(
+    of samples: [StoredSample], track: Int
+  ) -> MovieFinalizer.TrackEnd {
+    let samples = samples.filter { $0.track == track }
+    guard let first = samples.first, let last = samples.last else { return .afterFirst(0) }
+    return .afterFirst(last.ticks &+ last.duration &- first.ticks)
   }
 
   /// The times of the taken frames after the first one, in microseconds without the pauses.
@@ -244,7 +255,7 @@ public enum MovieRecovery {
 
   /// Rebuilds the ledger from the frame records in the file.
   private static func rebuildLedger(
-    _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, frameCount: Int64,
+    _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, times stored: [Int64],
     _ report: inout RecoveryReport
   ) {
     let switchedOn = tag.switchedOnUs
@@ -259,7 +270,12 @@ public enum MovieRecovery {
     kept.gaps = account.gaps
     kept.duration = report.duration
     let times = takeTimes(repair.frames)
-    kept.keep(first: frameCount, of: times)
+    let frameCount = Int64(stored.count)
+    if repair.isReordered {
+      kept.keep(Set(stored), of: times)
+    } else {
+      kept.keep(first: frameCount, of: times)
+    }
     report.ledger = kept.ledger
     report.gaps = kept.gaps
     report.measuredFrameRate = account.measuredFrameRate

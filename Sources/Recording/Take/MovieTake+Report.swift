@@ -95,11 +95,12 @@ extension MovieTake {
     }
     let rate = taggedRate(&report)
     do throws(LibAVError) {
-      let images = try MovieFinalizer.finish(
-        file.file, videoEnd: report.duration.wholeMicroseconds,
-        audioEnd: .sample(writer.audioSampleCount),
+      let counts = try MovieFinalizer.finish(
+        file.file,
+        ends: [.at(report.duration.wholeMicroseconds), .at(writer.audioSampleCount)],
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
+      let images = counts.first ?? 0
       if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
         images == report.ledger.stored + writer.leadInCount && MovieFinalizer.canOpen(file.file)

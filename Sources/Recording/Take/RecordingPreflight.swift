@@ -90,9 +90,9 @@ extension VideoPipelinePlan {
   fileprivate func typicalBytesPerFrame(of delivery: FrameDelivery, largest: Int) -> Double {
     let pixels = Double(delivery.width) * Double(delivery.height)
     switch self {
-    case .encode(.rawVideo): return Double(largest)
-    case .encode(.ffv1): return Double(largest) / 2
-    case .encode(.h264), .copy(.h264): return pixels * 0.3 / 8
+    case .encode(.rawVideo, _): return Double(largest)
+    case .encode(.ffv1, _): return Double(largest) / 2
+    case .encode(.h264, _), .copy(.h264): return pixels * 0.3 / 8
     case .encode, .copy: return pixels / 8
     }
   }

@@ -100,6 +100,43 @@ public struct RecordingReport: Hashable, Sendable, Codable {
 }
 
 extension RecordingReport {
+  /// Removes frames that did not reach the disk from the stored count, where frames behind a missing
+  /// one may be stored.
+  ///
+  /// - Parameters:
+  ///   - stored: The times of the frames in the file.
+  ///   - times: The times of all counted frames, in microseconds after the first one.
+  mutating func keep(_ stored: Set<Int64>, of times: [Int64]) {
+    // The number of stored frames before each frame.
+    var before: [Int64] = [0]
+    var missing: [FrameGap] = []
+    for time in times {
+      let count = before[before.count - 1]
+      before.append(count + (stored.contains(time) ? 1 : 0))
+      guard before[before.count - 1] == count else { continue }
+      if let last = missing.last, last.afterIndex == count - 1 {
+        missing[missing.count - 1].count += 1
+      } else {
+        missing.append(
+          FrameGap(
+            afterIndex: count - 1, count: 1, time: MediaTime(microseconds: time),
+            cause: .lostWriter))
+      }
+    }
+    guard let count = before.last, count < times.count else { return }
+    ledger.lostWriter += ledger.stored - count
+    ledger.stored = count
+    if let last = missing.last, last.afterIndex == count - 1 { duration = last.time }
+    intervals = FrameIntervals(microseconds: times.filter(stored.contains))
+    let others = gaps.map { gap in
+      let index = Int(clamping: gap.afterIndex &+ 1)
+      return FrameGap(
+        afterIndex: before[max(0, min(index, times.count))] - 1, count: gap.count, time: gap.time,
+        cause: gap.cause)
+    }
+    gaps = (others + missing).sorted { ($0.time.seconds) < ($1.time.seconds) }
+  }
+
   /// Corrects the report if frames that were counted as stored did not reach the disk.
   ///
   /// - Parameters:

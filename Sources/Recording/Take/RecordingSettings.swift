@@ -46,6 +46,14 @@ public struct RecordingSettings: Sendable {
   public var path: String
   /// The encoding of the video.
   public var video = VideoOutputSettings.automatic
+  /// The distance of the frames that others refer to, with droppable frames between them.
+  ///
+  /// Requires `video` to encode as H.264, and is from 2 to 16. A slow player can leave out the
+  /// droppable frames, whose `nal_ref_idc` is 0, and still decode the others: a 240 fps recording
+  /// with an interval of 8 then plays at 30 fps. Key frames, and the frame before each, are never
+  /// droppable. Droppable frames are stored up to that many frames later, and a kill loses as many
+  /// frames more. Nil makes every frame one that others refer to.
+  public var referenceFrameInterval: Int?
   /// The audio codec.
   ///
   /// Nil selects AAC, or PCM for lossless video.
@@ -87,6 +95,7 @@ public struct RecordingSettings: Sendable {
   /// The pipeline plan for frames of this format in this file.
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)
+      .referencing(everyNth: referenceFrameInterval)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
       throw VideoPipelinePlan.refusal(of: "uncompressed audio", in: path)
     }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMovieFormat
+
+/// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie.
+///
+/// Samples lie in the file in the order in which they come.
+struct AssetMovieWriter: ~Copyable {
+  private let file: OpenFile
+  private let tracks: [any AssetTrack]
+  private let makeMetadata: () -> [String: String]
+  private var movie: FragmentedMovieWriter?
+  /// The source time of the file's time zero in microseconds.
+  ///
+  /// Nil until the first stored frame sets it.
+  private var zero: Int64?
+  /// Frames of the first track from before the file's header.
+  private var early: [FrameObservation] = []
+  /// The number of frames in the file.
+  private(set) var storedFrameCount: Int64 = 0
+
+  /// Creates a writer for some tracks, the first of which is a video track.
+  init(
+    into file: OpenFile, tracks: [any AssetTrack],
+    makeMetadata: @escaping () -> [String: String]
+  ) {
+    self.file = file
+    self.tracks = tracks
+    self.makeMetadata = makeMetadata
+  }
+
+  /// Sets time zero of the file.
+  mutating func begin(atMicroseconds time: Int64) { zero = time }
+
+  /// Stores what was appended to an input.
+  ///
+  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for what cannot be stored.
+  /// - Throws: `LibAVError` if the encoder or the file fails.
+  mutating func store(
+    _ bytes: UnsafeRawBufferPointer, _ observation: FrameObservation, track: Int
+  ) throws(LibAVError) -> FrameOutcome {
+    let zero = zero ?? observation.microseconds
+    let ticks = tracks[track].ticks(atMicroseconds: observation.microseconds &- zero)
+    let outcome = try tracks[track].take(bytes, at: ticks) {
+      (bytes, ticks, duration, isKeyFrame) throws(LibAVError) in
+      try write(bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
+    }
+    if outcome == .taken { self.zero = zero }
+    if track == 0 {
+      var frame = observation
+      frame.outcome = outcome
+      try note(frame)
+    }
+    return outcome
+  }
+
+  /// Enters a frame of the first track in the journal, which recovery needs.
+  private mutating func note(_ frame: FrameObservation) throws(LibAVError) {
+    guard movie != nil else { return early.append(frame) }
+    try LibAVError.converting { () throws(SystemError) in try movie?.note(frame) }
+  }
+
+  /// Stores what is still in the encoders, and closes the fragmented file.
+  ///
+  /// - Throws: `LibAVError`. The samples stored before stay playable.
+  mutating func finish() throws(LibAVError) {
+    // After an error, the remaining steps still run to store as much as possible.
+    var failure: LibAVError?
+    for track in tracks.indices {
+      do throws(LibAVError) {
+        try tracks[track].finish {
+          (bytes, ticks, duration, isKeyFrame) throws(LibAVError) in
+          try write(bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
+        }
+      } catch { failure = failure ?? error }
+    }
+    do throws(LibAVError) {
+      try LibAVError.converting { () throws(SystemError) in try movie?.finish() }
+    } catch { failure = failure ?? error }
+    if let failure { throw failure }
+  }
+
+  /// The ends of the tracks in their ticks.
+  var endTicks: [Int64] { tracks.map(\.endTicks) }
+
+  private mutating func write(
+    _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
+  ) throws(LibAVError) {
+    if movie == nil { try writeHead(bytes, track: track) }
+    try LibAVError.converting { () throws(SystemError) in
+      try movie?.append(
+        bytes, track: track, ticks: ticks, duration: duration, isKeyFrame: isKeyFrame)
+    }
+    if tracks[track] is VideoAssetTrack { storedFrameCount += 1 }
+  }
+
+  /// Writes the header when the first sample is there.
+  private mutating func writeHead(
+    _ bytes: UnsafeRawBufferPointer, track: Int
+  ) throws(LibAVError) {
+    var settings = MovieWriter.Settings(
+      container: (MovieContainer(path: file.path) ?? .mov).rawValue, movieTimescale: 1_000_000)
+    settings.metadata = makeMetadata()
+    var heads: [InitializationSegment.Track] = []
+    for index in tracks.indices {
+      heads.append(try tracks[index].head(index == track ? bytes : nil))
+    }
+    let segment = InitializationSegment(tracks: heads, settings: settings)
+    let head = try segment.bytes(path: file.path)
+    // As in a take, a fragment lasts 150 ms.
+    let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
+    try LibAVError.converting { () throws(SystemError) in
+      movie = try FragmentedMovieWriter(
+        file, head: head, tracks: segment.layouts,
+        layout: FragmentedMovieWriter.Layout(fragmentTicks: 150_000, samplesPerFragment: samples))
+      for frame in early { try movie?.note(frame) }
+    }
+    early = []
+  }
+}

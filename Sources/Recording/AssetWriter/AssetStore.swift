@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import OvercrankMovieFormat
+import Synchronization
+
+/// The file of an ``AssetWriter`` from creation to end.
+///
+/// Stores samples at once or on a background thread.
+final class AssetStore: Sendable {
+  /// The state of an input.
+  struct InputState {
+    let waits: Bool
+    var lastMicroseconds: Int64?
+    var count: UInt32 = 0
+    var isFinished = false
+  }
+
+  /// State that is read for each sample.
+  ///
+  /// The lock is never held while a sample is stored.
+  struct State {
+    var status = AssetWriter.Status.writing
+    var error: MediaError?
+    /// Whether samples are still accepted.
+    var isOpen = true
+    var start: MediaTime?
+    var startMicroseconds: Int64 = 0
+    var inputs: [InputState]
+    var storedCount: Int64 = 0
+  }
+
+  /// The movie file with its writer.
+  struct Writer: ~Copyable {
+    var file: MovieFile?
+    var writer: AssetMovieWriter?
+  }
+
+  let path: String
+  let inputs: [AssetWriterInput]
+  let tags: @Sendable () -> [String: String]
+  let state: Mutex<State>
+  /// Protects `output`.
+  ///
+  /// A mutex with `output` as its value cannot take a frame from outside.
+  let isStoring = Mutex(())
+  nonisolated(unsafe) var output = Writer()
+  /// The queues for the background thread, nil for inputs whose samples are stored at once.
+  let queues: [FrameQueue?]
+  let thread = Mutex<BlockingThread?>(nil)
+
+  /// How far an input may be ahead of the others in microseconds, so that samples of one time lie
+  /// close together in the file.
+  private static let interleavingMicroseconds: Int64 = 250_000
+
+  /// Creates the file.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - overwrites: Whether an existing file may be replaced.
+  ///   - metadata: Tags of the file.
+  ///   - inputs: The inputs in the order of their tracks, the first of which is a video input.
+  ///   - frameRate: The frame rate of the first input.
+  /// - Throws: `MediaError` if the file cannot be created or the queues' memory is unavailable.
+  init(
+    creating path: String, overwrites: Bool, metadata: [String: String],
+    for inputs: [AssetWriterInput], frameRate: FrameRate
+  ) throws(MediaError) {
+    self.path = path
+    self.inputs = inputs
+    let tags: @Sendable () -> [String: String] = {
+      RecordingTags.metadata(frameRate: frameRate, recording: nil).merging(metadata) { $1 }
+    }
+    self.tags = tags
+    state = Mutex(
+      State(inputs: inputs.map { InputState(waits: !$0.expectsMediaDataInRealTime) }))
+    var (tracks, queues): ([any AssetTrack], [FrameQueue?]) = ([], [])
+    for input in inputs {
+      do throws(LibAVError) { tracks.append(try input.source.makeTrack()) } catch {
+        throw MediaError(recording: error)
+      }
+      queues.append(input.expectsMediaDataInRealTime ? try input.source.makeQueue() : nil)
+    }
+    self.queues = queues
+    let file: MovieFile
+    do throws(MovieFile.CreationError) {
+      file = try MovieFile(creating: path, overwrites: overwrites)
+    } catch { throw MediaError(error) }
+    output.writer = AssetMovieWriter(into: file.file, tracks: tracks, makeMetadata: tags)
+    output.file = consume file
+    try startThread()
+  }
+
+  private func startThread() throws(MediaError) {
+    guard queues.contains(where: { $0 != nil }) else { return }
+    do throws(MediaError) {
+      let started = try BlockingThread.started { [self] in drainQueues() }
+      thread.withLock { $0 = started }
+    } catch {
+      discard()
+      throw error
+    }
+  }
+
+  /// Stores the samples of the queues in the order of their times, until the queues are closed.
+  private func drainQueues() {
+    while true {
+      var (next, waiting): (Int?, FrameQueue?)
+      var time = Int64.max
+      for (index, queue) in queues.enumerated() {
+        guard let queue else { continue }
+        // A closed queue may have received a sample just before.
+        let isClosed = queue.isClosed
+        if let first = queue[queue.startNumber], !queue.isEmpty {
+          guard next == nil || first.observation.microseconds < time else { continue }
+          (next, time) = (index, first.observation.microseconds)
+        } else if !isClosed {
+          waiting = queue
+        }
+      }
+      if let next {
+        _ = queues[next]?.withNextFrame { store($0.observation, $0.bytes, input: next) }
+      } else if let waiting {
+        // Samples of other queues wait at most as long as the sleep lasts, 50 ms.
+        waiting.pause(at: waiting.endNumber)
+      } else {
+        return
+      }
+    }
+  }
+
+  var status: AssetWriter.Status { state.withLock { $0.status } }
+  var error: MediaError? { state.withLock { $0.error } }
+  var storedCount: Int64 { state.withLock { $0.storedCount } }
+
+  /// Whether a sample may be appended to an input now.
+  func isReady(input: Int) -> Bool {
+    let isReady = state.withLock { state in
+      state.isOpen && state.start != nil && state.error == nil
+        && !state.inputs[input].isFinished && !Self.isAhead(input, state)
+    }
+    return isReady && (queues[input]?.fillLevel ?? 0) < FrameQueue.nearlyFull
+  }
+
+  /// Whether an input must wait for the others.
+  private static func isAhead(_ input: Int, _ state: borrowing State) -> Bool {
+    guard state.inputs[input].waits, let last = state.inputs[input].lastMicroseconds else {
+      return false
+    }
+    let limit = last &- interleavingMicroseconds
+    return state.inputs.indices.contains { other in
+      other != input && !state.inputs[other].isFinished
+        && state.inputs[other].lastMicroseconds ?? state.startMicroseconds < limit
+    }
+  }
+
+  /// Ends an input.
+  func markAsFinished(input: Int) { state.withLock { $0.inputs[input].isFinished = true } }
+
+  /// Sets the start of the session.
+  ///
+  /// Returns false if it was set, writing has ended, or the time does not fit.
+  func start(at time: MediaTime) -> Bool {
+    guard
+      let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value
+    else { return false }
+    let isStarted = state.withLock { state in
+      guard state.isOpen, state.start == nil else { return false }
+      state.start = time
+      state.startMicroseconds = microseconds
+      return true
+    }
+    // Tracks of one file need one zero, whichever sample comes first.
+    if isStarted, inputs.count > 1 {
+      isStoring.withLock { _ in output.writer?.begin(atMicroseconds: microseconds) }
+    }
+    return isStarted
+  }
+
+  /// Appends a sample to the queue or the file.
+  ///
+  /// - Throws: `MediaError` as ``AssetWriterInput/append(bytes:at:)`` does.
+  func append(
+    _ bytes: UnsafeRawBufferPointer, at time: MediaTime, input: Int
+  ) throws(MediaError) {
+    guard inputs[input].source.isWhole(bytes) else { throw damage }
+    if let queue = queues[input] {
+      // The lock keeps samples in the order of their times.
+      try state.withLock { (state) throws(MediaError) in
+        guard let observation = try observe(bytes, at: time, input, &state) else { return }
+        guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
+          throw MediaError(
+            .notReady, "the queue to \(path) is full",
+            recovery: "check isReadyForMoreMediaData, or leave out frames")
+        }
+        state.inputs[input].lastMicroseconds = observation.microseconds
+      }
+    } else {
+      let observation = try state.withLock { (state) throws(MediaError) in
+        let observation = try observe(bytes, at: time, input, &state)
+        if let observation { state.inputs[input].lastMicroseconds = observation.microseconds }
+        return observation
+      }
+      if let refusal = observation.flatMap({ store($0, bytes, input: input) }) { throw refusal }
+    }
+  }
+
+  /// Creates the observation of a sample, or returns nil if the sample is before the session.
+  private func observe(
+    _ bytes: UnsafeRawBufferPointer, at time: MediaTime, _ input: Int, _ state: inout State
+  ) throws(MediaError) -> FrameObservation? {
+    if let error = state.error { throw error }
+    guard state.isOpen, let start = state.start, !state.inputs[input].isFinished else {
+      throw .wrongState("\(path) is not being written, or its session has not begun")
+    }
+    let length = inputs[input].source.duration(of: bytes)
+    guard time >= start || time.seconds + length > start.seconds else { return nil }
+    guard
+      let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value,
+      state.inputs[input].lastMicroseconds.map({ microseconds > $0 }) ?? true
+    else {
+      throw MediaError(
+        .invalidData, "the time of a frame of \(path) does not increase",
+        recovery: "append frames in the order of their times, at least 1 µs apart")
+    }
+    // A movie fragment stores a duration in 32 bits.
+    if let last = state.inputs[input].lastMicroseconds,
+      microseconds.subtractingReportingOverflow(last).overflow
+        || microseconds - last > Int64(Int32.max)
+    {
+      throw MediaError(
+        .invalidData, "a frame of \(path) is more than 35 minutes after the one before",
+        recovery: "write such a recording to several files")
+    }
+    guard !Self.isAhead(input, state) else {
+      throw MediaError(
+        .notReady, "an input of \(path) is ahead of another",
+        recovery: "check isReadyForMoreMediaData, or mark finished inputs")
+    }
+    defer { state.inputs[input].count &+= 1 }
+    return FrameObservation(sequence: state.inputs[input].count, microseconds: microseconds)
+  }
+
+  private var damage: MediaError {
+    MediaError(
+      .invalidData, "a frame for \(path) is damaged",
+      recovery: "leave it out, and append the next")
+  }
+
+  /// Stores a sample and returns an error or nil.
+  ///
+  /// A damaged sample is left out and does not stop the writer.
+  @discardableResult
+  private func store(
+    _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer, input: Int
+  ) -> MediaError? {
+    if let error { return error }
+    let result = isStoring.withLock { _ in
+      Result { () throws(LibAVError) in
+        let outcome = try output.writer?.store(bytes, observation, track: input)
+        if outcome == .taken { output.file?.dropReplaced() }
+        return (outcome, output.writer?.storedFrameCount ?? 0)
+      }
+    }
+    switch result {
+    case .success((.taken, let count)):
+      state.withLock { $0.storedCount = count }
+      return nil
+    case .success: return damage
+    case .failure(let failure):
+      let error = MediaError(recording: failure)
+      state.withLock { ($0.status, $0.error) = (.failed, error) }
+      return error
+    }
+  }
+}

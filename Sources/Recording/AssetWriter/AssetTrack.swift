@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// A track of an ``AssetWriter``'s file: converts what is appended to samples of the file.
+///
+/// Used by one thread at a time.
+protocol AssetTrack: AnyObject {
+  /// An upper limit of the samples per second.
+  var samplesPerSecond: Int { get }
+  /// The end of the last sample in ticks of the track.
+  var endTicks: Int64 { get }
+  /// The time of an appended sample in ticks of the track, for a time in microseconds.
+  func ticks(atMicroseconds time: Int64) -> Int64
+
+  /// The description of the track for the initialization segment.
+  ///
+  /// - Parameter bytes: The track's first sample, or nil before it.
+  /// - Returns: The description.
+  /// - Throws: `LibAVError` if the parameters are unknown.
+  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track
+
+  /// Processes what was appended, and stores the samples that are available.
+  ///
+  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for what cannot be stored.
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
+  ) throws(LibAVError) -> FrameOutcome
+
+  /// Stores the rest.
+  func finish(_ store: AssetTrackStore) throws(LibAVError)
+}
+
+/// Stores a sample: its bytes, its time and duration in ticks of the track, and whether it is a key
+/// frame.
+typealias AssetTrackStore = (
+  _ bytes: UnsafeRawBufferPointer, _ ticks: Int64, _ duration: Int64, _ isKeyFrame: Bool
+) throws(LibAVError) -> Void
+
+/// A video track.
+///
+/// Its ticks are microseconds.
+final class VideoAssetTrack: AssetTrack {
+  private var pipeline: any VideoPipeline
+  /// The codec parameters, in a property of their own because the header is made while the pipeline
+  /// stores the first sample.
+  private var parameters: CodecParameters?
+  private let video: AssetTrackSource.Video
+  private let period: Int64
+  private(set) var endTicks: Int64 = 0
+
+  init(_ video: AssetTrackSource.Video) throws(LibAVError) {
+    self.video = video
+    pipeline = try video.makePipeline()
+    parameters = pipeline.parameters
+    period = TakeWriter.microseconds(ofPeriods: 1, at: video.frameRate)
+  }
+
+  var samplesPerSecond: Int { Int(min(video.frameRate.doubleValue, 10_000)) }
+
+  func ticks(atMicroseconds time: Int64) -> Int64 { time }
+
+  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
+    guard let parameters else {
+      throw LibAVError("find", "the headers of a video track", code: -22)
+    }
+    let first =
+      if let bytes {
+        InitializationSegment.First(
+          ticks: 0,
+          packet: try Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+      } else {
+        try InitializationSegment.First(ticks: 0, placeholder: placeholder)
+      }
+    return InitializationSegment.Track(parameters, timescale: 1_000_000, first: first)
+  }
+
+  /// Bytes that the muxer accepts as a sample.
+  private var placeholder: [UInt8] {
+    switch (video.plan.codec, video.delivery.layout) {
+    case (.h264, _): [0, 0, 0, 1, 0x65, 0x88, 0x80]
+    case (.rawVideo, .raw(let format, let bytesPerRow)):
+      // The muxer checks the size of uncompressed frames.
+      Array(
+        repeating: 0,
+        count: MediaFrame.packedByteCount(
+          width: video.delivery.width, height: video.delivery.height, pixelFormat: format,
+          bytesPerRow: bytesPerRow) ?? 16)
+    default: Array(repeating: 0, count: 16)
+    }
+  }
+
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
+  ) throws(LibAVError) -> FrameOutcome {
+    try pipeline.take(bytes, at: ticks) { (bytes, sample, parameters) throws(LibAVError) in
+      self.parameters = parameters
+      endTicks = sample.time &+ period
+      try store(bytes, sample.time, period, sample.isKeyFrame)
+    }
+  }
+
+  func finish(_ store: AssetTrackStore) throws(LibAVError) {
+    try pipeline.finish { (bytes, sample, parameters) throws(LibAVError) in
+      self.parameters = parameters
+      endTicks = sample.time &+ period
+      try store(bytes, sample.time, period, sample.isKeyFrame)
+    }
+  }
+}
+
+/// A track of PCM samples, which are encoded.
+///
+/// Its ticks are samples.
+final class SampleAssetTrack: AssetTrack {
+  private var blocks: AudioBlockEncoder
+  private let format: AudioFormat
+  /// The greatest distance of a block's time from the end of the samples before it that is not a gap.
+  private let tolerance: Int64
+
+  init(_ format: AudioFormat, _ codec: AudioCodec) throws(LibAVError) {
+    self.format = format
+    blocks = try AudioBlockEncoder(
+      codec: codec, sampleRate: format.sampleRate, channelCount: format.channelCount)
+    tolerance = Int64(format.sampleRate) / 100
+  }
+
+  var samplesPerSecond: Int { AudioBlockEncoder.packetsPerSecond(atRate: format.sampleRate) }
+  var endTicks: Int64 { blocks.sampleCount }
+
+  func ticks(atMicroseconds time: Int64) -> Int64 {
+    AudioTrack.sample(atMicroseconds: time, rate: format.sampleRate)
+  }
+
+  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
+    try blocks.head()
+  }
+
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
+  ) throws(LibAVError) -> FrameOutcome {
+    guard !bytes.isEmpty, bytes.count % format.bytesPerSample == 0 else { return .corrupt }
+    let count = bytes.count / format.bytesPerSample
+    let end = blocks.sampleCount + Int64(blocks.restCount)
+    let gap = ticks &- end
+    var skipped = 0
+    if end == 0 || abs(gap) > tolerance {
+      guard gap > -Int64(count) else { return .corrupt }
+      skipped = Int(max(0, -gap))
+      try fill(upTo: ticks, store)
+    }
+    blocks.keep(
+      (0..<format.channelCount).map {
+        Array(format.samples(ofChannel: $0, in: bytes).dropFirst(skipped))
+      })
+    try encodeBlocks(store)
+    return .taken
+  }
+
+  /// Adds silence up to a sample.
+  private func fill(upTo end: Int64, _ store: AssetTrackStore) throws(LibAVError) {
+    var missing = end &- blocks.sampleCount &- Int64(blocks.restCount)
+    while missing > 0 {
+      let count = min(missing, Int64(blocks.blockLength))
+      blocks.keep(
+        Array(
+          repeating: Array(repeating: 0, count: Int(count)), count: format.channelCount))
+      try encodeBlocks(store)
+      missing -= count
+    }
+  }
+
+  private func encodeBlocks(_ store: AssetTrackStore) throws(LibAVError) {
+    while blocks.restCount >= blocks.blockLength {
+      try blocks.encode(blocks.blockLength)
+      try write(blocks.readyPackets(), store)
+    }
+  }
+
+  func finish(_ store: AssetTrackStore) throws(LibAVError) {
+    if blocks.restCount > 0 { try blocks.encode(blocks.restCount) }
+    try write(blocks.flush(), store)
+  }
+
+  private func write(_ packets: [Packet], _ store: AssetTrackStore) throws(LibAVError) {
+    for packet in packets {
+      guard let time = packet.pts else { continue }
+      let duration = packet.duration
+      try packet.withBytes { (bytes) throws(LibAVError) in try store(bytes, time, duration, true) }
+    }
+  }
+}
+
+/// A track of compressed audio, which is copied.
+///
+/// Its ticks are samples.
+final class PacketAssetTrack: AssetTrack {
+  private let packets: SourceFormat.AudioPackets
+  private(set) var endTicks: Int64 = 0
+
+  init(_ packets: SourceFormat.AudioPackets) { self.packets = packets }
+
+  var samplesPerSecond: Int { packets.sampleRate / packets.samplesPerPacket + 1 }
+
+  func ticks(atMicroseconds time: Int64) -> Int64 {
+    AudioTrack.sample(atMicroseconds: time, rate: packets.sampleRate)
+  }
+
+  func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track {
+    InitializationSegment.Track(
+      try CodecParameters(packets), timescale: Int32(clamping: packets.sampleRate),
+      first: try .init(
+        ticks: 0, placeholder: bytes.map(Array.init) ?? Array(repeating: 0, count: 16)))
+  }
+
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
+  ) throws(LibAVError) -> FrameOutcome {
+    guard !bytes.isEmpty, ticks >= 0 else { return .corrupt }
+    endTicks = ticks &+ Int64(packets.samplesPerPacket)
+    try store(bytes, ticks, Int64(packets.samplesPerPacket), true)
+    return .taken
+  }
+
+  func finish(_ store: AssetTrackStore) {}
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankMovieFormat
+
+/// What an input receives and how it stores it, checked against each other.
+enum AssetTrackSource: Sendable {
+  case video(Video)
+  /// PCM samples and the codec that stores them.
+  case samples(AudioFormat, AudioCodec)
+  /// Compressed audio, which is copied.
+  case packets(SourceFormat.AudioPackets)
+
+  struct Video: Sendable {
+    var delivery: FrameDelivery
+    var plan: VideoPipelinePlan
+    var frameRate: FrameRate
+    var headers: [UInt8]
+    /// The size in bytes of the largest frame.
+    var largestFrame: Int
+  }
+
+  init(_ format: SourceFormat, _ settings: AssetWriterOutputSettings?) throws(MediaError) {
+    switch (format.content, settings) {
+    case (.video(let description, let frameRate, let headers), nil):
+      self = .video(try Video(description, frameRate, headers, .passthrough))
+    case (.video(let description, let frameRate, let headers), .video(let video)):
+      self = .video(try Video(description, frameRate, headers, video))
+    case (.samples(let format), nil):
+      self = try .samples(format, Self.unchanged(format))
+    case (.samples(let format), .audio(let codec)):
+      self = .samples(format, codec)
+    case (.packets(let packets), nil):
+      self = .packets(packets)
+    case (.packets(let packets), .audio(let codec)) where codec == packets.codec:
+      self = .packets(packets)
+    case (.packets(let packets), .audio(let codec)):
+      throw MediaError(
+        .codecRefused, "compressed audio cannot be encoded again: \(packets.codec) as \(codec)",
+        recovery: "append PCM samples, or store the packets unchanged")
+    case (.video, .audio), (.samples, .video), (.packets, .video):
+      throw MediaError(
+        .codecRefused, "the encoding is for another kind of media than the format",
+        recovery: "choose .video for frames and .audio for audio")
+    }
+    try check()
+  }
+
+  /// Opens what will be needed, so that a format that nothing supports is refused at once.
+  private func check() throws(MediaError) {
+    do throws(LibAVError) {
+      switch self {
+      case .video(let video): _ = try video.makePipeline()
+      case .samples(let format, let codec):
+        guard (8_000...384_000).contains(format.sampleRate) else {
+          throw LibAVError("store", "audio of \(format.sampleRate) Hz", code: -22)
+        }
+        _ = try AudioBlockEncoder(
+          codec: codec, sampleRate: format.sampleRate, channelCount: format.channelCount)
+      case .packets(let packets):
+        guard (8_000...384_000).contains(packets.sampleRate),
+          (1...64).contains(packets.channelCount), (1...65_536).contains(packets.samplesPerPacket)
+        else { throw LibAVError("store", "audio of this format", code: -22) }
+        _ = try CodecParameters(packets)
+      }
+    } catch {
+      throw MediaError(
+        .codecRefused, error.description, recovery: "choose another codec or format",
+        cause: error.cause)
+    }
+  }
+
+  /// The codec that stores PCM samples bit for bit.
+  private static func unchanged(_ format: AudioFormat) throws(MediaError) -> AudioCodec {
+    switch format.sampleFormat {
+    case .s16: .pcm
+    case .s24, .s24Packed: AudioCodec(rawValue: "pcm_s24le")
+    case .float: AudioCodec(rawValue: "pcm_f32le")
+    case .s32:
+      throw MediaError(
+        .codecRefused, "PCM samples of 32 bits cannot be stored unchanged",
+        recovery: "choose a codec, such as pcm_s24le")
+    }
+  }
+
+  /// Creates the track of an input.
+  ///
+  /// - Throws: `LibAVError` if memory is unavailable.
+  func makeTrack() throws(LibAVError) -> any AssetTrack {
+    switch self {
+    case .video(let video): try VideoAssetTrack(video)
+    case .samples(let format, let codec): try SampleAssetTrack(format, codec)
+    case .packets(let packets): PacketAssetTrack(packets)
+    }
+  }
+
+  /// Creates the queue of an input in real time.
+  ///
+  /// - Throws: `MediaError` if the memory is unavailable.
+  func makeQueue() throws(MediaError) -> FrameQueue {
+    switch self {
+    case .video(let video):
+      return try FrameQueue(
+        capacity: RecordingMemory.queueBytes(
+          largestFrame: video.largestFrame, frameRate: video.frameRate),
+        largestFrame: video.largestFrame)
+    case .samples(let format, _):
+      // Four seconds, and a second in one block.
+      let second = max(4_096, format.bytesPerSample * format.sampleRate)
+      return try FrameQueue(capacity: 4 * second, largestFrame: second)
+    case .packets: return try FrameQueue(capacity: 1 << 22, largestFrame: 1 << 20)
+    }
+  }
+
+  /// Whether appended bytes are complete, as far as a quick check shows.
+  func isWhole(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    switch self {
+    case .video(let video): video.delivery.integrityCheck.holds(bytes)
+    case .samples(let format, _): !bytes.isEmpty && bytes.count % format.bytesPerSample == 0
+    case .packets: !bytes.isEmpty
+    }
+  }
+
+  /// The duration in seconds of appended PCM samples, else zero.
+  func duration(of bytes: UnsafeRawBufferPointer) -> Rational {
+    guard case .samples(let format, _) = self else { return 0 }
+    return Rational(Int128(bytes.count / format.bytesPerSample), over: Int128(format.sampleRate))
+  }
+
+  /// Whether the codec parameters of the track are known before the first sample.
+  var hasKnownHeaders: Bool {
+    guard case .video(let video) = self, video.plan == .copy(.h264) else { return true }
+    return !video.headers.isEmpty
+  }
+
+  /// Refuses what a container does not support.
+  func check(container path: String) throws(MediaError) {
+    guard MovieContainer(path: path) == .mp4 else { return }
+    switch self {
+    case .video(let video): _ = try video.plan.checked(in: path)
+    case .samples(_, let codec) where codec.isUncompressed:
+      throw VideoPipelinePlan.refusal(of: "uncompressed audio", in: path)
+    case .samples, .packets: break
+    }
+  }
+}
+
+extension AssetTrackSource.Video {
+  fileprivate init(
+    _ format: FormatDescription, _ frameRate: FrameRate, _ headers: [UInt8],
+    _ video: VideoOutputSettings
+  ) throws(MediaError) {
+    guard [format.width, format.height].allSatisfy((1...65_535).contains),
+      (0...(1 << 24)).contains(format.bytesPerRow)
+    else {
+      throw MediaError(
+        .codecRefused,
+        "frames of \(format.width)x\(format.height) with \(format.bytesPerRow) bytes per row "
+          + "cannot be stored",
+        recovery: "use the size of the frames, at most 65535")
+    }
+    let layout: FrameDelivery.Layout
+    switch format.mediaSubType {
+    case .codec(let codec): layout = .compressed(codec)
+    case .pixels(let name):
+      guard let pixelFormat = LibAVPixelFormat(name) else {
+        throw MediaError(
+          .codecRefused, "unknown pixel format \(name.rawValue)",
+          recovery: "use an FFmpeg name, such as yuyv422, gray or nv12")
+      }
+      layout = .raw(pixelFormat, bytesPerRow: format.bytesPerRow)
+    }
+    do throws(LibAVError) {
+      delivery = try FrameDelivery(layout: layout, width: format.width, height: format.height)
+    } catch { throw MediaError(recording: error) }
+    plan = try VideoPipelinePlan(video, for: delivery)
+    self.frameRate = frameRate
+    self.headers = headers
+    // No pixel format has more than 8 bytes per pixel, and compressed frames are smaller. The size
+    // was checked, so the product cannot overflow.
+    largestFrame = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
+  }
+
+  /// Opens the pipeline.
+  func makePipeline() throws(LibAVError) -> any VideoPipeline {
+    guard case .copy(let codec) = plan else {
+      return try plan.makePipeline(for: delivery, frameRate: frameRate)
+    }
+    return try CopyPipeline(codec: codec, delivery: delivery, headers: headers)
+  }
+}
+
+extension CodecParameters {
+  convenience init(_ packets: SourceFormat.AudioPackets) throws(LibAVError) {
+    try self.init(
+      audioCodec: packets.codec.rawValue, sampleRate: packets.sampleRate,
+      channelCount: packets.channelCount, frameSize: packets.samplesPerPacket,
+      extradata: packets.headers)
+  }
+}

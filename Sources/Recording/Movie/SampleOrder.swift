@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMovieFormat
+
+/// What the journals of a recording tell of reordered samples, beyond libavformat's index.
+struct SampleOrder {
+  /// What the plain movie's index says of a sample.
+  struct Entry {
+    var presentationOffset: Int64 = 0
+    var duration: Int64
+    var isDroppable = false
+  }
+
+  /// Samples that are reordered or droppable, by their offset in the file.
+  private var samples: [Int64: StoredSample] = [:]
+
+  init(_ journal: RecordedFragments) {
+    for fragment in journal.fragments {
+      for sample in fragment.samples where sample.presentationOffset != 0 || sample.isDroppable {
+        samples[sample.position] = sample
+      }
+    }
+  }
+
+  /// The entries of a track's samples.
+  ///
+  /// Fragmented tracks need not store durations, so they follow from the times. `end` is the end of
+  /// the track in its ticks.
+  func entries(of places: [PacketLocation], end: Int64) -> [Entry] {
+    var (latest, latestTicks) = (0, Int64.min)
+    var entries: [Entry] = []
+    entries.reserveCapacity(places.count)
+    let isReordered = !samples.isEmpty && places.contains { samples[$0.position] != nil }
+    // Decoding begins before zero, and ends as much before the last frame's end.
+    let decodeEnd = isReordered ? end &+ min(0, places.first?.ticks ?? 0) : end
+    for (index, place) in places.enumerated() {
+      let next = index + 1 < places.count ? places[index + 1].ticks : decodeEnd
+      var entry = Entry(duration: next &- place.ticks)
+      if isReordered, let sample = samples[place.position] {
+        entry.presentationOffset = sample.presentationOffset
+        entry.isDroppable = sample.isDroppable
+      }
+      if place.ticks &+ entry.presentationOffset > latestTicks {
+        (latest, latestTicks) = (index, place.ticks &+ entry.presentationOffset)
+      }
+      entries.append(entry)
+    }
+    // The muxer derives the length of the track from the frame that is shown last, unless its duration
+    // is that of decoding.
+    if isReordered, latest < entries.count - 1 { entries[latest].duration = end &- latestTicks }
+    return entries
+  }
+}
