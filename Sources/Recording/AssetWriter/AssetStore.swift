@@ -163,11 +163,9 @@ final class AssetStore: Sendable {
 
   /// Sets the start of the session.
   ///
-  /// Returns false if it was set, writing has ended, or the time does not fit.
+  /// Returns false if it was set or writing has ended.
   func start(at time: MediaTime) -> Bool {
-    guard
-      let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value
-    else { return false }
+    let microseconds = time.wholeMicroseconds
     let isStarted = state.withLock { state in
       guard state.isOpen, state.start == nil else { return false }
       state.start = time

@@ -37,10 +37,15 @@ struct EncodePipeline: VideoPipeline {
 
   /// The supported distances of frames that others refer to, with droppable frames between them.
   ///
-  /// Droppable frames are B-frames that no frame refers to. libx264 has no other: its P-frames are
-  /// always references. A B-frame refers to the frames on both sides of its group, so it is stored
-  /// only when the group is complete, `referenceInterval` - 1 frames later, and a kill loses as many
-  /// frames more. `Benchmarks/Droppable/run.sh` measures bits, quality and latency.
+  /// Droppable frames are B-frames that no frame refers to. libx264 has no others: its P-frames are
+  /// always references. A B-frame is stored when the referenced frame behind it is encoded, so frames
+  /// are stored up to `referenceInterval` frames later, and a kill loses as many frames more.
+  ///
+  /// `Benchmarks/Droppable/run.sh 120` measures the cost, at 640x480 and 240 fps beside the same
+  /// frames without droppable ones. With an interval of 2, a file has 0.97 to 1.68 times the bytes,
+  /// with 4 0.86 to 1.22 times, and with 8 0.84 to 0.97 times; the greatest values are those of a
+  /// noisy scene. The PSNR changes by +0.4 to -0.4 dB, and by -1.7 dB for the still synthetic scene
+  /// with 8.
   static let referenceIntervals = 2...16
 
   init(

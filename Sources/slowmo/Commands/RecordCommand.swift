@@ -14,6 +14,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:640x480@240 -o take.mov -t 2
         slowmo record synthetic --mode 640x480@120/mjpg -o a.mov --frames 60 --json
         slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
+        slowmo record synthetic:320x240@240 -o light.mov -t 1 --codec h264 --droppable 8
         slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-12dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
@@ -60,6 +61,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "Video codec: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = VideoOutputSettings.automatic
 
+  @Option(help: "With h264, frames refer only to every nth frame; players may drop the others.")
+  var droppable: Int?
+
   @Option(help: "Record this microphone. Default: the camera's own audio; none: no audio.")
   var audio: String?
 
@@ -99,6 +103,12 @@ struct RecordCommand: ParsableCommand, Verb {
 
   func validate() throws {
     if mode != nil && fastest { throw ValidationError("--mode and --fastest exclude each other") }
+    if let droppable, !(2...16).contains(droppable) {
+      throw ValidationError("--droppable \(droppable) is not from 2 to 16")
+    }
+    if droppable != nil, codec != .codec(.h264) {
+      throw ValidationError("--droppable needs --codec h264")
+    }
     if let frames, frames < 1 { throw ValidationError("--frames \(frames) is not above zero") }
     if frames != nil, triggers.isTriggered {
       throw ValidationError("--frames excludes --trigger: limit clips with --pre and --post")
@@ -139,6 +149,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let audio = try AudioSource(named: audio)
     var settings = RecordingSettings(path: output)
     settings.video = codec
+    settings.referenceFrameInterval = droppable
     settings.audioCodec = audioCodec
     settings.recordsAudio = audio.isWanted
     settings.overwrites = writing.overwrite
