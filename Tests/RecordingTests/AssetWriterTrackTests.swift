@@ -96,7 +96,7 @@ struct AssetWriterTrackTests {
     }
     var places: [(position: Int64, track: Int, time: Rational)] = []
     for track in demuxer.tracks {
-      for place in demuxer.places(ofTrack: track.index) {
+      for place in demuxer.locations(ofTrack: track.index) {
         places.append((place.position, track.index, track.timeBase * Rational(place.ticks)))
       }
     }
@@ -187,7 +187,7 @@ struct AssetWriterTrackTests {
     let streams = try await FFmpeg.probe(path, "stream=codec_name,nb_read_packets", counting: true)
     #expect(streams == ["mjpeg,200", "h264,200", "pcm_s16le,\(tracks[2].count)", "aac,94"])
     // FFmpeg decodes all four without a complaint.
-    _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "null"])
+    _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
   }
 
   @Test func `PCM is joined, gaps are silent, and what is there twice is left out`() throws {
