@@ -71,16 +71,15 @@ struct FrameGeometry: Sendable {
   /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isBoxed else { return frame }
-    // `across` and `down` are products of three factors below 2^15, 2^31 and 2^14, so they fit in
-    // 64 bits.
+    // The products pass 64 bits if a damaged file names a pixel aspect ratio of huge terms.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
-    let across = frame.width * aspect.width * scaled.height
-    let down = frame.height * aspect.height * scaled.width
+    let across = Int128(frame.width) * Int128(aspect.width) * Int128(scaled.height)
+    let down = Int128(frame.height) * Int128(aspect.height) * Int128(scaled.width)
     var (width, height) = (frame.width, frame.height)
     if across > down {
-      width = max(1, min(width, (width * down + across / 2) / across))
+      width = max(1, min(width, Int((Int128(width) * down + across / 2) / across)))
     } else if down > across {
-      height = max(1, min(height, (height * across + down / 2) / down))
+      height = max(1, min(height, Int((Int128(height) * across + down / 2) / down)))
     }
     // The offsets are even, because two luma samples share one chroma sample.
     return try frame.cropped(
