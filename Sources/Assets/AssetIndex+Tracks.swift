@@ -146,10 +146,10 @@ extension AssetIndex {
       recovery: "decrypt the file first, with a program that has its key")
   }
 
-  /// Throws if the index of a plain movie lists packets beyond the end of the file.
+  /// Throws if the index of an unfragmented movie lists packets beyond the end of the file.
   ///
-  /// A fragmented movie has no such index, so its complete packets are all that it contains. In
-  /// other containers, the index lists only some packets to seek to, so it proves nothing.
+  /// Other files are not checked. A fragmented movie has no index of the whole file. Other
+  /// containers index only some packets, as targets for seeking.
   func checkIntegrity(_ track: TrackFormat, of what: String) throws(MediaError) {
     guard let truncation = truncation(of: track) else { return }
     throw MediaError(

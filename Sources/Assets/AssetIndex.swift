@@ -6,10 +6,10 @@ import OvercrankMovieFormat
 
 /// The packet index of a file.
 ///
-/// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. If
-/// a movie's own index suffices and its frames are stored in presentation order, few packets are
-/// therefore read. These are the packets whose bytes must show whether their frame is a random
-/// access point.
+/// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. So
+/// the sample tables of a MOV or MP4 file are used instead if they suffice and if the frames are
+/// stored in presentation order. Of H.264 and HEVC, only the packets marked as key frames are then
+/// read, because only their bytes show whether decoding can really start there.
 struct AssetIndex {
   let containerName: String
   let isMOV: Bool
@@ -113,12 +113,12 @@ struct AssetIndex {
     }
   }
 
-  /// Marks only the first packet as a key frame if all packets of a predicted track claim to be
-  /// one.
+  /// Removes the key frame mark from all packets but the first if every packet has it, although the
+  /// codec uses inter prediction.
   ///
-  /// A movie without a sync sample table makes this claim, even if most frames depend on others.
-  /// H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1 and Theora are
-  /// excluded, because their containers mark key frames reliably.
+  /// In a movie without a sync sample table, every packet has the mark, even if most frames depend
+  /// on others. H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1 and
+  /// Theora are excluded, because their containers mark key frames reliably.
   private mutating func distrustKeyFrames(_ track: TrackFormat) {
     guard track.kind == .video, !track.parameters.isIntraOnly, !track.parameters.readsUnits,
       !["vp8", "vp9", "av1", "theora"].contains(track.parameters.codecName),
@@ -131,7 +131,9 @@ struct AssetIndex {
     }
   }
 
-  /// Limits the duration of a movie track's last packet to the duration of the track's last sample.
+  /// Limits the duration of a movie track's last packet to the duration in the movie's boxes.
+  ///
+  /// libavformat may report a longer one.
   private mutating func limitLastDuration(_ track: TrackFormat) {
     guard isMOV, isWhole(track), let records = packets[track.index], let last = records.last else {
       return
@@ -143,9 +145,11 @@ struct AssetIndex {
     packets[track.index]?[records.count - 1].duration = longest
   }
 
-  /// The video tracks whose packets can be taken from the movie's own index.
+  /// The video tracks whose packets can be taken from the movie's own index, with the index
+  /// entries.
   ///
-  /// Only their random access points must still be read.
+  /// Of H.264 and HEVC tracks, the key frames must still be read, because the mark in the index
+  /// does not show whether decoding can start there.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer
   ) -> [Int: [PacketLocation]] {

@@ -80,8 +80,9 @@ package struct AudioReader: ~Copyable {
 
   /// Appends a decoded block at its own time.
   ///
-  /// Some containers round times to milliseconds, so a block may be shifted by some samples. Such a
-  /// small shift is not a gap.
+  /// Some containers round times to milliseconds, so the time of a block may be wrong by some
+  /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the one
+  /// before without a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the audio of", asset.path, code: -22)

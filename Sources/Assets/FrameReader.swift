@@ -147,7 +147,7 @@ public struct FrameReader: ~Copyable {
     var start = keyFrame(before: index)
     try seek(to: start)
     if let frame = try decodeOn(to: index) { return frame }
-    // The key frame may be marked wrongly, or the container may have gone past it. The second
+    // Either the key frame is marked wrongly, or libavformat's seek ended after it. The second
     // attempt starts at the key frame before.
     if start > 0 {
       start = keyFrame(before: start - 1)
@@ -163,8 +163,9 @@ public struct FrameReader: ~Copyable {
   private mutating func decodeOn(to index: Int) throws(MediaError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
     let (frames, listed) = (track.frames, wanted)
-    // The decoder needs packets after the frame that it returns, so this is called for later frames
-    // too. A time that belongs to no known frame counts as wanted.
+    // `isWanted` is called for each packet sent to the decoder. This includes packets of later
+    // frames, because the decoder needs some of them before it returns a frame. A time that belongs
+    // to no known frame counts as wanted.
     let isWanted = { (ticks: Int64) -> Bool in
       guard let listed else { return true }
       guard let position = frames.index(ofFileTicks: ticks) else { return true }

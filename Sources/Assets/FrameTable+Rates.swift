@@ -19,11 +19,12 @@ extension FrameTable {
     return Rational(Int128(entries.count) * Int128(timescale), over: Int128(endTicks)).ifValid
   }
 
-  /// The standard frame rate that matches the frame times, or nil if none does.
+  /// The nominal frame rate, or nil if no rate matches the frame times.
   ///
-  /// For constant durations, this is the rate whose rounded times are all frame times: 240/1 for
-  /// alternating steps of 4166 and 4167 µs. For varying durations, it is the whole rate within 1 %
-  /// of the median step.
+  /// If the steps between frames differ by at most one tick, this is the standard rate that matches
+  /// the time of the last frame to within one tick: 240/1 for steps of 4166 and 4167 µs in turn. If
+  /// no standard rate does, but all steps are equal, it is the rate of this step. If the steps vary
+  /// more, it is the whole rate within 1 % of the rate of the median step.
   public var nominalFrameRate: FrameRate? {
     guard let first = entries.first, let last = entries.last else { return nil }
     guard let range = stepRange else { return rate(steps: 1, ticks: first.duration, off: 1) }
@@ -60,13 +61,15 @@ extension FrameTable {
     return FrameRate(exactly: Rational(Int64(rate.rounded())))
   }
 
-  /// The standard rate at which this number of steps takes between `ticks - off` and `ticks + off`.
+  /// The standard rate at which a number of frame steps lasts from `ticks - off` to `ticks + off`
+  /// ticks, or nil if there is none.
   private func rate(steps: Int64, ticks: Int64, off: Int64) -> FrameRate? {
     guard ticks > off else { return nil }
     let perSecond = Int128(steps) * Int128(timescale)
     // Candidates are whole rates, NTSC rates (1000/1001) and half rates.
     for (numerator, denominator) in [(1, 1), (1_000, 1_001), (1, 2)] as [(Int128, Int128)] {
-      // The candidate n·numerator/denominator nearest to steps·timescale/ticks.
+      // The measured rate is steps·timescale/ticks. `count` is the whole number for which the
+      // candidate count·numerator/denominator is nearest to the measured rate.
       let above = perSecond * denominator
       let below = Int128(ticks) * numerator
       let count = (2 * above + below) / (2 * below)

@@ -56,10 +56,10 @@ public struct FrameTable: Sendable {
   package let hiddenPackets: [HiddenPacket]
   /// The time of the first frame in the file's ticks.
   package let originTicks: Int64
-  /// The presentation times of all packets, derived from other times, in the file's ticks and in
-  /// decode order.
+  /// The presentation times of all packets, in the file's ticks and in decode order, if they had to
+  /// be derived from decode times or durations.
   ///
-  /// Nil if all packets contain their own presentation times.
+  /// Nil if the file contains the presentation times of all packets.
   package let madeTicks: [Int64]?
   /// The number of ticks of this table per tick of the file.
   ///
@@ -244,10 +244,10 @@ public struct FrameTable: Sendable {
 
   /// The duration of the last frame.
   ///
-  /// If frames are reordered, a movie stores the duration of the frame decoded last, which is
-  /// another frame. If the frames are in fragments, libav does not know the last duration. In both
-  /// cases, the last frame ends with the track. Otherwise it lasts as long as the file says, or
-  /// else as long as the frame before.
+  /// In two cases, the last frame ends with the track. If frames are reordered, the last duration
+  /// in a movie belongs to the frame that is decoded last, and not to the frame that is shown last.
+  /// If the frames are in fragments, libav does not know the last duration. In all other cases, the
+  /// duration is the one in the file or, if the file has none, that of the frame before.
   private static func lastDuration(
     _ last: Entry, before: Entry?, usesStated: Bool,
     statedTicks: (partialValue: Int64, overflow: Bool)?

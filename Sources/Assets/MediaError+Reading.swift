@@ -13,7 +13,7 @@ extension MediaError {
         recovery: "nothing was written", cause: error.cause)
       return
     }
-    // libav reports a truncated movie only by this log line.
+    // libav has no error code for a movie without an index. Only its log line shows the cause.
     if error.logLine?.contains("moov atom not found") == true {
       self.init(
         .invalidData,

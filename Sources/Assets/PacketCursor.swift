@@ -20,8 +20,10 @@ package final class PacketCursor {
   /// Empty unless the file states all of them.
   private lazy var decodeTicks: [Int64] = Self.decodeTicks(of: asset)
 
-  /// The length of a step back before a packet that was already passed: at most this many packets
-  /// or bytes, which are then cached.
+  /// The limits of the cache, in packets and in bytes.
+  ///
+  /// To reach a packet that was already passed, the cursor steps back by up to 64 packets and
+  /// caches those that it then reads. Further steps back need no seek.
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
@@ -69,7 +71,10 @@ package final class PacketCursor {
     next = 0
   }
 
-  /// Returns the next video packet, with the same numbering as the asset.
+  /// Returns the next packet of the video track.
+  ///
+  /// Corrupt packets are skipped, as in the asset's index, so that packets have the same decode
+  /// indices here and there.
   private func nextPacket() throws(LibAVError) -> Packet? {
     while let packet = try demuxer?.nextPacket() {
       if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt { return packet }
@@ -82,8 +87,9 @@ package final class PacketCursor {
       return try restart()
     }
     try demuxer?.seek(track: track, toKeyFrameBefore: decodeTicks[index])
-    // The first packet after a seek shows which position was reached. libavformat may go one key
-    // frame too far back if the key frame is decoded before the target but presented after it.
+    // The decode time of the first packet after a seek shows which packet was reached. If a key
+    // frame is decoded before the target but presented after it, libavformat may stop one key frame
+    // earlier than necessary.
     guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
     let found = decodeTicks.partitioningIndex { $0 >= ticks }
     guard found < decodeTicks.count, decodeTicks[found] == ticks, found <= index else {

@@ -100,8 +100,9 @@ extension Packet {
 extension Range<Int> {
   /// Whether this NAL unit is an H.264 I or SI slice.
   fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // Before these two fields, an emulation prevention byte is possible only if more than 2^15
-    // macroblocks precede the slice, so it is ignored.
+    // The slice header starts with `first_mb_in_slice` and `slice_type`. An emulation prevention
+    // byte can occur in them only if more than 2^15 macroblocks precede the slice, so it is
+    // ignored.
     var reader = ExpGolombReader(bytes[..<upperBound], at: lowerBound + 1)
     guard reader.number() != nil, let type = reader.number() else { return false }
     return type % 5 == 2 || type % 5 == 4

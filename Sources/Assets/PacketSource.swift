@@ -52,8 +52,9 @@ struct PacketSource: ~Copyable {
 
   /// The next frame in presentation order, or nil at the end.
   ///
-  /// Frames that no requested frame depends on may be skipped: intra-only frames before `start`,
-  /// and unwanted frames that no other frame references.
+  /// A frame may be skipped if no requested frame depends on it. With an intra-only codec, these
+  /// are the frames before the time `start` and the unwanted frames. With other codecs, these are
+  /// the unwanted frames that no other frame references.
   mutating func nextFrame(
     from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
   ) throws(LibAVError) -> MediaFrame? {

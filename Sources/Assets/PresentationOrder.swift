@@ -142,7 +142,8 @@ struct PresentationOrder {
       range.reduce(0) { $0 &+ records[shown[$1]].duration }
     }
     var ticks = [Int64](repeating: 0, count: records.count)
-    // If this overflows, the times decrease, and the caller rejects them.
+    // The additions of durations may overflow and wrap. The times then decrease, so the caller
+    // rejects them.
     var time = records[shown[first]].pts &- duration(0..<first)
     for position in 0..<first {
       ticks[shown[position]] = time

@@ -16,9 +16,9 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
     public let count: Int64
   }
 
-  /// The recorded device.
+  /// The path of the capture device, or its ID if it has no path.
   public let device: String
-  /// The recorded mode.
+  /// The ID of the capture format, which gives pixel format, size and frame rate.
   public let mode: String
   /// The capture time of the first frame, on the driver's clock.
   public var firstCaptureTime: MediaTime { MediaTime(nanoseconds: firstCaptureNs) }

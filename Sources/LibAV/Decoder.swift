@@ -78,9 +78,9 @@ package struct Decoder: ~Copyable {
     }
   }
 
-  /// Skips the loop filter and the IDCT.
+  /// Skips the loop filter and the IDCT to decode faster.
   ///
-  /// The pixels are then wrong, but the order of the frames is known sooner.
+  /// The pixels are then wrong. Use this only to learn the order of the frames.
   package func skipPixels() {
     context.pointee.skip_loop_filter = AVDISCARD_ALL
     context.pointee.skip_idct = AVDISCARD_ALL

@@ -45,9 +45,9 @@ package struct Demuxer: ~Copyable {
 
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let watch: ReadWatch
-  /// Reads the headers of the video track's packets to find fields.
+  /// Detects packets of the video track that contain only one field of an interlaced frame.
   ///
-  /// Nil if every packet is a whole frame.
+  /// Nil if every packet contains a whole frame.
   private let fieldParser: PacketParser?
   private let fieldTrack: Int
   private var fields = FieldPairs<Packet>()

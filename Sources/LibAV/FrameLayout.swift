@@ -47,9 +47,9 @@ struct FrameLayout {
 }
 
 extension MediaFrame {
-  /// The size in bytes of a frame without padding between rows.
+  /// The size of a frame in bytes if it has no padding between rows or planes.
   ///
-  /// Nil if its rows have padding.
+  /// Nil if `bytesPerRow` includes padding.
   package static func packedByteCount(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: Int
   ) -> Int? {

@@ -5,8 +5,8 @@ import Glibc
 
 /// Receives the output of a muxer, and keeps only the bytes after the end of an existing file.
 ///
-/// The file already contains the media data, so the muxer needs only its location. The rest of the
-/// output is the index, which is then appended to the file.
+/// The file already contains the media data, so the media data that the muxer writes is discarded.
+/// The output after the end of the file is the new index. The caller appends it to the file.
 final class IndexSink {
   /// The size of the file, where the index will begin.
   private let start: Int64

@@ -82,8 +82,8 @@ package struct InitializationSegment {
         dts: track.first.ticks,
         duration: 1)
     }
-    // The muxer also writes a first fragment, but fragments are written by another part, so it is
-    // dropped.
+    // The muxer also writes a first fragment. It is dropped, because `FragmentedMovieWriter` writes
+    // the fragments of the file.
     let all = try writer.finishIndex()
     let head = Box.list(in: all, from: 0, to: all.count).prefix { $0.type != BoxType.fragment }
     guard let end = head.last.map({ Int($0.end) }) else {

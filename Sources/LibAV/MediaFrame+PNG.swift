@@ -9,7 +9,7 @@ extension MediaFrame {
   package func pngBytes() throws(LibAVError) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    // One thread encodes a whole frame, so more threads would not help.
+    // The PNG encoder uses one thread per frame. For a single frame, more threads would not help.
     settings.threadCount = 1
     var encoder = try Encoder(video: settings)
     try encoder.send(self)

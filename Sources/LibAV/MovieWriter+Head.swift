@@ -7,8 +7,9 @@ import OvercrankMovieFormat
 extension MovieWriter {
   /// Adds the boxes and tags that libavformat does not write into the index.
   func completeHead() throws(LibAVError) {
-    // In these tracks, a frame is shown before the frame that is decoded first, so their edit lists
-    // must be rewritten.
+    // In the tracks in `led`, some frame is shown before the frame that is decoded first. The edit
+    // list must start at the frame that is shown first. libavformat starts it at the frame that is
+    // decoded first, so it is rewritten.
     let led = tracks.indices.filter { number in
       guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
         return false
@@ -31,8 +32,8 @@ extension MovieWriter {
       guard
         ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
-      // The index has grown. A `free` box was reserved after it, which becomes smaller by the same
-      // number of bytes.
+      // The `colr` box enlarges the index. The `free` box that was reserved after the index becomes
+      // smaller by the same number of bytes, so that the media data need not move.
       if position + 1 < boxes.count {
         let rest = Int(boxes[position + 1].byteCount) - (bytes.count - size)
         guard boxes[position + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8

@@ -27,9 +27,10 @@ extension MovieWriter {
     // The muxer then writes an `sdtp` box.
     if isDroppable { scratch.pointee.flags |= AV_PKT_FLAG_DISPOSABLE }
     stamp(track, pts: pts, dts: dts, duration: duration)
-    // In direct mode, the muxer passes each packet to the sink at once. The sink counts the
-    // packet's position and discards its bytes. The local variable works around Swift 6.3, whose
-    // thread sanitizer builds cannot compile this access through a property of a noncopyable value.
+    // In direct mode, the I/O context does not buffer, so the sink receives each packet at once.
+    // The sink advances its position by the packet's size and discards the bytes. The local
+    // variable works around a bug in Swift 6.3: with the thread sanitizer, it does not compile
+    // `context.pointee.pb.pointee` if `context` is a property of a noncopyable value.
     let file = context
     file.pointee.pb.pointee.direct = 1
     avio_seek(file.pointee.pb, entry.position, SEEK_SET)

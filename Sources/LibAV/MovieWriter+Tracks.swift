@@ -48,7 +48,7 @@ extension MovieWriter {
     for data in sideData where data.isStorable(in: settings.container) {
       data.add(to: stream)
       hasColorProfile = hasColorProfile || data.isColorProfile
-      // libavformat writes some of these boxes only in "unofficial" compliance mode.
+      // libavformat writes the boxes for some side data only in "unofficial" compliance mode.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     }
     if settings.container == "mov", ColorBox.isNeeded(for: parameters) {
@@ -64,9 +64,9 @@ extension MovieWriter {
     // hvc1 is equivalent.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
     guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
-    // QuickTime's own gray format is inverted, and readers take it for palette colors. Y800 is the
-    // gray format of cameras, and readers take it for gray. libavformat writes Y800 only in
-    // "unofficial" compliance mode.
+    // QuickTime's own 8-bit gray format stores black as 255, and many readers treat its samples as
+    // palette indices. Y800 stores black as 0, and readers treat it as gray. libavformat writes
+    // Y800 only in "unofficial" compliance mode.
     context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     return CodecParameters.y800
   }

@@ -29,7 +29,7 @@ package struct MovieWriter: ~Copyable {
     ///
     /// Nil puts the index at the end of the file.
     package var frontIndexCount: Int?
-    /// Metadata of the file, stored under its own keys.
+    /// Metadata of the file; every key is stored as given here (`use_metadata_tags`).
     package var metadata: [String: String] = [:]
     /// Nonoverlapping chapters in ascending order, in ticks of ``chapterTimescale``.
     package var chapters: [(title: String, start: Int64, end: Int64)] = []
@@ -66,9 +66,9 @@ package struct MovieWriter: ~Copyable {
   private(set) var hasHeader = false
   var hasTrailer = false
   let scratch: UnsafeMutablePointer<AVPacket>
-  /// If only an index is written: its sink, and its offset in the file.
+  /// The sink of the muxer's output, and the offset of the index in the file.
   ///
-  /// Otherwise nil.
+  /// Nil for a writer that writes a whole file, and not only an index.
   let index: (sink: IndexSink, start: Int64)?
 
   /// Opens an existing file for writing.
@@ -187,8 +187,9 @@ package struct MovieWriter: ~Copyable {
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
     } else if let count = settings.frontIndexCount {
-      // Each packet needs at most 48 bytes: time, offset, size, chunk position, key frame flag, and
-      // its own chunk. Tags may be stored twice, with long names.
+      // `moov_size` is the space to reserve for the index. Each packet needs at most 48 bytes
+      // there: time, offset, size, chunk position, key frame flag, and its own chunk. A metadata
+      // tag may be stored twice, with a long key.
       let tags = settings.metadata.reduce(0) {
         $0 + 64 + 2 * ($1.key.utf8.count + $1.value.utf8.count)
       }
@@ -212,8 +213,8 @@ package struct MovieWriter: ~Copyable {
     hasHeader = true
     for track in tracks
     where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
-      // For a gray pixel format, libavformat would invert the frames. For 8 bits per sample, it
-      // would declare a palette. Both values are therefore cleared.
+      // libavformat would invert the frames if the format is gray, and declare a palette if the
+      // bits per sample are 8. So the format and the bits per sample are cleared.
       track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
       track.stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
@@ -228,8 +229,10 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes a packet with the given times, in ticks of its track.
   ///
-  /// - Throws: `LibAVError` with the operation "write to" if times do not increase, if a step does
-  ///   not fit the format, or if the disk is full.
+  /// - Throws: `LibAVError`. The operation is "write to" for an error of libavformat, such as a
+  ///   full disk. It begins with "store a frame" if the decode times do not increase, if a
+  ///   difference of times does not fit 31 bits, or if the presentation time is before the decode
+  ///   time.
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64
   ) throws(LibAVError) {

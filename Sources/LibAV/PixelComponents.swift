@@ -4,8 +4,9 @@ package import CFFmpeg
 
 /// The positions of the samples of each component in a pixel format, for direct access to pixels.
 ///
-/// Nil for some formats: samples must be integers of one or two bytes in native byte order, and
-/// must not be palette indices or packed bits.
+/// Not all formats are supported; the initializer returns nil for the others. Samples must be
+/// integers of one or two bytes in native byte order, with the same depth in every component. They
+/// must not be palette indices, a Bayer mosaic or packed bits.
 package struct PixelComponents: Sendable {
   /// One component of a format.
   ///
@@ -15,7 +16,7 @@ package struct PixelComponents: Sendable {
     /// The offset of the first sample in a row, and the distance to the next sample, both in bytes.
     package let offset: Int
     package let step: Int
-    /// Whether the component has fewer columns and rows than the frame.
+    /// Whether the component has fewer columns or fewer rows than the frame.
     package let isSubsampled: Bool
   }
 
@@ -78,7 +79,8 @@ extension AVPixelFormat {
     av_pix_fmt_desc_get(self).map { Int($0.pointee.comp.0.depth) } ?? 8
   }
 
-  /// The 4:4:4 format of the same depth if chroma is subsampled differently in the two directions.
+  /// A format in which frames can be rotated by 90°: the 4:4:4 format of the same depth if chroma
+  /// is subsampled differently in the two directions, as in 4:2:2.
   ///
   /// Otherwise the format itself.
   package var withEvenChroma: AVPixelFormat {

@@ -32,7 +32,7 @@ package final class ReadWatch: Sendable {
 
   /// Whether a call was interrupted by cancellation.
   ///
-  /// FFmpeg may return any error for such a call, so the code does not show it.
+  /// FFmpeg may return any error code for such a call, so the code does not show the cancellation.
   package var isCancelled: Bool { hasCancelled.load(ordering: .relaxed) }
 
   /// Starts the time limit for a call.

@@ -53,16 +53,16 @@ package struct Resampler: ~Copyable {
   /// Makes a resampler of ratio 1:1 that ``steer(partsPerMillion:)`` adjusts.
   ///
   /// - Parameters:
-  ///   - rate: Samples per second, from 1 to ``largestInputRate``. It only sets the time unit of
-  ///     the filter.
+  ///   - rate: Samples per second of both input and output, from 1 to ``largestInputRate``. Only
+  ///     the ratio of the two rates affects the result, so the value itself does not.
   ///   - channelCount: From 1 to 64.
   /// - Throws: `ResamplerError` if a number is out of range, or without memory.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
     }
-    // The resampler interpolates between 4096 filters. At equal rates libswresample would copy the
-    // samples unless this flag is set.
+    // A phase shift of 12 makes 4096 filters, between which libswresample interpolates. At equal
+    // rates, libswresample would only copy the samples. `SWR_FLAG_RESAMPLE` prevents this.
     try self.init(
       inputRate: rate, outputRate: rate, channelCount: channelCount, phaseShift: 12,
       filterLength: Int((128 / 0.97).rounded(.up)), flags: Int64(SWR_FLAG_RESAMPLE))
@@ -101,10 +101,13 @@ package struct Resampler: ~Copyable {
 
   /// The base-2 logarithm of the number of filter phases.
   ///
-  /// With as many phases as the output rate, every fractional position has its own filter. More
-  /// would only use memory (69 MB at 1/32 of the rate). If more than 4096 phases were needed,
-  /// filters are interpolated instead. Downsampling needs longer filters, which work with fewer
-  /// phases.
+  /// A phase is a filter for one fractional position between two input samples. With the rates in
+  /// lowest terms, as many positions occur as the output rate. Up to 4096 positions, each one gets
+  /// its own filter. For more positions, libswresample interpolates between 4096 filters.
+  ///
+  /// Downsampling needs longer filters, for which fewer phases suffice. So each halving of the rate
+  /// also halves their number, down to 128. With 4096 phases, the filters for 1/32 of the input
+  /// rate would take 69 MB.
   private static func phaseShift(outputRate: Int32, narrowing: Double) -> Int64 {
     var exact: Int64 = 0
     while 1 << exact < Int64(outputRate) { exact += 1 }
@@ -165,17 +168,17 @@ package struct Resampler: ~Copyable {
     }
   }
 
-  /// Sets how much input an output sample consumes from now on.
+  /// Sets the number of input samples per output sample, from the next output sample on.
   ///
-  /// Only the speed changes, and the signal stays continuous. Calls `swr_set_compensation`.
+  /// The output continues without a jump. Calls `swr_set_compensation`.
   ///
-  /// - Parameter parts: The additional input samples per million, from -100 000 to 100 000,
-  ///   truncated to thousandths.
+  /// - Parameter parts: The additional input samples consumed per million output samples, from
+  ///   -100 000 to 100 000, truncated to thousandths.
   /// - Throws: `ResamplerError` if FFmpeg rejects the value.
   package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
     let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
-    // The compensation lasts for a number of output samples. The greatest number is used, and the
-    // next call comes earlier.
+    // libswresample ends a compensation after `distance` output samples. 10^9 samples last 5.8
+    // hours at 48 kHz, and the next call comes much earlier.
     let distance: Int32 = 1_000_000_000
     let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
     guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }

@@ -34,8 +34,9 @@ package struct Scaler: ~Copyable {
         "convert", "pictures to another pixel format", code: CFFmpeg_EINVAL,
         logLine: LibAVLog.takeLine())
     }
-    // Only the range may change here, so source and target use the same matrix. If the frame has no
-    // tag, it is BT.601. libswscale and AVColorSpace number the matrices alike.
+    // The conversion may change the range but not the YUV matrix, so source and target use the same
+    // one. For an untagged frame, it is BT.601. libswscale's `SWS_CS_` constants and `AVColorSpace`
+    // use the same numbers for the matrices.
     let matrix = sws_getCoefficients(
       colorSpace == AVCOL_SPC_UNSPECIFIED || colorSpace == AVCOL_SPC_RGB
         ? SWS_CS_DEFAULT : Int32(clamping: colorSpace.rawValue))

@@ -8,7 +8,7 @@ package enum TrackKind: Sendable { case video, audio, other }
 
 /// A copy of `AVCodecParameters` that outlives its file or codec.
 package final class CodecParameters: @unchecked Sendable {
-  // Written only in the initializer.
+  // The parameters are written only in the initializers, so threads may share them.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
 
   init(copying other: UnsafePointer<AVCodecParameters>) throws(LibAVError) {
@@ -201,7 +201,7 @@ package struct TrackFormat: Sendable {
   package let metadata: [String: String]
   /// Side data for all frames, without the display matrix.
   package let sideData: [TrackSideData]
-  /// The description of a track that is neither video nor audio, such as `timecode track`.
+  /// A description for messages about tracks that are not used, such as `timecode track`.
   ///
   /// Nil for the text track of chapters.
   package let otherName: String?
@@ -245,7 +245,10 @@ package struct TrackFormat: Sendable {
 }
 
 extension TrackFormat {
-  /// libavformat assigns no codec to these tracks, so the description follows from the codec tag.
+  /// Describes a track for messages; nil for the text track of chapters.
+  ///
+  /// libavformat assigns no codec to timecode and other data tracks, so they are described by their
+  /// codec tag.
   private static func otherName(_ parameters: AVCodecParameters) -> String? {
     let tag = (0..<4).map {
       Character(Unicode.Scalar(UInt8(parameters.codec_tag >> ($0 * 8) & 0xFF)))

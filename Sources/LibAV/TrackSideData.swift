@@ -7,9 +7,9 @@ package struct TrackSideData: Sendable {
   private let type: AVPacketSideDataType
   private let bytes: [UInt8]
 
-  /// The kinds of side data that are preserved.
+  /// The kinds of side data that are copied to the output.
   ///
-  /// If one cannot be stored, a message uses its name.
+  /// The names appear in warnings about side data that the output format cannot store.
   private static let kinds:
     [(type: AVPacketSideDataType, frame: AVFrameSideDataType?, name: String)] =
       [
@@ -24,7 +24,7 @@ package struct TrackSideData: Sendable {
         (AV_PKT_DATA_SPHERICAL, nil, "spherical projection"),
       ]
 
-  /// The name of this kind, for a message that it is lost.
+  /// The name of this kind of side data, for a warning that the output does not contain it.
   package var name: String { Self.kinds.first { $0.type == type }?.name ?? "side data" }
 
   /// Whether MOV or MP4 supports this side data.

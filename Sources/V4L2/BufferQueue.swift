@@ -13,7 +13,7 @@ package import OvercrankMediaCore
 package final class BufferQueue: ControlChannel, Sendable {
   /// The number of buffers to request, which is the maximum of most kernels (`VIDEO_MAX_FRAME`).
   ///
-  /// It lasts for 133 ms at 240 fps.
+  /// At 240 fps, 32 buffers hold 133 ms of video. A reader that is delayed for longer loses frames.
   package static let usualCount: UInt32 = 32
 
   /// The path of the device node.
@@ -45,8 +45,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
 
   private let device: VideoDevice
-  // The array is written only in the initializer. The memory of a buffer is used only by the caller
-  // that dequeued it.
+  // Sharing the array between threads is safe. It is written only in the initializer, and the
+  // memory of a buffer is used only by the caller that dequeued the buffer.
   private nonisolated(unsafe) let buffers: [MappedBuffer]
 
   /// Takes ownership of the device and requests buffers from its driver.
@@ -93,7 +93,8 @@ package final class BufferQueue: ControlChannel, Sendable {
     for buffer in buffers { buffer.unmap(device.calls) }
   }
 
-  /// Restores the controls that were changed for the capture, and lets another handle capture.
+  /// Ends the capture: restores the controls that were changed for it, removes the capture from the
+  /// shared handles, and releases the priority that was kept for it.
   private func leave() {
     restoreChanges()
     device.calls.handles.endCapture(device.handle)
@@ -152,8 +153,8 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Detaches from an unplugged device, so that its node can reappear.
   ///
-  /// Call this only when no buffer is in use, because the memory is replaced by zeros. Later
-  /// requests fail.
+  /// The driver's memory is unmapped, and zeros are mapped at the same addresses. So call this only
+  /// when no buffer is in use. Later requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
   /// Subscribes to changes of a control, which ``dequeue(timeoutMilliseconds:onChange:)`` reports.
@@ -189,7 +190,8 @@ package final class BufferQueue: ControlChannel, Sendable {
       onChange(change)
     }
     guard events & ~CInt(POLLPRI) != 0 else { return nil }
-    // Only one `VIDIOC_DQBUF` is made per poll. If no frame is ready, libv4l2 would log an error.
+    // Only one frame is dequeued per poll, even if more are ready. libv4l2 logs an error for a
+    // `VIDIOC_DQBUF` that finds no frame.
     let (result, frame) = device.ask(CVideo4Linux_VIDIOC_DQBUF, buffer: 0) {
       (result, buffer, planes) -> (CInt, Dequeued?) in
       guard result >= 0, buffers.indices.contains(Int(buffer.index)) else { return (result, nil) }

@@ -7,8 +7,9 @@ import Synchronization
 ///
 /// It is closed when the last reference is released.
 ///
-/// While one handle holds the lock on a device, a driver with priorities rejects changes through
-/// any other handle. The parts of a program therefore share one handle.
+/// A handle locks the device's settings by taking the priority `.record`. Drivers that support
+/// priorities then reject changes through any other handle, even one of the same program. The parts
+/// of a program therefore share one handle.
 package final class DeviceHandle: ControlChannel, Sendable {
   /// The path of the node, used in every error.
   package let path: String
@@ -20,7 +21,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
   private struct State {
     /// Whether a ``SettingsLock`` exists.
     var isLocked = false
-    /// Whether the handle keeps its priority while it captures, even without a lock.
+    /// Whether the handle keeps the priority `.record` until the capture ends, even without a lock.
     var keepsSettings = false
     /// The controls to restore when the capture ends.
     var changes = ControlChanges()
@@ -69,7 +70,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Releases the lock.
   ///
-  /// If the handle keeps its priority, other programs stay locked out.
+  /// After ``keepSettings()``, other programs stay locked out until the capture ends.
   ///
   /// - Throws: ``DeviceError`` with the operation `.setPriority`.
   func unlock() throws(DeviceError) {
@@ -80,7 +81,9 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if isGivenBack { try share() }
   }
 
-  /// Releases the lock, but keeps the priority while the handle captures.
+  /// Releases the lock, but keeps the priority `.record` until ``giveUpSettings()``.
+  ///
+  /// So other programs cannot change the settings during the capture.
   func keepSettings() {
     state.withLock { state in
       state.keepsSettings = state.isLocked
@@ -107,8 +110,10 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   // MARK: - Changes until the end of the capture
 
-  /// Sets a control, through a handle that may be another one, until ``restoreChanges()`` is
-  /// called.
+  /// Sets a control until ``restoreChanges()`` is called.
+  ///
+  /// The request is made through `channel`, because that handle, and not this one, may hold the
+  /// lock on the settings.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
   ) throws(DeviceError) -> ControlValue {
@@ -124,7 +129,7 @@ package final class DeviceHandle: ControlChannel, Sendable {
   func restoreChanges() {
     state.withLock { state in
       guard !state.changes.changedControls.isEmpty else { return }
-      // Errors are ignored. A control that the camera rejects keeps its changed value.
+      // Errors are ignored. A control that cannot be restored keeps its changed value.
       _ = state.changes.restore(on: self)
     }
   }

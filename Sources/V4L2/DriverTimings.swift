@@ -2,9 +2,11 @@
 
 import CVideo4Linux
 
-/// Digital video timings of a cable such as HDMI (BT.656/BT.1120).
+/// Digital video timings of an interface such as HDMI: `V4L2_DV_BT_656_1120`.
 package struct DriverTimings: Hashable, Sendable {
-  /// The blanking of a line or a field, in order of time.
+  /// The blanking interval of a line, in pixels, or of a field, in lines.
+  ///
+  /// The front porch comes first, then the sync pulse, then the back porch.
   package struct Blanking: Hashable, Sendable {
     package var frontPorch: UInt32
     package var sync: UInt32
@@ -37,7 +39,7 @@ package struct DriverTimings: Hashable, Sendable {
   package var width: UInt32
   /// Active lines per frame.
   ///
-  /// Both fields count.
+  /// For interlaced video, this is the sum of both fields.
   package var height: UInt32
   package var isInterlaced = false
   /// Pixels per second, including those of the blanking.

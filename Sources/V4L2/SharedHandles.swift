@@ -17,7 +17,8 @@ package final class SharedHandles: Sendable {
     var capturing = Reference()
     var isStreaming = false
     var observers: [Int: @Sendable (Bool) -> Void] = [:]
-    /// An object that the capture from a node offers to other users of the node.
+    /// An object of the running capture that other parts of the program may look up by the node's
+    /// path, such as a monitor of the scene's brightness.
     weak var companion: (any AnyObject & Sendable)?
   }
 
@@ -113,12 +114,15 @@ package final class SharedHandles: Sendable {
     state.withLock { _ = $0.entries[path]?.observers.removeValue(forKey: number) }
   }
 
-  /// The object that the capture from a node offers to other users, or nil without a capture.
+  /// The object that ``setCompanion(_:of:)`` stored for a node, or nil if it no longer exists.
   package func companion(of path: String) -> (any AnyObject & Sendable)? {
     state.withLock { $0.entries[path]?.companion }
   }
 
-  /// Offers an object of the capture from a node to other users, as long as the object exists.
+  /// Stores an object of the running capture, so that other parts of the program can look it up by
+  /// the node's path.
+  ///
+  /// The reference is weak.
   package func setCompanion(_ companion: any AnyObject & Sendable, of path: String) {
     state.withLock { $0.entries[path, default: Entry()].companion = companion }
   }

@@ -13,7 +13,10 @@ extension VideoDevice {
   /// Whether this is the handle by which this program captures from the device.
   package var isCapturing: Bool { handles.capturing(path) === handle }
 
-  /// Calls a closure with the handle that holds the lock or, without a lock, with this handle.
+  /// Calls a closure with a handle through which settings can be changed.
+  ///
+  /// This is the handle of this program that holds the lock, because the driver rejects changes
+  /// through any other. Without a lock, it is this handle.
   package borrowing func withSettings<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(DeviceError) -> Result {
@@ -30,7 +33,9 @@ extension VideoDevice {
     try SettingsLock(handle)
   }
 
-  /// Releases the lock, but keeps the priority while the device captures.
+  /// Releases the lock, but keeps the priority of this handle until the capture ends.
+  ///
+  /// So other programs cannot change the settings during the capture.
   package borrowing func keepSettings() { handle.keepSettings() }
 
   /// Sets a control.

@@ -5,8 +5,11 @@ import OvercrankMediaCore
 extension FrameTable {
   /// The indices of the frames that are shown during a time range of the asset.
   ///
-  /// `offset` is the asset's time of this table's time zero, in seconds. A nil range means all
-  /// frames.
+  /// - Parameters:
+  ///   - range: The range in the asset's time. Nil means all frames.
+  ///   - offset: The asset's time at the first frame of this table, in seconds.
+  /// - Returns: The indices; empty if no frame is shown in the range.
+  /// - Throws: `MediaError` with `.overflow` when a time does not fit.
   func numbers(in range: TimeRange?, offset: Rational) throws(MediaError) -> Range<Int> {
     guard let range else { return entries.indices }
     guard !range.isEmpty else { return 0..<0 }
@@ -23,7 +26,9 @@ extension FrameTable {
     return first..<last + 1
   }
 
-  /// The asset's time of a time in ticks.
+  /// Converts a time in ticks of this table to the asset's time.
+  ///
+  /// `offset` is the asset's time at the first frame of this table, in seconds.
   func time(ofTicks ticks: Int64, offset: Rational) throws(MediaError) -> MediaTime {
     let own = MediaTime(ticks, over: timescale)
     return offset == .zero ? own : try MediaTime(own.seconds + offset)

@@ -65,6 +65,6 @@ final class StoredFrames: SampleProducer {
 }
 
 extension Packet {
-  /// A copy of the bytes.
+  /// A copy of the packet's bytes.
   var bytes: [UInt8] { withBytes { Array($0) } }
 }

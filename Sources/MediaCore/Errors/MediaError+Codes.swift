@@ -42,8 +42,8 @@ extension MediaError.Code {
 }
 
 extension MediaError.Code {
-  /// True for codes of exact arithmetic, which only mean that a number does not fit; false for all
-  /// others.
+  /// True for `.overflow` and `.notPositive`, the two codes that exact arithmetic throws; false for
+  /// all others.
   package var isArithmetic: Bool { self == .overflow || self == .notPositive }
 }
 

@@ -4,8 +4,8 @@ import Glibc
 
 /// The conversion between the signal of a video track and linear light.
 ///
-/// Frames are blended in linear light, as in a camera. So signals are linearized, averaged, and
-/// encoded again.
+/// Frames must be averaged in linear light, because a camera's exposure also adds up light and not
+/// signal values. To blend frames, linearize their signals, average them, and encode the result.
 package struct TransferFunction: Hashable, Sendable {
   /// The transfer characteristic, between a signal from 0 to 1 and light from 0 to 1.
   package enum Curve: Hashable, Sendable {
@@ -20,7 +20,9 @@ package struct TransferFunction: Hashable, Sendable {
   }
 
   package let curve: Curve
-  /// The weights of red and blue in luma (Kr and Kb); the weight of green is the rest to 1.
+  /// The weights of red and blue in luma (Kr and Kb).
+  ///
+  /// The weight of green is `1 - red - blue`.
   package let red: Double
   package let blue: Double
 

@@ -3,29 +3,30 @@
 /// A speed ramp as a floating-point function from output position to source position, for signal
 /// processing.
 ///
-/// The curve is the ramp's polynomial and not a series of lines. Before and after the ramp, the
-/// curve continues at the speed of that end. Positions are relative to origins near the ramp, which
-/// keeps them small. `Double` then has errors of about 1e-9, which are inaudible. Positions of cuts
-/// must be exact and are not taken from this curve.
+/// The ramp's polynomial is evaluated directly and not approximated by straight lines. Before the
+/// ramp, the curve continues at the start speed, and after the ramp at the end speed. Positions are
+/// relative to origins near the ramp, so that they stay small. `Double` then has errors of about
+/// 1e-9 positions, which are inaudible. Cuts need exact positions, so do not take them from here.
 package struct PlaybackCurve: Sendable {
   /// The polynomial from the played fraction of the ramp's output to the played fraction of its
   /// source, both from 0 to 1.
   ///
   /// The constant term is first.
   private let coefficients: [Double]
-  /// This part's start and length as fractions of the whole ramp's output duration.
+  /// The start and the length of the mapped part of the ramp, as fractions of the output duration
+  /// of the whole ramp.
   private let lower: Double
   private let length: Double
-  /// The output position at which this part starts, and the part's length in output positions.
+  /// The output position at which the mapped part starts, and its length in output positions.
   private let start: Double
   private let outputLength: Double
   /// The source position at which the whole ramp starts, and the whole ramp's length in source
   /// positions.
   private let wholeStart: Double
   private let wholeLength: Double
-  /// The source positions at the start and the end of this part.
+  /// The source positions at the start and the end of the mapped part.
   private let sources: (first: Double, last: Double)
-  /// Speeds at the start and the end of this part, in source positions per output position.
+  /// Speeds at the start and the end of the mapped part, in source positions per output position.
   package let speeds: (first: Double, last: Double)
 
   /// Makes the curve of a forward ramp; nil for every other mapping.

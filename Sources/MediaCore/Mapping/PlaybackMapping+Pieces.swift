@@ -45,8 +45,8 @@ extension PlaybackMapping {
         time = try Self.nanoseconds(length * share + target.start.seconds)
       }
       let played = try source(after: share)
-      // In a ramp of a few nanoseconds, pieces may round to zero length. Those are dropped, but
-      // never the end of the ramp.
+      // In a ramp of a few nanoseconds, a piece may round to zero length. Such a piece is merged
+      // with its neighbor, so that the last piece still ends exactly where the ramp ends.
       if let last = ends.last, time <= last.target || played == last.source {
         guard number == count, ends.count > 1 else { continue }
         ends.removeLast()

@@ -194,7 +194,9 @@ extension PlaybackMapping {
   }
 
   /// Returns the position in the whole motion at an instant, as a fraction of its duration from 0
-  /// to 1; falling if the mapping is reversed.
+  /// to 1.
+  ///
+  /// In a reversed mapping, a later instant has a lower position.
   private func position(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
@@ -262,8 +264,9 @@ extension PlaybackMapping {
 }
 
 extension PlaybackMapping: CustomStringConvertible {
-  /// The mapping as `"1/1..2/1 -> 1/1..9/1"`, prefixed with `reversed`, `ramp` or `hold` where
-  /// these apply.
+  /// The source range and the target range in seconds, as `"1/1..2/1 -> 1/1..9/1"`.
+  ///
+  /// Prefixed with `reversed`, `ramp` or `hold` where these apply.
   public var description: String {
     let shape: String
     switch motion {

@@ -19,10 +19,10 @@ public struct PlaybackTicks: Sendable {
   private let mapping: PlaybackMapping
   private let timescale: Int32
   private let share: SharePolynomial
-  /// A step is 1/64 tick.
+  /// The linear function from composition time to the position in the whole motion.
   ///
-  /// The position in the whole motion at a step is `(slope·step + offset) / divisor`, as a fraction
-  /// of its duration.
+  /// Composition time is counted in steps of 1/64 tick. The position at a step, as a fraction of
+  /// the motion's duration, is `(slope·step + offset) / divisor`.
   private let slope: Int128
   private let offset: Int128
   private let divisor: Int128
@@ -32,14 +32,14 @@ public struct PlaybackTicks: Sendable {
 
   /// Steps per tick.
   ///
-  /// The number must be even: half a tick is then a whole step, and a step can be compared with the
-  /// limit for rounding.
+  /// The number is even, so that every half tick is a whole step. Rounding to the nearest tick
+  /// changes at half ticks, so the step alone determines the rounded tick.
   private static let stepsPerTick: Int128 = 64
 
   /// Prepares the conversion for a mapping.
   ///
   /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow` when
-  ///   the mapping's fractions are too long.
+  ///   the mapping's fractions do not fit 128-bit integers.
   public init(_ mapping: PlaybackMapping, timescale: Int32) throws(MediaError) {
     guard timescale > 0 else {
       throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
@@ -97,14 +97,12 @@ public struct PlaybackTicks: Sendable {
 
   // MARK: Searching
 
-  /// Returns the last step at which at most the fraction `value` of the source has played.
+  /// Returns the last step at or before the instant at which the source position `value` plays.
   ///
-  /// `isExact` is true if exactly this fraction has played, and false if less.
-  ///
-  /// For a reversed mapping, the fraction still to be played is compared.
+  /// `value` is a fraction of the whole source range. `isExact` is true if the instant is exactly
+  /// at the step, and false if it lies after the step.
   private func step(reaching value: Rational) throws(MediaError) -> (Int128, isExact: Bool) {
-    // At the first step nothing has played, and at the last step everything. So the searched step
-    // lies between them.
+    // The source position plays within the target range, so the step lies from `first` to `last`.
     var (low, high) = (first, last)
     var isExact = false
     func isReached(_ step: Int128) throws(MediaError) -> Bool {
@@ -171,8 +169,9 @@ public struct PlaybackTicks: Sendable {
   private func round(
     _ step: Int128, isExact: Bool, _ rounding: TimeRounding
   ) throws(MediaError) -> RoundedTick {
-    // Rounding changes only at whole and half ticks, and those are steps. So all instants between
-    // two steps round alike, and the middle between them stands for the exact instant.
+    // A rounded result changes only at whole and half ticks, and each of them is a step. So all
+    // instants between two steps round to the same tick. The middle between the steps is rounded
+    // instead of the exact instant, which may be irrational.
     let twice = 2 * step + (isExact ? 0 : 1)
     let exact = Rational(twice, over: 2 * Self.stepsPerTick)
     let ticks = try exact.rounded(rounding)

@@ -138,8 +138,9 @@ struct SharePolynomial: Hashable {
       sum = sum * x + WideInteger(coefficient) * power
       power = power * y
     }
-    // The polynomial's value is `sum·y / (power·divisor)`. Both sides are multiplied by the
-    // denominators.
+    // After Horner's scheme with x = above and y = below, the polynomial's value is
+    // `sum·y / (power·divisor)`. The comparison multiplies both fractions by both denominators, so
+    // that it needs no division.
     let left = sum * y * WideInteger(value.denominator)
     return (left - WideInteger(value.numerator) * WideInteger(divisor) * power).sign
   }

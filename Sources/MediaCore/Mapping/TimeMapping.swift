@@ -4,9 +4,11 @@
 ///
 /// The counterpart of `CMTimeMapping`.
 ///
-/// Results never overflow if no time is negative, no timescale is above 1 000 000, and either all
-/// values are below 2^32, or each range uses a single timescale and values below 2^53. The mapped
-/// time must meet the same limits.
+/// Results never overflow if the two ranges and the time to map meet these conditions:
+///
+/// - No time is negative, and no timescale is above 1 000 000.
+/// - Every ``MediaTime/value`` is below 2^32. Alternatively, each range uses a single timescale,
+///   and every value is below 2^53.
 public struct TimeMapping: Hashable, Sendable {
   /// The played range, in source time, longer than zero.
   public let source: TimeRange

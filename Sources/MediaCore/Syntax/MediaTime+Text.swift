@@ -14,7 +14,8 @@ extension MediaTime {
     precondition((0...9).contains(decimals), "a clock shows from 0 to 9 decimals")
     var unitsPerSecond: Int128 = 1
     for _ in 0..<decimals { unitsPerSecond *= 10 }
-    // The value has 64 bits and the factor at most 30, so the product always fits 128 bits.
+    // The value has 64 bits, and a power of ten up to 10^9 has at most 30 bits. So their product
+    // always fits 128 bits.
     let units = rounding.quotient(
       Int128(value) * unitsPerSecond, Int128(timescale),
       isFiner: unitsPerSecond > Int128(timescale))

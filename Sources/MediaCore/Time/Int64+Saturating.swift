@@ -5,7 +5,7 @@ extension Int64 {
   ///
   /// NaN gives 0.
   ///
-  /// Numbers from drivers and files may have any value, and none of them may stop the program.
+  /// Use this for numbers from drivers and files: `Int64(_:)` traps if a number is out of range.
   package init(saturating value: Double) {
     if value.isNaN {
       self = 0

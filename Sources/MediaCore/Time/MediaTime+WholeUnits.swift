@@ -8,8 +8,8 @@ extension MediaTime {
   package var wholeMicroseconds: Int64 { whole(per: 1_000_000) }
 
   private func whole(per second: Int128) -> Int64 {
-    // The product has at most 94 bits. Doubled, and with the timescale of 31 bits added, it still
-    // fits 128 bits.
+    // The value has 64 bits and `second` at most 30, so their product has at most 94 bits. Nothing
+    // below exceeds 96 bits, so `Int128` cannot overflow.
     let (product, scale) = (Int128(value) * second, Int128(timescale))
     let magnitude = (2 * Int128(product.magnitude) + scale) / (2 * scale)
     return Int64(clamping: product < 0 ? -magnitude : magnitude)

@@ -91,7 +91,9 @@ extension TimeRange: Codable {
 }
 
 extension Decoder {
-  /// Decodes a text such as `1/8` or `2`, and makes a value from its one or two whole numbers.
+  /// Decodes a text such as `1/8` or `2`, and makes a value from its numerator and denominator.
+  ///
+  /// The denominator is 1 for a text without one.
   fileprivate func fraction<Value>(
     _ kind: String, _ make: (Int128, Int128) -> Value?
   ) throws -> Value {

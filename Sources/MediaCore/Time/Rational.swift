@@ -42,7 +42,7 @@ public struct Rational: Hashable, Sendable {
   /// The denominator must be above zero.
   init(reducing numerator: Int128, _ denominator: Int128) {
     let divisor = greatestCommonDivisor(numerator.magnitude, denominator.magnitude)
-    // The divisor is at most the denominator, which is a signed 128-bit number, so it fits one too.
+    // `Int128(divisor)` cannot trap: the divisor is at most the denominator, which is an `Int128`.
     self.init(unchecked: numerator / Int128(divisor), denominator / Int128(divisor))
   }
 
@@ -54,8 +54,8 @@ public struct Rational: Hashable, Sendable {
 
   /// Returns the number as an integer, rounded as the caller names.
   ///
-  /// The rounding `quickTime` depends on whether the timescale becomes coarser. Whole numbers are
-  /// the coarsest one, so it rounds toward zero here.
+  /// Rounding to whole numbers counts as a change to a coarser timescale. So `quickTime` rounds
+  /// toward zero here, except for a negative number that would become zero.
   ///
   /// - Throws: `MediaError` with `.overflow` for ``invalid``.
   public func rounded(_ rounding: TimeRounding) throws(MediaError) -> Int128 {
@@ -210,8 +210,8 @@ extension Rational {
       low = ~low &+ 1
       high = low == 0 ? -high : ~high
     }
-    // A common divisor of the sum and its denominator always divides the GCD of the two
-    // denominators (Knuth 4.5.1). So only this GCD is searched for it.
+    // Every common divisor of the sum and its denominator divides the GCD of the two original
+    // denominators (Knuth 4.5.1). So it suffices to reduce the sum by its GCD with that number.
     let shared = shared.magnitude
     let rest = shared.dividingFullWidth((high.magnitude % shared, low)).remainder
     let divisor = greatestCommonDivisor(rest, shared)

@@ -29,8 +29,8 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
     let roundsAway: Bool
     switch self {
     case .halfAwayFromZero:
-      // A remainder of at least half the denominator rounds away from zero. It is compared with the
-      // rest of the denominator, because doubling it could overflow.
+      // A remainder of at least half the denominator rounds away from zero. This is
+      // `2 * remainder >= denominator`, written without the multiplication, which could overflow.
       roundsAway = remainder.magnitude >= denominator.magnitude - remainder.magnitude
     case .towardZero: roundsAway = false
     case .awayFromZero: roundsAway = true

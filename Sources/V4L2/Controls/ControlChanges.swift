@@ -13,7 +13,7 @@ import Glibc
 /// try changes.set(.automaticExposure, to: 1, on: device)
 /// try changes.set(.exposureTime, to: 40, on: device)
 /// // …
-/// let failures = changes.restore(on: device)    // the exposure time, then its automatic
+/// let failures = changes.restore(on: device)    // the exposure time, then the mode
 /// ```
 package struct ControlChanges: Sendable {
   private var remembered: [ControlSetting] = []

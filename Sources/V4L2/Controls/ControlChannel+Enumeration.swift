@@ -94,8 +94,8 @@ extension ControlChannel where Self: ~Copyable {
     if result >= 0 { return .success(DeviceControl(query)) }
     guard result == -ENOTTY else { return .failure(failure(-result)) }
     var old = v4l2_queryctrl()
-    // The old `VIDIOC_QUERYCTRL` supports only controls with one number, so the flag for others is
-    // removed.
+    // The old `VIDIOC_QUERYCTRL` does not support compound controls, such as arrays, so the flag
+    // that includes them is removed.
     old.id = id & ~UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
     let answer = control(CVideo4Linux_VIDIOC_QUERYCTRL, &old)
     return answer >= 0 ? .success(DeviceControl(old)) : .failure(failure(-answer))

@@ -149,11 +149,11 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
     }
   }
 
-  /// Whether an automatic mode is off when its control has a value, so that the user sets the
-  /// controls that it would override.
+  /// Whether this control, which switches an automatic mode, is set to manual.
   ///
   /// - Parameter value: The value of this control.
-  /// - Returns: True if the controls whose ``automatic`` is this control may be set.
+  /// - Returns: True if the user may set the controls whose ``automatic`` is this control. False if
+  ///   the automatic mode sets them.
   package func isManual(at value: Int64) -> Bool {
     // In manual mode and in shutter priority, the user sets the exposure time.
     guard self == .automaticExposure else { return value == 0 }

@@ -146,7 +146,8 @@ extension ControlChannel where Self: ~Copyable {
   ///
   /// - Parameter settings: Controls with numbers, set in this order.
   /// - Throws: ``DeviceError`` with the operation `.setControl`. If the driver reports which
-  ///   control it rejected, the error names it. If it does not, nothing was set.
+  ///   control it rejected, the error names this control, and the controls before it may have been
+  ///   set. If the error names none of several controls, none was set.
   package borrowing func set(_ settings: [ControlSetting]) throws(DeviceError) {
     guard let first = settings.first else { return }
     var entries: [v4l2_ext_control] = []
@@ -195,7 +196,7 @@ extension ControlChannel where Self: ~Copyable {
         return code
       }
       if result >= 0 {
-        // The driver returns how much of a dynamic array is used.
+        // A dynamic array may be shorter than its buffer. The driver returns the used size.
         let count = control.flags.contains(.dynamicArray) ? min(needed, bytes.count) : bytes.count
         return bytes.withUnsafeBytes { memory in
           ControlValue(UnsafeRawBufferPointer(rebasing: memory.prefix(count)), of: control)
