@@ -105,7 +105,7 @@ extension AssetIndex {
       startSample: start - origin, format: track, originSample: origin)
   }
 
-  /// The position of the first frame in samples of the audio track.
+  /// The time of the first video frame, on the file's own time axis, in audio samples of `rate`.
   func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
       let offset = try?
@@ -127,8 +127,8 @@ extension AssetIndex {
     let samples = lastDuration(of: track).flatMap(records.ticks(endingWith:))
     if isInFragments(track) { return samples }
     guard var stated = stated[track.index]?.ticks else { return samples }
-    // If an edit list hides packets, the stated duration starts at time zero, before the first
-    // shown frame.
+    // If an edit list hides packets, the stated duration starts at the file's time zero. The first
+    // shown frame may be later, so the time before it is subtracted.
     if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       records.contains(where: \.isDiscarded)
     {

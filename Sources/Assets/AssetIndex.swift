@@ -31,8 +31,9 @@ struct AssetIndex {
   private(set) var encrypted: Set<Int> = []
   /// The tracks whose samples are in another file, according to the movie's boxes.
   private(set) var elsewhere: Set<Int> = []
-  /// Whether the file's own index contradicts the packets that were read, so that it cannot be
-  /// used.
+  /// Whether the file's own index contradicts the packets that were read.
+  ///
+  /// If so, the initializer ignores that index and reads all packets.
   private var isContradicted = false
 
   /// Reads a file's index.

@@ -44,7 +44,8 @@ public struct FrameTable: Sendable {
     package let isIndependent: Bool
     /// Whether an edit list jumps to this packet.
     ///
-    /// The packet before it in the file was then not encoded directly before it.
+    /// The packet before it then belongs to an earlier entry of the edit list and was not encoded
+    /// directly before it.
     package let isJump: Bool
   }
 
@@ -213,8 +214,8 @@ public struct FrameTable: Sendable {
       let goesBack = index > 0 && (record.dts ?? .max) <= (packets[index - 1].dts ?? .min)
       parts.append((parts.last ?? 0) + (goesBack ? 1 : 0))
     }
-    // The range of shown frames of each part. If a part has none, its range is empty and lies at
-    // the end of the part before.
+    // For each part, the range of the shown frames in it. For a part without shown frames, the
+    // range is empty and starts where the range of the part before ends.
     var numbers = [Range<Int>?](repeating: nil, count: (parts.last ?? 0) + 1)
     for (number, index) in shown.enumerated() {
       let known = numbers[parts[index]] ?? number..<number

@@ -82,9 +82,10 @@ extension Packet {
         let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
         if isHEVC ? type == 19 || type == 20 : type == 5 { return .independent }
         if isHEVC {
-          // Types 16 to 21 are random access pictures whose following frames may need earlier ones.
-          // Lower types are other slices. Higher types are parameter sets and SEI, which precede
-          // the slice.
+          // Types 16 to 21, except IDR, are random access pictures after which some frames may need
+          // earlier frames. The other types below 32 are slices that are not random access points.
+          // Types from 32 on are parameter sets and SEI, which precede the slice, so the loop
+          // continues.
           if (16...21).contains(type) { return .open }
           if type < 32 { return .none }
         } else if (1...4).contains(type) {

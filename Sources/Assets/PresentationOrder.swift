@@ -117,9 +117,10 @@ struct PresentationOrder {
     return ticks
   }
 
-  /// The packet indices of all packets, in presentation order.
+  /// The indices of all packets, in presentation order.
   ///
-  /// A packet without a frame keeps its position from the decode order.
+  /// The decoder returned no frame for some packets, so their order is unknown. Such a packet has
+  /// the same position as in decode order.
   private func slots(count: Int) -> [Int] {
     let isShown = Set(shown)
     var rest = shown[...]

@@ -48,6 +48,6 @@ public struct AudioTrack: Sendable {
   /// The index of the first presented sample, counted from the sample at the first video frame.
   public let startSample: Int64
   package let format: TrackFormat
-  /// The position of the asset's time zero, counted in the file's own samples.
+  /// The asset's time zero on the file's own time axis, in audio samples.
   package let originSample: Int64
 }

@@ -129,7 +129,7 @@ package struct Encoder: ~Copyable {
 
   /// Opens an audio encoder.
   ///
-  /// Its times are in samples.
+  /// The times of frames and packets are in samples.
   ///
   /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. An unknown name
   /// throws with the operation "find". Settings that the encoder rejects throw with the operation
@@ -266,7 +266,8 @@ extension CodecParameters {
     }
     try LibAVError.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
-    // The headers are stored in the track and not in the frames, so the codec tag is hvc1.
+    // The parameter sets are stored once for the track and not in the frames. For HEVC in MOV and
+    // MP4, the codec tag hvc1 declares this.
     if parameters.pointee.codec_id == AV_CODEC_ID_HEVC, parameters.pointee.extradata_size > 0 {
       parameters.pointee.codec_tag = CodecParameters.hvc1
     }

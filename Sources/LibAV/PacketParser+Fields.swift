@@ -19,8 +19,8 @@ extension PacketParser {
     let headers = headers(of: packet)
     switch headers.picture_structure {
     case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
-      // The parser reports an order of fields only at a field that follows one of the other parity
-      // with the same `frame_num`. That field is therefore the second of a frame.
+      // libavcodec's parser sets `field_order` to TT or BB only at the second field of a frame: the
+      // field before it has the other parity and the same `frame_num`.
       return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .secondField : .firstField
     default: return .frame
     }

@@ -7,13 +7,14 @@ import CFFmpeg
 /// Its ratio is either fixed, or adjusted while it runs to follow a clock.
 ///
 /// It is libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist frequency, and a Kaiser
-/// window with beta 14. Artifacts are more than 130 dB below the signal. The first output sample
-/// has the position of the first input sample. The value is the sole owner of its `SwrContext`.
+/// window with beta 14. Artifacts are more than 130 dB below the signal. The filter's delay is
+/// compensated: the first output sample has the time of the first input sample. The value is the
+/// sole owner of its `SwrContext`.
 package struct Resampler: ~Copyable {
   /// The maximum input rate of ``init(inputRate:outputRate:channelCount:)``.
   ///
-  /// libswresample counts positions in 1/4096 of an input sample with 30 bits, so 18 bits remain
-  /// for the rate.
+  /// libswresample stores the product of the rate and 4096 filter phases in 30 bits. 12 bits are
+  /// needed for the phases, so 18 bits remain for the rate.
   package static let largestInputRate: Int32 = (1 << 18) - 1
 
   /// The number of channels, one plane each.

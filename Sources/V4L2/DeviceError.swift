@@ -123,8 +123,8 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the frame duration cannot be set, because the driver has no `V4L2_CAP_TIMEPERFRAME` or
-  /// does not support the request.
+  /// Whether the call failed because the driver cannot read or set a frame duration: it lacks
+  /// `V4L2_CAP_TIMEPERFRAME` or does not support the request.
   package var keepsNoFrameDuration: Bool {
     (operation == .setFrameDuration || operation == .readFrameDuration)
       && (code == ENOTSUP || code == ENOTTY)

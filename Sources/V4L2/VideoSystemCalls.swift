@@ -162,7 +162,8 @@ struct KernelVideoCalls: VideoSystemCalls {
 
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
     // `MAP_FIXED` replaces each mapping in one step, so that no other mapping can take its address.
-    // If it fails, the device is released only when the descriptor is closed.
+    // Errors are ignored. If a mapping cannot be replaced, the driver releases the device only when
+    // the memory is unmapped and the descriptor is closed.
     for piece in memory {
       _ = mmap(
         piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,

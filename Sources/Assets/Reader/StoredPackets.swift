@@ -3,7 +3,7 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The packets of a track without known frames, such as audio, in the order in which they are
+/// The packets of a track without a ``FrameTable``, such as audio, in the order in which they are
 /// stored.
 final class StoredPackets: SampleProducer {
   private var demuxer: Demuxer

@@ -73,7 +73,9 @@ extension Rational {
     return text
   }
 
-  /// Formats a count of units of 10^-`count` as a decimal.
+  /// Formats a number of units as a decimal with `count` digits after the point.
+  ///
+  /// One unit is 10^-`count`.
   private static func decimals(_ units: Int128, count: Int) -> String {
     var unit: UInt128 = 1
     for _ in 0..<count { unit *= 10 }
