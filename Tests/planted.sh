@@ -63,7 +63,7 @@ for name in "${names[@]}"; do
   case $name in
     frame)
       plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter+Movie.swift \
-        's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters) }/' \
+        's/^    try append(bytes, sample, parameters)$/    if storedCount != 37 { try append(bytes, sample, parameters) }/' \
         SlowMotionTests 'painted|frames'
       ;;
     tone)
