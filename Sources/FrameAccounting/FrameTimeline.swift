@@ -50,11 +50,12 @@ struct FrameTimeline {
   private var last: (reading: Reading, slot: Int64)?
   private var isWarm = false
 
-  /// Makes a timeline.
+  /// Makes a timeline without frames.
   ///
   /// - Parameters:
   ///   - period: The frame duration that the driver granted, in microseconds.
-  ///   - trustsCounter: Whether the sequence number alone determines the steps.
+  ///   - trustsCounter: True to compute the numbers of periods from the sequence numbers alone,
+  ///     false to use the timestamps too.
   init(period: Double, trustsCounter: Bool = false) {
     grid = PeriodTracker(period: period)
     self.trustsCounter = trustsCounter

@@ -37,7 +37,9 @@ struct SlotAssignment {
     let cost: Double
     let parent: Int
     let isOpen: Bool
-    /// The number of periods that the counter has counted too few so far on this path.
+    /// The number of periods on this path that the counter has missed so far.
+    ///
+    /// Negative if it has counted too many.
     let owed: Int64
   }
 

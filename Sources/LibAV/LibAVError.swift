@@ -85,7 +85,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
 
   /// The name of the file's format if this format is not accepted; otherwise nil.
   package var unsupportedFormat: String? {
-    // The line reads "[hls @ 0x…] Format not on whitelist …".
+    // libavformat logs "[hls @ 0x…] Format not on whitelist …", with the format's name in brackets.
     guard let logLine, logLine.contains("not on whitelist"), logLine.hasPrefix("[") else {
       return nil
     }

@@ -13,7 +13,8 @@ enum LibAVLog {
   /// The thread-specific key of the line, a C string owned by the thread.
   private static let line: pthread_key_t = {
     var key = pthread_key_t()
-    // If there is no key, no lines are kept, but errors still have their codes.
+    // If no thread-specific key is available, log lines are dropped. Errors then contain only their
+    // codes.
     return pthread_key_create(&key) { free($0) } == 0 ? key : .max
   }()
 

@@ -7,9 +7,8 @@ import OvercrankMovieFormat
 extension MovieWriter {
   /// Adds the boxes and tags that libavformat does not write into the index.
   func completeHead() throws(LibAVError) {
-    // In the tracks in `led`, some frame is shown before the frame that is decoded first. The edit
-    // list must start at the frame that is shown first. libavformat starts it at the frame that is
-    // decoded first, so it is rewritten.
+    // An edit list must start at the frame that is shown first. libavformat starts it at the frame
+    // that is decoded first. If these are different frames, the track's edit list is rewritten.
     let led = tracks.indices.filter { number in
       guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
         return false

@@ -24,7 +24,7 @@ extension MovieWriter {
     }
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
-    // The muxer then writes an `sdtp` box.
+    // This flag makes the muxer write an `sdtp` box, which marks the droppable samples.
     if isDroppable { scratch.pointee.flags |= AV_PKT_FLAG_DISPOSABLE }
     stamp(track, pts: pts, dts: dts, duration: duration)
     // In direct mode, the I/O context does not buffer, so the sink receives each packet at once.

@@ -73,7 +73,8 @@ package enum FileName {
     let (from, to) = (file.systemPath, name.systemPath)
     let failure = -CLinuxSystem_claim(from, to)
     guard isUnsupported(failure) else { return failure }
-    // Hard links are the alternative, because link(2) also fails with EEXIST if the name is taken.
+    // Without `RENAME_NOREPLACE`, a hard link is used, because link(2) also fails with EEXIST if
+    // the name is taken.
     if link(from, to) == 0 {
       unlink(from)
       return 0

@@ -62,8 +62,8 @@ package struct RandomAccessFile: ~Copyable {
 
   /// Writes a box over an old one: first the bytes after the first page, then the first page.
   ///
-  /// A kill interrupts write(2) only between pages. The first page contains the box header, so
-  /// readers still skip the old box until the new one is complete.
+  /// If the process is killed, write(2) stops only between pages. The first page contains the box
+  /// header, so readers still skip the old box until the new one is complete.
   ///
   /// - Throws: `SystemError` with the operation "write to". Some of the bytes may have been
   ///   written.

@@ -161,9 +161,9 @@ struct KernelVideoCalls: VideoSystemCalls {
   func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }
 
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
-    // `MAP_FIXED` replaces each mapping in one step, so that no other mapping can take its address.
-    // Errors are ignored. If a mapping cannot be replaced, the driver releases the device only when
-    // the memory is unmapped and the descriptor is closed.
+    // Each mapping of driver memory is replaced by zero pages. `MAP_FIXED` does this in one step,
+    // so that no other mapping can take the address meanwhile. Errors are ignored: the driver then
+    // releases the device only later, when the memory is unmapped and the descriptor closed.
     for piece in memory {
       _ = mmap(
         piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,

@@ -71,7 +71,8 @@ extension CameraControls {
     state.withLock { $0.flashMode = mode }
   }
 
-  /// Fires the flash once, in every flash mode: `V4L2_CID_FLASH_LED_MODE`, `V4L2_CID_FLASH_STROBE`.
+  /// Fires the flash once, whatever the current ``flashMode``: `V4L2_CID_FLASH_LED_MODE`,
+  /// `V4L2_CID_FLASH_STROBE`.
   ///
   /// If the torch is lit, it goes out and stays off until it is set again.
   ///

@@ -11,7 +11,7 @@ package struct DeviceEnvironment: Sendable {
   private let cameras: any VideoSystemCalls
   private let microphones: any ALSACalls
 
-  /// Saves the system calls of the current task.
+  /// Saves the system calls that are set for the current task.
   package init() {
     cameras = DeviceSystem.calls
     microphones = ALSASystem.calls

@@ -215,8 +215,9 @@ package final class FrameQueue: Sendable {
   /// Returns false if the queue was closed before that frame.
   package func waitForFrame(at number: Int) -> Bool {
     while number >= endNumber {
-      // A thread that sees that the queue is closed also sees all frames pushed before. The number
-      // is therefore compared again.
+      // The last frame may have been pushed just before the queue was closed, after `endNumber` was
+      // read above. All frames are visible once the queue is seen as closed, so the number is
+      // compared again.
       if isClosed { return number < endNumber }
       sleep(at: number)
     }

@@ -132,8 +132,8 @@ struct QueueChunks: ~Copyable {
   /// Call this on the producer's thread.
   func rewind() {
     guard filling.pointee.left < chunkBytes else { return }
-    // The position advances to the end of the chunk, as it does before a new chunk, because
-    // positions must never repeat.
+    // The position skips the unused rest of the chunk, as `take(_:)` does when it starts a new
+    // chunk. If it went back instead, positions would repeat.
     filling.pointee.end.position += filling.pointee.left
     filling.pointee.left = chunkBytes
   }

@@ -133,7 +133,8 @@ final class SceneSink: FrameSink {
   private nonisolated(unsafe) var bytes = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private nonisolated(unsafe) var byteCount = 0
   private nonisolated(unsafe) var time: Int64 = 0
-  // The time from which the next frame is copied, in microseconds. Used only by the capture thread.
+  // Frames captured before this time, in microseconds, are not copied. Used only by the capture
+  // thread.
   private nonisolated(unsafe) var due: Int64?
 
   init(_ format: FormatDescription, maximumByteCount: Int, wake: DispatchSemaphore) {

@@ -60,8 +60,8 @@ final class DataSink: FrameSink {
     if ring.push(entry) {
       wake.signal()
     } else if case .held(let heldBuffer, _, _) = entry {
-      // The ring has more entries than frames can be held. It is therefore full only if notes of
-      // dropped frames use the other entries.
+      // The ring has an entry for each frame that can be held, and further entries for notes of
+      // dropped frames. It is therefore full only if many notes wait.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       pool.cancelHold(heldBuffer)

@@ -16,7 +16,9 @@ extension CaptureDevice {
     ///
     /// `group` is the group whose members may open them, or nil if no group may.
     case denied(group: String?)
-    /// The machine has no such device. The synthetic camera needs no permission and does not count.
+    /// The machine has no camera (or, for audio, no microphone).
+    ///
+    /// The synthetic camera does not count, because it has no device node and needs no permission.
     case noDevice
   }
 

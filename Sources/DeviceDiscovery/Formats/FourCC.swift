@@ -55,8 +55,8 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
 extension FourCC: CustomStringConvertible {
   /// The characters as `v4l2-ctl` prints them, without trailing spaces.
   ///
-  /// Big-endian formats end in `-BE`. If a code consists of digits, or has characters that a mode
-  /// cannot contain, it is written as a hexadecimal number.
+  /// Big-endian formats end in `-BE`. A code is written as a hexadecimal number if it consists of
+  /// digits only, or if it has characters that are not allowed in a mode's text form.
   public var description: String {
     let characters = (0..<4).map {
       UInt8(truncatingIfNeeded: (rawValue & ~Self.bigEndian) >> (8 * $0))

@@ -51,8 +51,8 @@ struct OpenTimelineReader {
           let content = try content(of: child, .audio, name, depth: 0)
           audios.append(Layer(name: name, track: child, content: content))
         } catch  where audios.contains(where: \.content.showsAnything) {
-          // An export plays only the first audio track, so an error in another one is reported and
-          // the track is left out.
+          // An export contains only the first audio track. An error in a later track is therefore
+          // only reported, and that track is left out.
           notes.append("\(name) is left out: \(error)")
         }
       case let kind: notes.append("\(name) is of kind \(kind) and left out")
@@ -81,12 +81,14 @@ struct OpenTimelineReader {
     return composition
   }
 
-  /// Converts the audio tracks; an export plays only the first one.
+  /// Converts the audio tracks.
+  ///
+  /// An export contains only the first one.
   private mutating func heard(
     _ audios: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
   ) throws(MediaError) -> [CompositionTrack] {
-    // An export plays only the first audio track. Empty tracks before the first audible one are
-    // dropped, so that it becomes the first.
+    // An export contains only the first audio track. Empty tracks before the first audible track
+    // are dropped, so that the export contains the audible one.
     let silent = audios.firstIndex(where: \.content.showsAnything) ?? 0
     below = max(0, below - silent)
     var tracks: [CompositionTrack] = []

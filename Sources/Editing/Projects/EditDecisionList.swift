@@ -114,8 +114,9 @@ struct EditDecisionList {
         }
         let played = length * (pace / rate.framesPerSecond)
         if played < .zero {
-          // Reverse playback starts at the frame that the M2 line names, if it is after the event's
-          // source start. Otherwise it starts where forward playback from there would end.
+          // Reverse playback starts at the end of the frame that the M2 line names, if this frame
+          // is after the event's source start. Otherwise it covers the same range as forward
+          // playback from the source start, and so ends there.
           let named = motion.start.map { count($0) - offset } ?? from
           start = named > from ? seconds(named + 1) : start - played
         }

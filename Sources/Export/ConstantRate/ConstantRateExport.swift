@@ -261,10 +261,10 @@ private final class FrameSource {
 
   private func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
     if reader == nil {
-      // The decoder gets half of the processors, because the encoder needs the others and decoding
-      // on several threads costs more CPU time in total. Measured for an export of 8 s of H.264 at
-      // 1280x720@240: 3.1 s with one decoder thread, 4.0 s with three. libav prints a warning above
-      // 16 threads.
+      // The decoder gets only half of the processors. The encoder runs at the same time and uses
+      // the others, and decoding on more threads costs more CPU time: for 8 s of H.264 at
+      // 1280x720@240, 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a
+      // warning that libav prints above it.
       reader = try FrameReader(
         asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
         undecodable: policy)

@@ -24,9 +24,10 @@ struct BoundaryRenderer {
     guard let track else { return "the source has no video" }
     let parameters = track.format.parameters
     guard track.codec == .h264 else {
-      // Both kinds of frames would need parameter sets with different identifiers. x265 3.5 always
-      // writes the identifier 0, and no option changes it (source/encoder/entropy.cpp: codeVPS,
-      // codeSPS, codePPS, codeSliceHeader).
+      // Encoded and copied frames in one track need parameter sets with different identifiers. HEVC
+      // is refused because x265 3.5 always writes the identifier 0, which copied frames usually use
+      // too, and no option changes it (source/encoder/entropy.cpp: codeVPS, codeSPS, codePPS,
+      // codeSliceHeader).
       return track.codec == .hevc
         ? "HEVC frames cannot be encoded beside copies, because libx265 gives all its parameter "
           + "sets the identifier 0, which the source already uses"
@@ -94,8 +95,8 @@ struct BoundaryRenderer {
     guard encoder.parameters.extradata == headers else {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
-    // The plan expects a packet for each frame, so the policy `skip` repeats the previous frame
-    // here.
+    // The plan expects one packet per frame, so an undecodable frame cannot be left out. The policy
+    // `skip` therefore acts like `hold`, which uses the nearest decodable frame instead.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)

@@ -277,8 +277,9 @@ struct PassthroughPlan {
       let longest = max(1, endTicks - frames[offset].pts - 1)
       frames[offset + 1].dts = min(frames[offset + 1].dts, frames[offset].dts + longest)
     }
-    // A track's duration is the sum of the durations in file order, which are the steps between
-    // decode times. The last one is set so that the track ends with the last shown frame.
+    // The muxer computes a track's duration from decode times: from the first packet's to the last
+    // packet's, plus the last packet's duration. That duration is set so that the track ends with
+    // the frame that is shown last.
     if frames.count > 0 {
       frames[frames.count - 1].duration = endTicks - sorted[frames.count - 1]
     }

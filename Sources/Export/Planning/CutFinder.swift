@@ -189,8 +189,9 @@ struct CutFinder {
       tail: free..<end)
   }
 
-  /// Returns the packets needed to decode a range of positions, in decode order, starting at the
-  /// free start `key`.
+  /// Returns the packets needed to decode a range of positions, in decode order.
+  ///
+  /// Decoding starts at the position `key`, where it needs no earlier packet.
   ///
   /// All packets in between are included, because a shown frame may need any of them.
   private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {

@@ -73,7 +73,8 @@ struct PlaybackRun {
 
   private func isContinued(by mapping: PlaybackMapping, of source: Int) -> Bool {
     guard self.source == source else { return false }
-    // A frozen frame has no direction, so it continues forward and reverse playback.
+    // A frozen frame has no direction, so it can follow in a run that plays forward and in one that
+    // plays in reverse.
     guard mapping.isReversed == isReversed || mapping.motion == .hold else { return false }
     return isReversed ? mapping.sourceEnd == start : mapping.sourceStart == end
   }

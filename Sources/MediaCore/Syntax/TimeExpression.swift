@@ -54,7 +54,9 @@ public struct TimeExpression: Hashable, Sendable {
     form = .beforeEnd(duration)
   }
 
-  /// Makes an expression for the time of a frame, counted from 0.
+  /// Makes an expression for the time of a frame.
+  ///
+  /// The first frame has the index 0.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for a negative index.
   public init(frame index: Int64) throws(MediaError) {

@@ -24,7 +24,9 @@ extension Rational {
     return self
   }
 
-  /// Returns the number as an integer, rounded as the caller names.
+  /// Returns the number rounded to an integer.
+  ///
+  /// `what` names the number in the error message.
   ///
   /// - Throws: `MediaError` with `.notExact` when the result does not fit 64 bits.
   package func wholeNumber(

@@ -146,7 +146,7 @@ extension StoredSample {
     // A key frame depends on no other sample. Any other sample depends on others and is no sync
     // sample.
     let dependence: UInt32 = isKeyFrame ? 0x0200_0000 : 0x0101_0000
-    // No other sample depends on it.
+    // This flag means that no other sample depends on this one.
     return isDroppable ? dependence | 0x0080_0000 : dependence
   }
 }

@@ -11,22 +11,25 @@ package struct SampleCheck {
   private static let wordCount = 4
 
   private let bytes: UnsafeRawBufferPointer
-  /// The sums of the first, second, third and fourth words of all sectors.
+  /// The four sums of the words.
   ///
-  /// The CPU computes the four in parallel.
+  /// Each block of four words adds its first word to the first sum, its second word to the second
+  /// sum, and so on.
+  ///
+  /// The CPU computes the four sums in parallel.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
   /// The offset in the sample of the next four words to add, in bytes.
   private var offset = 0
   private var nextIndex: Int
 
-  /// Starts the check of a sample at a file offset.
+  /// Starts the checksum of a sample at a file offset.
   package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
     self.bytes = bytes
     sums = (UInt64(bytes.count), 1, 2, 3)
     nextIndex = Int(Self.sectorBytes - position % Self.sectorBytes)
   }
 
-  /// The check of a sample at a file offset.
+  /// Returns the checksum of a sample at a file offset.
   package static func value(of bytes: UnsafeRawBufferPointer, at position: Int64) -> UInt64 {
     var check = SampleCheck(of: bytes, at: position)
     check.add(upTo: bytes.count)
@@ -47,7 +50,7 @@ package struct SampleCheck {
     }
   }
 
-  /// Returns the check.
+  /// Returns the checksum.
   ///
   /// All of the sample must have been added.
   package consuming func finish() -> UInt64 {

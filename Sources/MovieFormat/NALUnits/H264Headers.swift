@@ -104,8 +104,8 @@ package struct H264Headers: Sendable {
     var both = self
     both.sequenceSets += other.sequenceSets
     both.pictureSets += other.pictureSets
-    // A decoder must be able to decode both kinds of frames. The header therefore keeps only the
-    // constraint flags that both have, and the higher level.
+    // A decoder must be able to decode the frames of both encodings. The header therefore contains
+    // only the constraint flags that both encodings have, and the higher of their levels.
     both.profile[1] &= other.profile[1]
     both.profile[2] = max(profile[2], other.profile[2])
     return both

@@ -60,7 +60,7 @@ extension AssetStore {
       }
       return nil
     } catch {
-      // The fragmented file contains the frames stored so far.
+      // The file is kept. It is still fragmented and contains the frames stored so far.
       return MediaError(recording: error)
     }
   }

@@ -113,7 +113,8 @@ final class AssetStore: Sendable {
       var time = Int64.max
       for (index, queue) in queues.enumerated() {
         guard let queue else { continue }
-        // A closed queue may have received a sample just before.
+        // `isClosed` is read before the queue is searched. Otherwise a sample that is pushed
+        // between the two, just before the queue is closed, would be missed.
         let isClosed = queue.isClosed
         if let first = queue[queue.startNumber], !queue.isEmpty {
           guard next == nil || first.observation.microseconds < time else { continue }
@@ -172,7 +173,8 @@ final class AssetStore: Sendable {
       state.startMicroseconds = microseconds
       return true
     }
-    // Tracks of one file need one zero, whichever sample comes first.
+    // The tracks of a file share one time axis. Its zero is the session's start, not the first
+    // sample that arrives.
     if isStarted, inputs.count > 1 {
       isStoring.withLock { _ in output.writer?.begin(atMicroseconds: microseconds) }
     }

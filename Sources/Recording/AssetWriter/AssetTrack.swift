@@ -84,7 +84,8 @@ final class VideoAssetTrack: AssetTrack {
     switch (video.plan.codec, video.delivery.layout) {
     case (.h264, _): [0, 0, 0, 1, 0x65, 0x88, 0x80]
     case (.rawVideo, .raw(let format, let bytesPerRow)):
-      // The muxer checks the size of uncompressed frames.
+      // The muxer checks the size of uncompressed frames, so the placeholder has the size of a real
+      // frame.
       Array(
         repeating: 0,
         count: MediaFrame.packedByteCount(

@@ -108,14 +108,14 @@ enum AssetTrackSource: Sendable {
           largestFrame: video.largestFrame, frameRate: video.frameRate),
         largestFrame: video.largestFrame)
     case .samples(let format, _):
-      // Four seconds, and a second in one block.
+      // The queue has space for four seconds of samples, and for blocks of up to one second.
       let second = max(4_096, format.bytesPerSample * format.sampleRate)
       return try FrameQueue(capacity: 4 * second, largestFrame: second)
     case .packets: return try FrameQueue(capacity: 1 << 22, largestFrame: 1 << 20)
     }
   }
 
-  /// Whether appended bytes are complete, as far as a quick check shows.
+  /// Whether appended bytes pass a quick check for truncation.
   func isWhole(_ bytes: UnsafeRawBufferPointer) -> Bool {
     switch self {
     case .video(let video): video.delivery.integrityCheck.holds(bytes)

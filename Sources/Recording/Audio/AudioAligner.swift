@@ -250,7 +250,7 @@ struct DriftMeter {
   ///
   /// The sample lead is the number of samples received beyond those expected at the nominal rate.
   private var (squares, products) = (0.0, 0.0)
-  /// The total time span of the previous lines, in seconds.
+  /// The total time span of the previous regression lines, in seconds.
   private var earlierSpan = 0.0
 
   init(rate: Double) { self.rate = rate }

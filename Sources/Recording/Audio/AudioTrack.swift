@@ -94,7 +94,8 @@ struct AudioTrack: ~Copyable {
   /// Encodes the whole blocks that end at or before a sample.
   private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    // After missing frames, many blocks may be due at once.
+    // `end` is usually the time of a frame. If frames were missing before it, many audio blocks may
+    // end before it, so this is a loop.
     while sampleCount + Int64(blocks.blockLength) <= end {
       try encode(blocks.blockLength)
       packets += try blocks.readyPackets()

@@ -32,7 +32,8 @@ struct SampleOrder {
     var entries: [Entry] = []
     entries.reserveCapacity(places.count)
     let isReordered = !samples.isEmpty && places.contains { samples[$0.position] != nil }
-    // Decoding begins before zero, and ends as much before the last frame's end.
+    // In a reordered track the first decode time is negative. Decoding then ends before the end of
+    // the track, by the same amount.
     let decodeEnd = isReordered ? end &+ min(0, places.first?.ticks ?? 0) : end
     for (index, place) in places.enumerated() {
       let next = index + 1 < places.count ? places[index + 1].ticks : decodeEnd
@@ -46,8 +47,8 @@ struct SampleOrder {
       }
       entries.append(entry)
     }
-    // The muxer derives the length of the track from the frame that is shown last, unless its duration
-    // is that of decoding.
+    // So far every duration is the step to the next decode time. The muxer computes the track's
+    // length from the frame that is shown last, so this frame gets its display duration instead.
     if isReordered, latest < entries.count - 1 { entries[latest].duration = end &- latestTicks }
     return entries
   }

@@ -64,7 +64,8 @@ struct CopyPipeline: VideoPipeline {
     guard let unitLengthSize else { return AnnexB.holdsKeyFrame(bytes) }
     var units = NALUnitReader(bytes, lengthSize: unitLengthSize)
     while let unit = units.next() {
-      // An IDR slice. Other slices are of other frames, and headers come before both.
+      // Type 5 is a slice of an IDR frame. Headers may come before it, so all NAL units are
+      // searched.
       if bytes[unit.lowerBound] & 0x1F == 5 { return true }
     }
     return false

@@ -35,11 +35,14 @@ struct EncodePipeline: VideoPipeline {
   /// A cut at any time then has a key frame within this distance.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
-  /// The supported distances of frames that others refer to, with droppable frames between them.
+  /// The supported distances between reference frames, in frames.
   ///
-  /// Droppable frames are B-frames that no frame refers to. libx264 has no others: its P-frames are
-  /// always references. A B-frame is stored when the referenced frame behind it is encoded, so frames
-  /// are stored up to `referenceInterval` frames later, and a kill loses as many frames more.
+  /// The frames between them are droppable.
+  ///
+  /// Droppable frames are B-frames that are not used as references. libx264 makes no other
+  /// droppable frames, because its P-frames are always references. A B-frame is stored only after
+  /// the reference frame that follows it, up to `referenceInterval` frames late. If the process is
+  /// killed, that many more frames are lost.
   ///
   /// `Benchmarks/Droppable/run.sh 120` measures the cost, at 640x480 and 240 fps beside the same
   /// frames without droppable ones. With an interval of 2, a file has 0.97 to 1.68 times the bytes,

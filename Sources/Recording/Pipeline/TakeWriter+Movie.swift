@@ -50,8 +50,8 @@ extension TakeWriter {
   /// The fragment layout: a new fragment starts every 150 ms, not only at key frames.
   ///
   /// If each key frame started a fragment, MJPEG would get one fragment per frame, because all its
-  /// frames are key frames. A kill loses the open fragment and the queued frames, together at most
-  /// 0.25 s.
+  /// frames are key frames. If the process is killed, the open fragment and the queued frames are
+  /// lost, together at most 0.25 s.
   var layout: FragmentedMovieWriter.Layout {
     // A camera may exceed its nominal rate, so a fragment has space for more frames than expected.
     let frames = Int(min(frameRate.doubleValue, 10_000) / 4)
@@ -69,7 +69,8 @@ extension TakeWriter {
     try append(bytes, sample, parameters)
     storedCount += 1
     frameBytes += Int64(bytes.count)
-    // With reordering, a few later frames may be stored already.
+    // The times are kept in presentation order. If frames are reordered, a few frames with later
+    // times may have been stored before this one.
     var index = storedMicroseconds.count
     while index > 0, storedMicroseconds[index - 1] > sample.time { index -= 1 }
     storedMicroseconds.insert(sample.time, at: index)

@@ -21,8 +21,8 @@ struct TakeWriter: ~Copyable {
   let reservesSpace: Bool
   /// The number of stored frames that the frame index may lack.
   ///
-  /// A kill loses these frames. After this many frames, the owner calls ``settle()``, which updates
-  /// the index.
+  /// If the process is killed, these frames are lost. After this many frames, the owner calls
+  /// ``settle()``, which updates the index.
   let unsettledFrames: Int
   /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]

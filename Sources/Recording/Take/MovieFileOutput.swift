@@ -11,8 +11,8 @@ import Synchronization
 
 /// An output that records a session to a movie file.
 ///
-/// The growing file is written in fragments of 150 ms, so that a kill loses at most 0.25 s. At the
-/// end it becomes a plain movie.
+/// While the file grows, it is written in fragments of 150 ms. If the process is killed, at most
+/// 0.25 s are lost. At the end, the file becomes a plain movie.
 ///
 /// ```swift
 /// let output = try MovieFileOutput(session: session, settings: RecordingSettings(path: "a.mov"))
@@ -294,9 +294,10 @@ public final class MovieFileOutput: FrameOutput {
   ) throws(MediaError) -> TakeAudio? {
     var seconds = duration.doubleValue
     if settings.isBurst {
-      // A burst is written only after its end, so the history must cover all of it. If the burst
-      // has no time limit, its duration is unknown, because compressed frames vary in size. The
-      // history is then 10 minutes.
+      // The audio of a burst is written only after its end, so the audio history must cover the
+      // whole burst. A burst without a time limit ends when its memory is full. How long that takes
+      // is unknown, because compressed frames vary in size. The history then has its greatest
+      // length, 10 minutes.
       seconds = settings.limit.duration?.doubleValue ?? 600
     }
     let audio = try TakeAudio.of(

@@ -31,8 +31,8 @@ public enum MovieRecovery {
     do {
       try check(path)
       let file = try MovieBoxes(opening: path)
-      // The lock may be on an old file: another recording may have replaced the file between
-      // opening and locking. The name is therefore checked too.
+      // Between opening and locking, another recording may have replaced the file. The lock would
+      // then be on the old file. So the path must still lead to the locked file.
       guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
         throw MediaError(
           .beingRecorded, "\(path) is still being recorded", recovery: "stop the recording first")
@@ -110,8 +110,9 @@ public enum MovieRecovery {
     var replaced: [MovieRepair.Replaced] = []
     guard repair.frameCount > 0 else {
       guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
-      // No frame can be recovered. If the header is torn and the file is unreadable, it becomes an
-      // empty movie.
+      // No frame can be recovered and the file cannot be opened, for example because a fragment's
+      // header was written only in part. The repair makes the file an empty movie that can be
+      // opened.
       try repair.write(to: file, replaced: &replaced)
       throw nothing(path, isRepaired: true)
     }

@@ -68,7 +68,7 @@ struct MovieTake {
 
   /// The number of frames after which the frame index is updated: the frames of 20 ms, at most 8.
   ///
-  /// A kill loses at most this many stored frames.
+  /// If the process is killed, at most this many stored frames are lost.
   private var mostUnsettled: Int {
     max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
   }

@@ -46,13 +46,15 @@ public struct RecordingSettings: Sendable {
   public var path: String
   /// The encoding of the video.
   public var video = VideoOutputSettings.automatic
-  /// The distance of the frames that others refer to, with droppable frames between them.
+  /// The distance between reference frames, in frames.
+  ///
+  /// The frames between them are droppable.
   ///
   /// Requires `video` to encode as H.264, and is from 2 to 16. A slow player can leave out the
   /// droppable frames, whose `nal_ref_idc` is 0, and still decode the others: a 240 fps recording
   /// with an interval of 8 then plays at 30 fps. Key frames, and the frame before each, are never
-  /// droppable. Droppable frames are stored up to that many frames later, and a kill loses as many
-  /// frames more. Nil makes every frame one that others refer to.
+  /// droppable. Droppable frames are stored up to this many frames late. If the process is killed,
+  /// that many more frames are lost. Nil makes every frame a reference frame.
   public var referenceFrameInterval: Int?
   /// The audio codec.
   ///

@@ -27,7 +27,7 @@ struct TakeRecorder: ~Copyable {
   ///   - take: The take.
   ///   - file: The empty file.
   ///   - unsettledFrames: The number of stored frames that the frame index may lack until
-  ///     ``settle()`` is called. A kill loses these frames.
+  ///     ``settle()`` is called. If the process is killed, these frames are lost.
   init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
     self.take = take
     limits = FileLimits(take.settings, audio: take.audio?.rates(take.audioCodec))

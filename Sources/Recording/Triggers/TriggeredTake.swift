@@ -93,8 +93,8 @@ struct TriggeredTake {
           control.stop(.maxClips)
         }
       }
-      // A trigger after the end of the capture does not belong to it. After the queue is closed,
-      // triggers are therefore read only once.
+      // The capture ends when the queue is closed, and later triggers do not belong to it. If the
+      // queue was closed at the start of this pass, no later pass takes triggers.
       takesTriggers = !isClosed
       let isIdle = advance(queue, isClosed ? end() : nil, &state, notify)
       state.report.ringPeak = max(state.report.ringPeak, queue.boundBytes)
@@ -224,7 +224,8 @@ struct TriggeredTake {
     } catch {
       state.lostWithClips += storedCount
       state.report.warnings.append("\(clip.path) was not written: \(error)")
-      // If the triggers repeat, a clip without frames is not an error of the whole capture.
+      // If the capture records a clip for every trigger, a clip without frames is not an error of
+      // the whole capture.
       if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {
         state.emptyClip = state.emptyClip ?? error
       } else {

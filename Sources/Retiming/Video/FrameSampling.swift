@@ -94,8 +94,8 @@ extension OutputFrameGrid {
   private func spread(
     _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
   ) throws(MediaError) {
-    // The last frame that is shown more than once; nil if a later frame is not late and so must not
-    // move.
+    // The latest frame that is shown more than once. It is nil if a frame after it is on time,
+    // because that frame must not be shown earlier.
     var spare: Int?
     for index in range {
       let shown = starts[index + 1] - starts[index]

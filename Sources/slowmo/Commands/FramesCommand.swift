@@ -168,7 +168,7 @@ struct FramesCommand: ParsableCommand, Verb {
       let nanoseconds = lines[index].time.wholeNanoseconds
       let path = template.name([
         "index": .number(Int64(index)), "name": .text(file.fileStem),
-        // Microseconds and milliseconds are rounded down.
+        // Times in file names are rounded down to whole microseconds or milliseconds.
         "us": .number(nanoseconds / 1_000), "ms": .number(nanoseconds / 1_000_000),
       ])
       guard seen.insert(path).inserted else {

@@ -69,7 +69,7 @@ struct SizeRangeDocument: Encodable {
 
 /// The text lines about a device's inputs.
 ///
-/// If the device has one input and no problem, there are none.
+/// The list is empty for a device with one input, without problems and without digital timings.
 enum InputText {
   static func lines(_ inputs: InputConnectors) -> [String] {
     var lines: [String] = []

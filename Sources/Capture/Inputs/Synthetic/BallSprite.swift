@@ -79,7 +79,9 @@ struct BallSprite {
 /// The shadow of the ball on the ground.
 struct BallShadow: Sendable {
   let rect: PixelRect
-  /// The darkness of each pixel relative to the center, which has 255.
+  /// The darkness of the shadow at each pixel, from 0 to 255.
+  ///
+  /// The center has 255.
   private let weights: [UInt8]
 
   init(in rect: PixelRect) {

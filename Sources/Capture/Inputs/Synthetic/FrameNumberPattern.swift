@@ -51,7 +51,7 @@ package enum FrameNumberPattern {
   ///   - width: The image width in pixels.
   ///   - height: The image height in pixels.
   ///   - luma: The luma of the pixel in a column and a row, from 0 to 255.
-  /// - Returns: The number, or nil if the image has no frame number or is too damaged.
+  /// - Returns: The number, or nil if the image shows no frame number or is too damaged.
   package static func read(
     width: Int, height: Int, luma: (_ x: Int, _ y: Int) -> UInt8
   ) -> Int? {
@@ -67,7 +67,8 @@ package enum FrameNumberPattern {
       var sum = 0
       for y in rows { for x in columns { sum += Int(luma(x, y)) } }
       let mean = sum / (columns.count * rows.count)
-      // A gray cell means that the image has no frame number.
+      // The cells of a frame number are black or white. A gray cell means that the image shows no
+      // frame number, or that the number is damaged.
       guard !(96..<160).contains(mean) else { return nil }
       bits = bits << 1 | (mean >= 160 ? 1 : 0)
     }
@@ -80,8 +81,8 @@ package enum FrameNumberPattern {
   /// The first cell is the highest bit, and a 1 is a white cell.
   static func bits(of number: Int) -> UInt32 {
     let value = UInt32(truncatingIfNeeded: number) % UInt32(limit)
-    // The check value is never 0 or 63, so the 32 bits are never all equal. A black or white image
-    // therefore has no frame number.
+    // The check value is never 0 or 63, so the 32 bits are never all equal. A fully black or white
+    // image, whose cells are all equal, is therefore never mistaken for a frame number.
     return value << 6 | (value % 61 + 1)
   }
 }

@@ -50,9 +50,10 @@ struct RationalApproximation: Hashable {
   /// - Returns: The lead in output samples, above zero.
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {
     let least = Int64(sourceCount) * denominator / numerator + 1
-    // The fractional part of the start position repeats after `denominator` leads, so no more need
-    // to be tried. The number of leads is also limited to 16,384 output samples and 16,384 source
-    // samples, so that the resampler does not start far too early.
+    // When the lead grows by `denominator` output samples, the start position has the same
+    // fractional part again, so larger leads need not be tried. The tried leads also span at most
+    // 16,384 output samples and 16,384 source samples, so that the resampler does not start far too
+    // early.
     let choices = max(1, min(denominator, 16_384, 16_384 * denominator / numerator))
     let wanted = position.fractionalPart
     var best = (lead: least, distance: Double.infinity)

@@ -31,8 +31,8 @@ struct TransientTimeMap {
   struct Extent: Sendable {
     let before: Double
     let after: Double
-    /// The longest compensation in source samples: `ease` at speeds of at most 1, `fastEase` above
-    /// 1.
+    /// The greatest length of the compensation on each side, in source samples: `ease` at speeds of
+    /// at most 1, `fastEase` above 1.
     let ease: Double
     let fastEase: Double
     /// The fraction of `before` and `after` that the weakest onset gets; the strongest gets all.

@@ -36,7 +36,10 @@ extension Planes {
   }
 }
 
-/// A queue between a renderer, whose block size varies, and a consumer of exact counts.
+/// A queue of rendered samples.
+///
+/// The renderer appends blocks of varying size, and the consumer takes exactly the number of
+/// samples that it needs.
 struct SampleQueue {
   private var planes: Planes
   private var head = 0

@@ -171,8 +171,8 @@ final class WSOLARenderer: SegmentRenderer {
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
       if let locked, locked.onset == lock.source { return locked.match }
-      // A weak onset may miss its exact time slightly, if the grain then continues the current one
-      // better.
+      // The grain may be shifted from the exact time of a weak onset, if its waveform then
+      // continues the current grain better. A strong onset must keep its exact time.
       let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
       let match = try mostAlike(
         around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
