@@ -57,6 +57,8 @@ package final class BlockingThread: Sendable {
 extension BlockingThread {
   /// Runs blocking work on a dedicated thread and suspends the calling task until it ends.
   ///
+  /// When the task resumes, the thread no longer holds the objects that `body` captures.
+  ///
   /// - Parameters:
   ///   - body: The work. It receives a closure that returns whether the task was cancelled. This
   ///     closure may be called from any thread.
@@ -69,12 +71,12 @@ extension BlockingThread {
     onCancel: @escaping @Sendable () -> Void = {}
   ) async throws(SystemError) -> Result<Value, Failure> {
     let isCancelled = CancellationFlag()
+    let work = SingleRun { () throws(Failure) in try body { isCancelled.isSet } }
     let result: Result<Result<Value, Failure>, SystemError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         do throws(SystemError) {
           try BlockingThread {
-            let result = Result { () throws(Failure) in try body { isCancelled.isSet } }
-            continuation.resume(returning: .success(result))
+            continuation.resume(returning: .success(work.run()))
           }.detach()
         } catch { continuation.resume(returning: .failure(error)) }
       }
@@ -90,6 +92,26 @@ private final class CancellationFlag: Sendable {
   private let flag = Atomic<Bool>(false)
   var isSet: Bool { flag.load(ordering: .acquiring) }
   func set() { flag.store(true, ordering: .releasing) }
+}
+
+/// A closure that is released after its only run, before its result is used.
+private final class SingleRun<Value: Sendable, Failure: Error>: Sendable {
+  private struct Closure {
+    let body: @Sendable () throws(Failure) -> Value
+  }
+  private let closure: Mutex<Closure?>
+
+  init(_ body: @escaping @Sendable () throws(Failure) -> Value) {
+    closure = Mutex(Closure(body: body))
+  }
+
+  /// Call at most once.
+  func run() -> Result<Value, Failure> {
+    guard let closure = closure.withLock({ $0.take() }) else {
+      preconditionFailure("the closure runs once")
+    }
+    return Result { () throws(Failure) in try closure.body() }
+  }
 }
 
 private final class Body: Sendable {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
+import OvercrankV4L2
+import TestSupport
 import Testing
+
+@testable import OvercrankCapture
 
 /// How long a session lives, and the short ways to make one.
 struct SessionLifetimeTests {
@@ -68,5 +71,54 @@ struct SessionLifetimeTests {
       session = made
     }
     #expect(session == nil)
+  }
+
+  /// The next attempt to restart the input is an hour away, so the test ends only if nothing waits
+  /// for that with the input.
+  @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+  func `An interrupted session that is dropped frees its camera at once`(isStopped: Bool)
+    async throws
+  {
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=20 replug=1")
+    weak var dropped: DeviceInput?
+    do {
+      let input = try DeviceSystem.$calls.withValue(machine) {
+        let camera = try CaptureDevice.named("/dev/fakevideo0")
+        return try DeviceInput(device: camera, format: try camera.fastestFormat())
+      }
+      dropped = input
+      let session = CaptureSession(input, retryMilliseconds: 3_600_000)
+      let events = session.events
+      try await session.startRunning()
+      for await event in events where event == .didStopRunning { break }
+      #expect(session.isInterrupted)
+      if isStopped { await session.stopRunning() }
+    }
+    while dropped != nil { await Task.yield() }
+    machine.advance(nanoseconds: 2_000_000_000)
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      var locked = try camera.lockForConfiguration()
+      try locked.setActiveFormat(try camera.fastestFormat())
+    }
+  }
+
+  @Test func `A session that was stopped and dropped frees its camera at once`() async throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb")
+    machine.pace { true }
+    for _ in 0..<100 {
+      weak var dropped: DeviceInput?
+      do {
+        let input = try DeviceSystem.$calls.withValue(machine) {
+          let camera = try CaptureDevice.named("/dev/fakevideo0")
+          return try DeviceInput(device: camera, format: try camera.fastestFormat())
+        }
+        dropped = input
+        let session = CaptureSession(input)
+        try await session.startRunning()
+        await session.stopRunning()
+      }
+      #expect(dropped == nil)
+    }
   }
 }

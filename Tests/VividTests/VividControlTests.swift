@@ -20,6 +20,29 @@ extension VividTests {
       try controls.list().first { $0.name == "brightness" }?.value
     }
 
+    @Test func `Controls are set by who has locked the camera, and by nobody else`() async throws {
+      let camera = try CaptureDevice.named(node)
+      let controls = try CameraControls(device: camera)
+      let before = try brightness(controls)
+      var locked = try camera.lockForConfiguration()
+      try locked.setActiveFormat(
+        try camera.format(matching: ModeRequest(parsing: "320x180@60/yuyv")))
+      try controls.set([ControlAssignment(parsing: "brightness=100")])
+      #expect(try await !intrude(90))
+      let session = CaptureSession(try locked.makeInput())
+      try await session.startRunning()
+      try controls.set([ControlAssignment(parsing: "brightness=101")])
+      #expect(try await !intrude(91))
+      let again = try camera.lockForConfiguration()
+      try controls.set([ControlAssignment(parsing: "brightness=102")])
+      again.unlockForConfiguration()
+      #expect(try brightness(controls) == .number(102))
+      await session.stopRunning()
+      if case .number(let number) = before {
+        try controls.set([ControlAssignment(parsing: "brightness=\(number)")])
+      }
+    }
+
     @Test func `A camera that was unlocked is everyone's again`() async throws {
       let camera = try CaptureDevice.named(node)
       let controls = try CameraControls(device: camera)

@@ -37,8 +37,12 @@ extension CaptureSession {
     let watch = state.withLock { state in
       state.interruptions.first { $0.input === input }?.watch
     }
-    watch?.begin(for: input, everyMilliseconds: retryMilliseconds) { [weak self] device in
-      self?.resume(input, at: device) ?? true
+    // A timer holds the closure until it fires, even after the watch was cancelled. A strong
+    // reference to the input would keep the device open that long.
+    watch?.begin(for: input, everyMilliseconds: retryMilliseconds) {
+      [weak self, weak input] device in
+      guard let self, let input else { return true }
+      return resume(input, at: device)
     }
   }
 

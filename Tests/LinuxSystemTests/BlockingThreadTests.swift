@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+import Testing
+
+private final class Token: Sendable {}
+
+struct BlockingThreadTests {
+  @Test func `Blocking work keeps nothing once its result is there`() async throws {
+    for _ in 0..<1_000 {
+      weak var kept: Token?
+      do {
+        let token = Token()
+        kept = token
+        try await BlockingThread.run { _ in withExtendedLifetime(token) {} }.get()
+      }
+      #expect(kept == nil)
+    }
+  }
+}
