@@ -54,8 +54,8 @@ extension MediaError {
     case let error as MediaError where Self.audioCodes.contains(error.code):
       self.init(
         .audioRefused, error.message,
-        recovery: Recovery(
-          "choose another algorithm; mute takes any speed", .change(.pitchAlgorithm)),
+        recovery: error.recovery
+          ?? Recovery("choose another algorithm; mute takes any speed", .change(.pitchAlgorithm)),
         cause: error.cause)
     case let error as MediaError: self = error
     case let error as FileCreationError: self.init(error)

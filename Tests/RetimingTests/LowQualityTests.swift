@@ -74,7 +74,8 @@ struct LowQualityTests {
           }, write: { _ in })
       }
       #expect(error?.code == .speedOutOfRange)
-      #expect(error?.description.hasSuffix("\(nearest) is the nearest") == true)
+      #expect(error?.recovery?.steps.contains(.change(.otherAudioSpeeds)) == true)
+      #expect(error?.message.hasSuffix("\(nearest) is the nearest") == true)
     }
   }
 

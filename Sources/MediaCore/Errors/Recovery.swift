@@ -36,6 +36,8 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case outputFrameRate
     /// The algorithm for audio at other speeds.
     case pitchAlgorithm
+    /// The policy for speeds that the algorithm does not support.
+    case otherAudioSpeeds
     /// The frame sampling method for a constant rate.
     case sampling
     /// The choice between rotating the frames of an export and storing the rotation as metadata.

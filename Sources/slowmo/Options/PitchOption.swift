@@ -11,7 +11,8 @@ struct PitchOption: ExpressibleByArgument {
   let algorithm: AudioTimePitchAlgorithm
   let otherSpeeds: UnsupportedSpeedPolicy
 
-  private static let snapping = "\(AudioTimePitchAlgorithm.lowQuality.rawValue):snap"
+  /// The value that replaces unsupported speeds.
+  static let snapping = "\(AudioTimePitchAlgorithm.lowQuality.rawValue):snap"
 
   init(_ algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy = .refused) {
     self.algorithm = algorithm

@@ -30,6 +30,7 @@ enum Advice {
     case .audioCodec: "--audio-codec"
     case .outputFrameRate: "--fps"
     case .pitchAlgorithm: "--pitch"
+    case .otherAudioSpeeds: "--pitch \(PitchOption.snapping)"
     case .sampling: "--sampling"
     case .rotation: "--rotation"
     case .overwrites: "--overwrite"

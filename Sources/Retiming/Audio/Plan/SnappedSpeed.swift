@@ -87,7 +87,10 @@ extension AudioPlan {
         throw MediaError(
           .speedOutOfRange,
           "low-quality audio plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
-            + "is at \(requested); \(speed) is the nearest")
+            + "is at \(requested); \(speed) is the nearest",
+          recovery: Recovery(
+            "choose another algorithm, or the nearest supported speed; mute takes any speed",
+            .change(.pitchAlgorithm), .change(.otherAudioSpeeds)))
       }
       changes.append(SnappedSpeed(target: mapping.target, requested: requested, played: speed))
       played.append(
