@@ -33,6 +33,11 @@ package struct FragmentedMovieWriter: ~Copyable {
     }
   }
 
+  /// The maximum duration of a sample, in ticks of its track.
+  ///
+  /// Boxes store it in 32 bits, and some readers take these for a signed number.
+  package static let maximumSampleTicks = Int64(Int32.max)
+
   /// A track of the initialization segment.
   package struct Track {
     let encoding: SampleEncoding
@@ -257,7 +262,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   ) throws(SystemError) {
     let last = tracks[track].lastTicks
     let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].firstTicks)
-    guard !overflow, last == nil ? step >= 0 : step > 0, step <= Int64(Int32.max),
+    guard !overflow, last == nil ? step >= 0 : step > 0, step <= Self.maximumSampleTicks,
       (1...Int(Int32.max) / 2).contains(bytes.count)
     else {
       throw SystemError(

@@ -227,10 +227,9 @@ final class AssetStore: Sendable {
         .invalidData, "the time of a frame of \(path) does not increase",
         recovery: "append frames in the order of their times, at least 1 µs apart")
     }
-    // A movie fragment stores a duration in 32 bits.
     if let last = state.inputs[input].lastMicroseconds,
       microseconds.subtractingReportingOverflow(last).overflow
-        || microseconds - last > Int64(Int32.max)
+        || microseconds - last > FragmentedMovieWriter.maximumSampleTicks
     {
       throw MediaError(
         .invalidData, "a frame of \(path) is more than 35 minutes after the one before",

@@ -269,12 +269,12 @@ struct TakeWriter: ~Copyable {
 
   private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
-    // The last frame lasts one period, and one more for each frame that is missing after it. The
-    // file stores the duration in 32 bits, so it is limited.
+    // The last frame lasts one period, and one more for each frame that is missing after it.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
-      known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate), Int64(Int32.max))
+      known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate),
+      FragmentedMovieWriter.maximumSampleTicks)
     let end = endMicroseconds
     // With reordering, the last decoded sample is not the last shown one, and decoding began before
     // zero.
@@ -304,7 +304,7 @@ struct TakeWriter: ~Copyable {
   static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
-    return max(1, exact ?? Int64(Int32.max))
+    return max(1, exact ?? FragmentedMovieWriter.maximumSampleTicks)
   }
 
   /// Closes the account.
