@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
-import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport
 import Testing
@@ -86,7 +85,9 @@ struct BallSceneTests {
       let gray = try drawings[0].bytes(number)
       let yuyv = try drawings[1].bytes(number)
       #expect(stride(from: 0, to: yuyv.count, by: 2).map { yuyv[$0] } == gray)
-      let decoded = try luma(ofJPEG: drawings[2].bytes(number), width, height)
+      let decoded = try drawings[2].bytes(number).withUnsafeBytes {
+        try DecodedImage(decoding: $0, codec: "mjpeg", width: width, height: height).bytes
+      }
       for image in [gray, decoded] {
         #expect(
           FrameNumberPattern.read(width: width, height: height) { image[$1 * width + $0] }
@@ -119,24 +120,6 @@ struct BallSceneTests {
         #expect(abs(center.x - geometry.ballX) < 0.25, "\(number)")
         #expect(abs(center.y - expected) < 0.25, "\(number): \(center.y), not \(expected)")
       }
-    }
-  }
-
-  /// The brightness of a JPEG's pixels, which must decode without complaint.
-  private func luma(ofJPEG bytes: [UInt8], _ width: Int, _ height: Int) throws -> [UInt8] {
-    var decoder = try Decoder(
-      parameters: CodecParameters(videoCodec: "mjpeg", width: width, height: height),
-      subject: "the synthetic camera", threadCount: 1)
-    try bytes.withUnsafeBytes {
-      try decoder.send(Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-    }
-    try decoder.send(nil)
-    let frame = try #require(try decoder.nextFrame())
-    #expect(!frame.isCorrupt)
-    #expect(frame.width == width && frame.height == height)
-    let start = try #require(frame.planeData(0))
-    return (0..<height).flatMap { row in
-      (0..<width).map { start[row * frame.bytesPerRow(0) + $0] }
     }
   }
 }

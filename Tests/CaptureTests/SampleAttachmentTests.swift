@@ -97,14 +97,7 @@ struct SampleAttachmentTests {
   }
 
   @Test func `What a program attaches is in Exif, and travels on with the pixels`() async throws {
-    let camera = try CaptureDevice.named("synthetic:128x96@240")
-    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
-    let output = VideoDataOutput()
-    try session.addOutput(output)
-    try await session.startRunning()
-    var iterator = output.frames.makeAsyncIterator()
-    let sample = try #require(await iterator.next())
-    await session.stopRunning()
+    let sample = try await firstSample(of: "synthetic:128x96@240")
     sample.attachments.iso = 400
     sample.attachments.properties = ["LensModel": "25 mm", "PixelXDimension": "127"]
     #expect(sample.exif["ISOSpeedRatings"] == "400" && sample.exif["LensModel"] == "25 mm")
@@ -127,14 +120,7 @@ struct SampleAttachmentTests {
   }
 
   @Test func `A camera without controls tells its pictures' size and time`() async throws {
-    let camera = try CaptureDevice.named("synthetic:128x96@240")
-    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
-    let output = VideoDataOutput()
-    try session.addOutput(output)
-    try await session.startRunning()
-    var iterator = output.frames.makeAsyncIterator()
-    let sample = try #require(await iterator.next())
-    await session.stopRunning()
+    let sample = try await firstSample(of: "synthetic:128x96@240")
     #expect(
       sample.exif.keys.sorted() == [
         "DateTimeOriginal", "OffsetTimeOriginal", "PixelXDimension", "PixelYDimension",

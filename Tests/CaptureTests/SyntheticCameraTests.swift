@@ -2,7 +2,6 @@
 
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
-import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
@@ -19,18 +18,7 @@ private func luma(
   case .gray: return [UInt8](bytes)
   case .yuyv: return stride(from: 0, to: bytes.count, by: 2).map { bytes[$0] }
   case .mjpeg:
-    var decoder = try Decoder(
-      parameters: CodecParameters(videoCodec: "mjpeg", width: width, height: height),
-      subject: "the synthetic camera", threadCount: 1)
-    try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-    try decoder.send(nil)
-    let frame = try #require(try decoder.nextFrame())
-    #expect(!frame.isCorrupt)
-    #expect(frame.width == width && frame.height == height)
-    let start = try #require(frame.planeData(0))
-    return (0..<height).flatMap { row in
-      (0..<width).map { start[row * frame.bytesPerRow(0) + $0] }
-    }
+    return try DecodedImage(decoding: bytes, codec: "mjpeg", width: width, height: height).bytes
   }
 }
 

@@ -225,14 +225,7 @@ struct ScriptedSession {
   }
 
   @Test func `A picture is made grey in the camera's own buffer`() async throws {
-    let device = try CaptureDevice.named("synthetic:320x240@30")
-    let session = try CaptureSession(
-      device: device, format: device.format(matching: ModeRequest(parsing: "/yuyv")))
-    let output = VideoDataOutput()
-    try session.addOutput(output)
-    try await session.startRunning()
-    var iterator = output.frames.makeAsyncIterator()
-    let sample = try #require(await iterator.next())
+    let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/yuyv")
     let position = sample.withBytes { $0.baseAddress }
     func isGray() throws -> Bool {
       let picture = try sample.pixelBuffer(as: .bgra)
@@ -247,7 +240,6 @@ struct ScriptedSession {
     }
     #expect(try isGray())
     #expect(sample.withBytes { $0.baseAddress } == position)
-    await session.stopRunning()
   }
 
   @Test func `The layouts to be had are named, the cheapest first`() throws {
@@ -322,15 +314,7 @@ struct ScriptedSession {
 
   @Test(arguments: [("mjpg", 2.0), ("yuyv", 1.0), ("grey", 1.0)])
   func `A picture is the same in every layout`(fourcc: String, tolerance: Double) async throws {
-    let device = try CaptureDevice.named("synthetic:320x240@30")
-    let session = try CaptureSession(
-      device: device, format: device.format(matching: ModeRequest(parsing: "/\(fourcc)")))
-    let output = VideoDataOutput()
-    try session.addOutput(output)
-    try await session.startRunning()
-    var iterator = output.frames.makeAsyncIterator()
-    let sample = try #require(await iterator.next())
-    await session.stopRunning()
+    let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/\(fourcc)")
     let gray = try sample.pixelBuffer(as: .gray)
     let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {
       gray.bytes[$1 * gray.width + $0]
@@ -341,6 +325,9 @@ struct ScriptedSession {
     let bgra = try sample.pixelBuffer(as: .bgra)
     let count = 320 * 240
     #expect(gray.bytes.count == count && bgra.bytes.count == 4 * count)
+    let png = try sample.pngData().withUnsafeBytes {
+      try DecodedImage(decoding: $0, codec: "png", width: 320, height: 240, bytesPerPixel: 3).bytes
+    }
     #expect(i420.bytes.count == count * 3 / 2 && nv12.bytes.count == count * 3 / 2)
     #expect(i420.bytes[..<count] == nv12.bytes[..<count])
     var error = 0.0
@@ -348,6 +335,8 @@ struct ScriptedSession {
       let luma = Double(i420.bytes[position]) - 16
       error += abs(luma * 255 / 219 - Double(gray.bytes[position]))
       #expect(bgra.bytes[4 * position + 3] == 255)
+      let color = png[(3 * position)...].prefix(3)
+      #expect(color.reversed() == Array(bgra.bytes[(4 * position)...].prefix(3)))
     }
     #expect(error / Double(count) < tolerance)
   }
