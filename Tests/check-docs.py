@@ -8,6 +8,7 @@ The blocks of an article become one file, in which each sees the names of those 
 terminal (`console`) in which every command is `slowmo` are run in a new directory for each document;
 the lines shown must be among what is printed, in their order; a command that shows none must exit with
 0. `…` stands for other lines. Blocks that need a camera, and `sh` blocks, are not run.
+The tables for people who come from AVFoundation are compiled too (counterparts.py).
 
     Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`; the archive is .build/docs
     Tests/check-docs.py BUILD-DIRECTORY --self-test    shows that wrong calls and links are found
@@ -21,6 +22,7 @@ import sys
 import tempfile
 
 import articles
+import counterparts
 import symbol_graphs
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
@@ -44,21 +46,34 @@ def convert(catalog, graphs, output):
     return "" if result.returncode == 0 else result.stdout + result.stderr
 
 
-def compile_blocks(build, texts):
-    """What the compiler says about the Swift blocks of articles; nothing if they compile."""
+def compile_sources(build, sources, warnings="-warnings-as-errors"):
+    """What the compiler says about the sources of files; nothing if they compile."""
     with tempfile.TemporaryDirectory() as directory:
         files = []
-        for name, text in texts:
-            source = articles.nested_source(name, text)
-            if source:
-                files.append(pathlib.Path(directory) / f"{len(files)}.swift")
-                files[-1].write_text(source)
+        for source in filter(None, sources):
+            files.append(pathlib.Path(directory) / f"{len(files)}.swift")
+            files[-1].write_text(source)
         result = subprocess.run(
             ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6",
-             "-module-name", "Articles", "-parse-as-library", "-warnings-as-errors",
+             "-module-name", "Articles", "-parse-as-library", warnings,
              *symbol_graphs.compiler_options(REPO, build), *map(str, files)],
             capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+def compile_blocks(build, texts):
+    """What the compiler says about the Swift blocks of articles; nothing if they compile."""
+    return compile_sources(build, [articles.nested_source(name, text) for name, text in texts])
+
+
+def check_counterparts(build, graphs, texts):
+    """What is wrong with the tables for people who come from AVFoundation."""
+    symbols = counterparts.kinds(graph for _, graph in symbol_graphs.load(graphs))
+    found = "".join(
+        f"{problem}\n" for problem in counterparts.problems(texts, counterparts.tests(REPO)))
+    # A call of a function that does not suspend or throw is marked as one that does.
+    return found + compile_sources(
+        build, [counterparts.source(texts, symbols)], "-suppress-warnings")
 
 
 def missing_line(shown, printed):
@@ -121,6 +136,14 @@ def self_test(build, graphs, directory):
     assert missing_line(["d", "b"], ["a", "b", "c", "d"]) == "b"
     assert run_documents(build, [("wrong.md", shown.format(" none"))])
     assert run_documents(build, [("wrong.md", "```console\n$ slowmo info none.mov\n```\n")])
+    row = "| `startRunning()` | `{}.startRunning()` | `{}` |\n"
+    test = "A session without an input says so and does not run"
+    for owner, named, words in [
+            ("CaptureSession", test, ""), ("CaptureSession", "No test", "there is no test"),
+            ("CaptureDevice", test, "no member 'startRunning'")]:
+        message = check_counterparts(build, graphs, [("a.md", row.format(owner, named))])
+        assert words in message and bool(words) == bool(message), message
+        assert not message or "a.md:1:" in message, message
     catalog = directory / "Wrong.docc"
     catalog.mkdir()
     (catalog / "Wrong.md").write_text("# Wrong\n\nA link: ``CaptureSession/missing``.\n")
@@ -138,6 +161,7 @@ def main():
             self_test(build, graphs, directory)
         texts = [(str(path.relative_to(REPO)), path.read_text()) for path in articles.paths(REPO)]
         problems = convert(CATALOG, graphs, REPO / ".build/docs")
+        problems += check_counterparts(build, graphs, counterparts.read(REPO))
         problems += compile_blocks(build, texts) + run_documents(build, texts)
         if problems:
             sys.exit(problems)
