@@ -73,7 +73,7 @@ extension Asset {
   public struct CaptureFrameRate: Hashable, Sendable {
     /// The capture rate.
     public let rate: FrameRate
-    /// The key of the tag.
+    /// The key of the tag that the value was read from.
     public let source: String
   }
 

@@ -60,8 +60,8 @@ extension MovieWriter {
 
   /// The codec tag to use instead of libavformat's default, or 0 if the default is suitable.
   func chooseTag(for parameters: CodecParameters) -> UInt32 {
-    // libavformat would choose hev1, which some players reject. All headers are in the track, so
-    // hvc1 is equivalent.
+    // libavformat would choose hev1, which some players reject. All parameter sets are in the
+    // sample description, so hvc1 is equally valid.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
     guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
     // QuickTime's own 8-bit gray format stores black as 255, and many readers treat its samples as

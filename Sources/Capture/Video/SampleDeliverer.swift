@@ -65,7 +65,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Signaled for a thread that blocks for a sample.
   private let pulled = DispatchSemaphore(value: 0)
 
-  /// Delivers the samples of this queue, after those of the queues before it.
+  /// Starts to deliver this queue's samples, after all samples of earlier queues.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) {

@@ -234,8 +234,8 @@ extension FrameRateRange {
       return size.width > known.width || size.height > known.height
     }
     let area = Rational(Int64(size.width) * Int64(size.height))
-    // If the product overflows, the rational is invalid. It then compares as greater than any
-    // limit, so the size counts as beyond the source.
+    // If the pixel rate overflows, the rational is invalid. An invalid rational compares as greater
+    // than any limit, so the size counts as larger than the signal.
     return area * maxFrameRate.framesPerSecond > Self.mostPixels
   }
 }

@@ -79,7 +79,7 @@ private final class FrameWork: Sendable {
     let count: Int64
   }
 
-  /// The frames that could not be decoded so far.
+  /// The frames found so far that could not be decoded.
   let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
   let encoded = BoundedBlockingQueue<Encoded>(capacity: 64)

@@ -60,7 +60,7 @@ struct FrameGeometry: Sendable {
     }
     let rotated = rotation.isTransposed ? scaled.transposed : scaled
     // 4:2:0 chroma needs an even width and height. If one is odd, the last column or row is
-    // doubled.
+    // repeated.
     encoded =
       needsEven
       ? VideoSize(

@@ -76,7 +76,7 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
     case clockJump = "clock_jump"
     /// No audio arrived for at least one second.
     case late
-    /// The microphone ended before the take.
+    /// The microphone stopped delivering before the end of the take.
     case ended
   }
 

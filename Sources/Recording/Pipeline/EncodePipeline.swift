@@ -91,7 +91,7 @@ struct EncodePipeline: VideoPipeline {
         settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
       }
       if isReordered {
-        // A fixed pattern, whose B-frames are not references.
+        // A fixed pattern of frame types, in which B-frames are not used as references.
         settings.options["x264-params"] =
           "bframes=\(referenceInterval - 1):b-adapt=0:b-pyramid=none:scenecut=0"
       }

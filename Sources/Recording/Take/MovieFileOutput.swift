@@ -153,8 +153,8 @@ public final class MovieFileOutput: FrameOutput {
   func camera() throws(MediaError) -> DeviceInput {
     let (session, owned) = state.withLock { ($0.session, $0.owned) }
     let connections = session?.connections.filter { $0.output === self && $0.mediaType == .video }
-    // Between recordings the output belongs to no session. The session that it was created for has
-    // the camera.
+    // Between recordings the output is attached to no session. The camera is then that of the
+    // session that the output was created for.
     let camera =
       session == nil
       ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera

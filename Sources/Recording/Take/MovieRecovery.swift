@@ -139,16 +139,16 @@ public enum MovieRecovery {
     guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    // The tags may be damaged, so the number is limited. A real lead-in begins at the
-    // last key frame before the clip and is far shorter than this limit.
+    // The tags may be damaged, so the number of lead-in frames is limited. A real lead-in begins at
+    // the last key frame before the clip and is far shorter than this limit.
     return Int(max(0, min(count, 1 << 20)))
   }
 
   /// Whether libavformat can open the header alone, without the fragments that a crash may have
   /// torn.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // Without a temporary file, the header cannot be tested. It then counts as readable, because a
-    // repair does no harm even if the header is damaged.
+    // Without a temporary file, the header cannot be tested. It is then taken for readable, so that
+    // the repair goes on. The repair does no harm even if the header is damaged.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }

@@ -62,7 +62,7 @@ package struct SyntheticAudio: Sendable {
   private func samplesSinceContact(_ number: UInt64) -> UInt64 {
     guard periodScale > 1 else { return number % samplesPerPeriod }
     // The position in the period is computed exactly, as a multiple of 1/`periodScale` sample. The
-    // product needs more than 64 bits.
+    // number of the sample times `periodScale` needs more than 64 bits.
     let scaled = number.multipliedFullWidth(by: periodScale)
     let rest = samplesPerPeriod.dividingFullWidth(
       (scaled.high % samplesPerPeriod, scaled.low)

@@ -279,7 +279,7 @@ struct AudioPlan: Sendable {
   private mutating func meet(
     _ index: Int, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) -> Bool {
-    // Varispeed renders fractional source positions exactly, so both pieces already meet.
+    // Varispeed renders fractional source positions exactly, so the pieces meet unchanged.
     if algorithm == .varispeed { return true }
     let (first, second) = (pieces[index], pieces[index + 1])
     if first.content == .copy {

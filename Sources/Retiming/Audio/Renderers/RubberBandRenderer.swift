@@ -74,8 +74,8 @@ final class RubberBandRenderer: SegmentRenderer {
     horizon = 256 * Double(sampleRate) / 48_000
     // The engine counts as stuck after this many source samples without output. The limit exceeds
     // R3's latency: a source window and an output window of 4096 samples each at 48 kHz, more at
-    // higher sampling rates. Measured latencies: 6034 source samples at speed 2, and 65536 at speed
-    // 32.
+    // higher sampling rates. In source samples, the output window counts times the speed. Measured
+    // latencies: 6034 source samples at speed 2, and 65536 at speed 32.
     timeout = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
   }
 
