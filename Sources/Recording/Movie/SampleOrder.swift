@@ -27,23 +27,23 @@ struct SampleOrder {
   ///
   /// Fragmented tracks need not store durations, so they follow from the times. `end` is the end of
   /// the track in its ticks.
-  func entries(of places: [PacketLocation], end: Int64) -> [Entry] {
+  func entries(of locations: [PacketLocation], end: Int64) -> [Entry] {
     var (latest, latestTicks) = (0, Int64.min)
     var entries: [Entry] = []
-    entries.reserveCapacity(places.count)
-    let isReordered = !samples.isEmpty && places.contains { samples[$0.position] != nil }
+    entries.reserveCapacity(locations.count)
+    let isReordered = !samples.isEmpty && locations.contains { samples[$0.position] != nil }
     // In a reordered track the first decode time is negative. Decoding then ends before the end of
     // the track, by the same amount.
-    let decodeEnd = isReordered ? end &+ min(0, places.first?.ticks ?? 0) : end
-    for (index, place) in places.enumerated() {
-      let next = index + 1 < places.count ? places[index + 1].ticks : decodeEnd
-      var entry = Entry(duration: next &- place.ticks)
-      if isReordered, let sample = samples[place.position] {
+    let decodeEnd = isReordered ? end &+ min(0, locations.first?.ticks ?? 0) : end
+    for (index, location) in locations.enumerated() {
+      let next = index + 1 < locations.count ? locations[index + 1].ticks : decodeEnd
+      var entry = Entry(duration: next &- location.ticks)
+      if isReordered, let sample = samples[location.position] {
         entry.presentationOffset = sample.presentationOffset
         entry.isDroppable = sample.isDroppable
       }
-      if place.ticks &+ entry.presentationOffset > latestTicks {
-        (latest, latestTicks) = (index, place.ticks &+ entry.presentationOffset)
+      if location.ticks &+ entry.presentationOffset > latestTicks {
+        (latest, latestTicks) = (index, location.ticks &+ entry.presentationOffset)
       }
       entries.append(entry)
     }
