@@ -263,7 +263,7 @@ struct CameraControlsTests {
   func `A region is given back when the session ends`(isSetBefore: Bool) throws {
     let machine = try FakeVideoSystemCalls("uvc-webcam")
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     try DeviceSystem.$calls.withValue(machine) {

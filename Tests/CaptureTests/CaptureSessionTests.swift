@@ -258,7 +258,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       }
     }
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     let before = inputs.map(\.format.id)

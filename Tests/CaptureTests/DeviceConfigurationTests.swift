@@ -74,7 +74,7 @@ struct DeviceConfigurationTests {
   func `A camera is locked and set while a session runs`(keepsSettings: Bool) throws {
     try onMachine("hfr-usb") { machine in
       machine.pace {
-        usleep(50)
+        usleep(500)
         return true
       }
       let camera = try CaptureDevice.named("/dev/fakevideo0")

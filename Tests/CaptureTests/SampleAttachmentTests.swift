@@ -17,7 +17,7 @@ struct SampleAttachmentTests {
   ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
@@ -65,7 +65,7 @@ struct SampleAttachmentTests {
   {
     let machine = try FakeVideoSystemCalls("sensor-module")
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {

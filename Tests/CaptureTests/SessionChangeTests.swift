@@ -17,7 +17,7 @@ private let streamOn: UInt = 0x4004_5612
 /// The cameras of a fake machine, each in its fastest mode, at no more than a frame in 50 µs.
 private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [DeviceInput] {
   machine.pace {
-    usleep(50)
+    usleep(500)
     return true
   }
   return try DeviceSystem.$calls.withValue(machine) {

@@ -83,7 +83,7 @@ private final class SessionSequence {
         .joined(separator: "\n"))
     // On a clock of its own a camera would take the machine from those who work on the session.
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     inputs = try DeviceSystem.$calls.withValue(machine) {

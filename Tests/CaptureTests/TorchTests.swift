@@ -16,7 +16,7 @@ struct TorchTests {
   init() throws {
     machine = try FakeVideoSystemCalls("sensor-module")
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
   }

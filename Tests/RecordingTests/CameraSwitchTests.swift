@@ -88,7 +88,7 @@ struct CameraSwitchTests {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 \(change.faults)")
     machine.pace {
-      usleep(50)
+      usleep(500)
       return true
     }
     let input = try DeviceSystem.$calls.withValue(machine) {
