@@ -81,15 +81,10 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if isGivenBack { try share() }
   }
 
-  /// Releases the lock, but keeps the priority `.record` until ``giveUpSettings()``.
+  /// Keeps the priority of the lock until ``giveUpSettings()``, also when the lock is released.
   ///
   /// So other programs cannot change the settings during the capture.
-  func keepSettings() {
-    state.withLock { state in
-      state.keepsSettings = state.isLocked
-      state.isLocked = false
-    }
-  }
+  func keepSettings() { state.withLock { $0.keepsSettings = $0.isLocked } }
 
   /// Releases the priority that was kept during the capture.
   ///

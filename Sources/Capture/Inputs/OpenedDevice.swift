@@ -17,9 +17,16 @@ struct OpenedDevice: Sendable {
   var audio: DeviceInput.Audio?
 
   /// Opens a device in its configured mode.
-  init(_ locked: consuming DeviceConfiguration) throws(MediaError) {
+  ///
+  /// - Parameters:
+  ///   - locked: The configured device.
+  ///   - keepsSettings: Whether a lock on the device's settings lasts as long as the device is open.
+  /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
+  init(
+    _ locked: consuming DeviceConfiguration, keepsSettings: Bool = true
+  ) throws(MediaError) {
     switch locked.device.source {
-    case .v4l2(let path): try self.init(locked, path: path)
+    case .v4l2(let path): try self.init(locked, path: path, keepsSettings: keepsSettings)
     case .synthetic(let camera): try self.init(camera, locked)
     case .file(let camera): try self.init(camera, locked)
     // This case cannot occur: microphones have no video modes, so no configuration exists for them.
@@ -44,7 +51,9 @@ struct OpenedDevice: Sendable {
   }
 
   /// Takes ownership of a configured V4L2 node.
-  private init(_ locked: consuming DeviceConfiguration, path: String) throws(MediaError) {
+  private init(
+    _ locked: consuming DeviceConfiguration, path: String, keepsSettings: Bool
+  ) throws(MediaError) {
     let format = locked.activeFormat
     guard let known = format.known else { throw .unstorable(format) }
     let duration = locked.activeVideoMinFrameDuration
@@ -59,7 +68,7 @@ struct OpenedDevice: Sendable {
       throw MediaError(
         .modeRefused, "\(path) was not set to a mode", recovery: "set its active format first")
     }
-    node.keepSettings()
+    if keepsSettings { node.keepSettings() }
     let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
       pool = BufferPool(

@@ -38,8 +38,9 @@ public final class DeviceInput: Sendable {
   private var current: OpenedDevice { opened.withLock { $0 } }
   /// Observes the brightness of frames, for the torch and for subject area changes.
   let scene = SceneMonitor()
-  /// The mode that the input was created with.
-  let originalFormat: CaptureFormat
+  /// The mode that the input was created with, or that a lock of its device has set since.
+  var originalFormat: CaptureFormat { original.withLock { $0 } }
+  private let original: Mutex<CaptureFormat>
   package var canReopen: Bool { sharesSettings != nil }
 
   /// The open device.
@@ -79,9 +80,9 @@ public final class DeviceInput: Sendable {
     reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
     let first = try OpenedDevice(locked)
-    originalFormat = first.format
+    original = Mutex(first.format)
     opened = Mutex(first)
-    showScene(of: first.device)
+    register(with: first.device)
   }
 
   /// Creates an input from a custom driver and the mode that it simulates.
@@ -94,7 +95,7 @@ public final class DeviceInput: Sendable {
   ) {
     reach = DeviceEnvironment()
     sharesSettings = nil
-    originalFormat = format
+    original = Mutex(format)
     opened = Mutex(
       OpenedDevice(
         device: device, format: format, driver: driver, delivery: delivery,
@@ -104,10 +105,12 @@ public final class DeviceInput: Sendable {
 
   deinit { scene.end() }
 
-  /// Registers the scene monitor with the device, so that its controls can observe the brightness.
-  private func showScene(of device: CaptureDevice) {
+  /// Registers the input with its device.
+  ///
+  /// The device's controls can then observe the brightness, and a lock can change the mode.
+  private func register(with device: CaptureDevice) {
     guard case .v4l2(let path) = device.source else { return }
-    DeviceSystem.calls.handles.setCompanion(scene, of: path)
+    DeviceSystem.calls.handles.setCompanion(self, of: path)
   }
 
   /// The modes that the device supports.
@@ -152,7 +155,17 @@ public final class DeviceInput: Sendable {
       if sharesSettings { try locked.sharingSettings() }
       let new = try OpenedDevice(locked)
       opened.withLock { $0 = new }
-      showScene(of: new.device)
+      register(with: new.device)
     }
+  }
+
+  /// Opens the device in the mode that a lock has set, through the handle of the lock.
+  ///
+  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input is then closed.
+  func follow(_ locked: borrowing DeviceConfiguration) throws(MediaError) {
+    let new = try OpenedDevice(locked.shared(), keepsSettings: sharesSettings == false)
+    original.withLock { $0 = new.format }
+    opened.withLock { $0 = new }
+    reach.perform { register(with: new.device) }
   }
 }
