@@ -23,9 +23,9 @@ extension MovieWriter {
       try LibAVError.check(av_packet_copy_props(scratch, first.pointer), "index", path)
     }
     try placeholder.fill(scratch, byteCount: entry.byteCount)
-    scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
-    // This flag makes the muxer write an `sdtp` box, which marks the droppable samples.
-    if isDroppable { scratch.pointee.flags |= AV_PKT_FLAG_DISPOSABLE }
+    let keyFlag = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
+    // The disposable flag makes the muxer write an `sdtp` box, which marks the droppable samples.
+    scratch.pointee.flags = isDroppable ? keyFlag | AV_PKT_FLAG_DISPOSABLE : keyFlag
     stamp(track, pts: pts, dts: dts, duration: duration)
     // In direct mode, the I/O context does not buffer, so the sink receives each packet at once.
     // The sink advances its position by the packet's size and discards the bytes. The local
