@@ -37,6 +37,8 @@ extension MediaError.Code {
   public static let outsideSource = Self(rawValue: "outside_source")
   /// The image cannot be converted to the requested pixel format or size.
   public static let notConvertible = Self(rawValue: "not_convertible")
+  /// A metadata key or value cannot be stored in a movie.
+  public static let invalidMetadata = Self(rawValue: "invalid_metadata")
   /// The text is not in the expected syntax.
   public static let syntax = Self(rawValue: "syntax")
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A metadata item of a movie: a key and its value.
+///
+/// ```swift
+/// settings.metadata = [
+///   try MetadataItem(.description, "third attempt, new stick"),
+///   try MetadataItem(.location, "+46.9481+007.4474/"),
+/// ]
+/// ```
+///
+/// An item that exists can be stored: the initializer rejects what a movie cannot hold.
+public struct MetadataItem: Hashable, Sendable {
+  /// The key of an item, as it is stored in the file.
+  public struct Key: RawRepresentable, Hashable, Sendable, Codable {
+    /// The stored key, such as `com.apple.quicktime.make`.
+    public let rawValue: String
+
+    /// Makes a key that is stored under this name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Makes a key from the short name of a common key, such as `make`, or from the stored key.
+    public init(named name: String) { self = Self.common[name] ?? Self(rawValue: name) }
+
+    /// The title of the movie.
+    public static let title = Key(rawValue: "title")
+    /// What the movie shows.
+    public static let description = Key(rawValue: "com.apple.quicktime.description")
+    /// Words to find the movie by, separated by commas.
+    public static let keywords = Key(rawValue: "com.apple.quicktime.keywords")
+    /// The manufacturer of the camera.
+    public static let make = Key(rawValue: "com.apple.quicktime.make")
+    /// The model of the camera.
+    public static let model = Key(rawValue: "com.apple.quicktime.model")
+    /// The place of the capture, in the form of ISO 6709; see ``GeographicLocation``.
+    public static let location = Key(rawValue: "com.apple.quicktime.location.ISO6709")
+
+    private static let common = [
+      "title": title, "description": description, "keywords": keywords, "make": make,
+      "model": model, "location": location,
+    ]
+  }
+
+  /// The key.
+  public let key: Key
+  /// The value.
+  public let value: MetadataValue
+
+  /// The keys that the library or the container writes itself.
+  private static let reserved: Set<String> = [
+    "com.android.capture.fps", "creation_time", "timecode", "major_brand", "minor_version",
+    "compatible_brands", "encoder",
+  ]
+  private static let reservedPrefix = "com.overcrank."
+  private static let longestKey = 255
+  private static let longestText = 65_535
+
+  /// Makes an item.
+  ///
+  /// A location is checked, and stored in its usual form.
+  ///
+  /// - Throws: `MediaError` with `.invalidMetadata` for an empty or reserved key, a key of more
+  ///   than 255 bytes, a text of more than 65 535 bytes, a zero byte in either, a number that is not
+  ///   finite, and a place that is not on Earth.
+  public init(_ key: Key, _ value: MetadataValue) throws(MediaError) {
+    try Self.check(key.rawValue)
+    guard !Self.reserved.contains(key.rawValue), !key.rawValue.hasPrefix(Self.reservedPrefix)
+    else {
+      throw MediaError(
+        .invalidMetadata, "the metadata key \(key.rawValue) is reserved",
+        recovery: "choose another key")
+    }
+    var value = value
+    if key == .location {
+      guard case .text(let text) = value else {
+        throw GeographicLocation.invalid("\(value)")
+      }
+      value = .text(try GeographicLocation(parsing: text).iso6709)
+    }
+    try Self.check(value, of: key.rawValue)
+    (self.key, self.value) = (key, value)
+  }
+
+  /// Makes the item of a location.
+  public init(_ location: GeographicLocation) {
+    (key, value) = (.location, .text(location.iso6709))
+  }
+
+  /// Checks the key of a file's item, or of a timed one.
+  static func check(_ key: String) throws(MediaError) {
+    let isReadable = key.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
+    guard !key.isEmpty, key.utf8.count <= longestKey, isReadable else {
+      throw MediaError(
+        .invalidMetadata,
+        "a metadata key of \(key.utf8.count) bytes is empty, too long, or has a space or a "
+          + "control character",
+        recovery: "choose a key of 1 to \(longestKey) bytes, such as com.example.speed")
+    }
+  }
+
+  /// Checks the value of a file's item, or of a timed one.
+  static func check(_ value: MetadataValue, of key: String) throws(MediaError) {
+    let problem: String? =
+      switch value {
+      case .text(let text) where text.utf8.contains(0): "has a zero byte"
+      case .text(let text) where text.utf8.count > longestText:
+        "has more than \(longestText) bytes"
+      case .number(let number) where !number.isFinite: "is not a finite number"
+      case .text, .number, .integer: nil
+      }
+    guard let problem else { return }
+    throw MediaError(
+      .invalidMetadata, "the value of the metadata key \(key) \(problem)",
+      recovery: "choose another value")
+  }
+}
