@@ -27,6 +27,20 @@ package enum BoxType {
   package static let media: UInt32 = 0x6D64_6174  // mdat
   package static let free: UInt32 = 0x6672_6565  // free
   package static let uuid: UInt32 = 0x7575_6964  // uuid
+  package static let movieHeader: UInt32 = 0x6D76_6864  // mvhd
+  package static let mediaHeader: UInt32 = 0x6D64_6864  // mdhd
+  package static let handler: UInt32 = 0x6864_6C72  // hdlr
+  package static let metadataHandler: UInt32 = 0x6D65_7461  // meta, as a handler type
+  package static let edits: UInt32 = 0x6564_7473  // edts
+  package static let editList: UInt32 = 0x656C_7374  // elst
+  package static let sampleToChunk: UInt32 = 0x7374_7363  // stsc
+  package static let chunkOffsets: UInt32 = 0x7374_636F  // stco
+  package static let chunkOffsets64: UInt32 = 0x636F_3634  // co64
+  package static let boxedMetadata: UInt32 = 0x6D65_6278  // mebx
+  package static let metadataKeys: UInt32 = 0x6B65_7973  // keys
+  package static let keyDeclaration: UInt32 = 0x6B65_7964  // keyd
+  package static let metadataKeyNamespace: UInt32 = 0x6D64_7461  // mdta
+  package static let keyDataType: UInt32 = 0x6474_7970  // dtyp
 }
 
 /// A writer for boxes; all numbers are big-endian.

@@ -6,10 +6,6 @@
 /// before it. The edit list that libavformat writes starts at the key frame, so it hides these
 /// frames (ISO/IEC 14496-12, 8.6.6).
 package enum EditListBox {
-  private static let edits: UInt32 = 0x6564_7473  // edts
-  private static let list: UInt32 = 0x656C_7374  // elst
-  private static let mediaHeader: UInt32 = 0x6D64_6864  // mdhd
-
   /// Rewrites the edit list so that the track starts with its earliest frame.
   ///
   /// Box sizes stay the same.
@@ -28,8 +24,10 @@ package enum EditListBox {
     mediaDuration: Int64
   ) -> Bool {
     guard let track = Box.track(number, in: bytes),
-      let old = track.first(edits, in: bytes)?.first(list, in: bytes), old.byteCount >= 16,
-      let header = track.first(BoxType.trackMedia, in: bytes)?.first(mediaHeader, in: bytes),
+      let old = track.first(BoxType.edits, in: bytes)?.first(BoxType.editList, in: bytes),
+      old.byteCount >= 16,
+      let header = track.first(BoxType.trackMedia, in: bytes)?.first(
+        BoxType.mediaHeader, in: bytes),
       header.byteCount >= 32
     else { return false }
     // `mdhd` contains the version, the creation and modification times, the timescale, and then the
@@ -46,7 +44,7 @@ package enum EditListBox {
     }
     let isLong = bytes[Int(old.start) + 8] == 1
     var made = BoxBytes()
-    made.fullBox(list, version: isLong ? 1 : 0, flags: 0) { box in
+    made.fullBox(BoxType.editList, version: isLong ? 1 : 0, flags: 0) { box in
       var entries: [(duration: Int64, mediaTime: Int64)] = [(duration, mediaTime)]
       if delay > 0 { entries.insert((delay, -1), at: 0) }
       box.append(UInt32(entries.count))

@@ -16,9 +16,9 @@ package enum MovieTags {
   private static let floatType: UInt32 = 23
   private static let userData: UInt32 = 0x7564_7461  // udta
   private static let meta: UInt32 = 0x6D65_7461
-  private static let keys: UInt32 = 0x6B65_7973
   private static let list: UInt32 = 0x696C_7374  // ilst
-  private static let taggedHandler: UInt64 = 0x6D64_7461  // mdta
+  /// The handler type of tags with keys.
+  private static let taggedHandler = UInt64(BoxType.metadataKeyNamespace)
 
   /// Parses a frame rate; nil unless it is finite and above zero.
   package static func rate(_ text: String) -> Float? {
@@ -64,7 +64,7 @@ package enum MovieTags {
   private static func numbered(_ box: [UInt8], _ rate: Float) -> [UInt8] {
     var box = box
     let parts = Box.list(in: box, from: 8, to: box.count)
-    guard let names = parts.first(where: { $0.type == keys }),
+    guard let names = parts.first(where: { $0.type == BoxType.metadataKeys }),
       let values = parts.first(where: { $0.type == list })
     else { return box }
     // `keys` contains the version and the count, then the names, each preceded by size and

@@ -10,8 +10,6 @@ package import OvercrankLinuxSystem
 package enum FastStart {
   /// The block size of the copy, in bytes.
   private static let blockBytes = 4 << 20
-  /// The types of the chunk offset boxes: `stco` (32 bits) and `co64` (64 bits).
-  private static let (offsets32, offsets64): (UInt32, UInt32) = (0x7374_636F, 0x636F_3634)
   /// The boxes that contain the chunk offset boxes: `trak`, `mdia`, `minf`, `stbl`.
   private static let containers: Set<UInt32> = [
     BoxType.track, 0x6D64_6961, 0x6D69_6E66, 0x7374_626C,
@@ -83,8 +81,8 @@ package enum FastStart {
       let contents = Int(box.start + box.headBytes)
       if containers.contains(box.type) {
         guard shift(&head, from: contents, to: Int(box.end), by: distance) else { return false }
-      } else if box.type == offsets32 || box.type == offsets64 {
-        let width = box.type == offsets32 ? 4 : 8
+      } else if box.type == BoxType.chunkOffsets || box.type == BoxType.chunkOffsets64 {
+        let width = box.type == BoxType.chunkOffsets ? 4 : 8
         guard contents + 8 <= Int(box.end) else { return false }
         let count = Int(Box.number(head[contents + 4..<contents + 8]))
         guard count <= (Int(box.end) - contents - 8) / width else { return false }

@@ -148,6 +148,37 @@ package struct FragmentedMovieWriter: ~Copyable {
     disk.note(writtenBytes: byteCount)
   }
 
+  /// Appends data that belongs to no track, such as encoded metadata.
+  ///
+  /// Only the journal lists it, so readers of the growing file skip it; see
+  /// ``RecordedFragment/attachments``.
+  ///
+  /// - Parameters:
+  ///   - bytes: The data, not empty.
+  ///   - ticks: The time that it belongs to.
+  /// - Returns: False if no sample was appended yet. Nothing is written then.
+  /// - Throws: `SystemError` with the operation "write to".
+  package mutating func attach(_ bytes: [UInt8], ticks: Int64) throws(SystemError) -> Bool {
+    guard let open = fragment, !bytes.isEmpty else { return false }
+    try disk.check()
+    if !journal.hasSpace(for: 1) {
+      try closeFragment()
+      try openFragment(atTicks: open.ticks)
+    }
+    let written = bytes.withUnsafeBytes { bytes in
+      Result { () throws(SystemError) in try write(bytes) }
+    }
+    let check = try written.get()
+    journal.hold(
+      StoredSample(
+        track: StoredSample.attachment, position: byteCount, byteCount: bytes.count, ticks: ticks,
+        duration: 0, isKeyFrame: true, check: check))
+    byteCount += Int64(bytes.count)
+    try settle()
+    disk.note(writtenBytes: byteCount)
+    return true
+  }
+
   /// Writes a sample at the end of the file and returns its ``SampleCheck``.
   ///
   /// The sample is written in small pieces. Each is checked right afterwards, while it is still in

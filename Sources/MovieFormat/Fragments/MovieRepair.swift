@@ -81,6 +81,7 @@ package struct MovieRepair {
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
           fragments[index].samples.removeSubrange(offset...)
+          fragments[index].attachments.removeAll { $0.position > sample.position }
           fragments.removeSubrange((index + 1)...)
           isCut = true
           return
@@ -92,10 +93,7 @@ package struct MovieRepair {
   private static func isWhole(
     _ sample: StoredSample, _ file: borrowing MovieBoxes
   ) -> Bool {
-    let bytes = file.file.read(sample.byteCount, at: sample.position)
-    return bytes.count == sample.byteCount
-      && bytes.withUnsafeBytes { SampleCheck.value(of: $0, at: sample.position) }
-        == sample.check
+    sample.isWhole(file.file.read(sample.byteCount, at: sample.position))
   }
 
   /// Whether the `moof` box is intact, according to the CRC-32 stored after it.

@@ -14,10 +14,14 @@ package struct RecordedFragment {
   /// The number of file bytes that were certainly on the disk when the fragment started.
   package let syncedBytes: Int64
   package var samples: [StoredSample] = []
+  /// Data that belongs to no track, in the order of the file.
+  package var attachments: [StoredSample] = []
   /// The frames that arrived during the fragment.
   package var frames: [FrameObservation] = []
   /// The offset of the end of the media data.
-  package var mediaEnd: Int64 { samples.last?.end ?? mediaStart }
+  package var mediaEnd: Int64 {
+    max(samples.last?.end ?? mediaStart, attachments.last?.end ?? mediaStart)
+  }
 }
 
 /// Finds the fragments of a recording by their journals, even in a truncated file.
@@ -34,6 +38,16 @@ package struct RecordedFragments {
       fragments.append(fragment)
       start = fragment.mediaEnd
     }
+  }
+
+  /// The intact attachments of all fragments, in the order of the file.
+  package func attachments(in file: borrowing MovieBoxes) -> [[UInt8]] {
+    var all: [[UInt8]] = []
+    for sample in fragments.flatMap(\.attachments) {
+      let bytes = file.file.read(sample.byteCount, at: sample.position)
+      if sample.isWhole(bytes) { all.append(bytes) }
+    }
+    return all
   }
 
   /// The encoded frame records of all journals.
@@ -98,7 +112,11 @@ package struct RecordedFragments {
         guard sample.position <= fileEnd,
           Int64(sample.byteCount) <= fileEnd - sample.position
         else { return fragment }
-        fragment.samples.append(sample)
+        if sample.track == StoredSample.attachment {
+          fragment.attachments.append(sample)
+        } else {
+          fragment.samples.append(sample)
+        }
       }
     }
     return fragment

@@ -22,6 +22,9 @@ package struct StoredSample: Hashable, Sendable {
   package var check: UInt64
   package var end: Int64 { position + Int64(byteCount) }
 
+  /// The track index in the records of attachments, which belong to no track.
+  static let attachment = 255
+
   package init(
     track: Int, position: Int64 = 0, byteCount: Int, ticks: Int64, presentationOffset: Int64 = 0,
     duration: Int64, isKeyFrame: Bool, isDroppable: Bool = false, check: UInt64
@@ -35,5 +38,11 @@ package struct StoredSample: Hashable, Sendable {
     self.isKeyFrame = isKeyFrame
     self.isDroppable = isDroppable
     self.check = check
+  }
+
+  /// Whether these bytes are the sample as it was written.
+  func isWhole(_ bytes: [UInt8]) -> Bool {
+    bytes.count == byteCount
+      && bytes.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } == check
   }
 }

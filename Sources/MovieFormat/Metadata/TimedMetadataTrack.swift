@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+
+/// Builds the timed metadata track of a movie: its samples and its `trak` box.
+///
+/// The track has the sample format `mebx` (QuickTime File Format, "Timed Metadata Media"; ISO/IEC
+/// 14496-12, 12.9). libavformat cannot write it, so the finished index is changed here. A sample
+/// lasts until the next one. Values before which the movie has already begun follow a sample
+/// without values, so that readers that ignore edit lists find the right times, too.
+package struct TimedMetadataTrack {
+  /// A key and a type of values, with the number that stands for both in the samples.
+  private struct Key: Hashable {
+    let name: String
+    let type: UInt32
+  }
+
+  private struct Sample {
+    let ticks: Int64
+    var bytes: [UInt8]
+  }
+
+  /// Ticks per second: frame times are microseconds.
+  private static let timescale: UInt32 = 1_000_000
+  /// The longest duration of a sample, in ticks; `stts` has 32 bits for it.
+  private static let longestDuration: Int64 = 1 << 30
+
+  private var keys: [Key] = []
+  private var samples: [Sample] = []
+  /// The end of the track in ticks.
+  private let end: Int64
+
+  /// Makes the track of some values.
+  ///
+  /// Nil if no value is before the end of the movie.
+  package init?(_ values: [TimedValue], end: Int64) {
+    self.end = end
+    let sorted = values.enumerated()
+      .filter { (0..<max(0, end)).contains($0.element.ticks) }
+      .sorted { ($0.element.ticks, $0.offset) < ($1.element.ticks, $1.offset) }
+    var numbers: [Key: UInt32] = [:]
+    for (_, value) in sorted {
+      let key = Key(name: value.key, type: value.value.typeIndicator)
+      let number = numbers[key] ?? UInt32(clamping: keys.count + 1)
+      if numbers[key] == nil {
+        keys.append(key)
+        numbers[key] = number
+      }
+      var item = BoxBytes()
+      item.box(number) { $0.append(bytes: value.value.bytes) }
+      if samples.last?.ticks == value.ticks {
+        samples[samples.count - 1].bytes += item.bytes
+      } else {
+        addEmpty(before: value.ticks)
+        samples.append(Sample(ticks: value.ticks, bytes: item.bytes))
+      }
+    }
+    guard !samples.isEmpty else { return nil }
+    addEmpty(before: end)
+  }
+
+  /// Adds samples without values where the last one would last too long, and before the first.
+  private mutating func addEmpty(before ticks: Int64) {
+    var empty = BoxBytes()
+    // A key number of 0 means no key. Readers do not expect samples without bytes.
+    empty.box(0) { _ in }
+    if samples.isEmpty, ticks > 0 { samples.append(Sample(ticks: 0, bytes: empty.bytes)) }
+    while let last = samples.last, ticks &- last.ticks > Self.longestDuration {
+      samples.append(Sample(ticks: last.ticks + Self.longestDuration, bytes: empty.bytes))
+    }
+  }
+
+  /// The `mdat` box with all samples.
+  package var media: [UInt8] {
+    var box = BoxBytes()
+    box.box(BoxType.media) { for sample in samples { $0.append(bytes: sample.bytes) } }
+    return box.bytes
+  }
+
+  /// Adds the track to an index.
+  ///
+  /// - Parameters:
+  ///   - bytes: Boxes with a `moov` box among them. It is extended.
+  ///   - mediaStart: The offset of ``media`` in the file.
+  /// - Returns: Whether the track was added.
+  package func add(to bytes: inout [UInt8], mediaStart: Int64) -> Bool {
+    guard
+      let movie = Box.list(in: bytes, from: 0, to: bytes.count)
+        .first(where: { $0.type == BoxType.movie }), movie.headBytes == 8,
+      let last = movie.all(BoxType.track, in: bytes).last,
+      let header = movie.first(BoxType.movieHeader, in: bytes),
+      let version = header.number(0, in: bytes).map({ $0 >> 24 }),
+      let timescale = header.number(version == 1 ? 20 : 12, in: bytes), timescale > 0
+    else { return false }
+    // The number of the next track is the last field.
+    let next = Int(header.end) - 4
+    let number = UInt32(Box.number(bytes[next..<next + 4]))
+    let isQuickTime = movie.isQuickTime(in: bytes)
+    let ratio = Rational(Int128(timescale), over: Int128(Self.timescale))
+    let duration = Int64(
+      clamping: (try? (Rational(end) * ratio).rounded(.halfAwayFromZero)) ?? Int128(end))
+    var track = BoxBytes()
+    write(
+      number: number, duration: duration, isQuickTime: isQuickTime, at: mediaStart + 8,
+      into: &track)
+    var following = BoxBytes()
+    following.append(number &+ 1)
+    bytes.replaceSubrange(next..<next + 4, with: following.bytes)
+    var size = BoxBytes()
+    size.append(UInt32(clamping: movie.byteCount + Int64(track.bytes.count)))
+    bytes.insert(contentsOf: track.bytes, at: Int(last.end))
+    bytes.replaceSubrange(Int(movie.start)..<Int(movie.start) + 4, with: size.bytes)
+    return true
+  }
+
+  private func write(
+    number: UInt32, duration: Int64, isQuickTime: Bool, at position: Int64,
+    into track: inout BoxBytes
+  ) {
+    track.box(BoxType.track) { box in
+      // Flags 3: the track is enabled and part of the movie.
+      box.fullBox(BoxType.trackHeader, version: 1, flags: 3) { box in
+        box.append(Int64(0))  // the creation time, unknown
+        box.append(Int64(0))
+        box.append(number)
+        box.append(UInt32(0))
+        box.append(duration)
+        box.append(bytes: Array(repeating: 0, count: 16))
+        // The unit matrix.
+        for value in [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000] as [UInt32] {
+          box.append(value)
+        }
+        box.append(Int64(0))  // no width and height
+      }
+      // The metadata describes the first track.
+      box.box(0x7472_6566) { $0.box(0x6364_7363) { $0.append(UInt32(1)) } }  // tref, cdsc
+      box.box(BoxType.trackMedia) { box in
+        box.fullBox(BoxType.mediaHeader, version: 1, flags: 0) { box in
+          box.append(Int64(0))
+          box.append(Int64(0))
+          box.append(Self.timescale)
+          box.append(end)
+          box.append(UInt32(0x55C4_0000))  // no language
+        }
+        Self.write(handler: isQuickTime ? 0x6D68_6C72 : 0, BoxType.metadataHandler, into: &box)
+        box.box(BoxType.mediaInformation) { box in
+          writeInformation(isQuickTime: isQuickTime, at: position, into: &box)
+        }
+      }
+    }
+  }
+
+  /// Appends an `hdlr` box; `component` is its QuickTime component type, 0 in MP4.
+  private static func write(handler component: UInt32, _ type: UInt32, into box: inout BoxBytes) {
+    box.fullBox(BoxType.handler, version: 0, flags: 0) { box in
+      box.append(component)
+      box.append(type)
+      box.append(bytes: Array(repeating: 0, count: 13))
+    }
+  }
+
+  private func writeInformation(
+    isQuickTime: Bool, at position: Int64, into box: inout BoxBytes
+  ) {
+    if isQuickTime {
+      box.box(0x676D_6864) { box in  // gmhd
+        box.fullBox(0x676D_696E, version: 0, flags: 0) { box in  // gmin
+          // The mode and color in which media without a header of its own is drawn.
+          for value in [0x40, 0x8000, 0x8000, 0x8000, 0, 0] as [UInt16] { box.append(value) }
+        }
+      }
+      Self.write(handler: 0x6468_6C72, BoxType.location, into: &box)  // dhlr
+    } else {
+      box.fullBox(0x6E6D_6864, version: 0, flags: 0) { _ in }  // nmhd
+    }
+    box.box(BoxType.dataInformation) { box in
+      box.fullBox(BoxType.dataReferences, version: 0, flags: 0) { box in
+        box.append(UInt32(1))
+        // Flag 1: the media is in this file.
+        box.fullBox(BoxType.location, version: 0, flags: 1) { _ in }
+      }
+    }
+    box.box(BoxType.sampleTable) { writeTables(at: position, into: &$0) }
+  }
+
+  private func writeTables(at position: Int64, into box: inout BoxBytes) {
+    box.fullBox(BoxType.sampleDescriptions, version: 0, flags: 0) { box in
+      box.append(UInt32(1))
+      box.box(BoxType.boxedMetadata) { box in
+        box.append(bytes: [0, 0, 0, 0, 0, 0, 0, 1])  // the first data reference
+        box.box(BoxType.metadataKeys) { box in
+          for (index, key) in keys.enumerated() {
+            box.box(UInt32(clamping: index + 1)) { box in
+              box.box(BoxType.keyDeclaration) { box in
+                box.append(BoxType.metadataKeyNamespace)
+                box.append(bytes: Array(key.name.utf8))
+              }
+              box.box(BoxType.keyDataType) { box in
+                box.append(UInt32(0))  // the well-known types
+                box.append(key.type)
+              }
+            }
+          }
+        }
+      }
+    }
+    let ends = samples.dropFirst().map(\.ticks) + [end]
+    var runs: [(count: UInt32, duration: UInt32)] = []
+    for (sample, end) in zip(samples, ends) {
+      let duration = UInt32(clamping: max(1, end - sample.ticks))
+      if runs.last?.duration == duration {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append((1, duration))
+      }
+    }
+    box.fullBox(BoxType.timeToSample, version: 0, flags: 0) { box in
+      box.append(UInt32(runs.count))
+      for run in runs {
+        box.append(run.count)
+        box.append(run.duration)
+      }
+    }
+    box.fullBox(BoxType.sampleToChunk, version: 0, flags: 0) { box in
+      box.append(UInt32(1))
+      for value in [1, UInt32(samples.count), 1] { box.append(value) }
+    }
+    box.fullBox(BoxType.sampleSizes, version: 0, flags: 0) { box in
+      box.append(UInt32(0))
+      box.append(UInt32(samples.count))
+      for sample in samples { box.append(UInt32(clamping: sample.bytes.count)) }
+    }
+    box.fullBox(BoxType.chunkOffsets64, version: 0, flags: 0) { box in
+      box.append(UInt32(1))
+      box.append(position)
+    }
+  }
+}
+
+extension Box {
+  /// Whether the first track of a `moov` box has a QuickTime media handler.
+  fileprivate func isQuickTime(in bytes: [UInt8]) -> Bool {
+    first(BoxType.track, in: bytes)?.first(BoxType.trackMedia, in: bytes)?
+      .first(BoxType.handler, in: bytes)?.number(4, in: bytes) != 0
+  }
+}
