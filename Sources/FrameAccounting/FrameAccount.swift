@@ -134,11 +134,28 @@ package struct FrameAccount {
     end.next = frame
     close(end)
     clock.pause(atMicroseconds: frame.microseconds)
+    startTimeline()
+  }
+
+  /// Enters the frames that are missing while the device was gone, up to the time of the next frame,
+  /// and starts a new timeline.
+  package mutating func reconnect(atMicroseconds time: Int64) {
+    close(End())
+    if let last {
+      let periods = Double(time &- last.microseconds) / timeline.period
+      let count = max(0, Int64(saturating: periods.rounded()) - 1)
+      ledger.expected += count
+      enter(.lostDevice, count, due: due(1, after: last))
+    }
+    startTimeline()
+  }
+
+  private mutating func startTimeline() {
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
-    // The driver also counts the frames of the pause. If no frame arrived before the pause, the
-    // first sequence number after it therefore does not show how many frames were lost at the
-    // start.
+    // The driver also counts the frames of a pause, and starts to count anew when it is connected
+    // again. The first sequence number after that therefore does not show how many frames were lost
+    // at the start.
     beginsWithStream = false
   }
 

@@ -218,8 +218,11 @@ struct MicrophoneTakeTests {
     // The session goes on while a slow disk takes what waited.
     let report = try take.write(
       from: queue, of: sink,
-      into: MovieFile(creating: settings.path, overwrites: false), verification: nil
-    ) { _ in hear(blocks: 20) }
+      into: MovieFile(creating: settings.path, overwrites: false),
+      TakeFiles(nil, of: take, inbox: TakeInbox(), verification: nil)
+    ) { event in
+      if case .progress = event { hear(blocks: 20) }
+    }.report
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
     #expect(report.audio?.gaps == [] && report.audio?.sampleCount == 72_000)

@@ -77,6 +77,18 @@ package final class TakeSink: FrameSink {
     self.copiesBesideOthers = copiesBesideOthers
   }
 
+  /// A sink for the same recording after a restart of the device, whose limits count on.
+  ///
+  /// Call this after the end of this sink.
+  package func continued(in queue: FrameQueue) -> TakeSink {
+    let next = TakeSink(
+      limit: limit, queue: queue, control: control, endsCapture: false,
+      endsWhenFull: endsWhenFull, copiesBesideOthers: copiesBesideOthers)
+    // The capture thread no longer uses the state of a sink that has ended.
+    (next.state.clock, next.state.queuedCount) = (state.clock, state.queuedCount)
+    return next
+  }
+
   /// The final state of the recording, or nil while it is running.
   package var end: CaptureEnd? { result.withLock { $0 } }
 

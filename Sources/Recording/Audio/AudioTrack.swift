@@ -4,12 +4,28 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The encoded audio of a take, which ends at the same time as the video.
+/// The encoded audio of a file, which ends at the same time as the video.
+///
+/// If a take has several files, their audio is one sequence of samples: sample n of the take belongs
+/// to n sampling periods after its first frame, and is in exactly one file.
 struct AudioTrack: ~Copyable {
+  /// The audio of a take at the end of a file, from which the next file continues.
+  struct Continuation {
+    let audio: any AlignedAudio
+    /// The time in the take, in microseconds.
+    let microseconds: Int64
+    /// The number of aligned samples in the files so far.
+    let sampleCount: Int64
+  }
+
   private var blocks: AudioBlockEncoder
   private let source: TakeAudio
-  /// The audio since the last pause, and the output sample at which it starts.
+  /// The audio since the last pause, and the sample of the file at which it starts.
+  ///
+  /// Negative if it started in an earlier file.
   private var (audio, start): (any AlignedAudio, Int64)
+  /// The time in the take at which the file begins, in microseconds.
+  private let fileStart: Int64
   /// The report of the audio before the last pause.
   private var earlier: RecordedAudio?
   private let codec: AudioCodec
@@ -25,22 +41,44 @@ struct AudioTrack: ~Copyable {
 
   /// Opens the encoder.
   ///
-  /// `originMicroseconds` is the capture-clock time of the take's first frame.
+  /// `originMicroseconds` is the capture-clock time of the file's first frame. `earlier` is the audio
+  /// of the file before it, or nil for the first file.
   init(
-    source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64
+    source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64, after earlier: Continuation?
   ) throws(LibAVError) {
-    let audio = try source.aligned(fromMicroseconds: originMicroseconds)
+    let audio =
+      if let earlier {
+        earlier.audio
+      } else {
+        try source.aligned(fromMicroseconds: originMicroseconds)
+      }
     self.blocks = try AudioBlockEncoder(
       codec: codec, sampleRate: source.sampleRate, channelCount: source.channelCount)
     (rate, channelCount) = (source.sampleRate, source.channelCount)
     self.codec = codec
     self.source = source
-    (self.audio, start) = (audio, 0)
+    (self.audio, start) = (audio, -(earlier?.sampleCount ?? 0))
+    fileStart = earlier?.microseconds ?? 0
+  }
+
+  /// The audio for the next file, which begins at this time of the file.
+  func continuation(atMicroseconds end: Int64) -> Continuation {
+    Continuation(
+      audio: audio, microseconds: fileStart &+ end, sampleCount: sample(at: end) - start)
+  }
+
+  /// The sample of the file at a time of the file.
+  private func sample(at time: Int64) -> Int64 {
+    Self.sample(atMicroseconds: fileStart &+ time, rate: rate)
+      - Self.sample(atMicroseconds: fileStart, rate: rate)
   }
 
   /// The report of the audio so far.
   var account: RecordedAudio {
-    var account = audio.account.joined(to: earlier, atSample: start, rate: rate)
+    let part =
+      start < 0
+      ? audio.account.part(-start..<(sampleCount - start), rate: rate) : audio.account
+    var account = part.joined(to: earlier, atSample: max(0, start), rate: rate)
     account.codec = codec
     account.sampleRate = rate
     account.channelCount = channelCount
@@ -60,7 +98,7 @@ struct AudioTrack: ~Copyable {
   ///
   /// Returns the finished packets.
   mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
-    let end = Self.sample(atMicroseconds: time, rate: rate)
+    let end = sample(at: time)
     return try encode(upTo: start + (try audio.samplesReady(before: end - start)))
   }
 
@@ -71,19 +109,19 @@ struct AudioTrack: ~Copyable {
   mutating func goOn(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
-    let end = Self.sample(atMicroseconds: time, rate: rate)
+    let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
     let left = Int(end - sampleCount) - blocks.restCount
     if left > 0 { blocks.keep(audio.take(left)) }
-    earlier = audio.account.joined(to: earlier, atSample: start, rate: rate)
+    earlier = account
     (audio, start) = (try source.aligned(fromMicroseconds: origin), end)
     return packets
   }
 
   /// Encodes the remaining audio up to the end of the take, and flushes the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
-    let end = Self.sample(atMicroseconds: time, rate: rate)
+    let end = sample(at: time)
     try audio.finish(before: end - start)
     let packets = try encode(upTo: end)
     let left = end - sampleCount

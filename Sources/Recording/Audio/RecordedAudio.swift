@@ -39,6 +39,29 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 }
 
 extension RecordedAudio {
+  /// The report of some samples of the audio.
+  func part(_ samples: Range<Int64>, rate: Int) -> RecordedAudio {
+    func nanoseconds(_ sample: Int64) -> Int64 {
+      MediaTime(exactly: sample, over: rate)?.wholeNanoseconds ?? 0
+    }
+    let start = nanoseconds(samples.lowerBound)
+    var part = self
+    part.startOffset = startOffset.map { max(.zero, $0 - .nanoseconds(start)) }
+    part.gaps = gaps.compactMap { gap in
+      let first = AudioTrack.sample(atMicroseconds: gap.time.wholeMicroseconds, rate: rate)
+      let lost = (first..<first + gap.sampleCount).clamped(to: samples)
+      guard !lost.isEmpty else { return nil }
+      var gap = gap
+      gap.time =
+        lost.lowerBound == first
+        ? MediaTime(nanoseconds: gap.time.wholeNanoseconds &- start)
+        : MediaTime(nanoseconds: nanoseconds(lost.lowerBound) &- start)
+      gap.sampleCount = Int64(lost.count)
+      return gap
+    }
+    return part
+  }
+
   /// Merges this report with the report of the audio before a pause.
   ///
   /// `start` is the output sample at which this part begins.

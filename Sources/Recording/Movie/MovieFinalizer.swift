@@ -81,9 +81,18 @@ enum MovieFinalizer {
     }
     let records = journal.frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
-    let index = try writer.finishIndex()
+    var index = try writer.finishIndex()
+    let values = journal.attachments(in: file).flatMap(TimedValue.decode)
+    var media: [UInt8] = []
+    // Metadata has times of frames, so its end is that of the video.
+    if !values.isEmpty, case .at(let end)? = ends.first,
+      let track = TimedMetadataTrack(values, end: end),
+      track.add(to: &index, mediaStart: file.byteCount)
+    {
+      media = track.media
+    }
     try LibAVError.converting { () throws(SystemError) in
-      try file.append(ledger + index)
+      try file.append(media + ledger + index)
       try file.enclose(from: head)
       try file.file.sync()
     }

@@ -33,7 +33,8 @@ extension TakeWriter {
     settings.metadata = makeMetadata(first, plannedLeadIn)
     if let audio {
       let track = try AudioTrack(
-        source: audio, codec: audioCodec, originMicroseconds: first.microseconds)
+        source: audio, codec: audioCodec, originMicroseconds: first.microseconds,
+        after: earlierAudio)
       tracks.append(try track.head())
       audioTrack = consume track
     }
@@ -88,6 +89,26 @@ extension TakeWriter {
         isKeyFrame: sample.isKeyFrame, isDroppable: sample.isDroppable)
     }
     lastDecodeTime = sample.decodeTime
+  }
+
+  /// Stores the metadata values whose frames are stored.
+  ///
+  /// `isEnd` tells that no more frames of the file come.
+  mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
+    guard !values.waiting.isEmpty, movie != nil else { return }
+    let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
+    // Reordered frames are stored a few frames late.
+    let stored = values.take(
+      times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)
+    guard let first = stored.first else { return }
+    _ = try LibAVError.converting { () throws(SystemError) in
+      try movie?.attach(TimedValue.encode(stored), ticks: first.ticks)
+    }
+  }
+
+  /// The audio for the take's next file, once this one is finished.
+  func audioContinuation() -> AudioTrack.Continuation? {
+    audioTrack?.continuation(atMicroseconds: endMicroseconds)
   }
 
   mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {

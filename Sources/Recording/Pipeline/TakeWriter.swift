@@ -50,6 +50,10 @@ struct TakeWriter: ~Copyable {
   /// The final report of the audio, or nil for a take without audio.
   private(set) var audioAccount: RecordedAudio?
 
+  /// Metadata values that wait for their frames.
+  var values: PendingValues
+  /// The audio of the take's file before this one, or nil for the first file.
+  let earlierAudio: AudioTrack.Continuation?
   private var pipeline: (any VideoPipeline)?
   var movie: FragmentedMovieWriter?
   var audioTrack: AudioTrack?
@@ -63,6 +67,8 @@ struct TakeWriter: ~Copyable {
   /// The duration of the last frame if the source is finite and the take includes its end;
   /// otherwise nil.
   private var sourceLastDuration: Int64?
+  /// The time at which the next file begins, or nil if this one ends the take.
+  private(set) var nextFileStart: Int64?
   /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
   let periodMicroseconds: Int64
@@ -73,7 +79,8 @@ struct TakeWriter: ~Copyable {
     audioCodec: AudioCodec,
     reservesSpace: Bool = true,
     unsettledFrames: Int = 0,
-    account: FrameAccount,
+    account: FrameAccount, values: PendingValues = PendingValues(),
+    after earlierAudio: AudioTrack.Continuation? = nil,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
   ) {
     self.file = file
@@ -85,6 +92,8 @@ struct TakeWriter: ~Copyable {
     self.reservesSpace = reservesSpace
     self.unsettledFrames = unsettledFrames
     self.account = account
+    self.values = values
+    self.earlierAudio = earlierAudio
     self.makeMetadata = makeMetadata
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
   }
@@ -216,10 +225,7 @@ struct TakeWriter: ~Copyable {
     }
     isInterrupted = false
     if first == nil { first = observation }
-    // If the driver's clock stops or runs backward, the time in the file must still increase. It
-    // then advances by 1 µs.
-    let time = max(
-      account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
+    let time = time(of: observation)
     lastMicroseconds = time
     // The pipeline is moved out of `self`. A second reference would make Swift copy it for each
     // frame.
@@ -248,6 +254,7 @@ struct TakeWriter: ~Copyable {
   ///
   /// - Throws: `LibAVError` if writing fails.
   mutating func settle() throws(LibAVError) {
+    try storeValues()
     try LibAVError.converting { () throws(SystemError) in try movie?.settle() }
   }
 
@@ -263,6 +270,7 @@ struct TakeWriter: ~Copyable {
         try write(bytes, sample, parameters)
       }
     } catch { failure = error }
+    do throws(LibAVError) { try storeValues(isEnd: true) } catch { failure = failure ?? error }
     do throws(LibAVError) { try finishMovie() } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
@@ -272,8 +280,9 @@ struct TakeWriter: ~Copyable {
     // The last frame lasts one period, and one more for each frame that is missing after it.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
+    let untilNextFile = nextFileStart.map { $0 &- (storedMicroseconds.last ?? 0) }
     lastDuration = min(
-      known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate),
+      untilNextFile ?? known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate),
       FragmentedMovieWriter.maximumSampleTicks)
     let end = endMicroseconds
     // With reordering, the last decoded sample is not the last shown one, and decoding began before
@@ -310,8 +319,18 @@ struct TakeWriter: ~Copyable {
   /// Closes the account.
   ///
   /// Call this before ``finish()``, which derives the last frame's duration from the account.
-  mutating func close(_ end: CaptureEnd) {
+  ///
+  /// `next` is the first frame of the take's next file. Nil if this file is the last.
+  mutating func close(_ end: CaptureEnd, before next: FrameObservation? = nil) {
     account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration
+    nextFileStart = next.map { time(of: $0) }
+  }
+
+  /// The time of the next frame in the file, in microseconds.
+  func time(of frame: FrameObservation) -> Int64 {
+    // If the driver's clock stops or runs backward, the time in the file must still increase. It
+    // then advances by 1 µs.
+    max(account.clock.time(ofMicroseconds: frame.microseconds), lastMicroseconds &+ 1)
   }
 }

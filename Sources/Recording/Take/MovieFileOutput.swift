@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Logging
 public import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
@@ -32,6 +31,14 @@ public final class MovieFileOutput: FrameOutput {
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
+    /// Requests to the take, also those before its start.
+    var inbox = TakeInbox()
+    /// Whether the running take accepts further files.
+    var takesPaths = false
+    /// Whether a take was requested that has not begun.
+    var isStarting = false
+    /// The sinks of a take that waits for a lost camera, or nil for any other take.
+    var reconnection: Reconnection?
     /// Triggers that have not been processed.
     var triggers = TriggerQueue()
     /// The reason why no more triggers will come, or nil while triggers may still come.
@@ -41,9 +48,11 @@ public final class MovieFileOutput: FrameOutput {
   /// The options of the recording.
   public let settings: RecordingSettings
   let state = Mutex(State())
-  private let hub = EventHub<Event>()
+  let hub = EventHub<Event>()
   let progressHub = EventHub<Progress>(capacity: 1)
   let triggerHub = EventHub<TriggeredEvent>()
+  /// The metadata set by the program, or nil for that of the settings.
+  let changedMetadata = Mutex<[MetadataItem]?>(nil)
 
   /// The media types that the output accepts: video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
@@ -130,15 +139,25 @@ public final class MovieFileOutput: FrameOutput {
   /// ``events`` report the result.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
-  public func startRecording() throws(MediaError) {
+  public func startRecording() throws(MediaError) { try startRecording(settings.path) }
+
+  /// Starts to record to a path on a background thread.
+  func startRecording(_ path: String) throws(MediaError) {
+    var settings = settings
+    settings.path = path
+    let chosen = settings
     try BlockingThread.started { [self] in
       // The error is also sent as an event, so it is ignored here.
-      _ = try? record()
+      _ = try? record(chosen) { _ in }
     }.detach()
   }
 
-  package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
-    connection.mediaType == .video ? state.withLock { $0.take } : nil
+  package func sink(
+    for connection: CaptureConnection
+  ) throws(MediaError) -> (any FrameSink)? {
+    guard connection.mediaType == .video else { return nil }
+    let (take, reconnection) = state.withLock { ($0.take, $0.reconnection) }
+    return try reconnection?.sink() ?? take
   }
 
   package var takesAudioBlocks: Bool { true }
@@ -185,12 +204,43 @@ public final class MovieFileOutput: FrameOutput {
   ///   frame was stored. No file is left then.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
+    try record(settings, progress)
+  }
+
+  private func record(
+    _ settings: RecordingSettings, _ progress: (Progress) -> Void
+  ) throws(MediaError) -> RecordingReport {
+    let report = try recordFiles(settings, nil) { event in
+      if case .progress(let step) = event { progress(step) }
+    }
+    return report.files.first ?? report.take
+  }
+
+  /// Records the files of a take, and reports its events.
+  func recordFiles(
+    _ settings: RecordingSettings, _ segments: SegmentSettings?, _ events: (SegmentEvent) -> Void
+  ) throws(MediaError) -> SegmentedReport {
     do throws(MediaError) {
-      let report = try whileJoined { () throws(MediaError) in try write(progress) }
-      hub.send(.didFinish(report))
-      return report
+      let written = try whileJoined { () throws(MediaError) in
+        try write(settings, segments) { event in
+          switch event {
+          case .didStart(let path): hub.send(.didStart(path: path))
+          case .didFinish(let report): hub.send(.didFinish(report))
+          case .didFail(let path, let error): hub.send(.didFail(path: path, error))
+          case .progress(let step): progressHub.send(step)
+          case .waitingForDevice: break
+          }
+          events(event)
+        }
+      }
+      if !written.isReported, let last = written.report.files.last {
+        hub.send(.didFinish(last))
+        events(.didFinish(last))
+      }
+      return written.report
     } catch {
       hub.send(.didFail(path: settings.path, error))
+      endStart()
       throw error
     }
   }
@@ -222,7 +272,7 @@ public final class MovieFileOutput: FrameOutput {
     try await offload { () throws(MediaError) in try self.record(on: triggers, events: events) }
   }
 
-  private func offload<Report: Sendable>(
+  func offload<Report: Sendable>(
     _ body: @escaping @Sendable () throws(MediaError) -> Report
   ) async throws(MediaError) -> Report {
     let result: Result<Report, MediaError>
@@ -231,138 +281,5 @@ public final class MovieFileOutput: FrameOutput {
         { _ throws(MediaError) in try body() }, onCancel: { [self] in stop() })
     } catch { throw MediaError(.outOfMemory, error.description) }
     return try result.get()
-  }
-
-  private func write(_ progress: (Progress) -> Void) throws(MediaError) -> RecordingReport {
-    let (input, session) = try source()
-    let control = state.withLock { $0.control }
-    let audio = try listen(to: session)
-    defer { state.withLock { $0.audio = nil } }
-    let begins = !session.isRunning
-    var take = MovieTake(
-      input: input, settings: settings, plan: try settings.plan(for: input.delivery),
-      control: control, audio: audio, beginsWithStream: begins)
-    let queue = try take.makeQueue()
-    var file: MovieFile
-    do throws(MovieFile.CreationError) {
-      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
-    } catch { throw MediaError(error) }
-    let begun: (sink: TakeSink, verification: FrameRateVerification?)
-    do throws(MediaError) {
-      begun = try begin(queue, of: input, in: session, alone: begins, control)
-    } catch {
-      file.discard()
-      throw error
-    }
-    defer { detach(of: session, stops: begins) }
-    // Reading the controls takes time. The queue keeps the frames that arrive meanwhile.
-    take.controls = input.controlValues()
-    hub.send(.didStart(path: settings.path))
-    session.logger.info(
-      "the recording began", metadata: ["path": "\(settings.path)", "mode": "\(input.modeName)"])
-    let report = try take.write(
-      from: queue, of: begun.sink, into: file, verification: begun.verification,
-      queueIsFull: { reportQueue(isFull: $0, to: session.logger) },
-      paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
-      progress: { step in
-        progressHub.send(step)
-        progress(step)
-      })
-    report.log(to: session.logger)
-    return report
-  }
-
-  /// Reports that the queue to the file is full, or that it has room again.
-  private func reportQueue(isFull: Bool, to logger: Logger) {
-    let path = settings.path
-    hub.send(isFull ? .didFillQueue(path: path) : .didDrainQueue(path: path))
-    if isFull {
-      logger.warning("the queue to the file is full", metadata: ["path": "\(path)"])
-    } else {
-      logger.info("the queue to the file has room again", metadata: ["path": "\(path)"])
-    }
-  }
-
-  /// Connects to the session's audio.
-  ///
-  /// Audio arrives after the next start of the session, or after `CaptureSession.refresh(_:)`,
-  /// which asks an output for new sinks.
-  ///
-  /// `duration` is the audio history to keep from before the take.
-  func listen(
-    to session: CaptureSession, before duration: MediaTime = .zero
-  ) throws(MediaError) -> TakeAudio? {
-    var seconds = duration.doubleValue
-    if settings.isBurst {
-      // The audio of a burst is written only after its end, so the audio history must cover the
-      // whole burst. A burst without a time limit ends when its memory is full. How long that takes
-      // is unknown, because compressed frames vary in size. The history then has its greatest
-      // length, 10 minutes.
-      seconds = settings.limit.duration?.doubleValue ?? 600
-    }
-    let audio = try TakeAudio.of(
-      session, into: self, settings, keeping: Int(max(0, min(seconds, 600)).rounded(.up)))
-    state.withLock { $0.audio = audio?.feed }
-    return audio
-  }
-
-  /// The camera, and the session that it belongs to.
-  func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
-    let input = try camera()
-    guard let session = state.withLock({ $0.session }) else { return try source() }
-    return (input, session)
-  }
-
-  /// Ends a take.
-  ///
-  /// If `stops` is true, the session was started for this take and is stopped. Otherwise the
-  /// session continues without this output's frames.
-  func detach(of session: CaptureSession, stops: Bool) {
-    forget()
-    // `refresh(_:)` may fail because of another output. The take is over and not affected, so the
-    // error is ignored.
-    if stops { session.stopRunning() } else { _ = try? session.refresh(self) }
-  }
-
-  /// Verifies the camera's frame rate, and then starts to queue frames.
-  func begin(
-    _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
-    _ control: CaptureControl
-  ) throws(MediaError) -> (sink: TakeSink, verification: FrameRateVerification?) {
-    let sink = TakeSink(
-      limit: settings.limit, queue: queue, control: control, endsCapture: alone,
-      endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
-    do throws(MediaError) {
-      var verification: FrameRateVerification?
-      if alone, settings.verifiesFrameRate, input.device.kind == .v4l2 {
-        verification = try input.verifyFrameRate { control.requestedStop != nil }
-      }
-      try begin(sink, of: input, in: session, alone: alone, control)
-      return (sink, verification)
-    } catch {
-      forget()
-      throw error
-    }
-  }
-
-  /// Resets the state of a take that has ended.
-  private func forget() {
-    state.withLock { $0 = State(session: $0.session, owned: $0.owned) }
-  }
-
-  /// Starts to send frames to a take.
-  private func begin(
-    _ sink: TakeSink, of input: DeviceInput, in session: CaptureSession, alone: Bool,
-    _ control: CaptureControl
-  ) throws(MediaError) {
-    state.withLock { $0.take = sink }
-    if alone, try session.run(with: control) { return }
-    // The session was already running, so the take starts now and not at the start of the stream.
-    control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
-    guard try session.refresh(self) else {
-      throw MediaError(
-        .notConnected, "the session stopped before the recording to \(settings.path) started",
-        recovery: "start it again")
-    }
   }
 }

@@ -55,6 +55,9 @@ extension MovieTake {
       frameRate: frameRate, recording: recording,
       agedMicroseconds: input.driver.microseconds() &- first.microseconds)
     if let title = settings.title { tags["title"] = title }
+    for item in metadata?() ?? settings.metadata {
+      tags[item.key.rawValue] = item.value.description
+    }
     return tags
   }
 }

@@ -12,7 +12,7 @@ import Synchronization
 /// Writes one take: reads frames from the queue, stores them in the file, and creates the report.
 struct MovieTake {
   let input: DeviceInput
-  let settings: RecordingSettings
+  var settings: RecordingSettings
   let plan: VideoPipelinePlan
   let control: CaptureControl
   /// The source of the take's audio.
@@ -20,50 +20,82 @@ struct MovieTake {
   /// Nil for a take without audio.
   let audio: TakeAudio?
   /// Whether the stream was started for this take.
-  let beginsWithStream: Bool
+  var beginsWithStream: Bool
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
   /// The trigger of a clip, or nil for a take without trigger.
   var trigger: CaptureTrigger?
+  /// The items of the file's metadata if they may change during the take; otherwise nil.
+  var metadata: (@Sendable () -> [MetadataItem])?
 
   /// Writes frames until the queue is closed and empty.
   ///
   /// Blocks.
   ///
-  /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
-  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
+  /// - Parameters:
+  ///   - queue: The frames.
+  ///   - sink: The sink that queues them.
+  ///   - file: The empty file for the first frames.
+  ///   - files: The files of the take.
+  ///   - earlier: What the take's file before this one leaves to it. Nil for the first file.
+  ///   - queueIsFull: Called with true when the queue is full, and with false when it has room.
+  ///   - paused: Called when a pause begins and ends.
+  ///   - events: Called with the progress whenever the queued frames have been stored, and with the
+  ///     files.
+  /// - Returns: The report of the last file, and what it leaves to a next one. The report's `problem`
+  ///   is an error that occurred after the start of the take.
+  /// - Throws: `MediaError` if no frame was stored in the last file. The file is then removed.
   func write(
-    from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
-    verification: FrameRateVerification?, queueIsFull: (Bool) -> Void = { _ in },
-    paused: (Bool) -> Void = { _ in },
-    progress: (MovieFileOutput.Progress) -> Void
-  ) throws(MediaError) -> RecordingReport {
+    from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile, _ files: TakeFiles,
+    after earlier: TakeRecorder.Remainder? = nil,
+    queueIsFull: (Bool) -> Void = { _ in }, paused: (Bool) -> Void = { _ in },
+    _ events: (SegmentEvent) -> Void
+  ) throws(MediaError) -> (report: RecordingReport, remainder: TakeRecorder.Remainder) {
     let mostUnsettled = mostUnsettled
-    var movie = TakeRecorder(self, into: file, unsettledFrames: mostUnsettled)
+    var movie = TakeRecorder(
+      self, into: file, unsettledFrames: mostUnsettled, after: earlier)
     var gauge = QueueGauge()
-    if settings.isBurst { waitForBurst(in: queue, progress) }
+    if settings.isBurst { waitForBurst(in: queue) { events(.progress($0)) } }
     var isPaused = false
     var unsettledCount = 0
-    while let outcome = queue.withNextFrame({ movie.enter($0) }) {
+    var path = settings.path
+    while queue.waitForFrame(at: queue.startNumber), let frame = queue[queue.startNumber] {
+      if files.mayDivide, let next = files.next(before: frame, movie, of: self, events) {
+        files.close(&movie, before: frame.observation, next.reason)
+        let remainder = movie.remainder
+        do throws(MediaError) {
+          files.finished(try movie.finish(CaptureEnd(), files.verification), events)
+        } catch { files.failed(path, error, events) }
+        path = next.path
+        movie = TakeRecorder(
+          next.take, into: next.file, unsettledFrames: mostUnsettled, after: remainder)
+      }
+      let outcome = movie.enter(frame)
+      files.note(frame.observation, outcome)
+      queue.release(before: queue.startNumber + 1)
       if let outcome, (outcome == .paused) != isPaused {
         isPaused.toggle()
         paused(isPaused)
       }
       if let reason = movie.limit?.reason { control.stop(reason) }
-      if queue.isClosed { audio?.end(behind: queue) }
+      if queue.isClosed, !files.mayContinue { audio?.end(behind: queue) }
       unsettledCount += 1
       // Updating progress and index has a fixed cost. Frames that are queued together therefore
       // share one update.
       guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
       unsettledCount = 0
+      if files.inbox.hasValues { movie.add(files.inbox.takeValues()) }
       movie.settle()
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
         queueIsFull(change)
       }
-      progress(movie.progress(queueFill: queue.fillLevel))
+      events(.progress(files.progress(movie.progress(queueFill: queue.fillLevel))))
     }
     if gauge.isFull { queueIsFull(false) }
-    return try movie.finish(sink.end ?? CaptureEnd(), verification)
+    if files.inbox.hasValues { movie.add(files.inbox.takeValues()) }
+    movie.close(files.end(of: sink))
+    let remainder = movie.remainder
+    return (try movie.finish(CaptureEnd(), files.verification), remainder)
   }
 
   /// The number of frames after which the frame index is updated: the frames of 20 ms, at most 8.
@@ -112,7 +144,9 @@ struct MovieTake {
     audio?.codec(wanted: settings.audioCodec, besideLossless: plan.isLossless) ?? .aac
   }
 
-  func makeWriter(into file: OpenFile, unsettledFrames: Int = 0) -> TakeWriter {
+  func makeWriter(
+    into file: OpenFile, unsettledFrames: Int = 0, after earlier: TakeRecorder.Remainder? = nil
+  ) -> TakeWriter {
     let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
       into: file, plan: plan, delivery: input.delivery,
@@ -125,7 +159,8 @@ struct MovieTake {
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream
-      ) { control.switchedOn.load(ordering: .relaxed) }
+      ) { control.switchedOn.load(ordering: .relaxed) },
+      values: earlier?.values ?? PendingValues(), after: earlier?.audio
     ) { first, leadIn in
       tags(first, leadIn, input.negotiatedFrameRate, nil)
     }

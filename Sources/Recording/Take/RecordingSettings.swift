@@ -66,6 +66,11 @@ public struct RecordingSettings: Sendable {
   public var overwrites = false
   /// The title stored in the file's metadata, or nil.
   public var title: String?
+  /// Further items of the file's metadata.
+  ///
+  /// `MovieFileOutput.metadata` changes them during the take. Of several items with one key, the last
+  /// is stored.
+  public var metadata: [MetadataItem] = []
   /// Whether a camera's frame rate is verified for 0.5 s before the take.
   ///
   /// Ignored for the synthetic camera and for files.

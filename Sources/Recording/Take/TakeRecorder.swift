@@ -20,6 +20,8 @@ struct TakeRecorder: ~Copyable {
   private var limits: FileLimits
   /// The reason why a limit ended the take, and the first frame after the limit.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
+  /// How the file ended, once it has.
+  private var end: CaptureEnd?
 
   /// Starts a take in an empty file.
   ///
@@ -28,12 +30,36 @@ struct TakeRecorder: ~Copyable {
   ///   - file: The empty file.
   ///   - unsettledFrames: The number of stored frames that the frame index may lack until
   ///     ``settle()`` is called. If the process is killed, these frames are lost.
-  init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
+  ///   - earlier: What the take's file before this one leaves to it. Nil for the first file.
+  init(
+    _ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0,
+    after earlier: Remainder? = nil
+  ) {
     self.take = take
     limits = FileLimits(take.settings, audio: take.audio?.rates(take.audioCodec))
-    writer = take.makeWriter(into: file.file, unsettledFrames: unsettledFrames)
+    writer = take.makeWriter(
+      into: file.file, unsettledFrames: unsettledFrames, after: earlier)
     self.file = file
   }
+
+  /// What a finished file leaves to the next file of its take.
+  struct Remainder {
+    var audio: AudioTrack.Continuation?
+    var values: PendingValues
+  }
+
+  /// Whether the next file of the take could begin with this frame.
+  func canEnd(before frame: QueuedFrame) -> Bool {
+    frame.observation.outcome == .taken && account.ledger.stored > 0 && failure == nil
+      && limit == nil && !account.clock.isPaused
+      && (take.input.delivery.layout != .compressed(.h264) || frame.isKeyFrame)
+  }
+
+  /// The time of the next frame in the file, in microseconds.
+  func time(of frame: QueuedFrame) -> Int64 { writer.time(of: frame.observation) }
+
+  /// Adds metadata values, which are stored with their frames.
+  mutating func add(_ values: [PendingValue]) { writer.values.add(values) }
 
   /// The account so far.
   var account: FrameAccount { writer.account }
@@ -97,22 +123,38 @@ struct TakeRecorder: ~Copyable {
   /// The number of frames in the file so far.
   var storedCount: Int64 { writer.storedCount }
 
-  /// Closes the account and finishes the file.
+  /// Closes the account and stores the last samples.
   ///
-  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
-  consuming func finish(
-    _ end: CaptureEnd, _ verification: FrameRateVerification?
-  ) throws(MediaError)
-    -> RecordingReport
-  {
+  /// `next` is the first frame of the take's next file. Nil if this file is the last.
+  mutating func close(_ end: CaptureEnd, before next: FrameObservation? = nil) {
     var end = end
     if let limit {
       end = CaptureEnd(stopReason: limit.reason)
       end.frames.next = limit.next
     }
     end.cost.writerThread = CaptureStatistics.threadTime() - startOfWriting
-    writer.close(end)
+    writer.close(end, before: next)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
+    self.end = end
+  }
+
+  /// What the closed file leaves to the next one.
+  var remainder: Remainder {
+    var values = writer.values
+    values.begin(afterFrames: writer.storedCount)
+    return Remainder(audio: writer.audioContinuation(), values: values)
+  }
+
+  /// Closes the file unless it is closed, and finishes it.
+  ///
+  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
+  consuming func finish(
+    _ last: CaptureEnd, _ verification: FrameRateVerification?
+  ) throws(MediaError)
+    -> RecordingReport
+  {
+    if self.end == nil { close(last) }
+    let end = self.end ?? last
     if writer.storedCount > 0 {
       let report = take.report(writer, end, failure, verification, of: &file)
       // A file with frames is kept even if it is unreadable now, because it may become readable

@@ -44,6 +44,7 @@ extension MovieFileOutput {
     let control = state.withLock { $0.control }
     let begins = !session.isRunning
     var settings = settings
+    settings.metadata = metadata
     if triggers.repeats, settings.minFreeDiskSpaceLimit == nil {
       settings.minFreeDiskSpaceLimit = FreeSpace.reserve(at: settings.path)
     }

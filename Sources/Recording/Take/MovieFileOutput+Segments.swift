@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+public import OvercrankMediaCore
+import Synchronization
+
+extension MovieFileOutput {
+  /// Records to one file after another until a limit, ``stop(_:)`` or an error.
+  ///
+  /// Blocks.
+  ///
+  /// No frame is lost between files. The session is used as in ``record(progress:)``. The limits of
+  /// duration and frames apply to the whole take, the limits of size to each file.
+  ///
+  /// - Parameters:
+  ///   - segments: How the take is divided, and where its files are.
+  ///   - events: Called on this thread, which writes the files.
+  /// - Returns: The report of the take and its files. The take's `problem` is an error that occurred
+  ///   after its start.
+  /// - Throws: `MediaError` if the first file cannot be created, the device cannot be started, or no
+  ///   frame was stored.
+  public func record(
+    in segments: SegmentSettings, events: (SegmentEvent) -> Void = { _ in }
+  ) throws(MediaError) -> SegmentedReport {
+    if let duration = segments.duration, duration <= .zero {
+      throw MediaError(
+        .badConfiguration, "a file of \(duration.seconds) s holds no frame",
+        recovery: "choose a duration above zero")
+    }
+    if segments.reconnectTimeout != nil, settings.isBurst {
+      throw MediaError(
+        .badConfiguration, "a burst cannot wait for a lost camera",
+        recovery: "record without a burst")
+    }
+    var settings = settings
+    settings.path = segments.filePath(1)
+    return try recordFiles(settings, segments, events)
+  }
+
+  /// Records to one file after another on a background thread, and suspends the task.
+  ///
+  /// Cancelling the task stops the take as ``stop(_:)`` does, and the files are kept.
+  ///
+  /// - Throws: `MediaError` as the blocking form does.
+  public func record(
+    in segments: SegmentSettings, events: @escaping @Sendable (SegmentEvent) -> Void = { _ in }
+  ) async throws(MediaError) -> SegmentedReport {
+    try await offload { () throws(MediaError) in try self.record(in: segments, events: events) }
+  }
+
+  /// Starts to record to a file on a background thread, or lets a running take go on in this file.
+  ///
+  /// A running take continues without a lost frame: the new file begins with the next frame, or with
+  /// the next key frame if a camera delivers H.264. ``events`` report each file. If the file cannot
+  /// be created, the current one goes on.
+  ///
+  /// - Throws: `MediaError` with `.badConfiguration` while a triggered recording runs, and with
+  ///   `.outOfMemory` if no thread can be created.
+  public func startRecording(to path: String) throws(MediaError) {
+    enum Effect { case joins, starts, refuses }
+    let effect = state.withLock { state -> Effect in
+      if state.takesPaths || state.take == nil && state.isStarting {
+        state.inbox.append(path: path)
+        return .joins
+      }
+      guard state.take == nil else { return .refuses }
+      state.isStarting = true
+      return .starts
+    }
+    switch effect {
+    case .joins: return
+    case .starts:
+      do throws(MediaError) { try startRecording(path) } catch {
+        endStart()
+        throw error
+      }
+    case .refuses:
+      throw MediaError(
+        .badConfiguration, "a triggered recording names its files itself",
+        recovery: "stop it first")
+    }
+  }
+
+  /// Adds a value to the timed metadata of the take, such as a measurement of another device.
+  ///
+  /// The file gets a timed metadata track (`mebx`), which `Asset.timedMetadata()` reads. The value
+  /// also survives a kill. May be called from any thread, and before the take starts.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key, such as `com.example.speed`.
+  ///   - frame: The index of the stored frame in the take, from 0. It may come later, or be in the
+  ///     current file. Nil selects the frame of the present time.
+  /// - Returns: False if the value is not stored, because 65 536 others wait for the writer.
+  /// - Throws: `MediaError` with `.invalidMetadata` for a key or value that a movie cannot store, or
+  ///   a negative index; `.notConnected` if the output has no camera.
+  @discardableResult
+  public func append(
+    _ value: MetadataValue, forKey key: String, atFrame frame: Int64? = nil
+  ) throws(MediaError) -> Bool {
+    try TimedMetadataItem.check(key, value)
+    if let frame, frame < 0 {
+      throw MediaError(
+        .invalidMetadata, "the frame \(frame) of a metadata value is negative",
+        recovery: "count frames from 0")
+    }
+    let position: PendingValue.Position =
+      if let frame { .frame(frame) } else { .captured(try camera().driver.microseconds()) }
+    return state.withLock { $0.inbox }
+      .append(PendingValue(position: position, key: key, value: value))
+  }
+
+  /// The items of the file's metadata, from `RecordingSettings.metadata` until they are set.
+  ///
+  /// May be changed before and during a take; a finished file has the items of its end. A file that
+  /// was not finished has those of its start.
+  public var metadata: [MetadataItem] {
+    get { changedMetadata.withLock { $0 } ?? settings.metadata }
+    set { changedMetadata.withLock { $0 = newValue } }
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import OvercrankMovieFormat
+
+/// A metadata value whose frame may not be stored yet.
+struct PendingValue: Sendable {
+  /// The frame that a value belongs to.
+  enum Position: Sendable {
+    /// The frame with this index in the take, over all its files.
+    case frame(Int64)
+    /// The last frame at or before this time, in microseconds of the camera's clock.
+    case captured(Int64)
+  }
+
+  var position: Position
+  var key: String
+  var value: MetadataValue
+}
+
+/// The metadata values of a take that wait for their frames.
+struct PendingValues {
+  /// The end of the frames that are known.
+  enum End {
+    /// More frames of the file may come.
+    case none
+    /// The file ends at this time; the next file begins there.
+    case file(Int64)
+    /// The take ends.
+    case take
+  }
+
+  private(set) var waiting: [PendingValue] = []
+  /// The number of frames in the files before this one.
+  private(set) var earlierCount: Int64 = 0
+  /// The number of values that came when the file of their frame was finished.
+  private(set) var lateCount = 0
+
+  mutating func add(_ values: [PendingValue]) { waiting += values }
+
+  /// Continues with the next file.
+  mutating func begin(afterFrames count: Int64) { earlierCount += count }
+
+  /// Removes and returns the values whose frames are stored, with their times in the file.
+  ///
+  /// - Parameters:
+  ///   - times: The times of the stored frames in microseconds, ascending.
+  ///   - margin: The number of last frames before which other frames may still be stored.
+  ///   - clock: The clock of the file.
+  ///   - end: Whether more frames may come.
+  /// - Returns: The values, in order of arrival.
+  mutating func take(
+    times: [Int64], margin: Int, clock: PausableClock, end: End
+  ) -> [TimedValue] {
+    guard !waiting.isEmpty, !times.isEmpty else { return [] }
+    let isEnd = if case .none = end { false } else { true }
+    let settled = isEnd ? times.count : max(0, times.count - margin)
+    var values: [TimedValue] = []
+    var rest: [PendingValue] = []
+    for value in waiting {
+      var index: Int?
+      switch value.position {
+      case .frame(let frame) where frame < earlierCount:
+        lateCount += 1
+        continue
+      case .frame(let frame):
+        index = Int(exactly: frame &- earlierCount).flatMap { $0 < settled ? $0 : nil }
+      case .captured(let microseconds):
+        let time = clock.time(ofMicroseconds: microseconds)
+        let next = times.partitioningIndex { $0 > time }
+        let belongs =
+          switch end {
+          case .none: next < settled
+          case .file(let end): time < end
+          case .take: true
+          }
+        if belongs { index = max(0, next - 1) }
+      }
+      if let index {
+        values.append(TimedValue(ticks: times[index], key: value.key, value: value.value))
+      } else {
+        rest.append(value)
+      }
+    }
+    waiting = rest
+    return values
+  }
+
+  /// The warning about values without frames at the end of a take, or nil.
+  var warning: String? {
+    let count = waiting.count + lateCount
+    guard count > 0 else { return nil }
+    return count == 1
+      ? "1 metadata value was not stored: its frame is not in the file"
+      : "\(count) metadata values were not stored: their frames are not in the file"
+  }
+}
+
+extension [Int64] {
+  /// The index of the first element that satisfies a predicate which all later ones satisfy, too.
+  fileprivate func partitioningIndex(where isLater: (Int64) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isLater(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

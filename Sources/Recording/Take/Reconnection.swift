@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankCapture
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// The sinks of a take whose camera may be lost and return.
+///
+/// When the session restarts the camera, the take gets a new queue for the new buffers.
+final class Reconnection: Sendable {
+  /// A sink and its queue.
+  struct Stream: Sendable {
+    let sink: TakeSink
+    let queue: FrameQueue
+  }
+
+  private let take: MovieTake
+  private let current: Mutex<Stream>
+  private let change = DispatchSemaphore(value: 0)
+  /// The interval at which a stop request is noticed.
+  private static let interval = DispatchTimeInterval.milliseconds(50)
+
+  init(_ take: MovieTake, _ first: Stream) {
+    self.take = take
+    current = Mutex(first)
+  }
+
+  /// The sink for the frames of a camera, which has just been opened again if the last sink ended
+  /// with the loss of the camera.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory`.
+  func sink() throws(MediaError) -> TakeSink {
+    let result = current.withLock { stream in
+      Result { () throws(MediaError) -> TakeSink in
+        guard let reason = stream.sink.end?.stopReason,
+          [.deviceLost, .interrupted].contains(reason), take.control.requestedStop == nil
+        else { return stream.sink }
+        let queue = try take.makeQueue()
+        stream = Stream(sink: stream.sink.continued(in: queue), queue: queue)
+        change.signal()
+        return stream.sink
+      }
+    }
+    return try result.get()
+  }
+
+  /// Waits until frames of the returned camera arrive.
+  ///
+  /// - Parameters:
+  ///   - stream: The stream that ended.
+  ///   - timeout: The time to wait.
+  /// - Returns: The new stream, or nil after the timeout or a stop request.
+  func next(after stream: Stream, timeout: MediaTime) -> Stream? {
+    let (end, overflow) = MonotonicClock.nanoseconds()
+      .addingReportingOverflow(timeout.wholeNanoseconds)
+    var last = stream
+    while take.control.requestedStop == nil, overflow || MonotonicClock.nanoseconds() < end {
+      let new = current.withLock { $0 }
+      // A camera may be lost again before its first frame.
+      if new.sink !== last.sink, new.queue.waitForFrame(at: 0) { return new }
+      last = new
+      _ = change.wait(timeout: .now() + Self.interval)
+    }
+    return nil
+  }
+}

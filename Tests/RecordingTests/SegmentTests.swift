@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import OvercrankAssets
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import OvercrankMovieFormat
+import OvercrankV4L2
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankRecording
+
+/// Takes in several files.
+///
+/// One after the other: cameras that do not wait take what the machine has.
+@Suite(.serialized) struct SegmentTests {
+  /// The number of files of a second each.
+  ///
+  /// The whole acceptance has 60, of 1280x720.
+  private static let fileCount = Int(environment("OVERCRANK_SEGMENTS") ?? "") ?? 4
+  private static let size = environment("OVERCRANK_SEGMENT_SIZE") ?? "320x240"
+
+  private static func environment(_ name: String) -> String? {
+    ProcessInfo.processInfo.environment[name]
+  }
+
+  private func session(_ name: String, _ mode: String = "/mjpg") throws -> CaptureSession {
+    let camera = try CaptureDevice.named(name)
+    return try CaptureSession(
+      device: camera, format: camera.format(matching: ModeRequest(parsing: mode)))
+  }
+
+  private func segments(_ duration: MediaTime?, in scratch: Scratch) -> SegmentSettings {
+    SegmentSettings(duration: duration) { scratch.file("file\($0).mov") }
+  }
+
+  @Test func `Files of a second have every frame once, and audio to the sample`() async throws {
+    let scratch = try Scratch()
+    let count = Self.fileCount
+    var settings = RecordingSettings(path: scratch.file("unused.mov"))
+    settings.audioCodec = .pcm
+    settings.limit = CaptureLimit(duration: MediaTime(seconds: Int64(count)))
+    let session = try session("synthetic:\(Self.size)@240?pace=max")
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var finished: [String] = []
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments(MediaTime(seconds: 1), in: scratch)) { event in
+        if case .didFinish(let file) = event { finished.append(file.path) }
+      }
+    }
+    let paths = (1...count).map { scratch.file("file\($0).mov") }
+    #expect(report.files.map(\.path) == paths && finished == paths)
+    #expect(report.files.allSatisfy { $0.isPlayable && $0.ledger.isBalanced })
+    #expect(report.files.allSatisfy { $0.ledger.stored == 240 && $0.duration.seconds == 1 })
+    #expect(report.take.ledger.stored == Int64(240 * count) && report.take.ledger.isBalanced)
+    #expect(report.take.duration.seconds == Rational(Int64(count)))
+    #expect(report.take.problem == nil && report.take.stoppedBy == .duration)
+    #expect(abs(try #require(report.take.measuredFrameRate).doubleValue - 240) < 0.001)
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("unused.mov")))
+
+    let joins = try FileJoins(paths)
+    #expect(joins.isWhole && joins.counts == Array(repeating: 240, count: count))
+    let wanted = SyntheticAudio().samples(from: 0, count: 48_000 * count)
+    #expect(joins.audio.count == wanted.count)
+    #expect(zip(joins.audio, wanted).allSatisfy { abs($0 - $1) <= 1.0 / 32_768 })
+
+    // The check finds a file with one frame less.
+    let cut = scratch.file("cut.mov")
+    try await FFmpeg.make(
+      cut, ["-i", paths[1], "-map", "0", "-c", "copy", "-frames:v", "239"])
+    let broken = try FileJoins([paths[0], cut] + paths[2...])
+    #expect(!broken.isWhole && broken.missing == [479] && broken.repeated.isEmpty)
+    #expect(try FileJoins([paths[0], paths[0]]).repeated == Array(0..<240))
+  }
+
+  @Test(arguments: [
+    (VideoOutputSettings.codec(.h264), "/yuyv", 8 as Int?), (.codec(.ffv1), "/yuyv", nil),
+    (.automatic, "/mjpg", nil),
+  ])
+  func `Every encoder begins each file anew`(
+    codec: VideoOutputSettings, mode: String, interval: Int?
+  ) throws {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: "")
+    settings.video = codec
+    settings.referenceFrameInterval = interval
+    settings.limit = CaptureLimit(frameCount: 250)
+    let session = try session("synthetic:160x120@240?pace=max", mode)
+    let output = MovieFileOutput(settings: settings)
+    try session.addOutput(output)
+    // 72 frames and two thirds of a microsecond, so that a file begins behind its boundary.
+    let duration = MediaTime(exactly: Rational(3_000_007, over: 10_000_000))
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments(duration, in: scratch))
+    }
+    #expect(report.files.map(\.ledger.stored) == [73, 72, 72, 33])
+    #expect(report.files.allSatisfy { $0.isPlayable && $0.ledger.isBalanced })
+    #expect(report.take.ledger.stored == 250 && report.take.stoppedBy == .frames)
+    let joins = try FileJoins(report.files.map(\.path))
+    #expect(joins.isWhole && joins.counts.reduce(0, +) == 250)
+    let audio = report.files.compactMap(\.audio)
+    #expect(audio.map(\.sampleCount).reduce(0, +) == 50_000 && audio.count == 4)
+  }
+
+  @Test func `Missing frames are in the file before them, and in the ledger of the take`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    var steps = try camera.frames(0..<100)
+    // Frames 38 to 41 never come: the second file begins with 42.
+    steps.removeSubrange(38..<42)
+    let session = try camera.session(ScriptedDriver(steps))
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments(MediaTime(1, over: 5), in: scratch))
+    }
+    #expect(report.files.map(\.ledger.stored) == [20, 18, 18, 20, 20])
+    #expect(report.files.map(\.ledger.lostDevice) == [0, 4, 0, 0, 0])
+    #expect(report.take.ledger.stored == 96 && report.take.ledger.lostDevice == 4)
+    #expect(report.take.ledger.isBalanced && report.take.ledger.expected == 100)
+    #expect(report.take.gaps.map(\.afterIndex) == [37] && report.take.gaps.map(\.count) == [4])
+    #expect(report.files[1].duration == MediaTime(22, over: 100))
+    let joins = try FileJoins(report.files.map(\.path))
+    #expect(joins.missing == [38, 39, 40, 41] && joins.repeated.isEmpty)
+  }
+
+  @Test func `H.264 of a camera is divided at its key frames`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let pictures = try camera.streamPictures(100, in: scratch)
+    let keys = pictures.indices.filter { position in
+      pictures[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
+    }
+    let steps = try pictures.enumerated().map { number, picture in
+      ScriptedDriver.Step.picture(try camera.observation(Int64(number)), picture)
+    }
+    let device = try CaptureDevice.named("synthetic:128x96@100")
+    let session = CaptureSession(
+      DeviceInput(
+        device: device, format: try device.fastestFormat(), driver: ScriptedDriver(steps),
+        delivery: try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96),
+        negotiatedFrameRate: camera.rate, maximumByteCount: 1 << 16))
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments(MediaTime(3, over: 10), in: scratch))
+    }
+    // The first key frames at or behind 30, 60 and 90.
+    let cuts = [30, 60, 90].compactMap { due in keys.first { $0 >= due } }
+    let starts = Array(Set([0] + cuts)).sorted()
+    #expect(report.files.count == starts.count && report.take.ledger.stored == 100)
+    let joins = try FileJoins(report.files.map(\.path))
+    #expect(joins.isWhole)
+    #expect(joins.counts == zip(starts, starts.dropFirst() + [100]).map { $1 - $0 })
+  }
+
+  @Test func `Recording starts again and again in a running session, without a lost frame`()
+    async throws
+  {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: scratch.file("unused.mov"))
+    settings.audioCodec = .pcm
+    let session = try session("synthetic:160x120@240?pace=max")
+    let output = MovieFileOutput(settings: settings)
+    try session.addOutput(output)
+    try await session.startRunning()
+    let (events, progress) = (output.events, output.progress)
+    for part in 1...2 {
+      let paths = (1...5).map { scratch.file("\(part)-\($0).mov") }
+      try output.startRecording(to: paths[0])
+      var next = 1
+      for await step in progress {
+        // Each file has some frames before the next is asked for.
+        if step.stored < Int64(next) * 20 { continue }
+        if next == 3 {
+          // A file that cannot be made costs no frame: the one before goes on.
+          try output.startRecording(to: scratch.file("no such folder/a.mov"))
+        }
+        guard next < 5 else { break }
+        try output.startRecording(to: paths[next])
+        next += 1
+      }
+      output.stop()
+      var (started, reports, failed): ([String], [RecordingReport], [String]) = ([], [], [])
+      for await event in events {
+        switch event {
+        case .didStart(let path): started.append(path)
+        case .didFinish(let report): reports.append(report)
+        case .didFail(let path, _): failed.append(path)
+        default: break
+        }
+        if reports.count == 5 { break }
+      }
+      #expect(started == paths && reports.map(\.path) == paths)
+      #expect(failed == [scratch.file("no such folder/a.mov")])
+      #expect(reports.allSatisfy { $0.problem == nil && $0.isPlayable && $0.ledger.isBalanced })
+      let joins = try FileJoins(paths)
+      #expect(joins.isWhole && joins.counts.allSatisfy { $0 > 0 })
+      // Where one take's audio is divided, no sample is lost.
+      let frames = joins.counts.reduce(0, +)
+      #expect(joins.audio.count == frames * 200)
+      while output.isRecording { await Task.yield() }
+    }
+    #expect(session.isRunning)
+    await session.stopRunning()
+  }
+
+  @Test func `A take goes on in its next file when its camera is back`() throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 unplug=60 replug=1")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let input = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(
+        device: camera,
+        format: try camera.format(matching: ModeRequest(parsing: "640x360@240/mjpg")))
+    }
+    let session = CaptureSession(input, retryMilliseconds: 1)
+    var settings = RecordingSettings(path: scratch.file("a.mov"))
+    settings.verifiesFrameRate = false
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var segments = segments(nil, in: scratch)
+    segments.reconnectTimeout = MediaTime(seconds: 60)
+    var names: [String] = []
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments) { event in
+        switch event {
+        case .didStart: names.append("start")
+        case .didFinish(let file): names.append("finish \(file.stoppedBy.rawValue)")
+        case .waitingForDevice:
+          names.append("waiting")
+          machine.advance(nanoseconds: 2_000_000_000)
+        case .progress(let state): if state.stored > 0, names.count > 3 { output.stop(.signal) }
+        case .didFail: names.append("failed")
+        }
+      }
+    }
+    #expect(
+      names == ["start", "finish device_lost", "waiting", "start", "finish signal"], "\(names)")
+    #expect(report.files.count == 2 && report.files.allSatisfy(\.isPlayable))
+    #expect(report.files.allSatisfy(\.ledger.isBalanced) && report.take.ledger.isBalanced)
+    #expect(report.take.problem == nil && report.take.stoppedBy == .signal)
+    let stored = report.files.map(\.ledger.stored)
+    #expect(report.take.ledger.stored == stored[0] + stored[1])
+    // The camera was away for two seconds of its clock, and started anew.
+    let gap = try #require(report.take.gaps.first { $0.cause == .lostDevice && $0.count > 400 })
+    #expect(gap.afterIndex == stored[0] - 1 && gap.count < 600)
+    #expect(report.files.allSatisfy { $0.ledger.lostDevice == 0 })
+    #expect(!session.isRunning && !session.isInterrupted)
+  }
+
+  @Test(arguments: [false, true])
+  func `Without its camera a take ends as others do, or when it is stopped`(
+    stops: Bool
+  ) throws {
+    let scratch = try Scratch()
+    let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 unplug=60")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let input = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+    let session = CaptureSession(input, retryMilliseconds: 1)
+    var settings = RecordingSettings(path: scratch.file("a.mov"))
+    settings.verifiesFrameRate = false
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var segments = segments(nil, in: scratch)
+    segments.reconnectTimeout = stops ? MediaTime(seconds: 600) : MediaTime(1, over: 100)
+    let report = try withExtendedLifetime(session) {
+      try output.record(in: segments) { event in
+        if stops, case .waitingForDevice = event { output.stop(.signal) }
+      }
+    }
+    #expect(report.files.count == 1 && report.take.isPlayable && report.take.ledger.isBalanced)
+    #expect(report.take.stoppedBy == (stops ? .signal : .deviceLost))
+    #expect((report.take.problem == nil) == stops)
+    #expect(!session.isRunning && !session.isInterrupted)
+  }
+
+  @Test func `A file without a duration, and bursts that wait, are refused`() throws {
+    let scratch = try Scratch()
+    let session = try session("synthetic:160x120@240?pace=max")
+    var settings = RecordingSettings(path: scratch.file("a.mov"))
+    settings.isBurst = true
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var segments = segments(.zero, in: scratch)
+    let error = #expect(throws: MediaError.self) { try output.record(in: segments) }
+    #expect(error?.code == .badConfiguration)
+    segments.duration = nil
+    segments.reconnectTimeout = MediaTime(seconds: 1)
+    let second = #expect(throws: MediaError.self) { try output.record(in: segments) }
+    #expect(second?.code == .badConfiguration)
+    withExtendedLifetime(session) {}
+  }
+}

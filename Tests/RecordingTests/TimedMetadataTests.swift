@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAssets
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankMovieFormat
+@testable import OvercrankRecording
+
+/// Values of frames, and tags of files.
+struct TimedMetadataTests {
+  private struct Wanted: Equatable {
+    var frame: Int64
+    var key: String
+    var value: MetadataValue
+  }
+
+  /// Some values at some frames, several at one and none at most.
+  private static func values(_ count: Int, frames: Int64, seed: UInt64) -> [Wanted] {
+    var random = SeededGenerator(seed: seed)
+    return (0..<count).map { number in
+      let value: MetadataValue =
+        switch number % 4 {
+        case 0: .number(Double.random(in: -1e6...1e6, using: &random))
+        case 1: .integer(Int64.random(in: .min ... .max, using: &random))
+        case 2: .text("Läufer \(number) \u{1F3C3}")
+        default: .text("")
+        }
+      return Wanted(
+        frame: Int64.random(in: 0..<frames, using: &random), key: "com.example.key\(number % 5)",
+        value: value)
+    }
+  }
+
+  private static func found(_ path: String) throws -> [Wanted] {
+    try Asset(path: path).timedMetadata().map {
+      Wanted(frame: $0.frameIndex, key: $0.key, value: $0.value)
+    }
+  }
+
+  /// In order of frames, and of arrival where frames are equal.
+  private static func sorted(_ values: [Wanted]) -> [Wanted] {
+    values.enumerated().sorted { ($0.element.frame, $0.offset) < ($1.element.frame, $1.offset) }
+      .map(\.element)
+  }
+
+  private func session(_ rate: Int = 240) throws -> CaptureSession {
+    let camera = try CaptureDevice.named("synthetic:160x120@\(rate)?pace=max")
+    return try CaptureSession(
+      device: camera, format: camera.format(matching: ModeRequest(parsing: "/mjpg")))
+  }
+
+  @Test(arguments: ["a.mov", "a.mp4"], [false, true])
+  func `A thousand values are read back at their frames`(
+    name: String, isFastStart: Bool
+  ) async throws {
+    let scratch = try Scratch()
+    let path = scratch.file(name)
+    var settings = RecordingSettings(path: path)
+    settings.limit = CaptureLimit(frameCount: 600)
+    settings.isOptimizedForNetworkUse = isFastStart
+    let session = try session()
+    let output = try MovieFileOutput(session: session, settings: settings)
+    let values = Self.values(1_000, frames: 600, seed: 5)
+    // Half of them before the take, the others while it runs; frames that are stored, and that come.
+    for value in values.prefix(500) {
+      try output.append(value.value, forKey: value.key, atFrame: value.frame)
+    }
+    var rest = values.dropFirst(500)
+    let report = try withExtendedLifetime(session) {
+      try output.record { progress in
+        for _ in 0..<20 {
+          guard progress.stored < 580, let value = rest.popFirst() else { return }
+          _ = try? output.append(value.value, forKey: value.key, atFrame: value.frame)
+        }
+      }
+    }
+    #expect(rest.isEmpty && report.isPlayable && report.warnings.isEmpty)
+    #expect(try Self.found(path) == Self.sorted(values))
+    let times = try Asset(path: path).frameTimingRows().map(\.time)
+    #expect(
+      try Asset(path: path).timedMetadata().allSatisfy { $0.time == times[Int($0.frameIndex)] })
+
+    // ffprobe finds the same packets at the same times.
+    let frames = Set(values.map(\.frame)).sorted()
+    let packets = try await FFmpeg.probe(path, "packet=pts", stream: "d:0")
+    // Before the first value, a packet without values lasts from the start.
+    let found = packets.compactMap { Int64($0.filter(\.isNumber)) }
+    let due = frames.map { times[Int($0)].wholeMicroseconds }
+    #expect(found == (due.first == 0 ? due : [0] + due))
+    // And their values, one behind the other.
+    let data = try await FFmpeg.converted(path, ["-map", "0:d:0", "-c", "copy", "-f", "data"])
+    let items = Box.list(in: data, from: 0, to: data.count).filter { $0.type != 0 }
+    #expect(
+      items.map { Array(data[Int($0.start + 8)..<Int($0.end)]) }
+        == Self.sorted(values).map(\.value.bytes))
+    let tags = try await FFmpeg.probe(path, "stream=codec_tag_string,codec_type", stream: "d:0")
+    #expect(tags == ["data,mebx"])
+    #expect(try await FFmpeg.probe(path, "stream=nb_frames", stream: "v:0") == ["600"])
+  }
+
+  @Test func `A value without a frame belongs to the frame of its time`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    let camera = try ScriptedCamera(100)
+    let box = Mutex<MovieFileOutput?>(nil)
+    var steps = try camera.frames(0..<50)
+    // The clock stands at the frame before.
+    for number in [40, 20, 1] {
+      steps.insert(
+        .action {
+          _ = try? box.withLock { $0 }?.append(.integer(Int64(number)), forKey: "number")
+        }, at: number)
+    }
+    let session = try camera.session(ScriptedDriver(steps))
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: path))
+    box.withLock { $0 = output }
+    _ = try withExtendedLifetime(session) { try output.record() }
+    #expect(
+      try Self.found(path)
+        == [1, 20, 40].map { Wanted(frame: $0 - 1, key: "number", value: .integer($0)) })
+  }
+
+  @Test func `Values are in the file of their frame`() throws {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: "")
+    settings.limit = CaptureLimit(frameCount: 480)
+    let session = try session()
+    let output = MovieFileOutput(settings: settings)
+    try session.addOutput(output)
+    let values = Self.values(300, frames: 480, seed: 8)
+    for value in values { try output.append(value.value, forKey: value.key, atFrame: value.frame) }
+    // One has no frame.
+    try output.append(1, forKey: "late", atFrame: 480)
+    let report = try withExtendedLifetime(session) {
+      try output.record(
+        in: SegmentSettings(duration: MediaTime(1, over: 2)) { scratch.file("\($0).mov") })
+    }
+    #expect(report.files.count == 4)
+    let found = try report.files.enumerated().flatMap { index, file in
+      try Self.found(file.path).map { value in
+        var value = value
+        value.frame += Int64(index) * 120
+        return value
+      }
+    }
+    #expect(found == Self.sorted(values))
+    #expect(report.take.warnings.count { $0.contains("1 metadata value") } == 1)
+  }
+
+  @Test func `Values survive a kill`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("left.mov")
+    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
+    let camera = try ScriptedCamera(240)
+    let delivery = try FrameDelivery(
+      layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
+    let values = Self.values(400, frames: 120, seed: 3)
+    var pending = PendingValues()
+    pending.add(
+      values.map { PendingValue(position: .frame($0.frame), key: $0.key, value: $0.value) })
+    do {
+      var writer = TakeWriter(
+        into: try RandomAccessFile(opening: path).file,
+        plan: try VideoPipelinePlan(.passthrough, for: delivery), delivery: delivery,
+        frameRate: camera.rate, audio: try camera.audio(in: scratch), audioCodec: .pcm,
+        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 }, values: pending
+      ) { _, _ in RecordingTags.metadata(frameRate: camera.rate, recording: nil) }
+      for case .picture(let frame, let picture) in try camera.frames(0..<100) {
+        try picture.withUnsafeBytes { bytes in
+          _ = try writer.store(QueuedFrame(observation: frame, bytes: bytes))
+        }
+        if frame.sequence % 4 == 3 { try writer.settle() }
+      }
+    }
+    // A reader of the growing file sees the movie.
+    #expect(try Asset(path: path).videoTrack.map { $0.frameCount >= 72 } == true)
+    let report = try MovieRecovery.recover(path)
+    #expect(report.frameCount == 100 && report.isPlayable)
+    #expect(try Self.found(path) == Self.sorted(values.filter { $0.frame < 100 }))
+    #expect(try Asset(path: path).audioTrack != nil)
+    #expect(try paintedNumbers(Asset(path: path)) == (0..<100).map { $0 })
+  }
+
+  @Test func `Tags are stored as phones store them, and may change during the take`() async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var settings = RecordingSettings(path: path)
+    settings.limit = CaptureLimit(frameCount: 60)
+    settings.metadata = [
+      try MetadataItem(.title, "Sprint"),
+      try MetadataItem(.description, "zweiter Versuch – gültig"),
+      try MetadataItem(.keywords, "sprint,100 m"), try MetadataItem(.make, "Acme"),
+      try MetadataItem(.model, "before"), try MetadataItem(.location, "+46.9481+007.4474/"),
+      try MetadataItem(.init(rawValue: "com.example.lane"), 4),
+    ]
+    let session = try session()
+    let output = try MovieFileOutput(session: session, settings: settings)
+    _ = try withExtendedLifetime(session) {
+      try output.record { _ in
+        var items = output.metadata.filter { $0.key != .model }
+        if let item = try? MetadataItem(.model, "during") { items.append(item) }
+        output.metadata = items
+      }
+    }
+    let names = [
+      "title": "Sprint", "com.apple.quicktime.description": "zweiter Versuch – gültig",
+      "com.apple.quicktime.keywords": "sprint,100 m", "com.apple.quicktime.make": "Acme",
+      "com.apple.quicktime.model": "during",
+      "com.apple.quicktime.location.ISO6709": "+46.9481+007.4474/", "com.example.lane": "4",
+    ]
+    let metadata = try Asset(path: path).metadata
+    for (name, value) in names {
+      #expect(metadata[name] == value, "\(name)")
+      #expect(
+        try await FFmpeg.probe(path, "format_tags=\(name)")
+          == ["\"\(value)\"", value]
+          .filter { $0.contains(",") == $0.hasPrefix("\"") })
+    }
+  }
+}
