@@ -19,6 +19,7 @@ struct ContractRecordTests {
     // The document of a take that is there although something about it could not be written.
     "record file:mjpeg.mov?pace=max -o h.mov --report /dev/full -y --json --progress none",
     "record file:mjpeg.mov?pace=max -o i.mov --exec false --json --progress none",
+    "record file:mjpeg.mov?pace=max -o k{n}.mov --segment 100ms --tag make=Acme --json --progress none",
     // Text, of the same take.
     "record file:mjpeg.mov?pace=max -o j.mov --codec copy --progress none",
     "record file:mjpeg.mov -o k.mov --dry-run --json",

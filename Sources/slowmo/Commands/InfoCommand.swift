@@ -12,6 +12,7 @@ struct InfoCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo info take.mov
         slowmo info take.mov --json
+        slowmo info take.mov --timed-metadata
 
       The capture rate is reported only if the file states it; it is never guessed.
       """)
@@ -19,10 +20,26 @@ struct InfoCommand: ParsableCommand, Verb {
   @Argument(help: "The movie file.", completion: .file())
   var file: String
 
+  @Flag(help: "Print the values of frames, one JSON object per line.")
+  var timedMetadata = false
+
   @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if timedMetadata, common.json {
+      throw ValidationError("--timed-metadata and --json exclude each other")
+    }
+  }
 
   func perform() throws -> ExitStatus {
     let asset = try Asset(path: file, allowsTruncation: true)
+    if timedMetadata {
+      for item in asset.timedMetadata() {
+        try Output.data(
+          Array(Output.encode(InfoDocument.TimedValue(item), isPretty: false)) + [0x0A])
+      }
+      return .done
+    }
     let document = InfoDocument(asset)
     if common.json {
       try Output.document(document)

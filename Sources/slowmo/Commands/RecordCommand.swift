@@ -18,6 +18,9 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-12dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
+        slowmo record synthetic -o 'game_{n:03}.mov' -t 3 --segment 1s
+        slowmo record synthetic -o tagged.mov -t 1 --tag make=Acme --location +46.9481+007.4474/
+        slowmo record synthetic -o speed.mov -t 1 --metadata-fd 3 3<speeds.json
 
       The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
       terminal do the same; under nohup the recording goes on. --audio takes a microphone by
@@ -31,6 +34,17 @@ struct RecordCommand: ParsableCommand, Verb {
       With --repeat, FILE contains {n}, which counts from the first free number, and may contain
       {date} and {time}. The capture stops while 512 MiB or 5 % of the disk are still free;
       --min-free sets another limit.
+
+      FILES: With --segment, no frame is lost between two files. A file begins with the first
+      frame at or after a multiple of the duration; H.264 of a camera, with a key frame. FILE is
+      a template as above. With --reconnect, the recording goes on in the next file when its
+      camera returns; the missing frames are lost_device in the ledger. --max-size limits each
+      file, all other limits apply to the whole recording.
+
+      METADATA: --metadata-fd reads one JSON object per line, such as
+      {"key": "com.example.speed", "value": 41.5, "frame": 120}. The frame is counted from 0 over
+      all files; without it, the value belongs to the frame that is captured when the line
+      arrives. slowmo info --timed-metadata prints the values.
       """)
 
   @Argument(
@@ -98,6 +112,8 @@ struct RecordCommand: ParsableCommand, Verb {
   var framesCSV: String?
 
   @OptionGroup var triggers: TriggerOptions
+  @OptionGroup var segments: SegmentOptions
+  @OptionGroup var metadata: MetadataOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
@@ -120,9 +136,14 @@ struct RecordCommand: ParsableCommand, Verb {
       throw ValidationError("--frames-csv excludes --repeat: use slowmo frames --csv for each clip")
     }
     if triggers.repeat {
-      do { _ = try TriggeredRecording.template(output) } catch let error as CommandError {
+      do { _ = try ClipNames.template(output) } catch let error as CommandError {
         throw ValidationError(error.line)
       }
+    }
+    try segments.check(
+      output, isTriggered: triggers.isTriggered, isBurst: burst, hasTable: framesCSV != nil)
+    if metadata.metadataFd != nil, triggers.isTriggered {
+      throw ValidationError("--metadata-fd and --trigger exclude each other")
     }
     try common.check(standardOutputFor: "--frames-csv", framesCSV)
     guard ["mov", "qt", "mp4", "m4v"].contains(output.fileExtension ?? "") else {
@@ -154,6 +175,7 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.recordsAudio = audio.isWanted
     settings.overwrites = writing.overwrite
     settings.title = title?.repaired
+    settings.metadata = metadata.items
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
     settings.isBurst = burst
     settings.isOptimizedForNetworkUse = faststart
@@ -190,28 +212,37 @@ struct RecordCommand: ParsableCommand, Verb {
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
         RecordText.lines(result), tableOf: result.clips.first)
     }
-    progress.start(file: output)
+    let lines = try metadata.metadataFd.map { try MetadataLines.read($0, into: movie) }
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
     // Each access to the option goes through a property wrapper, which is too slow for the progress
     // callback. The value is therefore copied.
     let fillsMemory = burst
-    let result = try withExtendedLifetime(session) {
-      try movie.record { state in
-        progress.update(
-          ProgressReporter.State(
-            frame: state.stored, totalFrames: total, seconds: state.duration.doubleValue,
-            drops: state.missing, bytes: state.bytes,
-            // A burst fills its memory on purpose, so its fill level is not shown as a warning
-            // sign.
-            queueFill: fillsMemory ? nil : state.queueFill,
-            peaks: state.levels.map(\.peakDBFS)))
-      }
+    func update(_ state: MovieFileOutput.Progress) {
+      for warning in lines?.take() ?? [] { progress.warning(warning) }
+      progress.update(
+        ProgressReporter.State(
+          frame: state.stored, totalFrames: total, seconds: state.duration.doubleValue,
+          drops: state.missing, bytes: state.bytes,
+          // A burst fills its memory on purpose, so its fill level is not shown as a warning sign.
+          queueFill: fillsMemory ? nil : state.queueFill, peaks: state.levels.map(\.peakDBFS)))
     }
+    if segments.hasSeveralFiles {
+      let files = SegmentedRecording(
+        output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
+        progress: progress)
+      let result = try withExtendedLifetime(session) { try files.record(movie, update: update) }
+      for warning in lines?.take() ?? [] { progress.warning(warning) }
+      return try finish(
+        RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
+        RecordText.lines(result), tableOf: nil)
+    }
+    progress.start(file: output)
+    let result = try withExtendedLifetime(session) { try movie.record(progress: update) }
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
     // `--exec` command must not receive it.
     if result.problem?.code != .outputReplaced { commands?.run(for: output) }
-    let warnings = result.warnings + (commands?.wait() ?? [])
+    let warnings = (lines?.take() ?? []) + result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
     progress.end(file: output)
     return try finish(

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Overcrank
-import Synchronization
 
 /// The clips of `record --trigger`: file names, progress reports and user commands.
 struct TriggeredRecording {
@@ -58,69 +56,6 @@ struct TriggeredRecording {
       try Files.refuseExisting(output, overwrites: overwrites)
       return nil
     }
-    return ClipNames(try Self.template(output), overwrites: overwrites)
-  }
-
-  /// Parses the name template of several clips.
-  ///
-  /// - Throws: `CommandError` if all clips would have the same name.
-  static func template(_ output: String) throws -> NameTemplate {
-    let template = try NameTemplate(output, fields: ["n", "date", "time"])
-    guard template.holds("n") else {
-      throw CommandError.usage(
-        "with --repeat, all clips would have the name \(output)",
-        hint: "add the clip's number: swing_{n:03}.mov")
-    }
-    return template
-  }
-
-  fileprivate static func name(_ template: NameTemplate, number: Int) -> String {
-    var now = Glibc.time(nil)
-    var local = tm()
-    localtime_r(&now, &local)
-    func digits(_ value: Int32, _ width: Int) -> String {
-      let text = String(value)
-      return String(repeating: "0", count: max(0, width - text.count)) + text
-    }
-    return template.name([
-      "n": .number(Int64(number)),
-      "date": .text(
-        digits(local.tm_year + 1900, 4) + digits(local.tm_mon + 1, 2) + digits(local.tm_mday, 2)),
-      "time": .text(
-        digits(local.tm_hour, 2) + digits(local.tm_min, 2) + digits(local.tm_sec, 2)),
-    ])
-  }
-}
-
-/// The file names of several clips in order.
-private final class ClipNames: Sendable {
-  private let template: NameTemplate
-  private let overwrites: Bool
-  private let state = Mutex<(number: Int, coming: String?)>((0, nil))
-
-  init(_ template: NameTemplate, overwrites: Bool) {
-    self.template = template
-    self.overwrites = overwrites
-  }
-
-  /// Returns the name of the next clip without using it up.
-  func coming() -> String {
-    state.withLock { state in
-      if let coming = state.coming { return coming }
-      func name() -> String { TriggeredRecording.name(template, number: state.number) }
-      state.number += 1
-      // The name may belong to a file of an earlier capture or of another program. Such a file is
-      // not replaced, so the number advances.
-      while !overwrites, Files.exists(name()) { state.number += 1 }
-      state.coming = name()
-      return name()
-    }
-  }
-
-  /// Returns the name of the next clip and uses it up.
-  func next() -> String {
-    let name = coming()
-    state.withLock { $0.coming = nil }
-    return name
+    return try ClipNames(output, overwrites: overwrites)
   }
 }

@@ -84,7 +84,7 @@ struct CommandError: Error {
       "bad_configuration", "not_convertible", "overflow", "not_positive", "syntax", "not_exact",
       "outside_composition", "overlapping_ranges", "invalid_segments", "cut_in_ramp",
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
-      "not_ascending", "invalid_samples", "engine":
+      "not_ascending", "invalid_samples", "engine", "invalid_metadata":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
       "invalid_project":

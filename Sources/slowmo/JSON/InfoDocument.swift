@@ -43,6 +43,23 @@ struct InfoDocument: Encodable {
     let endNs: Int64
   }
 
+  /// The timed metadata tracks.
+  struct TimedMetadata: Encodable {
+    let count: Int
+    let keys: [String]
+  }
+  /// A line of `info --timed-metadata`.
+  struct TimedValue: Encodable {
+    let frameIndex: Int64
+    let pts: MediaTime
+    let key: String
+    let value: MetadataValue
+
+    init(_ item: TimedMetadataItem) {
+      (frameIndex, pts, key, value) = (item.frameIndex, item.time, item.key, item.value)
+    }
+  }
+
   let schema = schemaName("info")
   let file: String
   let container: String
@@ -53,15 +70,22 @@ struct InfoDocument: Encodable {
   let chapters: [Chapter]
   /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
+  /// The timed metadata; nil for a file without such values.
+  let timedMetadata: TimedMetadata?
 
   enum CodingKeys: CodingKey {
     case schema, file, container, duration, video, audio, metadata, chapters, truncation
+    case timedMetadata
   }
 
   init(_ asset: Asset) {
     file = asset.path
     container = asset.container
     truncation = asset.truncation.map(Truncation.init)
+    let timed = asset.timedMetadata()
+    timedMetadata =
+      timed.isEmpty
+      ? nil : TimedMetadata(count: timed.count, keys: Set(timed.map(\.key)).sorted())
     duration = asset.duration
     metadata = asset.metadata
     chapters = asset.chapters.map { chapter in
@@ -101,6 +125,11 @@ struct InfoDocument: Encodable {
       lines.append(
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
+    }
+    if let timedMetadata {
+      lines.append(
+        "timed metadata: \(timedMetadata.count) values of "
+          + timedMetadata.keys.joined(separator: ", "))
     }
     if let truncation { lines.append("truncated: \(truncation.summary)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }

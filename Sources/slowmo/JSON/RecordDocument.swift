@@ -87,8 +87,8 @@ struct RecordDocument: Encodable {
   /// all clips.
   private let capture: TriggeredReport?
   private let preflight: RecordingPreflight
-  /// Whether the document lists every clip in `files`.
-  private let listsClips: Bool
+  /// The reports of the files, or nil for a recording that can have only one.
+  private let files: [RecordingReport]?
   /// The error that ends the verb.
   private(set) var problem: CommandError?
 
@@ -103,7 +103,13 @@ struct RecordDocument: Encodable {
   /// Creates the document of one recording.
   init(_ report: RecordingReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
     (self.report, self.preflight, self.problem) = (report, preflight, problem)
-    (capture, listsClips) = (nil, false)
+    (capture, files) = (nil, nil)
+  }
+
+  /// Creates the document of a recording with several files.
+  init(_ report: SegmentedReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
+    (self.report, self.preflight, self.problem) = (report.take, preflight, problem)
+    (capture, files) = (nil, report.files)
   }
 
   /// Creates the document of a triggered capture.
@@ -135,7 +141,7 @@ struct RecordDocument: Encodable {
     whole.ledger = capture.ledger
     whole.warnings += capture.warnings
     report = whole
-    listsClips = repeats
+    files = repeats ? capture.clips : nil
     (self.capture, self.preflight, self.problem) = (capture, preflight, problem)
   }
 
@@ -151,9 +157,7 @@ struct RecordDocument: Encodable {
     try preflight.encode(to: nested)
     var more = nested.container(keyedBy: PreflightKeys.self)
     try more.encodeIfPresent(preflight.freeDuration, forKey: .free)
-    if listsClips, let capture {
-      try container.encode(capture.clips.map(Take.init), forKey: .files)
-    }
+    if let files { try container.encode(files.map(Take.init), forKey: .files) }
     try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
   }
 }

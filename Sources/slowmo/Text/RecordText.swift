@@ -35,6 +35,14 @@ enum RecordText {
     return lines
   }
 
+  /// Returns a text line for each file, and the lines of the whole recording.
+  static func lines(_ report: SegmentedReport) -> [String] {
+    report.files.map { file in
+      "\(file.path): \(file.ledger.stored) frames in \(decimal(file.duration.doubleValue, 3)) s, "
+        + "\(file.ledger.dropped) lost, \(file.isPlayable ? "playable" : "not playable")"
+    } + lines(report.take)
+  }
+
   /// Returns the text lines of each clip and of the whole triggered capture.
   static func lines(_ capture: TriggeredReport) -> [String] {
     let ledger = capture.ledger

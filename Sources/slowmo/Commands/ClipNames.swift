@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+/// The file names of several files of one recording, in order.
+final class ClipNames: Sendable {
+  private let template: NameTemplate
+  private let overwrites: Bool
+  private let state = Mutex<(number: Int, coming: String?)>((0, nil))
+
+  /// Parses a name template.
+  ///
+  /// - Throws: `CommandError` as ``template(_:for:)``.
+  init(_ output: String, overwrites: Bool) throws {
+    template = try Self.template(output)
+    self.overwrites = overwrites
+  }
+
+  /// Parses the name template of several files.
+  ///
+  /// - Parameters:
+  ///   - output: The template.
+  ///   - option: The option that makes several files, for the message.
+  /// - Returns: The template.
+  /// - Throws: `CommandError` if all files would have the same name.
+  static func template(_ output: String, for option: String = "--repeat") throws -> NameTemplate {
+    let template = try NameTemplate(output, fields: ["n", "date", "time"])
+    guard template.holds("n") else {
+      let files = option == "--repeat" ? "clips" : "files"
+      throw CommandError.usage(
+        "with \(option), all \(files) would have the name \(output)",
+        hint: "add the \(files.dropLast())'s number: swing_{n:03}.mov")
+    }
+    return template
+  }
+
+  /// Returns the name of the next file without using it up.
+  func coming() -> String {
+    state.withLock { state in
+      if let coming = state.coming { return coming }
+      state.number += 1
+      // The name may belong to a file of an earlier capture or of another program. Such a file is
+      // not replaced, so the number advances.
+      while !overwrites, Files.exists(name(state.number)) { state.number += 1 }
+      let name = name(state.number)
+      state.coming = name
+      return name
+    }
+  }
+
+  /// Returns the name of the next file and uses it up.
+  func next() -> String {
+    let name = coming()
+    state.withLock { $0.coming = nil }
+    return name
+  }
+
+  private func name(_ number: Int) -> String {
+    var now = Glibc.time(nil)
+    var local = tm()
+    localtime_r(&now, &local)
+    func digits(_ value: Int32, _ width: Int) -> String {
+      let text = String(value)
+      return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+    return template.name([
+      "n": .number(Int64(number)),
+      "date": .text(
+        digits(local.tm_year + 1900, 4) + digits(local.tm_mon + 1, 2) + digits(local.tm_mday, 2)),
+      "time": .text(
+        digits(local.tm_hour, 2) + digits(local.tm_min, 2) + digits(local.tm_sec, 2)),
+    ])
+  }
+}

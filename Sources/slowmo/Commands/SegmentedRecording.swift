@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The files of `record --segment` and `record --reconnect`: names, progress reports and commands.
+struct SegmentedRecording {
+  let output: String
+  let options: SegmentOptions
+  /// The command to run for each file, or nil.
+  let exec: String?
+  let overwrites: Bool
+  let progress: ProgressReporter
+
+  /// Records files until the capture ends.
+  func record(
+    _ movie: MovieFileOutput, update: (MovieFileOutput.Progress) -> Void
+  ) throws -> SegmentedReport {
+    let names = try ClipNames(output, overwrites: overwrites)
+    let commands = exec.map(ClipCommands.init)
+    let segments = SegmentSettings(
+      duration: options.segment, reconnectTimeout: options.reconnect
+    ) { _ in names.next() }
+    progress.start(file: output)
+    var report = try movie.record(in: segments) { event in
+      switch event {
+      case .didStart: break
+      case .progress(let state): update(state)
+      case .didFinish(let file):
+        progress.file(file.path)
+        // If the output was replaced, its name belongs to another file, which the command must not
+        // receive.
+        if file.problem?.code != .outputReplaced { commands?.run(for: file.path) }
+      case .didFail(let path, let error):
+        progress.warning("\(path) was not written: \(error.message)")
+      case .waitingForDevice:
+        progress.note("the camera is gone; waiting for it")
+      }
+    }
+    report.take.path = output
+    report.take.warnings += commands?.wait() ?? []
+    for warning in report.take.warnings { progress.warning(warning) }
+    progress.end(file: nil)
+    return report
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+
+/// The options of `record` for metadata.
+struct MetadataOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Store a tag: title, description, keywords, make, model or another key.",
+      valueName: "key=value"),
+    transform: tagItem)
+  var tag: [MetadataItem] = []
+
+  @Option(
+    parsing: .unconditional,
+    help: "Store the place of the capture, e.g. +46.9481+007.4474/ (ISO 6709).",
+    transform: locationItem)
+  var location: MetadataItem?
+
+  @Option(
+    help: ArgumentHelp(
+      "Read values of frames from this file descriptor: JSON lines with key, value and frame.",
+      valueName: "n"))
+  var metadataFd: Int32?
+
+  /// The items of the file.
+  var items: [MetadataItem] { tag + [location].compactMap { $0 } }
+
+  func validate() throws {
+    guard let metadataFd else { return }
+    guard metadataFd >= 0, ![STDOUT_FILENO, STDERR_FILENO].contains(metadataFd) else {
+      throw ValidationError("--metadata-fd \(metadataFd) cannot be read")
+    }
+  }
+}
+
+/// Parses `KEY=VALUE`.
+@Sendable private func tagItem(_ text: String) throws -> MetadataItem {
+  guard let sign = text.firstIndex(of: "=") else {
+    throw ValidationError("\(text.repaired) is not a tag such as keywords=golf")
+  }
+  let value = String(text[text.index(after: sign)...]).repaired
+  return try MetadataItem(.init(named: String(text[..<sign]).repaired), .text(value))
+}
+
+/// Parses a place.
+@Sendable private func locationItem(_ text: String) throws -> MetadataItem {
+  MetadataItem(try GeographicLocation(parsing: text))
+}
