@@ -43,6 +43,10 @@ package struct InitializationSegment {
     /// Ticks per second of the track's times.
     package let timescale: Int32
     package let first: First
+    /// The nine numbers of the display matrix, or none.
+    package var displayMatrix: [Int32] = []
+    /// The part of the frames that is shown, or nil for all of it.
+    package var cleanAperture: CleanApertureBox.Size?
 
     package init(_ parameters: CodecParameters, timescale: Int32, first: First) {
       self.parameters = parameters
@@ -74,7 +78,10 @@ package struct InitializationSegment {
     var settings = settings
     settings.fragmentMicroseconds = Int64(Int32.max)
     var writer = try MovieWriter(indexing: path, upTo: 0, settings: settings)
-    for track in tracks { _ = try writer.addTrack(track.parameters, timescale: track.timescale) }
+    for track in tracks {
+      _ = try writer.addTrack(
+        track.parameters, timescale: track.timescale, displayMatrix: track.displayMatrix)
+    }
     try writer.begin()
     for (index, track) in tracks.enumerated() {
       try writer.write(
@@ -84,7 +91,12 @@ package struct InitializationSegment {
     }
     // The muxer also writes a first fragment. It is dropped, because `FragmentedMovieWriter` writes
     // the fragments of the file.
-    let all = try writer.finishIndex()
+    var all = try writer.finishIndex()
+    for (index, track) in tracks.enumerated() {
+      if let aperture = track.cleanAperture {
+        try MovieWriter.write(aperture, into: &all, track: index, path: path)
+      }
+    }
     let head = Box.list(in: all, from: 0, to: all.count).prefix { $0.type != BoxType.fragment }
     guard let end = head.last.map({ Int($0.end) }) else {
       throw LibAVError("write the header of", path, code: -22)

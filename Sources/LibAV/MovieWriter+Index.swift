@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
-import OvercrankMovieFormat
+package import OvercrankMovieFormat
 
 extension MovieWriter {
   /// Adds an index entry for a packet that is already in the file.
@@ -51,5 +51,24 @@ extension MovieWriter {
     var bytes = index.sink.bytes
     if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
     return bytes
+  }
+
+  /// Writes the clean aperture of a track into the `moov` box of a file's bytes.
+  ///
+  /// - Throws: `LibAVError` with the operation "write the clean aperture of" if the track has no
+  ///   sample description.
+  package static func write(
+    _ aperture: CleanApertureBox.Size, into bytes: inout [UInt8], track: Int, path: String
+  ) throws(LibAVError) {
+    let movie = Box.list(in: bytes, from: 0, to: bytes.count).first { $0.type == BoxType.movie }
+    if let movie {
+      let range = Int(movie.start)..<Int(movie.end)
+      var index = Array(bytes[range])
+      if CleanApertureBox.write(into: &index, track: track, aperture) {
+        bytes.replaceSubrange(range, with: index)
+        return
+      }
+    }
+    throw LibAVError("write the clean aperture of", path, code: CFFmpeg_EINVAL)
   }
 }

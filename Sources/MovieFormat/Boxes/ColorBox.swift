@@ -8,9 +8,6 @@
 package enum ColorBox {
   private static let color: UInt32 = 0x636F_6C72  // colr
   private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
-  private static let media: [UInt32] = [
-    BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable, BoxType.sampleDescriptions,
-  ]
 
   /// The color description, in code points of ITU-T H.273.
   package struct CodePoints {
@@ -35,23 +32,6 @@ package enum ColorBox {
   package static func write(
     into bytes: inout [UInt8], track number: Int, _ codePoints: CodePoints
   ) -> Bool {
-    guard let track = Box.track(number, in: bytes) else { return false }
-    let movie = Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count))
-    var (around, table) = ([movie, track], track)
-    for type in media {
-      guard let inner = table.first(type, in: bytes) else { return false }
-      around.append(inner)
-      table = inner
-    }
-    // A sample description starts with 8 bytes of version, flags and entry count. Each visual
-    // sample entry starts with 78 fixed bytes after its header.
-    guard
-      let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
-      entry.byteCount >= 86
-    else { return false }
-    around.append(entry)
-    let old = Box.list(in: bytes, from: Int(entry.start) + 86, to: Int(entry.end))
-      .first { $0.type == color }
     var made = BoxBytes()
     made.box(color) { box in
       box.append(onScreen)
@@ -60,14 +40,6 @@ package enum ColorBox {
       box.append(codePoints.matrix)
       box.append(UInt8(0x80))
     }
-    let position = old.map { Int($0.start)..<Int($0.end) } ?? Int(entry.end)..<Int(entry.end)
-    bytes.replaceSubrange(position, with: made.bytes)
-    for box in around {
-      let size = UInt32(Int(box.byteCount) + made.bytes.count - position.count).bigEndian
-      withUnsafeBytes(of: size) {
-        bytes.replaceSubrange(Int(box.start)..<Int(box.start) + 4, with: $0)
-      }
-    }
-    return true
+    return SampleEntry.set(made.bytes, color, in: &bytes, track: number)
   }
 }

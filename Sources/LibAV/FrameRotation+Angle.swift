@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension FrameRotation {
+  /// Makes a clockwise rotation, followed by a mirroring left to right.
+  ///
+  /// Nil for an angle that is not 0, 90, 180 or 270 degrees.
+  package init?(clockwiseDegrees angle: Int, isMirrored: Bool) {
+    switch angle {
+    case 0: self.init()
+    case 90: self.init(isTransposed: true, flipsX: true)
+    case 180: self.init(flipsX: true, flipsY: true)
+    case 270: self.init(isTransposed: true, flipsY: true)
+    default: return nil
+    }
+    if isMirrored { flipsX.toggle() }
+  }
+
+  /// The rotation that remains for frames whose columns and rows were reversed before.
+  ///
+  /// `flips` must not exchange rows and columns. Frames that were reversed by it look, after the
+  /// remaining rotation, as other frames look after the whole one.
+  package func remaining(after flips: FrameRotation) -> FrameRotation {
+    let (x, y) = isTransposed ? (flips.flipsY, flips.flipsX) : (flips.flipsX, flips.flipsY)
+    return FrameRotation(
+      isTransposed: isTransposed, flipsX: flipsX != x, flipsY: flipsY != y)
+  }
+
+  /// The nine numbers of the display matrix, with the image in the positive quadrant.
+  ///
+  /// Empty without a rotation. The numbers have 16 bits after the point, and those of the last
+  /// column 30 (ISO/IEC 14496-12, 8.3.2). `width` and `height` are those of the stored frame.
+  package func displayMatrix(width: Int, height: Int) -> [Int32] {
+    guard self != .none else { return [] }
+    let one: Int32 = 1 << 16
+    let (x, y) = isTransposed ? (height, width) : (width, height)
+    var matrix = Array(repeating: Int32(0), count: 9)
+    matrix[isTransposed ? 3 : 0] = flipsX ? -one : one
+    matrix[isTransposed ? 1 : 4] = flipsY ? -one : one
+    matrix[6] = flipsX ? Int32(clamping: x << 16) : 0
+    matrix[7] = flipsY ? Int32(clamping: y << 16) : 0
+    matrix[8] = 1 << 30
+    return matrix
+  }
+
+  /// The rotation as a number of three bits.
+  package var bits: UInt8 { (isTransposed ? 1 : 0) | (flipsX ? 2 : 0) | (flipsY ? 4 : 0) }
+
+  /// Makes a rotation from its ``bits``.
+  package init(bits: UInt8) {
+    self.init(isTransposed: bits & 1 != 0, flipsX: bits & 2 != 0, flipsY: bits & 4 != 0)
+  }
+}
