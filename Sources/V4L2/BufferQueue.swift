@@ -44,7 +44,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// The current time of the driver's timestamp clock, in nanoseconds.
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
 
-  private let device: VideoDevice
+  let device: VideoDevice
   // Sharing the array between threads is safe. It is written only in the initializer, and the
   // memory of a buffer is used only by the caller that dequeued the buffer.
   private nonisolated(unsafe) let buffers: [MappedBuffer]
@@ -99,6 +99,17 @@ package final class BufferQueue: ControlChannel, Sendable {
     restoreChanges()
     device.calls.handles.endCapture(device.handle)
     device.handle.giveUpSettings()
+  }
+
+  /// Sets a control until ``restoreChanges()`` or the end of the capture.
+  ///
+  /// - Returns: The value that the driver granted.
+  /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.
+  @discardableResult
+  package func setDuringCapture(
+    _ control: DeviceControl, to number: Int64
+  ) throws(DeviceError) -> Int64 {
+    try device.handle.change(control, to: .number(number), through: device.handle).number ?? number
   }
 
   /// Restores the controls that were changed for the duration of the capture.

@@ -15,6 +15,8 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case setFormat = "set the format of"
     case readFrameDuration = "read the frame duration of"
     case setFrameDuration = "set the frame duration of"
+    case readCrop = "read the crop of"
+    case setCrop = "crop the image of"
     case listInputs = "list the inputs of"
     case readInput = "read the input of"
     case setInput = "choose the input of"

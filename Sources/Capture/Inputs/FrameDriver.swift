@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankLibAV
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
@@ -58,6 +59,26 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Call this only after ``stop()``.
   func release()
 
+  /// Crops the image around its center and scales the crop to the size of the frames.
+  ///
+  /// - Parameter factor: The zoom factor, at least 1. 1 restores the whole image.
+  /// - Returns: The factor in force. Nil if the driver cannot crop; the image is then whole.
+  func zoom(to factor: Double) -> Double?
+
+  /// Reverses the columns or rows of the image until the stream stops.
+  ///
+  /// Call this only while the stream is off.
+  ///
+  /// - Parameter flips: The reversed directions. Rows and columns are not exchanged.
+  /// - Returns: Whether the driver does it.
+  func flip(_ flips: FrameRotation) -> Bool
+
+  /// Switches image stabilization on or off until the stream stops, if the camera has it.
+  func stabilize(_ isOn: Bool)
+
+  /// Whether the camera stabilizes the image, or nil if it cannot.
+  var isStabilizing: Bool? { get }
+
   /// Releases the memory and the device. Called after ``release()``, when no buffer is held.
   func abandon()
 }
@@ -71,4 +92,8 @@ extension FrameDriver {
   package func microseconds() -> Int64 { MonotonicClock.microseconds() }
   package func release() {}
   package func abandon() {}
+  package func zoom(to factor: Double) -> Double? { nil }
+  package func flip(_ flips: FrameRotation) -> Bool { false }
+  package func stabilize(_ isOn: Bool) {}
+  package var isStabilizing: Bool? { nil }
 }

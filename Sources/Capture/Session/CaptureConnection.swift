@@ -7,7 +7,7 @@ import Synchronization
 /// A connection that carries one media type from an input to an output.
 ///
 /// A session creates a connection for each input and output that match. All calls may come from any
-/// thread, also while frames flow. No call blocks.
+/// thread, also while frames flow. No call blocks, except those that say so.
 public final class CaptureConnection: Sendable {
   /// The source of the frames or audio.
   public let input: any CaptureInput
@@ -16,11 +16,14 @@ public final class CaptureConnection: Sendable {
   /// The media type that the connection carries.
   public let mediaType: MediaType
   let gate = ConnectionGate()
+  /// The rotation, mirroring and zoom of the connection.
+  package let geometry: ConnectionGeometry
 
   init(_ input: any CaptureInput, _ output: any CaptureOutput, _ mediaType: MediaType) {
     self.input = input
     self.output = output
     self.mediaType = mediaType
+    geometry = ConnectionGeometry((input as? DeviceInput)?.geometry)
   }
 
   /// The camera at the input, or nil if the input is not a camera.

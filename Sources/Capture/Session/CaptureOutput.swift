@@ -28,6 +28,9 @@ package protocol FrameOutput: CaptureOutput {
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioSink)?
 
+  /// Whether the output can rotate, mirror and crop frames of a format.
+  func canTransform(_ format: FormatDescription) -> Bool
+
   /// Called with the session when the output joins it, and with nil when the output was removed.
   func didJoin(_ session: CaptureSession?)
 }
@@ -37,6 +40,7 @@ extension FrameOutput {
     nil
   }
   package var takesAudioBlocks: Bool { false }
+  package func canTransform(_ format: FormatDescription) -> Bool { true }
   package func audioSink(for connection: CaptureConnection) throws(MediaError)
     -> (any AudioSink)?
   { nil }

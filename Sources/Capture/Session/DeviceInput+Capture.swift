@@ -2,6 +2,7 @@
 
 import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
+import Synchronization
 
 extension DeviceInput: CapturingInput {
   /// A video port, and an audio port if the camera has audio.
@@ -43,17 +44,21 @@ extension DeviceInput: CapturingInput {
     sinks.share(pool.capacity)
     sinks.append(
       scene.makeSink(of: FormatDescription(delivery), maximumByteCount: maximumByteCount))
+    if let zoom = geometry.zoomSink { sinks.append(zoom) }
     return sinks
   }
 }
 
 /// A running camera with its audio.
-private final class DeviceCapture: InputCapture {
+private final class DeviceCapture: InputCapture, GeometryCapture {
   private let input: DeviceInput
   private let thread: CaptureThread
   private let sinks: SinkList<any FrameSink>
   private let audio: CameraAudio?
-  private let connections: [CaptureConnection]
+  /// The connections in force.
+  ///
+  /// The lock is held while the sinks are replaced.
+  private let connections: Mutex<[CaptureConnection]>
   private let control: CaptureControl
 
   init(
@@ -61,7 +66,7 @@ private final class DeviceCapture: InputCapture {
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(MediaError) {
     self.input = input
-    self.connections = connections
+    self.connections = Mutex(connections)
     self.control = control
     self.audio = audio
     sinks = SinkList(try input.frameSinks(for: connections))
@@ -72,7 +77,10 @@ private final class DeviceCapture: InputCapture {
   }
 
   func begin() throws(MediaError) {
+    let connections = connections.withLock { $0 }
     try audio?.prepare(connections)
+    input.prepareGeometry(for: connections)
+    input.geometry.setCapture(self)
     try thread.begin()
     do throws(MediaError) { try audio?.connect(connections) } catch {
       control.stop(.error)
@@ -82,14 +90,36 @@ private final class DeviceCapture: InputCapture {
   }
 
   func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
+    let result = self.connections.withLock { current in
+      Result { () throws(MediaError) in
+        current = connections
+        return try replaceSinks(for: connections)
+      }
+    }
+    let goesOn = try result.get()
+    stabilize()
+    try audio?.connect(connections)
+    return goesOn
+  }
+
+  func refresh() throws(MediaError) {
+    let result = connections.withLock { connections in
+      Result { () throws(MediaError) in _ = try replaceSinks(for: connections) }
+    }
+    try result.get()
+  }
+
+  func stabilize() {
+    if let isOn = connections.withLock({ $0.wantsStabilization }) { input.driver.stabilize(isOn) }
+  }
+
+  private func replaceSinks(for connections: [CaptureConnection]) throws(MediaError) -> Bool {
     let new = try input.frameSinks(for: connections)
-    let goesOn = sinks.set(new) { before in
+    return sinks.set(new) { before in
       for sink in before where !new.contains(where: { $0 === sink }) {
         sink.end(CaptureEnd(stopReason: .reconfigured))
       }
     }
-    try audio?.connect(connections)
-    return goesOn
   }
 
   func cancel() { thread.cancel() }

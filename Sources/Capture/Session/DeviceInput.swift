@@ -38,6 +38,8 @@ public final class DeviceInput: Sendable {
   private var current: OpenedDevice { opened.withLock { $0 } }
   /// Observes the brightness of frames, for the torch and for subject area changes.
   let scene = SceneMonitor()
+  /// The zoom, and the flips by the driver.
+  let geometry = CameraGeometry()
   /// The mode that the input was created with, or that a lock of its device has set since.
   var originalFormat: CaptureFormat { original.withLock { $0 } }
   private let original: Mutex<CaptureFormat>
@@ -103,7 +105,10 @@ public final class DeviceInput: Sendable {
         audio: audio))
   }
 
-  deinit { scene.end() }
+  deinit {
+    scene.end()
+    geometry.end()
+  }
 
   /// Registers the input with its device.
   ///

@@ -6,50 +6,76 @@ import Synchronization
 
 /// A captured frame in the camera's own buffer, valid during ``VideoDataOutput/withNextFrame(_:)``.
 ///
-/// It has the same properties as ``SampleBuffer``, but its use allocates no memory.
+/// It has the same properties as ``SampleBuffer``, but its use allocates no memory. If the output
+/// converts its samples, the frame is in memory of the output.
 public struct CapturedFrame: ~Copyable, Sendable {
   /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
   /// The frame duration at the rate that the driver reports.
   public let duration: MediaTime
-  private let observation: FrameObservation
-  private let exposure: ExposureInForce
-  private let heldBuffer: BufferPool.HeldBuffer
-  private let pool: BufferPool
-  private let options: DataSink.Options
+  /// The capture time that the driver reports, on the capture clock (`CLOCK_MONOTONIC`).
+  public let presentationTimeStamp: MediaTime
+  private let storage: Storage
+
+  /// A frame in the camera's buffer.
+  private struct Held {
+    let observation: FrameObservation
+    let exposure: ExposureInForce
+    let zoom: FrameZoom
+    let buffer: BufferPool.HeldBuffer
+    let pool: BufferPool
+    let options: DataSink.Options
+  }
+
+  private enum Storage {
+    case held(Held)
+    case converted(SampleBuffer)
+  }
 
   init(
-    _ observation: FrameObservation, _ exposure: ExposureInForce,
+    _ observation: FrameObservation, _ exposure: ExposureInForce, _ zoom: FrameZoom,
     _ heldBuffer: BufferPool.HeldBuffer, of pool: BufferPool, format: FormatDescription,
     duration: MediaTime, options: DataSink.Options
   ) {
     formatDescription = format
     self.duration = duration
-    self.observation = observation
-    self.exposure = exposure
-    self.heldBuffer = heldBuffer
-    self.pool = pool
-    self.options = options
+    presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
+    storage = .held(
+      Held(
+        observation: observation, exposure: exposure, zoom: zoom, buffer: heldBuffer, pool: pool,
+        options: options))
+  }
+
+  /// Creates a frame of a converted sample.
+  init(_ sample: SampleBuffer) {
+    formatDescription = sample.formatDescription
+    duration = sample.duration
+    presentationTimeStamp = sample.presentationTimeStamp
+    storage = .converted(sample)
   }
 
   deinit {
-    options.kept.wrappingSubtract(1, ordering: .relaxed)
-    pool.release(heldBuffer)
+    guard case .held(let held) = storage else { return }
+    held.options.kept.wrappingSubtract(1, ordering: .relaxed)
+    held.pool.release(held.buffer)
   }
-
-  /// The capture time that the driver reports, on the capture clock (`CLOCK_MONOTONIC`).
-  public var presentationTimeStamp: MediaTime { MediaTime(microseconds: observation.microseconds) }
 
   /// Further information about the frame.
   public var attachments: SampleBuffer.Attachments {
-    SampleBuffer.Attachments(observation, exposure)
+    switch storage {
+    case .held(let held): SampleBuffer.Attachments(held.observation, held.exposure, held.zoom)
+    case .converted(let sample): sample.attachments
+    }
   }
 
   /// Calls a closure with the bytes, which are valid only during the call.
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try body(pool.bytes(of: heldBuffer))
+    switch storage {
+    case .held(let held): try body(held.pool.bytes(of: held.buffer))
+    case .converted(let sample): try sample.withBytes(body)
+    }
   }
 }
 
@@ -57,7 +83,7 @@ extension VideoDataOutput {
   /// Blocks until the next frame arrives and calls a closure with it.
   ///
   /// This is the blocking form of ``frames``. It allocates no memory and stays on the calling
-  /// thread. The buffer returns to the camera when the closure returns. Frames that arrive during
+  /// thread, which also converts frames if the output has ``videoSettings``. The buffer returns to the camera when the closure returns. Frames that arrive during
   /// the closure may be dropped. Only one thread at a time may call this method, and only while no
   /// task or handler receives the frames.
   ///

@@ -14,7 +14,7 @@ final class ConverterPool: Sendable {
   /// The decoder is not `Sendable`. The class may still be declared so, because only the pool or
   /// one thread has access to a set at a time.
   private final class Converters: @unchecked Sendable {
-    private var decoder: Decoder?
+    private var decoder = FrameDecoder()
     private var converters: [PixelFormat: Box] = [:]
 
     private final class Box {
@@ -25,37 +25,11 @@ final class ConverterPool: Sendable {
     func convert(
       _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
     ) throws(LibAVError) -> MediaFrame {
-      let frame = try frame(bytes, description)
+      let frame = try decoder.frame(bytes, description)
       if let box = converters[format] { return try box.converter.convert(frame) }
       let box = Box(try FrameConverter(to: format))
       converters[format] = box
       return try box.converter.convert(frame)
-    }
-
-    private func frame(
-      _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription
-    ) throws(LibAVError) -> MediaFrame {
-      switch description.mediaSubType {
-      case .pixels(let name):
-        return try MediaFrame.video(
-          copying: bytes, width: description.width, height: description.height,
-          pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow)
-      case .codec(let codec):
-        guard codec == .mjpeg else {
-          throw LibAVError("decode", "one frame of \(codec)", code: -22)
-        }
-        if decoder == nil {
-          decoder = try Decoder(
-            parameters: CodecParameters(
-              videoCodec: codec.rawValue, width: description.width, height: description.height),
-            subject: "the camera's \(codec)", threadCount: 1)
-        }
-        try decoder?.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-        guard let frame = try decoder?.nextFrame() else {
-          throw LibAVError("decode", "a frame of \(codec)", code: -22)
-        }
-        return frame
-      }
     }
   }
 

@@ -3,6 +3,11 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
+extension FormatDescription {
+  /// Whether each frame can be decoded alone and read by libswscale.
+  var isConvertible: Bool { !PixelFormat.available(from: mediaSubType).isEmpty }
+}
+
 extension PixelFormat {
   /// Common pixel formats that frames can be converted to, cheapest conversion first.
   ///

@@ -28,6 +28,11 @@ extension SampleBuffer {
   ///
   /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func convert(into buffer: inout PixelBuffer) throws(MediaError) {
+    if let image, image.format == buffer.format {
+      buffer = image
+      buffer.attachments = attachments.properties
+      return
+    }
     buffer.attachments = attachments.properties
     try converted(to: buffer.format) { frame throws(LibAVError) in try frame.copy(into: &buffer) }
   }

@@ -46,6 +46,15 @@ public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)
     case own([UInt8])
+    case converted(PixelBuffer)
+  }
+
+  /// The owner of the memory.
+  private enum Origin {
+    /// The camera, and the counters of the output that holds its buffer.
+    case camera(BufferPool, DataSink.Options)
+    /// The pool of a converter.
+    case converter(PixelBufferPool)
   }
 
   /// Information about a frame besides its image.
@@ -82,13 +91,23 @@ public final class SampleBuffer: Sendable {
     public var fNumber: Rational?
     /// True if the camera's LED was off, otherwise nil.
     public var isFlashOff: Bool?
+    /// The factor by which the zoom enlarges the image.
+    public var videoZoomFactor = 1.0
+    /// The part of the image that the zoom shows, if the bytes still contain all of it.
+    ///
+    /// Nil without a zoom, and for frames that are cropped.
+    public var cleanAperture: CleanAperture?
     /// Values that the program attaches, by their Exif names.
     ///
     /// A property replaces the value of ``SampleBuffer/exif`` with the same name. Pixel buffers
     /// made from the sample carry the properties too.
     public var properties: [String: String] = [:]
 
-    init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
+    init(
+      _ observation: FrameObservation, _ exposure: ExposureInForce, _ zoom: FrameZoom
+    ) {
+      videoZoomFactor = zoom.factor
+      cleanAperture = zoom.cleanAperture
       sequence = observation.sequence
       isAfterClockJump = observation.isClockJump
       arrivalTime = MediaTime(microseconds: observation.arrival)
@@ -122,29 +141,50 @@ public final class SampleBuffer: Sendable {
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
   private let attached: Mutex<Attachments>
-  private let pool: BufferPool
+  private let origin: Origin
   private let storage: Mutex<Storage>
-  private let options: DataSink.Options
   let converters: ConverterPool
 
   init(
-    _ observation: FrameObservation, _ exposure: ExposureInForce,
-    _ heldBuffer: BufferPool.HeldBuffer,
+    _ attachments: Attachments, at microseconds: Int64, _ heldBuffer: BufferPool.HeldBuffer,
     of pool: BufferPool, format: FormatDescription, duration: MediaTime, options: DataSink.Options,
     converters: ConverterPool
   ) {
     formatDescription = format
-    presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
+    presentationTimeStamp = MediaTime(microseconds: microseconds)
     self.duration = duration
-    attached = Mutex(Attachments(observation, exposure))
-    self.pool = pool
+    attached = Mutex(attachments)
+    origin = .camera(pool, options)
     storage = Mutex(.held(heldBuffer))
-    self.options = options
+    self.converters = converters
+  }
+
+  /// Creates a sample of a converted image.
+  init(
+    _ attachments: Attachments, at microseconds: Int64, _ image: PixelBuffer,
+    of pool: PixelBufferPool, duration: MediaTime, converters: ConverterPool
+  ) {
+    formatDescription = FormatDescription(
+      mediaSubType: .pixels(image.format), width: image.width, height: image.height)
+    presentationTimeStamp = MediaTime(microseconds: microseconds)
+    self.duration = duration
+    attached = Mutex(attachments)
+    origin = .converter(pool)
+    storage = Mutex(.converted(image))
     self.converters = converters
   }
 
   deinit {
-    if case .held(let heldBuffer) = storage.withLock({ $0 }) { giveBack(heldBuffer) }
+    let last = storage.withLock { storage in
+      defer { storage = .own([]) }  // Leaves one reference to an image, which the pool reuses.
+      return storage
+    }
+    switch last {
+    case .held(let heldBuffer): giveBack(heldBuffer)
+    case .converted(let image):
+      if case .converter(let pool) = origin { pool.recycle(image) }
+    case .own: break
+    }
   }
 
   /// Calls a closure with the bytes, which are valid only during the call.
@@ -154,18 +194,34 @@ public final class SampleBuffer: Sendable {
     // Another thread may modify the sample during the call and so release the buffer. The extra
     // hold keeps the buffer valid.
     let storage = storage.withLock { storage in
-      if case .held(let heldBuffer) = storage { pool.hold(heldBuffer) }
+      if case .held(let heldBuffer) = storage, case .camera(let pool, _) = origin {
+        pool.hold(heldBuffer)
+      }
       return storage
     }
-    switch storage {
-    case .held(let heldBuffer):
+    switch (storage, origin) {
+    case (.held(let heldBuffer), .camera(let pool, _)):
       defer { pool.release(heldBuffer) }
       return try body(pool.bytes(of: heldBuffer))
-    case .own(let bytes):
-      let result = bytes.withUnsafeBytes { buffer in
-        Swift.Result { () throws(Failure) in try body(buffer) }
-      }
-      return try result.get()
+    case (.held, .converter): preconditionFailure("A converted sample holds no camera's buffer.")
+    case (.own(let bytes), _): return try Self.call(body, bytes)
+    case (.converted(let image), _): return try Self.call(body, image.bytes)
+    }
+  }
+
+  private static func call<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result, _ bytes: [UInt8]
+  ) throws(Failure) -> Result {
+    let result = bytes.withUnsafeBytes { buffer in
+      Swift.Result { () throws(Failure) in try body(buffer) }
+    }
+    return try result.get()
+  }
+
+  /// The image of a converted sample, or nil if the bytes are the camera's.
+  var image: PixelBuffer? {
+    storage.withLock { storage in
+      if case .converted(let image) = storage { image } else { nil }
     }
   }
 
@@ -181,7 +237,15 @@ public final class SampleBuffer: Sendable {
     // result instead.
     var outcome: Swift.Result<Result, Failure>?
     storage.withLock { storage in
-      if case .held(let heldBuffer) = storage {
+      if case .converted(var image) = storage {
+        storage = .own([])  // Leaves one reference, so that the image is not copied.
+        image.withUnsafeMutableBytes { buffer in
+          outcome = Swift.Result { () throws(Failure) in try body(buffer) }
+        }
+        storage = .converted(image)
+        return
+      }
+      if case .held(let heldBuffer) = storage, case .camera(let pool, _) = origin {
         if pool.hasOneHolder(heldBuffer) {
           let bytes = UnsafeMutableRawBufferPointer(mutating: pool.bytes(of: heldBuffer))
           outcome = Swift.Result { () throws(Failure) in try body(bytes) }
@@ -203,6 +267,7 @@ public final class SampleBuffer: Sendable {
   }
 
   private func giveBack(_ heldBuffer: BufferPool.HeldBuffer) {
+    guard case .camera(let pool, let options) = origin else { return }
     options.kept.wrappingSubtract(1, ordering: .relaxed)
     pool.release(heldBuffer)
   }

@@ -24,6 +24,11 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
   /// Otherwise returns false.
   func dropSurplus() -> Bool
 
+  /// Prepares the oldest sample for the consumer that waits for it.
+  ///
+  /// Returns true if it had to be dropped instead.
+  func prepare() -> Bool
+
   /// Removes and returns the oldest sample. Returns nil if the oldest entry is a note or the queue
   /// is empty.
   func take() -> Sample?
@@ -34,6 +39,7 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
 
 extension SampleQueue {
   func dropSurplus() -> Bool { false }
+  func prepare() -> Bool { false }
 }
 
 /// Delivers the samples of a data output to the program.
@@ -159,7 +165,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     while true {
       while let queue = currentQueue(), queue.count > 0 {
         let taken = taking.withLock { _ in
-          while queue.passNoteOn() || queue.dropSurplus() {}
+          while queue.passNoteOn() || queue.dropSurplus() || queue.prepare() {}
           return take(queue)
         }
         if let taken { return taken }
@@ -204,12 +210,16 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Returns true if it did, and false if there is no entry or no consumer.
   private func deliverOne() -> Bool {
     guard let queue = currentQueue(), queue.count > 0 else { return false }
-    let (handler, pullerCount) = state.withLock { ($0.handler, $0.pullerCount) }
+    let (handler, pullerCount, isAwaited) = state.withLock {
+      ($0.handler, $0.pullerCount, $0.handler != nil || $0.waiting != nil)
+    }
     if pullerCount > 0 {
       pulled.signal()
       return false
     }
     if taking.withLock({ _ in queue.passNoteOn() || queue.dropSurplus() }) { return true }
+    guard isAwaited else { return false }
+    if taking.withLock({ _ in queue.prepare() }) { return true }
     if let handler {
       if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
@@ -29,6 +30,24 @@ public final class VideoDataOutput: FrameOutput {
     weak var session: CaptureSession?
   }
   private let membership = Mutex(Membership())
+  let settings = SettingsBox()
+
+  /// The settings of the output, which its queues read for each frame.
+  final class SettingsBox: Sendable {
+    private let settings = Mutex<VideoDataSettings?>(nil)
+    private let isSet = Atomic<Bool>(false)
+
+    /// The settings, or nil to deliver the camera's own bytes.
+    ///
+    /// Takes no lock unless there are settings.
+    var value: VideoDataSettings? {
+      get { isSet.load(ordering: .acquiring) ? settings.withLock { $0 } : nil }
+      set {
+        settings.withLock { $0 = newValue }
+        isSet.store(newValue != nil, ordering: .releasing)
+      }
+    }
+  }
 
   /// Creates an output, to be added to a session.
   public init() {}
@@ -71,10 +90,58 @@ public final class VideoDataOutput: FrameOutput {
   ///
   /// Nil without a camera.
   public var nativeFormat: FormatDescription? {
-    let session = membership.withLock { $0.session }
-    let connection = session?.connections.first { $0.output === self }
-    return connection?.camera.map { FormatDescription($0.delivery) }
+    camera.map { FormatDescription($0.delivery) }
   }
+
+  /// The connected camera, or nil.
+  private var camera: DeviceInput? {
+    let session = membership.withLock { $0.session }
+    return session?.connections.first { $0.output === self }?.camera
+  }
+
+  /// The pixel format and size of the samples, or nil if they are the camera's own bytes.
+  public var videoSettings: VideoDataSettings? { settings.value }
+
+  /// Sets the pixel format and size of the samples.
+  ///
+  /// Samples then arrive converted, in memory that is used again. The output's own thread converts
+  /// them, and drops frames that it cannot decode with ``FrameDropReason/corrupt``. The camera's
+  /// buffer is free as soon as the sample is converted. Takes effect with the next frame.
+  ///
+  /// - Parameter settings: The settings. Nil delivers the camera's own bytes.
+  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale cannot write, a side
+  ///   that is not from 1 to 32767 pixels, or a camera whose codec uses inter-frame prediction.
+  public func setVideoSettings(_ settings: VideoDataSettings?) throws(MediaError) {
+    guard let settings else { return self.settings.value = nil }
+    if let format = settings.pixelFormat {
+      guard LibAVPixelFormat(format)?.isConversionTarget == true else {
+        throw MediaError(
+          .notConvertible, "samples cannot have the pixel format \(format.rawValue)",
+          recovery: "choose one of the output's available formats, such as nv12")
+      }
+    }
+    for side in [settings.width, settings.height].compactMap(\.self)
+    where !(1...32_767).contains(side) {
+      throw MediaError(
+        .notConvertible, "samples cannot be \(side) pixels wide or high",
+        recovery: "choose a size from 1 to 32767 pixels")
+    }
+    if let camera { try check(settings, camera) }
+    self.settings.value = settings
+  }
+
+  private func check(
+    _ settings: VideoDataSettings?, _ camera: DeviceInput
+  ) throws(MediaError) {
+    let format = FormatDescription(camera.delivery)
+    guard settings != nil, !format.isConvertible else { return }
+    throw MediaError(
+      .notConvertible,
+      "frames of \(camera.device.address) depend on others and cannot be converted alone",
+      recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
+  }
+
+  package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
 
   /// The pixel formats that ``SampleBuffer/pixelBuffer(as:)`` can produce, in ascending order of
   /// cost.
@@ -118,6 +185,7 @@ public final class VideoDataOutput: FrameOutput {
 
   package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
+    try check(settings.value, camera)
     let result = sinks.withLock { sinks in
       Result { () throws(MediaError) -> DataSink in
         let pool = camera.pool
@@ -128,7 +196,9 @@ public final class VideoDataOutput: FrameOutput {
         // frames.
         let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
         try delivery.begin(
-          VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))
+          VideoSampleQueue(
+            ring, from: camera, connection.geometry, settings, options, counters,
+            drops: dropEvents))
         let sink = DataSink(
           connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
           counters: counters, options: options, wake: delivery.wake)

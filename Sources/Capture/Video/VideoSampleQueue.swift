@@ -15,23 +15,35 @@ final class VideoSampleQueue: SampleQueue {
   private let counters: DataOutputCounters
   private let drops: EventHub<DroppedFrame>
   private let converters = ConverterPool()
+  private let geometry: ConnectionGeometry
+  /// Whether frames can be decoded alone.
+  private let isConvertible: Bool
+  /// What the output was asked to convert its samples to.
+  private let settings: VideoDataOutput.SettingsBox
+  private let converter = SampleConverter()
+  /// The oldest frame, once it is converted.
+  private let converted = Mutex<SampleBuffer?>(nil)
 
   init(
-    _ ring: VideoSampleRing, from input: DeviceInput, _ options: DataSink.Options,
+    _ ring: VideoSampleRing, from input: DeviceInput, _ geometry: ConnectionGeometry,
+    _ settings: VideoDataOutput.SettingsBox, _ options: DataSink.Options,
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
     self.ring = ring
+    self.geometry = geometry
+    self.settings = settings
     // The pool, the format and the duration are stored now, because the input may later reopen the
     // device in another mode.
     pool = input.pool
     format = FormatDescription(input.delivery)
+    isConvertible = format.isConvertible
     duration = input.negotiatedFrameRate.frameDuration
     self.options = options
     self.counters = counters
     self.drops = drops
   }
 
-  var count: Int { ring.count }
+  var count: Int { ring.count + (converted.withLock { $0 == nil } ? 0 : 1) }
 
   func passNoteOn() -> Bool {
     guard ring.beginsWithNote else { return false }
@@ -59,32 +71,91 @@ final class VideoSampleQueue: SampleQueue {
         sequence: frame.sequence, reason: reason))
   }
 
+  /// Converts the oldest frame if it must be, on the thread that delivers it.
+  ///
+  /// Its place in the queue is free from then on. A frame that cannot be converted is damaged.
+  func prepare() -> Bool {
+    guard !ring.beginsWithNote, converted.withLock({ $0 == nil }) else { return false }
+    guard case .held(let heldBuffer, let observation, let exposure)? = ring.oldest else {
+      return false
+    }
+    let work = work(for: observation)
+    guard !work.isNothing else { return false }
+    _ = ring.pop()
+    options.waiting.wrappingSubtract(1, ordering: .releasing)
+    defer {
+      options.kept.wrappingSubtract(1, ordering: .relaxed)
+      pool.release(heldBuffer)
+    }
+    guard let (image, images) = try? converter.convert(pool.bytes(of: heldBuffer), format, work)
+    else {
+      counters.note(.corrupt)
+      report(observation, .corrupt)
+      return true
+    }
+    let sample = SampleBuffer(
+      SampleBuffer.Attachments(observation, exposure, zoom(of: observation)),
+      at: observation.microseconds, image, of: images, duration: duration, converters: converters)
+    converted.withLock { $0 = sample }
+    return false
+  }
+
+  /// The conversion of a frame.
+  private func work(for frame: FrameObservation) -> SampleConverter.Work {
+    // Frames that depend on others cannot be decoded alone.
+    guard isConvertible else { return SampleConverter.Work() }
+    return SampleConverter.Work(
+      settings: settings.value, rotation: geometry.rotation,
+      factor: geometry.outputFactor(atMicroseconds: frame.microseconds))
+  }
+
+  private func zoom(of frame: FrameObservation) -> FrameZoom {
+    let factor = geometry.factor(atMicroseconds: frame.microseconds)
+    guard factor != 1, !isConvertible else { return FrameZoom(factor: factor) }
+    return FrameZoom(
+      factor: factor,
+      cleanAperture: CleanAperture(
+        width: format.width, height: format.height,
+        factor: geometry.outputFactor(atMicroseconds: frame.microseconds)))
+  }
+
   func take() -> SampleBuffer? {
+    if let sample = converted.withLock({ $0.take() }) {
+      counters.delivered.wrappingAdd(1, ordering: .releasing)
+      return sample
+    }
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil
     }
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return SampleBuffer(
-      observation, exposure, heldBuffer, of: pool, format: format, duration: duration,
+      SampleBuffer.Attachments(observation, exposure, zoom(of: observation)),
+      at: observation.microseconds, heldBuffer, of: pool, format: format, duration: duration,
       options: options, converters: converters)
   }
 
-  /// Removes and returns the oldest frame, in a form that needs no allocation.
+  /// Removes and returns the oldest frame, in a form that needs no allocation unless it is
+  /// converted.
   ///
   /// Returns nil if the oldest entry is a note of a dropped frame or the queue is empty.
   func takeFrame() -> CapturedFrame? {
+    if let sample = converted.withLock({ $0.take() }) {
+      counters.delivered.wrappingAdd(1, ordering: .releasing)
+      return CapturedFrame(sample)
+    }
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil
     }
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return CapturedFrame(
-      observation, exposure, heldBuffer, of: pool, format: format, duration: duration,
-      options: options)
+      observation, exposure, zoom(of: observation), heldBuffer, of: pool, format: format,
+      duration: duration, options: options)
   }
 
   func drain() {
+    converted.withLock { $0 = nil }
     while let entry = ring.pop() {
       if case .held(let heldBuffer, _, _) = entry { giveBack(heldBuffer) }
     }

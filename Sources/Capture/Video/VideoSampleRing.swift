@@ -37,6 +37,9 @@ final class VideoSampleRing: Sendable {
     if case .dropped? = entries[entries.startNumber] { true } else { false }
   }
 
+  /// The oldest entry, or nil if the ring is empty.
+  var oldest: Entry? { entries[entries.startNumber] }
+
   /// Removes and returns the oldest entry, or returns nil if the ring is empty.
   func pop() -> Entry? { entries.pop() }
 }

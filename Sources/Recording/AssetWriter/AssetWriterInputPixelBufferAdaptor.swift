@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
+public import OvercrankCapture
 public import OvercrankMediaCore
 
 /// Appends images of a pool to a video input.

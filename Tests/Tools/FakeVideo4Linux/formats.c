@@ -184,6 +184,7 @@ static void take_format(device_node *node, uint32_t fourcc, uint32_t width, uint
   choose_size(node, width, height, &node->width, &node->height);
   node->size_image = image_size(node, &node->bytes_per_line);
   node->is_rate_stale = true;
+  node->crop = (struct v4l2_rect){0, 0, 0, 0};
   // As with UVC, a new format resets the frame rate.
   set_default_interval(node);
 }

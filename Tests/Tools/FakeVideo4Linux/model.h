@@ -141,6 +141,8 @@ typedef struct {
   double lie;
   /// Whether the scene is dark; 2 slows the camera down even where this is switched off.
   int dark;
+  /// How the driver crops: 0 not at all, 1 with a scaler, 2 without one, 3 it ignores the request.
+  int crop;
   /// The periods at which the device is unplugged, or another program changes its rate; 0 for
   /// never.
   int64_t unplug, rate_swap;
@@ -196,6 +198,8 @@ typedef struct {
   struct v4l2_fract interval;
   int64_t values[MAX_CONTROLS];
   struct v4l2_rect region;
+  /// The part of the sensor that fills the frames, which is at first as large as they are.
+  struct v4l2_rect crop;
 
   frame_buffer buffers[MAX_BUFFERS];
   /// The size of a buffer in whole pages, and the size of each plane.
@@ -291,6 +295,7 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
 int input_request(device_node *node, int handle, unsigned long request, void *argument);
 int format_request(device_node *node, int handle, unsigned long request, void *argument);
 int control_request(device_node *node, int handle, unsigned long request, void *argument);
+int crop_request(device_node *node, int handle, unsigned long request, void *argument);
 int tuner_request(device_node *node, int handle, unsigned long request, void *argument);
 int event_request(device_node *node, int handle, unsigned long request, void *argument);
 int stream_request(device_node *node, int handle, unsigned long request, void *argument);

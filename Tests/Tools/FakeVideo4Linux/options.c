@@ -130,7 +130,7 @@ typedef struct {
 static const number_option numbers[] = {
   OPTION("seed", LARGE, seed), OPTION("apart", WHOLE, apart), OPTION("jitter", REAL, jitter),
   OPTION("sequence0", SMALL, first_sequence), OPTION("start", SMALL, lost_at_start),
-  OPTION("lie", REAL, lie), OPTION("dark", PLAIN, dark), OPTION("unplug", WHOLE, unplug),
+  OPTION("lie", REAL, lie), OPTION("dark", PLAIN, dark), OPTION("crop", PLAIN, crop), OPTION("unplug", WHOLE, unplug),
   OPTION("replug", REAL, replug), OPTION("rateswap", WHOLE, rate_swap),
   OPTION("busy", TRUTH, busy), OPTION("nobandwidth", TRUTH, no_bandwidth),
   OPTION("bandwidth", REAL, bandwidth), OPTION("abortcall", WHOLE, abort_call),

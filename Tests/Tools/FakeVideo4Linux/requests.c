@@ -20,6 +20,7 @@ static bool is_change(unsigned long request) {
   switch (request) {
   case VIDIOC_S_FMT:
   case VIDIOC_S_PARM:
+  case VIDIOC_S_SELECTION:
   case VIDIOC_S_CTRL:
   case VIDIOC_S_EXT_CTRLS:
   case VIDIOC_S_INPUT:
@@ -78,7 +79,7 @@ static bool needs_privilege(const device_node *node, unsigned long request) {
 static int answer_request(device_node *node, int handle, unsigned long request, void *argument) {
   static int (*const subjects[])(device_node *, int, unsigned long, void *) = {
     stream_request, format_request, control_request, query_request, input_request, event_request,
-    tuner_request,
+    crop_request, tuner_request,
   };
   int result = -ENOTTY;
   for (size_t index = 0; index < sizeof subjects / sizeof *subjects && result == -ENOTTY; index++)

@@ -10,7 +10,8 @@ import Synchronization
 final class V4L2Driver: FrameDriver {
   let bufferCount: Int
   let exposureGuard: ExposureGuard?
-  private let queue: BufferQueue
+  let queue: BufferQueue
+  let crop: DriverCrop
   /// The frame duration that the driver reports.
   private let frameDuration: MediaTime
   private let durationBefore: MediaTime?
@@ -40,6 +41,7 @@ final class V4L2Driver: FrameDriver {
   ) throws(DeviceError) {
     queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
+    crop = DriverCrop(queue)
     self.frameDuration = frameDuration
     self.durationBefore = durationBefore
     exposureGuard = ExposureGuard(QueueControls(queue: queue), frameDuration: frameDuration)
@@ -55,6 +57,7 @@ final class V4L2Driver: FrameDriver {
       // The controls are adjusted at each start of the stream, because each stop restores them.
       exposureGuard?.apply()
       readExposure()
+      crop.resume()
       try queue.start(keeping: held)
     } catch {
       giveBackControls()
@@ -98,6 +101,7 @@ final class V4L2Driver: FrameDriver {
   /// cameras accept the longer exposure only with it. The exposure guard lists the controls that
   /// could not be restored.
   private func giveBackControls() {
+    crop.restore()
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)

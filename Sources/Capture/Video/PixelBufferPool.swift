@@ -22,7 +22,7 @@ public final class PixelBufferPool: Sendable {
 
   /// Creates a pool without images.
   ///
-  /// - Throws: `MediaError` with `.codecRefused` for an unknown pixel format or an invalid size.
+  /// - Throws: `MediaError` with `.notConvertible` for an unknown pixel format or an invalid size.
   public init(
     format: PixelFormat, width: Int, height: Int, maximumBufferCount: Int = 8
   ) throws(MediaError) {
@@ -31,7 +31,7 @@ public final class PixelBufferPool: Sendable {
       (try? PixelBuffer(pixelFormat, width: width, height: height)) != nil
     else {
       throw MediaError(
-        .codecRefused, "no images of \(width)x\(height) in \(format.rawValue)",
+        .notConvertible, "no images of \(width)x\(height) in \(format.rawValue)",
         recovery: "use an FFmpeg name, such as nv12, and sides of 1 to 65535")
     }
     (self.format, self.pixelFormat) = (format, pixelFormat)
@@ -48,7 +48,11 @@ public final class PixelBufferPool: Sendable {
     if let buffer = unused.withLock({ $0.popLast() }) { return buffer }
     do throws(LibAVError) {
       return try PixelBuffer(pixelFormat, width: width, height: height)
-    } catch { throw MediaError(recording: error) }
+    } catch {
+      throw MediaError(
+        .outOfMemory, error.description, recovery: "close other programs and try again",
+        cause: error.cause)
+    }
   }
 
   /// Takes an image back, so that its memory is used again.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankLibAV
+import OvercrankMediaCore
+import Synchronization
+
+/// The rotation, mirroring and zoom of a connection.
+///
+/// Outputs and their sinks reference this object instead of the connection, which references them.
+/// All calls may come from any thread.
+package final class ConnectionGeometry: Sendable {
+  struct Settings {
+    var angle = 0
+    var isMirrored = false
+    var adjustsMirroring = true
+    var scaleAndCropFactor = 1.0
+    var stabilization = VideoStabilizationMode.auto
+  }
+
+  let settings = Mutex(Settings())
+  private let camera: CameraGeometry?
+  /// The wanted rotation as ``FrameRotation/bits``.
+  private let wantedBits = Atomic<UInt8>(0)
+  private let hasOwnFactor = Atomic<Bool>(false)
+
+  init(_ camera: CameraGeometry?) { self.camera = camera }
+
+  /// Changes the settings.
+  func change(_ body: (inout Settings) -> Void) {
+    settings.withLock { settings in
+      body(&settings)
+      let rotation = FrameRotation(
+        clockwiseDegrees: settings.angle, isMirrored: settings.isMirrored)
+      wantedBits.store(rotation?.bits ?? 0, ordering: .releasing)
+      hasOwnFactor.store(settings.scaleAndCropFactor != 1, ordering: .releasing)
+    }
+  }
+
+  /// The rotation and mirroring that the connection was set to.
+  var wanted: FrameRotation { FrameRotation(bits: wantedBits.load(ordering: .acquiring)) }
+
+  /// The rotation and mirroring that the output has to do itself.
+  package var rotation: FrameRotation {
+    let flips = FrameRotation(bits: camera?.driverFlips.load(ordering: .acquiring) ?? 0)
+    return wanted.remaining(after: flips)
+  }
+
+  /// The factor by which the output has to enlarge a frame.
+  ///
+  /// - Parameter time: The capture time of the frame in microseconds.
+  /// - Returns: The factor, 1 if the frame is whole or the driver has cropped it.
+  package func outputFactor(atMicroseconds time: Int64) -> Double {
+    (camera?.zoom.outputFactor(at: time) ?? 1) * ownFactor
+  }
+
+  /// The factor by which a frame is enlarged, by the driver and by the output.
+  func factor(atMicroseconds time: Int64) -> Double {
+    (camera?.zoom.factor(at: time) ?? 1) * ownFactor
+  }
+
+  private var ownFactor: Double {
+    guard hasOwnFactor.load(ordering: .acquiring) else { return 1 }
+    return settings.withLock { $0.scaleAndCropFactor }
+  }
+}

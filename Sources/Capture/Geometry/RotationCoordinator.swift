@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import Synchronization
+
+extension CaptureDevice {
+  /// The rotations that show a camera's frames level with the horizon.
+  ///
+  /// They follow from how the sensor is mounted (`V4L2_CID_CAMERA_SENSOR_ROTATION`), from the
+  /// direction that the camera faces, and from how the device is held. A program sets the latter
+  /// itself, or lets ``followAccelerometer()`` read it.
+  ///
+  /// ```swift
+  /// let camera = try CaptureDevice.named("synthetic:640x480@240")
+  /// let coordinator = CaptureDevice.RotationCoordinator(device: camera)
+  /// coordinator.followAccelerometer()
+  /// print(coordinator.videoRotationAngleForHorizonLevelCapture)
+  /// ```
+  ///
+  /// All calls may come from any thread.
+  public final class RotationCoordinator: Sendable {
+    /// The camera.
+    public let device: CaptureDevice
+    private let accelerometer: Accelerometer?
+    private let state = Mutex(State())
+    private let hub = EventHub<Int>()
+
+    private struct State {
+      var deviceAngle = 0
+      var interfaceAngle = 0
+    }
+
+    /// Creates a coordinator for a device in its normal orientation.
+    public convenience init(device: CaptureDevice) {
+      self.init(device: device, sensors: "/sys/bus/iio/devices")
+    }
+
+    /// Creates a coordinator with a directory of industrial I/O devices.
+    package init(device: CaptureDevice, sensors: String) {
+      self.device = device
+      accelerometer = Accelerometer(in: sensors)
+    }
+
+    /// The clockwise rotation of the device from its normal orientation in degrees, as seen by a
+    /// user in front of its screen.
+    ///
+    /// 0, 90, 180 or 270. Other values are rounded to the nearest of them.
+    public var deviceRotationAngle: Int {
+      get { state.withLock { $0.deviceAngle } }
+      set {
+        let angle = Self.quarterTurn(Double(newValue))
+        let (before, after) = state.withLock { state in
+          let before = captureAngle(state.deviceAngle)
+          state.deviceAngle = angle
+          return (before, captureAngle(angle))
+        }
+        if before != after { hub.send(after) }
+      }
+    }
+
+    /// The clockwise rotation of the user interface on the screen in degrees.
+    ///
+    /// A desktop that turns with the device rotates its interface by the opposite of
+    /// ``deviceRotationAngle``. Default: 0.
+    public var interfaceRotationAngle: Int {
+      get { state.withLock { $0.interfaceAngle } }
+      set { state.withLock { $0.interfaceAngle = Self.quarterTurn(Double(newValue)) } }
+    }
+
+    /// The rotation for ``CaptureConnection/setVideoRotationAngle(_:)`` with which photos and movies
+    /// are level with the horizon.
+    public var videoRotationAngleForHorizonLevelCapture: Int { captureAngle(deviceRotationAngle) }
+
+    /// The rotation with which frames in the user interface are level with the horizon.
+    ///
+    /// The screen turns with the camera, so only the rotation of the interface is undone.
+    public var videoRotationAngleForHorizonLevelPreview: Int {
+      captureAngle(-interfaceRotationAngle)
+    }
+
+    /// The values of ``videoRotationAngleForHorizonLevelCapture`` that follow this call.
+    public var changes: some AsyncSequence<Int, Never> & Sendable { hub.events() }
+
+    /// Reads the accelerometer, and sets ``deviceRotationAngle`` to what it shows.
+    ///
+    /// The angle changes only once the device is turned by more than 55 degrees from it, and not
+    /// while the device lies flat. Call this as often as the angle is needed.
+    ///
+    /// - Returns: Whether the device has an accelerometer that can be read.
+    @discardableResult
+    public func followAccelerometer() -> Bool {
+      guard let reading = accelerometer?.read() else { return false }
+      if let angle = reading.angle {
+        let difference = abs(
+          (angle - Double(deviceRotationAngle) + 540)
+            .truncatingRemainder(dividingBy: 360) - 180)
+        if difference > 55 { deviceRotationAngle = Self.quarterTurn(angle) }
+      }
+      return true
+    }
+
+    private func captureAngle(_ deviceAngle: Int) -> Int {
+      // A camera that faces the user turns the other way as seen from its own side.
+      let turn = device.position == .front ? -deviceAngle : deviceAngle
+      let mounted = Int(device.videoRotationAngleForHorizonLevelCapture)
+      return ((mounted + turn) % 360 + 360) % 360
+    }
+
+    private static func quarterTurn(_ angle: Double) -> Int {
+      let quarters = Int((angle / 90).rounded()) % 4
+      return (quarters + 4) % 4 * 90
+    }
+  }
+}

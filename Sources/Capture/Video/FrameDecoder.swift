@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// Makes uncompressed frames of a camera's bytes, one frame at a time.
+///
+/// Use an instance on one thread at a time.
+struct FrameDecoder: ~Copyable {
+  private var decoder: Decoder?
+
+  /// Decodes a compressed frame, or copies an uncompressed one.
+  ///
+  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  mutating func frame(
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription
+  ) throws(LibAVError) -> MediaFrame {
+    switch description.mediaSubType {
+    case .pixels(let name):
+      return try MediaFrame.video(
+        copying: bytes, width: description.width, height: description.height,
+        pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow)
+    case .codec(let codec):
+      guard codec == .mjpeg else {
+        throw LibAVError("decode", "one frame of \(codec)", code: -22)
+      }
+      if decoder == nil {
+        decoder = try Decoder(
+          parameters: CodecParameters(
+            videoCodec: codec.rawValue, width: description.width, height: description.height),
+          subject: "the camera's \(codec)", threadCount: 1)
+      }
+      try decoder?.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+      guard let frame = try decoder?.nextFrame() else {
+        throw LibAVError("decode", "a frame of \(codec)", code: -22)
+      }
+      return frame
+    }
+  }
+}

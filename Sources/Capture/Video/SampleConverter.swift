@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+import Synchronization
+
+/// The converter of a data output: it decodes, crops, scales and rotates frames.
+///
+/// Its images are those of a pool. Only one thread at a time may use it.
+final class SampleConverter: @unchecked Sendable {
+  /// What is to be done with a frame.
+  struct Work: Hashable {
+    var settings: VideoDataSettings?
+    var rotation = FrameRotation.none
+    var factor = 1.0
+
+    /// Whether the camera's own bytes are delivered.
+    var isNothing: Bool { settings == nil && rotation == .none && factor == 1 }
+  }
+
+  private var decoder = FrameDecoder()
+  private var magnifier = FrameMagnifier()
+  private var converter: FrameConverter?
+  private var scaling: Scaling?
+  private var last: FrameConverter?
+  private var lastTarget: LibAVPixelFormat?
+  private var pool: PixelBufferPool?
+
+  private struct Scaling: Equatable {
+    let target: LibAVPixelFormat
+    let width: Int
+    let height: Int
+  }
+
+  /// Converts a frame.
+  ///
+  /// - Returns: The image, and the pool that takes it back.
+  /// - Throws: `LibAVError` if the frame is damaged or cannot be converted.
+  func convert(
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, _ work: Work
+  ) throws -> (image: PixelBuffer, pool: PixelBufferPool) {
+    let frame = try decoder.frame(bytes, description)
+    let target = try LibAVPixelFormat(finding: work.format(of: description))
+    let working = target.rotatable(by: work.rotation)
+    let isTransposed = work.rotation.isTransposed
+    let size = (work.settings ?? VideoDataSettings()).size(
+      ofFrame: isTransposed ? frame.height : frame.width,
+      isTransposed ? frame.width : frame.height)
+    // The image is scaled before it is rotated.
+    let (width, height) = isTransposed ? (size.height, size.width) : (size.width, size.height)
+    var image: MediaFrame
+    if work.factor == 1 {
+      image = try scale(frame, Scaling(target: working, width: width, height: height))
+    } else {
+      image = try magnifier.magnify(
+        frame, by: work.factor, to: working, isFullRange: working.isFullRange, width: width,
+        height: height)
+    }
+    image = try image.rotated(by: work.rotation)
+    if working != target { image = try finish(image, target) }
+    let pool = try pool(target, size.width, size.height)
+    var buffer = try pool.makePixelBuffer()
+    buffer.attachments = [:]
+    try image.copy(into: &buffer)
+    return (buffer, pool)
+  }
+
+  private func scale(_ frame: MediaFrame, _ wanted: Scaling) throws(LibAVError) -> MediaFrame {
+    if wanted != scaling {
+      converter = FrameConverter(
+        to: wanted.target, isFullRange: wanted.target.isFullRange, width: wanted.width,
+        height: wanted.height)
+      scaling = wanted
+    }
+    return try converter?.convert(frame) ?? frame
+  }
+
+  /// Converts a rotated image to a format in which images cannot be rotated.
+  private func finish(
+    _ image: MediaFrame, _ target: LibAVPixelFormat
+  ) throws(LibAVError) -> MediaFrame {
+    if target != lastTarget {
+      last = FrameConverter(to: target, isFullRange: target.isFullRange)
+      lastTarget = target
+    }
+    return try last?.convert(image) ?? image
+  }
+
+  private func pool(
+    _ format: LibAVPixelFormat, _ width: Int, _ height: Int
+  ) throws(MediaError) -> PixelBufferPool {
+    if let pool, pool.format.rawValue == format.name, pool.width == width, pool.height == height {
+      return pool
+    }
+    let made = try PixelBufferPool(
+      format: PixelFormat(rawValue: format.name), width: width, height: height)
+    pool = made
+    return made
+  }
+}
+
+extension SampleConverter.Work {
+  /// The pixel format of the result.
+  fileprivate func format(of description: FormatDescription) -> PixelFormat {
+    if let format = settings?.pixelFormat { return format }
+    guard case .pixels(let format) = description.mediaSubType,
+      LibAVPixelFormat(format)?.isConversionTarget == true
+    else { return .yuv420p }
+    return format
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankMediaCore
+
+/// The pixel format and size of the samples of a data output.
+public struct VideoDataSettings: Hashable, Sendable {
+  /// The pixel format.
+  ///
+  /// Nil keeps that of the camera. Frames of a compressed camera that must be decoded, for example
+  /// to rotate them, then become ``PixelFormat/yuv420p``.
+  public var pixelFormat: PixelFormat?
+  /// The width in pixels, after the rotation of the connection.
+  ///
+  /// Nil keeps that of the camera or, with a height, its proportion.
+  public var width: Int?
+  /// The height in pixels, after the rotation of the connection.
+  ///
+  /// Nil keeps that of the camera or, with a width, its proportion.
+  public var height: Int?
+
+  /// Creates settings.
+  ///
+  /// Nil keeps the camera's own value.
+  public init(pixelFormat: PixelFormat? = nil, width: Int? = nil, height: Int? = nil) {
+    (self.pixelFormat, self.width, self.height) = (pixelFormat, width, height)
+  }
+
+  /// The size of samples made of frames of a size.
+  func size(ofFrame width: Int, _ height: Int) -> (width: Int, height: Int) {
+    func part(_ length: Int, _ numerator: Int, _ denominator: Int) -> Int {
+      max(1, Int((Double(length) * Double(numerator) / Double(denominator)).rounded()))
+    }
+    switch (self.width, self.height) {
+    case (let wide?, let high?): return (wide, high)
+    case (let wide?, nil): return (wide, part(wide, height, width))
+    case (nil, let high?): return (part(high, width, height), high)
+    case (nil, nil): return (width, height)
+    }
+  }
+}

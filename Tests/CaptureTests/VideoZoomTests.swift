@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import OvercrankV4L2
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+
+/// Claims about zoom by cropping.
+@Suite(.serialized) struct VideoZoomTests {
+  @Test func `A slider multiplies by equal amounts, and its inverse finds the position again`()
+    throws
+  {
+    let scale = try VideoZoomScale(maximum: 16)
+    let table: [(Double, Double)] = [(0, 1), (0.25, 2), (0.5, 4), (0.75, 8), (1, 16)]
+    for (position, factor) in table {
+      #expect(abs(try scale.factor(atPosition: position) - factor) < 1e-12)
+      #expect(abs(try scale.position(ofFactor: factor) - position) < 1e-12)
+    }
+    #expect(try VideoZoomScale(maximum: 1).position(ofFactor: 1) == 0)
+    #expect(try VideoZoomScale(maximum: 1).factor(atPosition: 0.5) == 1)
+    for odd in [-0.1, 1.1, .nan, .infinity] {
+      let error = #expect(throws: MediaError.self) { try scale.factor(atPosition: odd) }
+      #expect(error?.code == .controlOutOfRange)
+    }
+    for odd in [0, 0.5, 17, .nan, -.infinity] {
+      let error = #expect(throws: MediaError.self) { try scale.position(ofFactor: odd) }
+      #expect(error?.code == .controlOutOfRange)
+      #expect(throws: MediaError.self) { try VideoZoomScale(maximum: min(odd, 0.9)) }
+    }
+  }
+
+  @Test func `A time has the factor that was in force at it, whenever it is asked for`() {
+    typealias Piece = VideoZoomTimeline.Piece
+    let timeline = VideoZoomTimeline()
+    #expect(timeline.factor(at: 0) == 1)
+    timeline.append(Piece(from: 1_000_000, start: 2, target: 2))
+    timeline.append(Piece(from: 2_000_000, start: 2, target: 8, rate: 1))
+    #expect(timeline.factor(at: 999_999) == 1 && timeline.factor(at: 1_000_000) == 2)
+    #expect(abs(timeline.factor(at: 3_000_000) - 4) < 1e-12)
+    #expect(timeline.factor(at: 4_000_000) == 8 && timeline.factor(at: 9_000_000) == 8)
+    #expect(timeline.last?.end == 4_000_000)
+    // A change at 2.5 s leaves the times before it as they were.
+    timeline.append(Piece(from: 2_500_000, start: 3, target: 1, rate: 2))
+    #expect(abs(timeline.factor(at: 2_400_000) - 2 * exp2(0.4)) < 1e-12)
+    #expect(abs(timeline.factor(at: 3_000_000) - 1.5) < 1e-12)
+    // What the driver crops, outputs leave alone.
+    timeline.append(Piece(from: 5_000_000, start: 2, target: 2, isByDriver: true))
+    #expect(timeline.factor(at: 6_000_000) == 2 && timeline.outputFactor(at: 6_000_000) == 1)
+    #expect(timeline.outputFactor(at: 2_600_000) == timeline.factor(at: 2_600_000))
+    for number in 0..<10_000 {
+      timeline.append(Piece(from: 10_000_000 + Int64(number), start: 1, target: Double(number + 1)))
+    }
+    #expect(timeline.factor(at: 20_000_000) == 10_000)
+  }
+
+  /// A camera with a moving pattern, as fast as its frames are taken.
+  private func camera(_ mode: String, rate: Int) throws -> DeviceInput {
+    let device = try CaptureDevice.named("synthetic:640x480@\(rate)?pace=max&scene=pattern")
+    return try DeviceInput(
+      device: device, format: device.format(matching: ModeRequest(parsing: mode)))
+  }
+
+  private static let pattern = TestPattern(width: 640, height: 480)
+  private static let generator = GrayTestPatternGenerator(pattern: pattern)
+
+  /// The pattern of a frame, which the camera has drawn.
+  private func original(_ number: Int) -> ImageFactor {
+    var generator = Self.generator
+    var bytes = [UInt8](repeating: 0, count: generator.maximumByteCount)
+    bytes.withUnsafeMutableBytes { _ = generator.make(number: number, isFlash: false, into: $0) }
+    return ImageFactor(bytes, width: 640, height: 480, rows: Self.pattern.numberHeight..<480)
+  }
+
+  @Test(arguments: ["/grey", "/yuyv", "/mjpg"])
+  func `The factor of each frame of a ramp, read from its image, is 2^(rate·t)`(
+    mode: String
+  ) async throws {
+    let input = try camera(mode, rate: 30)
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    output.alwaysDiscardsLateVideoFrames = false
+    try session.addOutput(output)
+    let factors = try input.videoZoomFactors()
+    try input.ramp(toVideoZoomFactor: 4, withRate: 1.5)
+    #expect(input.isRampingVideoZoom)
+    let begin = try #require(input.geometry.zoom.last?.begin)
+    try await session.startRunning()
+    var told: [Int64: Double] = [:]
+    for await sample in output.frames {
+      let seconds = Double(sample.presentationTimeStamp.wholeMicroseconds - begin) / 1_000_000
+      let expected = min(4, exp2(1.5 * seconds))
+      told[sample.presentationTimeStamp.wholeMicroseconds] = sample.attachments.videoZoomFactor
+      #expect(abs(sample.attachments.videoZoomFactor / expected - 1) < 1e-9)
+      let image = try sample.pixelBuffer(as: .gray)
+      #expect(image.width == 640 && image.height == 480)
+      let found = original(Int(sample.attachments.sequence)).read(image.bytes, upTo: 4)
+      #expect(abs(found / expected - 1) < 0.005, "\(found) of \(expected)")
+      if seconds > 1.5 { break }
+    }
+    #expect(!input.isRampingVideoZoom && input.videoZoomFactor == 4)
+    await session.stopRunning()
+    // The stream has told the same of each frame, and that the ramp was over at the last ones.
+    var isOver = false
+    for await frame in factors {
+      let time = frame.presentationTimeStamp.wholeMicroseconds
+      if let factor = told.removeValue(forKey: time) { #expect(frame.videoZoomFactor == factor) }
+      isOver = isOver || (!frame.isRamping && frame.videoZoomFactor == 4)
+      if told.isEmpty { break }
+    }
+    #expect(isOver && told.isEmpty)
+  }
+
+  @Test func `A ramp that is cancelled stays where it is, and zooming out ends at the whole image`()
+    async throws
+  {
+    let steps = try (0..<4).map { try ScriptedSession.frame(Int64($0 * 120)) }
+    let scripted = try ScriptedSession(
+      steps.flatMap { [$0, .action { usleep(1) }] })
+    let input = scripted.input
+    // The script's clock stands at the time before its first frame.
+    let now = scripted.driver.microseconds()
+    try input.ramp(toVideoZoomFactor: 4, withRate: 0.01)
+    #expect(input.isRampingVideoZoom && input.videoZoomFactor == 1)
+    try await scripted.playToEnd()
+    let later = scripted.driver.microseconds()
+    let passed = Double(later - now) / 1_000_000
+    #expect(abs(input.videoZoomFactor - exp2(0.01 * passed)) < 1e-9 && passed > 1)
+    input.cancelVideoZoomRamp()
+    #expect(!input.isRampingVideoZoom)
+    #expect(abs(input.videoZoomFactor - exp2(0.01 * passed)) < 1e-9)
+    #expect(try input.setVideoZoomFactor(1) == 1)
+    #expect(input.videoZoomFactor == 1)
+    input.cancelVideoZoomRamp()
+    #expect(input.videoZoomFactor == 1)
+  }
+
+  @Test func `Odd factors and rates are refused, and change nothing`() throws {
+    let input = try camera("/grey", rate: 60)
+    #expect(input.videoMaxZoomFactor == 30)
+    for odd in [0, -1, 0.99, 30.01, .nan, .infinity] {
+      for call in [
+        { _ = try input.setVideoZoomFactor(odd) },
+        { try input.ramp(toVideoZoomFactor: odd, withRate: 1) },
+      ] as [() throws -> Void] {
+        let error = #expect(throws: MediaError.self) { try call() }
+        #expect(error?.code == .controlOutOfRange)
+      }
+    }
+    for odd in [0, -1, .nan, .infinity] {
+      let error = #expect(throws: MediaError.self) {
+        try input.ramp(toVideoZoomFactor: 2, withRate: odd)
+      }
+      #expect(error?.code == .controlOutOfRange)
+    }
+    #expect(input.videoZoomFactor == 1 && !input.isRampingVideoZoom)
+    let session = CaptureSession(input)
+    try session.addOutput(VideoDataOutput())
+    let connection = try #require(session.connections.first)
+    #expect(connection.videoMaxScaleAndCropFactor == 30)
+    for odd in [0, 0.5, 31, .nan, -.infinity] {
+      let error = #expect(throws: MediaError.self) {
+        try connection.setVideoScaleAndCropFactor(odd)
+      }
+      #expect(error?.code == .controlOutOfRange)
+    }
+    #expect(connection.videoScaleAndCropFactor == 1)
+  }
+
+  @Test func `A connection enlarges its own frames, and its factor and the camera's multiply`()
+    async throws
+  {
+    let input = try camera("/grey", rate: 60)
+    let session = CaptureSession(input)
+    let (plain, large) = (VideoDataOutput(), VideoDataOutput())
+    try session.addOutput(plain)
+    try session.addOutput(large)
+    try session.connections[1].setVideoScaleAndCropFactor(1.5)
+    try input.setVideoZoomFactor(2)
+    try await session.startRunning()
+    for (output, expected) in [(plain, 2.0), (large, 3.0)] {
+      let sample = try #require(await output.frames.first { _ in true })
+      #expect(sample.attachments.videoZoomFactor == expected)
+      let found = original(Int(sample.attachments.sequence))
+        .read(try sample.pixelBuffer(as: .gray).bytes, upTo: 4)
+      #expect(abs(found / expected - 1) < 0.005)
+    }
+    await session.stopRunning()
+  }
+
+  // MARK: - The driver
+
+  private func fakeInput(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(
+        device: camera, format: camera.format(matching: ModeRequest(parsing: "64x48@120/grey")))
+    }
+  }
+
+  private func crop(_ input: DeviceInput) throws -> CropRectangle {
+    try #require(input.driver as? V4L2Driver).queue.crop()
+  }
+
+  @Test func `A driver that crops does it itself, until the end of the stream`() async throws {
+    let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
+    let whole = CropRectangle(left: 0, top: 0, width: 64, height: 48)
+    #expect(try crop(input) == whole)
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    #expect(!input.isVideoZoomedByDriver)
+    #expect(try input.setVideoZoomFactor(2) == 2)
+    #expect(input.isVideoZoomedByDriver)
+    #expect(try crop(input) == CropRectangle(left: 16, top: 12, width: 32, height: 24))
+    try await session.startRunning()
+    let sample = try #require(await output.frames.first { _ in true })
+    #expect(sample.attachments.videoZoomFactor == 2)
+    // The bytes are the driver's: nothing has cropped them again.
+    #expect(sample.image == nil)
+    // The driver has steps of 8 pixels, and the factor is what it granted.
+    #expect(try input.setVideoZoomFactor(2.5) == 64.0 / 24)
+    await session.stopRunning()
+    #expect(try crop(input) == whole)
+    try await session.startRunning()
+    #expect(try crop(input).width == 24)
+    await session.stopRunning()
+  }
+
+  @Test func `A ramp moves the driver's crop, and the factors are those it granted`() async throws {
+    let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    try input.ramp(toVideoZoomFactor: 2, withRate: 4)
+    for await sample in output.frames {
+      #expect([1, 64.0 / 56, 64.0 / 48, 64.0 / 40, 2].contains(sample.attachments.videoZoomFactor))
+      if !input.isRampingVideoZoom { break }
+    }
+    #expect(input.videoZoomFactor == 2)
+    #expect(try crop(input).width == 32)
+    await session.stopRunning()
+  }
+
+  @Test(arguments: ["", "crop=2", "crop=3"])
+  func `Where the driver does not crop, the outputs do`(option: String) async throws {
+    let input = try fakeInput(FakeVideoSystemCalls("sensor-module \(option)"))
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    #expect(try input.setVideoZoomFactor(2) == 2)
+    #expect(!input.isVideoZoomedByDriver)
+    try await session.startRunning()
+    let sample = try #require(await output.frames.first { _ in true })
+    #expect(sample.image != nil && sample.attachments.videoZoomFactor == 2)
+    await session.stopRunning()
+    if !option.isEmpty { #expect(try crop(input).width == 64) }
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Measures how much of an image another one shows, by comparing their pixels.
+package struct ImageFactor {
+  private let original: [UInt8]
+  private let width: Int
+  private let height: Int
+  /// The rows of the original that the comparison may use.
+  private let rows: Range<Int>
+
+  /// Makes a measurement against an image of 8-bit gray, whose other rows than `rows` may differ.
+  package init(_ original: [UInt8], width: Int, height: Int, rows: Range<Int>) {
+    (self.original, self.width, self.height, self.rows) = (original, width, height, rows)
+  }
+
+  /// The factor by which an image of the same size enlarges the middle of the original.
+  ///
+  /// Nothing is known of the factor but that it is at most `limit`: all factors are tried, first
+  /// with few pixels in steps of 1 %, then the best ones with many pixels in ever smaller steps.
+  package func read(_ image: [UInt8], upTo limit: Double) -> Double {
+    var coarse: [(factor: Double, error: Double)] = []
+    var factor = 0.97
+    while factor < limit * 1.03 {
+      coarse.append((factor, error(of: image, factor, columns: 32, rows: 20)))
+      factor *= 1.01
+    }
+    let best = coarse.sorted { $0.error < $1.error }.prefix(3)
+    let fine = best.map { refine($0.factor, image) }.min { $0.error < $1.error }
+    return fine?.factor ?? .nan
+  }
+
+  private func refine(_ start: Double, _ image: [UInt8]) -> (factor: Double, error: Double) {
+    var best = (factor: start, error: Double.infinity)
+    for step in [0.003, 0.000_8, 0.000_2] {
+      let center = best.error.isFinite ? best.factor : start
+      for offset in -5...5 {
+        let factor = center * (1 + Double(offset) * step)
+        let error = error(of: image, factor, columns: 72, rows: 44)
+        if error < best.error { best = (factor, error) }
+      }
+    }
+    return best
+  }
+
+  /// One less the squared correlation with the original, enlarged by a factor.
+  ///
+  /// Another range of the luma changes nothing.
+  private func error(of image: [UInt8], _ factor: Double, columns: Int, rows: Int) -> Double {
+    var (count, sumP, sumQ, sumPP, sumQQ, sumPQ) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    original.withUnsafeBufferPointer { original in
+      image.withUnsafeBufferPointer { image in
+        for row in 0..<rows {
+          let y = (2 * row + 1) * height / (2 * rows)
+          let v = (Double(y) + 0.5 - Double(height) / 2) / factor + Double(height) / 2 - 0.5
+          let top = Int(v.rounded(.down))
+          guard top >= self.rows.lowerBound, top + 1 < self.rows.upperBound else { continue }
+          for column in 0..<columns {
+            let x = (2 * column + 1) * width / (2 * columns)
+            let u = (Double(x) + 0.5 - Double(width) / 2) / factor + Double(width) / 2 - 0.5
+            let left = Int(u.rounded(.down))
+            guard left >= 0, left + 1 < width else { continue }
+            let (a, b) = (u - Double(left), v - Double(top))
+            let first = top * width + left
+            let above = Double(original[first]) * (1 - a) + Double(original[first + 1]) * a
+            let below =
+              Double(original[first + width]) * (1 - a) + Double(original[first + width + 1]) * a
+            let (p, q) = (above * (1 - b) + below * b, Double(image[y * width + x]))
+            (sumP, sumQ, count) = (sumP + p, sumQ + q, count + 1)
+            (sumPP, sumQQ, sumPQ) = (sumPP + p * p, sumQQ + q * q, sumPQ + p * q)
+          }
+        }
+      }
+    }
+    guard count > 50 else { return .infinity }
+    let covariance = sumPQ - sumP * sumQ / count
+    let variances = (sumPP - sumP * sumP / count) * (sumQQ - sumQ * sumQ / count)
+    return variances > 0 ? 1 - covariance * covariance / variances : .infinity
+  }
+}
