@@ -47,10 +47,16 @@ enum MovieFinalizer {
     settings.metadata = metadata
     var writer = try MovieWriter(indexing: path, upTo: file.byteCount, settings: settings)
     var targets: [(track: TrackFormat, target: Int)] = []
+    let oldIndex = file.bytes(of: head) ?? []
+    var apertures: [(target: Int, size: CleanApertureBox.Size)] = []
     for track in source.tracks where track.kind != .other {
       guard let timescale = Int32(exactly: track.timeBase.denominator) else { continue }
       let target = try writer.addTrack(
-        track.parameters, timescale: timescale, metadata: track.metadata)
+        track.parameters, timescale: timescale, metadata: track.metadata,
+        displayMatrix: track.displayMatrix)
+      if let size = CleanApertureBox.read(from: oldIndex, track: track.index) {
+        apertures.append((target, size))
+      }
       targets.append((track, target))
     }
     try writer.begin()
@@ -82,6 +88,9 @@ enum MovieFinalizer {
     let records = journal.frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
     var index = try writer.finishIndex()
+    for (target, size) in apertures {
+      try MovieWriter.write(size, into: &index, track: target, path: path)
+    }
     let values = journal.attachments(in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
     // Metadata has times of frames, so its end is that of the video.

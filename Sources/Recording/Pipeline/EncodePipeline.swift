@@ -12,6 +12,7 @@ struct EncodePipeline: VideoPipeline {
     var encoder: Encoder
     var decoder: Decoder?
     var converter: FrameConverter
+    var magnifier = FrameMagnifier()
     init(
       encoder: consuming Encoder, decoder: consuming Decoder?,
       converter: consuming FrameConverter
@@ -24,7 +25,11 @@ struct EncodePipeline: VideoPipeline {
 
   private let codecs: Codecs
   private let delivery: FrameDelivery
+  private let pixelFormat: LibAVPixelFormat
   private let isH264: Bool
+  private var factor = 1.0
+  /// The zoom factors of frames in the decoder and of the next frame, by their times.
+  private var factors: [Int64: Double] = [:]
   private let isReordered: Bool
   private var lastKeyFrame: Int64?
   let parameters: CodecParameters?
@@ -69,6 +74,7 @@ struct EncodePipeline: VideoPipeline {
         subject: "the camera's \(codec)", threadCount: 1)
     }
     let target = Self.pixelFormat(for: codec, source: sourceFormat)
+    pixelFormat = target
     var settings = Encoder.VideoSettings(
       codec: isH264 ? "libx264" : codec.rawValue, width: delivery.width, height: delivery.height,
       pixelFormat: target,
@@ -136,9 +142,12 @@ struct EncodePipeline: VideoPipeline {
     }
   }
 
+  mutating func zoom(to factor: Double) { self.factor = factor }
+
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
+    if factor != 1 { factors[microseconds] = factor }
     switch delivery.layout {
     case .raw(let format, let bytesPerRow):
       let frame = try MediaFrame.video(
@@ -148,7 +157,10 @@ struct EncodePipeline: VideoPipeline {
     case .compressed:
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
-      guard let frames = try decode(packet) else { return .corrupt }
+      guard let frames = try decode(packet) else {
+        factors[microseconds] = nil
+        return .corrupt
+      }
       try encode(frames, store)
     }
     return .taken
@@ -212,8 +224,19 @@ struct EncodePipeline: VideoPipeline {
       && lastKeyFrame.map { microseconds - $0 >= Self.keyFrameMicroseconds } ?? true
     if isDue { lastKeyFrame = microseconds }
     try codecs.encoder.send(
-      codecs.converter.convert(frame), at: microseconds, asKeyFrame: isDue)
+      prepared(frame, factors.isEmpty ? nil : factors.removeValue(forKey: microseconds)),
+      at: microseconds, asKeyFrame: isDue)
     try storeReady(store)
+  }
+
+  /// The frame in the encoder's format, enlarged by a factor.
+  private func prepared(
+    _ frame: MediaFrame, _ factor: Double?
+  ) throws(LibAVError) -> MediaFrame {
+    guard let factor else { return try codecs.converter.convert(frame) }
+    return try codecs.magnifier.magnify(
+      frame, by: factor, to: pixelFormat, isFullRange: pixelFormat.isFullRange,
+      width: delivery.width, height: delivery.height)
   }
 
   private func storeReady(_ store: SampleStore) throws(LibAVError) {

@@ -9,6 +9,14 @@ import OvercrankMediaCore
 struct StorePipeline: VideoPipeline {
   let parameters: CodecParameters?
   private let byteCount: Int
+  private let delivery: FrameDelivery
+  private let pixelFormat: LibAVPixelFormat
+  private var factor = 1.0
+  private let zoomed = Magnifier()
+
+  private final class Magnifier {
+    var magnifier = FrameMagnifier()
+  }
 
   /// Creates a pipeline for the camera's format.
   ///
@@ -20,6 +28,8 @@ struct StorePipeline: VideoPipeline {
         bytesPerRow: bytesPerRow)
     else { return nil }
     self.byteCount = byteCount
+    self.delivery = delivery
+    pixelFormat = format
     var settings = Encoder.VideoSettings(
       codec: "rawvideo", width: delivery.width, height: delivery.height, pixelFormat: format,
       timescale: 1_000_000)
@@ -29,13 +39,40 @@ struct StorePipeline: VideoPipeline {
     parameters = try Encoder(video: settings).parameters
   }
 
+  mutating func zoom(to factor: Double) { self.factor = factor }
+
   func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
     guard bytes.count >= byteCount else { return .corrupt }
+    guard factor == 1 else {
+      try storeImage(magnified(bytes), at: microseconds, store)
+      return .taken
+    }
     try store(
       UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]),
       VideoSample(time: microseconds, isKeyFrame: true), parameters)
     return .taken
+  }
+
+  private func magnified(_ bytes: UnsafeRawBufferPointer) throws(LibAVError) -> [UInt8] {
+    let frame = try MediaFrame.video(
+      copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: pixelFormat,
+      bytesPerRow: 0)
+    return try zoomed.magnifier.magnify(
+      frame, by: factor, to: pixelFormat, isFullRange: frame.isFullRange, width: delivery.width,
+      height: delivery.height
+    ).packedBytes()
+  }
+
+  private func storeImage(
+    _ bytes: [UInt8], at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(LibAVError) in
+        try store(bytes, VideoSample(time: microseconds, isKeyFrame: true), parameters)
+      }
+    }
+    try result.get()
   }
 }

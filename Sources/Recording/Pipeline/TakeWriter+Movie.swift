@@ -22,11 +22,19 @@ extension TakeWriter {
     let (ticks, time) = (sample.decodeTime, sample.time)
     let packet = try Packet(
       copying: image, pts: time, dts: ticks, duration: 1, isKeyFrame: true)
-    var tracks = [
-      InitializationSegment.Track(
-        parameters, timescale: 1_000_000,
-        first: .init(ticks: ticks, presentationTicks: time, packet: packet))
-    ]
+    var video = InitializationSegment.Track(
+      parameters, timescale: 1_000_000,
+      first: .init(ticks: ticks, presentationTicks: time, packet: packet))
+    if let geometry {
+      video.displayMatrix = geometry.rotation.displayMatrix(
+        width: delivery.width, height: delivery.height)
+      if plan.isCopy {
+        cleanAperture = aperture(
+          ofFactor: geometry.outputFactor(atMicroseconds: first.microseconds))
+        video.cleanAperture = cleanAperture.map { .init(width: $0.width, height: $0.height) }
+      }
+    }
+    var tracks = [video]
     firstDecodeTime = ticks
     var settings = MovieWriter.Settings(
       container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
@@ -46,6 +54,11 @@ extension TakeWriter {
       for frame in early { try movie?.note(frame) }
     }
     early = []
+  }
+
+  /// The part of a frame that a zoom factor shows.
+  func aperture(ofFactor factor: Double) -> CleanAperture? {
+    CleanAperture(width: delivery.width, height: delivery.height, factor: factor)
   }
 
   /// The fragment layout: a new fragment starts every 150 ms, not only at key frames.

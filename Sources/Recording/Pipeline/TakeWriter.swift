@@ -27,6 +27,13 @@ struct TakeWriter: ~Copyable {
   /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
+  /// The rotation, mirroring and zoom of the frames, or nil for frames as the camera delivers them.
+  let geometry: ConnectionGeometry?
+  /// The part of copied frames that players show, or nil for all of it.
+  var cleanAperture: CleanAperture?
+  /// Whether the zoom changed after the first of the copied frames.
+  private(set) var hasOtherZoom = false
+
   /// The account of all frames.
   ///
   /// A frame whose storage fails is counted as taken here, so the file may contain fewer frames
@@ -79,6 +86,7 @@ struct TakeWriter: ~Copyable {
     audioCodec: AudioCodec,
     reservesSpace: Bool = true,
     unsettledFrames: Int = 0,
+    geometry: ConnectionGeometry? = nil,
     account: FrameAccount, values: PendingValues = PendingValues(),
     after earlierAudio: AudioTrack.Continuation? = nil,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
@@ -91,6 +99,7 @@ struct TakeWriter: ~Copyable {
     self.audioCodec = audioCodec
     self.reservesSpace = reservesSpace
     self.unsettledFrames = unsettledFrames
+    self.geometry = geometry
     self.account = account
     self.values = values
     self.earlierAudio = earlierAudio
@@ -237,6 +246,13 @@ struct TakeWriter: ~Copyable {
       }
     // The pipeline may contain frames that can still be stored, so it is kept after an error.
     defer { self.pipeline = pipeline }
+    if let geometry {
+      let factor = geometry.outputFactor(atMicroseconds: observation.microseconds)
+      pipeline.zoom(to: factor)
+      if plan.isCopy, movie != nil, aperture(ofFactor: factor) != cleanAperture {
+        hasOtherZoom = true
+      }
+    }
     let outcome = try pipeline.take(frame.bytes, at: time) {
       (bytes, sample, parameters) throws(LibAVError) in
       try write(bytes, sample, parameters)

@@ -32,6 +32,11 @@ protocol VideoPipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError)
 
+  /// Sets the factor by which the next frame is enlarged around its center.
+  ///
+  /// A pipeline that copies compressed frames cannot enlarge them.
+  mutating func zoom(to factor: Double)
+
   /// Stores the samples that are still in the pipeline.
   mutating func finish(_ store: SampleStore) throws(LibAVError)
 }
@@ -60,6 +65,8 @@ struct VideoSample {
 
 extension VideoPipeline {
   var maximumBitRate: Int64? { nil }
+
+  func zoom(to factor: Double) {}
 
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
@@ -178,6 +185,11 @@ enum VideoPipelinePlan: Equatable {
     switch self {
     case .copy(let codec), .encode(let codec, _): codec
     }
+  }
+
+  /// Whether the camera's compressed frames are stored as they are.
+  var isCopy: Bool {
+    if case .copy = self { true } else { false }
   }
 
   /// Whether frames are stored in another order than they are shown.

@@ -29,6 +29,7 @@ extension MovieFileOutput {
       input: input, settings: settings, plan: try settings.plan(for: input.delivery),
       control: control, audio: audio, beginsWithStream: begins)
     take.metadata = { [weak self] in self?.metadata ?? settings.metadata }
+    take.geometry = geometry(in: session)
     let queue = try take.makeQueue()
     let file: MovieFile
     do throws(MovieFile.CreationError) {

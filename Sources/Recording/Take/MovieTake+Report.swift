@@ -32,6 +32,7 @@ extension MovieTake {
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.frameRateVerification = verification
     report.audio = writer.audioAccount
+    noteZoom(&report, writer)
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
     // The writer may have accepted frames that the encoder or the file never stored.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
@@ -65,6 +66,20 @@ extension MovieTake {
       source: trigger.source, captureTime: trigger.time,
       frameIndex: writer.storedMicroseconds.lastIndex { $0 <= time }.map(Int64.init),
       time: MediaTime(microseconds: time))
+  }
+
+  /// Warns that copied frames contain more than the zoom shows.
+  private func noteZoom(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
+    report.cleanAperture = writer.cleanAperture
+    if let aperture = writer.cleanAperture {
+      let (width, height) = (aperture.width.doubleValue, aperture.height.doubleValue)
+      report.warnings.append(
+        "copied frames keep the whole image; the file asks players to show \(width)x\(height) of it "
+          + "(clap)")
+    }
+    if writer.hasOtherZoom {
+      report.warnings.append("the zoom changed during the take, which copied frames do not show")
+    }
   }
 
   /// Sets the reason for a wrong frame rate, and warns about controls that could not be restored.

@@ -23,6 +23,8 @@ struct MovieTake {
   var beginsWithStream: Bool
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
+  /// The rotation, mirroring and zoom of the connection, or nil without a connection.
+  var geometry: ConnectionGeometry?
   /// The trigger of a clip, or nil for a take without trigger.
   var trigger: CaptureTrigger?
   /// The items of the file's metadata if they may change during the take; otherwise nil.
@@ -156,6 +158,7 @@ struct MovieTake {
       // early.
       reservesSpace: settings.minFreeDiskSpaceLimit == nil,
       unsettledFrames: unsettledFrames,
+      geometry: geometry,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream

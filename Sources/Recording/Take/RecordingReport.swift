@@ -78,6 +78,11 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var problem: MediaError?
   /// Warnings about conditions that are not errors.
   public var warnings: [String] = []
+  /// The part of the frames that the file asks players to show, if a zoom could not crop them.
+  ///
+  /// Copied frames contain the whole image. Nil for all other files. Not encoded: a warning says so
+  /// too.
+  public var cleanAperture: CleanAperture?
 
   private enum CodingKeys: String, CodingKey {
     case path = "file"

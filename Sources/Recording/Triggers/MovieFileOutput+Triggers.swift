@@ -54,6 +54,7 @@ extension MovieFileOutput {
       plan: try settings.plan(for: input.delivery), control: control,
       audio: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
     defer { state.withLock { $0.audio = nil } }
+    take.geometry = geometry(in: session)
     let size = take.ringSize()
     let ring = try FrameQueue(
       capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)

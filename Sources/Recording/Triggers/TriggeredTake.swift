@@ -26,6 +26,9 @@ struct TriggeredTake {
   /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
 
+  /// The rotation, mirroring and zoom of the connection, or nil without a connection.
+  var geometry: ConnectionGeometry?
+
   /// The greatest delay of a trigger, in microseconds.
   ///
   /// An audio trigger is late because it is detected only when its whole block has arrived.
@@ -156,7 +159,7 @@ struct TriggeredTake {
     }
     let take = MovieTake(
       input: input, settings: settings, plan: plan, control: control, audio: audio,
-      beginsWithStream: false, controls: controls, trigger: trigger)
+      beginsWithStream: false, controls: controls, geometry: geometry, trigger: trigger)
     let range = Self.range(of: trigger, triggers)
     state.clips.append(
       Clip(
