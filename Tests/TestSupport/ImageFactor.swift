@@ -16,13 +16,14 @@ package struct ImageFactor {
   /// The factor by which an image of the same size enlarges the middle of the original.
   ///
   /// Nothing is known of the factor but that it is at most `limit`: all factors are tried, first
-  /// with few pixels in steps of 1 %, then the best ones with many pixels in ever smaller steps.
+  /// with few pixels in steps of 0.5 %, then the best ones with many pixels in ever smaller steps,
+  /// with the center up to a pixel beside that of the image.
   package func read(_ image: [UInt8], upTo limit: Double) -> Double {
     var coarse: [(factor: Double, error: Double)] = []
     var factor = 0.97
     while factor < limit * 1.03 {
-      coarse.append((factor, error(of: image, factor, columns: 32, rows: 20)))
-      factor *= 1.01
+      coarse.append((factor, error(of: image, factor, (0, 0), columns: 32, rows: 20)))
+      factor *= 1.005
     }
     let best = coarse.sorted { $0.error < $1.error }.prefix(3)
     let fine = best.map { refine($0.factor, image) }.min { $0.error < $1.error }
@@ -30,33 +31,41 @@ package struct ImageFactor {
   }
 
   private func refine(_ start: Double, _ image: [UInt8]) -> (factor: Double, error: Double) {
-    var best = (factor: start, error: Double.infinity)
-    for step in [0.003, 0.000_8, 0.000_2] {
-      let center = best.error.isFinite ? best.factor : start
-      for offset in -5...5 {
-        let factor = center * (1 + Double(offset) * step)
-        let error = error(of: image, factor, columns: 72, rows: 44)
-        if error < best.error { best = (factor, error) }
+    var best = (factor: start, x: 0.0, y: 0.0, error: Double.infinity)
+    func tries(_ factor: Double, _ x: Double, _ y: Double) {
+      let error = error(of: image, factor, (x, y), columns: 72, rows: 44)
+      if error < best.error { best = (factor, x, y, error) }
+    }
+    for (step, shift) in [(0.002, 0.5), (0.001, 0.5), (0.000_4, 0.25), (0.000_2, 0.25)] {
+      // The factor and the center are improved in turns, since each disturbs the other a little.
+      for _ in 0..<2 {
+        let (factor, x, y) = (best.factor, best.x, best.y)
+        for offset in -4...4 { tries(factor * (1 + Double(offset) * step), x, y) }
+        for offset in -2...2 { tries(best.factor, x + Double(offset) * shift, y) }
+        for offset in -2...2 { tries(best.factor, best.x, y + Double(offset) * shift) }
       }
     }
-    return best
+    return (best.factor, best.error)
   }
 
   /// One less the squared correlation with the original, enlarged by a factor.
   ///
   /// Another range of the luma changes nothing.
-  private func error(of image: [UInt8], _ factor: Double, columns: Int, rows: Int) -> Double {
+  private func error(
+    of image: [UInt8], _ factor: Double, _ center: (x: Double, y: Double), columns: Int, rows: Int
+  ) -> Double {
+    let middle = (x: Double(width) / 2, y: Double(height) / 2)
     var (count, sumP, sumQ, sumPP, sumQQ, sumPQ) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     original.withUnsafeBufferPointer { original in
       image.withUnsafeBufferPointer { image in
         for row in 0..<rows {
           let y = (2 * row + 1) * height / (2 * rows)
-          let v = (Double(y) + 0.5 - Double(height) / 2) / factor + Double(height) / 2 - 0.5
+          let v = (Double(y) + 0.5 - center.y - middle.y) / factor + middle.y - 0.5
           let top = Int(v.rounded(.down))
           guard top >= self.rows.lowerBound, top + 1 < self.rows.upperBound else { continue }
           for column in 0..<columns {
             let x = (2 * column + 1) * width / (2 * columns)
-            let u = (Double(x) + 0.5 - Double(width) / 2) / factor + Double(width) / 2 - 0.5
+            let u = (Double(x) + 0.5 - center.x - middle.x) / factor + middle.x - 0.5
             let left = Int(u.rounded(.down))
             guard left >= 0, left + 1 < width else { continue }
             let (a, b) = (u - Double(left), v - Double(top))
