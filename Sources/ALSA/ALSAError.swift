@@ -79,9 +79,14 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
   package var recovery: Recovery {
     switch reason {
     case .noPermission:
-      "add yourself to the group audio (sudo usermod -aG audio $USER) and log in again"
+      Recovery(
+        "add yourself to the group audio (sudo usermod -aG audio $USER) and log in again",
+        .diagnose(device: nil))
     case .notFound: Recovery("choose a device that is listed", .listDevices)
-    case .busy: "close the program that records from it; sudo fuser -v /dev/snd/* shows which one"
+    case .busy:
+      Recovery(
+        "close the program that records from it; sudo fuser -v /dev/snd/* shows which one",
+        .diagnose(device: nil))
     case .unplugged: "plug the device in again; it was unplugged, or its driver was unloaded"
     case .notSupported: "choose another format for the microphone"
     case .outOfMemory, .tooManyFiles: "close other programs and try again"

@@ -4,6 +4,12 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension Asset {
+  /// The encoders of FFmpeg that recordings, exports and stills need.
+  package static var requiredEncoders: [String] { RequiredEncoders.names }
+
+  /// The required encoders that the linked FFmpeg lacks.
+  package static var missingEncoders: [String] { RequiredEncoders.missing }
+
   /// The versions of the libraries that read and write movies.
   public static var libraryVersions: [LibraryVersion] { LibraryVersions.all }
 }

@@ -114,6 +114,17 @@ package enum SystemFiles {
     return lines
   }
 
+  /// The first bytes of a small file such as those in `/sys`.
+  ///
+  /// Empty if the file cannot be read.
+  package static func bytes(of path: String, upTo limit: Int = 4_096) -> [UInt8] {
+    guard let file = fopen(path.systemPath, "re") else { return [] }
+    defer { fclose(file) }
+    return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+      count = fread(buffer.baseAddress, 1, limit, file)
+    }
+  }
+
   /// The text up to the first zero byte, or all of it.
   ///
   /// Invalid UTF-8 is replaced.

@@ -62,12 +62,18 @@ extension DeviceError {
   package var recovery: Recovery {
     switch reason {
     case .noPermission:
-      "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+      Recovery(
+        "add yourself to the group video (sudo usermod -aG video $USER) and log in again",
+        .diagnose(device: path))
     case .notFound, .notAVideoDevice: Recovery("choose a device that is listed", .listDevices)
     case .busy where holders.isEmpty:
-      "close the program that uses it; sudo fuser -v \(path) shows which one"
+      Recovery(
+        "close the program that uses it; sudo fuser -v \(path) shows which one",
+        .diagnose(device: path))
     case .busy:
-      "\(holders.map(\.description).joined(separator: ", ")) has the device open; close that first"
+      Recovery(
+        "\(holders.map(\.description).joined(separator: ", ")) has the device open; close that first",
+        .diagnose(device: path))
     case .unplugged: "plug the device in again; it was unplugged, or its driver was unloaded"
     case .outOfRange: Recovery("choose a value within its range", .listControls(device: path))
     case .readOnly:

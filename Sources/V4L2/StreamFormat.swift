@@ -97,6 +97,23 @@ extension VideoDevice {
     return streamFormat(format)
   }
 
+  /// Whether another program streams from the device: `VIDIOC_S_FMT` of the current format, which
+  /// a driver rejects while buffers are in use.
+  ///
+  /// - Throws: ``DeviceError`` with the operation `.readFormat` or `.setFormat`.
+  package mutating func isStreamingElsewhere() throws(DeviceError) -> Bool {
+    var format = v4l2_format()
+    format.type = bufferType
+    try DeviceError.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
+    do throws(DeviceError) {
+      try DeviceError.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
+      return false
+    } catch {
+      guard error.reason == .busy else { throw error }
+      return true
+    }
+  }
+
   private borrowing func streamFormat(_ format: v4l2_format) -> StreamFormat {
     switch capabilities.bufferKind {
     case .singlePlanar: StreamFormat(format.fmt.pix)

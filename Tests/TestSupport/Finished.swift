@@ -70,3 +70,13 @@ package final class Scratch: Sendable {
     try FileManager.default.contentsOfDirectory(atPath: path).sorted()
   }
 }
+
+extension Scratch {
+  /// Writes a text file that stands in for one of `/proc` or `/sys`, with its directories.
+  package func writeSystemFile(_ text: String, _ path: String) throws {
+    let file = URL(fileURLWithPath: file(path))
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try text.write(to: file, atomically: false, encoding: .utf8)
+  }
+}

@@ -52,12 +52,13 @@ extension CaptureDevice {
           "add yourself to the group \($0) (sudo usermod -aG \($0) $USER) and log in again"
         } ?? "ask the administrator for permission to read and write the device nodes"
       throw MediaError(
-        .noPermission, "this user may open none of the \(name)s", recovery: Recovery(instruction))
+        .noPermission, "this user may open none of the \(name)s",
+        recovery: Recovery(instruction, .diagnose(device: nil)))
     }
   }
 
   /// The group whose members may open the device, or nil if the node grants access to no group.
-  private var permittedGroup: String? {
+  var permittedGroup: String? {
     let node: String? =
       switch source {
       case .v4l2(let path): path

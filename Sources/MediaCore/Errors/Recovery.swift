@@ -18,6 +18,8 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case inspect(file: String)
     /// Recover an interrupted recording.
     case recover(file: String)
+    /// Check what keeps a device from delivering all frames, or the whole machine if it is nil.
+    case diagnose(device: String?)
     /// Change a setting.
     case change(Setting)
   }

@@ -68,7 +68,7 @@ struct FileLimits {
 }
 
 /// The free space of a disk.
-enum FreeSpace {
+package enum FreeSpace {
   /// The upper limit of ``reserve(at:)`` in bytes.
   private static let largestReserve: Int64 = 512 << 20
 
@@ -84,7 +84,7 @@ enum FreeSpace {
   /// The free bytes available to unprivileged users on the disk of a file.
   ///
   /// Nil if statvfs(3) fails.
-  static func bytes(at path: String) -> Int64? {
+  package static func bytes(at path: String) -> Int64? {
     status(at: path).map { bytes($0.f_bavail, $0) }
   }
 

@@ -29,9 +29,11 @@ public enum RecordingMemory {
 
   /// The memory available to this process, in bytes.
   ///
-  /// This is `MemAvailable` of proc(5), or 1 GiB if unknown, limited by the address space limit of
-  /// setrlimit(2).
-  static func availableBytes() -> Int { min(freeBytes(), addressSpaceLeft()) }
+  /// This is `MemAvailable` of proc(5), or 1 GiB if unknown. It is limited by the address space
+  /// limit of setrlimit(2) and by the memory limits of the process's control groups.
+  package static func availableBytes() -> Int {
+    min(freeBytes(), addressSpaceLeft(), Int(clamping: ControlGroup.memoryLeft() ?? .max))
+  }
 
   private static func addressSpaceLeft() -> Int {
     var limit = rlimit()

@@ -135,14 +135,14 @@ struct BurstMemory {
 }
 
 /// Measures the write speed of a disk.
-enum DiskProbe {
+package enum DiskProbe {
   private static let blockBytes = 4 << 20
   private static let longest: Int64 = 250_000_000
 
   /// Writes and syncs an unlinked file next to a path for 0.25 s.
   ///
   /// Nil if the file cannot be written.
-  static func bytesPerSecond(besides path: String) -> Int64? {
+  package static func bytesPerSecond(besides path: String) -> Int64? {
     let name = TemporaryName.beside(path, "probe")
     let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+
+/// The encoders of FFmpeg that recordings, exports and stills need.
+package enum RequiredEncoders {
+  /// FFmpeg's names of the encoders.
+  package static let names = ["libx264", "mjpeg", "ffv1", "rawvideo", "png", "aac", "pcm_s16le"]
+
+  /// The encoders that the linked FFmpeg lacks.
+  package static var missing: [String] {
+    names.filter { avcodec_find_encoder_by_name($0) == nil }
+  }
+}

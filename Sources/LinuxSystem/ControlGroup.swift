@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The memory limits of the control groups that this process belongs to; see cgroups(7).
+package enum ControlGroup {
+  /// Reads how many bytes this process may still use.
+  ///
+  /// The group and all of its ancestors are read, in version 2 and version 1 of the interface. Cached
+  /// file contents that the kernel can discard count as free.
+  ///
+  /// - Parameter root: The directory that contains `proc` and `sys`. Tests pass their own.
+  /// - Returns: The bytes; nil without a limit.
+  package static func memoryLeft(root: String = "") -> Int64? {
+    var smallest: Int64?
+    for line in SystemFiles.lines(of: "\(root)/proc/self/cgroup") {
+      // Each line is `ID:CONTROLLERS:PATH`. The line of version 2 names no controllers.
+      let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count == 3, parts[1].isEmpty || parts[1].split(separator: ",").contains("memory")
+      else { continue }
+      let files = parts[1].isEmpty ? Files.unified : Files.legacy
+      for directory in directories(below: "\(root)\(files.mount)", String(parts[2])) {
+        guard let left = files.memoryLeft(in: directory) else { continue }
+        smallest = min(smallest ?? left, left)
+      }
+    }
+    return smallest
+  }
+
+  /// The directory of a group and those of its ancestors, up to the mount point.
+  private static func directories(below mount: String, _ path: String) -> [String] {
+    var directories = [mount]
+    for name in path.split(separator: "/") {
+      directories.append("\(directories.last ?? "")/\(name)")
+    }
+    return directories
+  }
+
+  /// The names of the files of one version of the interface.
+  private struct Files {
+    let mount: String
+    let limit: String
+    let usage: String
+    let cache: String
+
+    static let unified = Files(
+      mount: "/sys/fs/cgroup", limit: "memory.max", usage: "memory.current",
+      cache: "inactive_file")
+    static let legacy = Files(
+      mount: "/sys/fs/cgroup/memory", limit: "memory.limit_in_bytes",
+      usage: "memory.usage_in_bytes", cache: "total_inactive_file")
+
+    func memoryLeft(in directory: String) -> Int64? {
+      // Without a limit, the file contains `max`, or in version 1 a number close to 2^63.
+      guard let limit = number("\(directory)/\(limit)"), limit < 1 << 60,
+        let usage = number("\(directory)/\(usage)")
+      else { return nil }
+      let cached =
+        SystemFiles.lines(of: "\(directory)/memory.stat").lazy
+        .map { $0.split(separator: " ") }.first { $0.first == Substring(cache) }?.last
+        .flatMap { Int64($0) } ?? 0
+      return max(0, limit - max(0, usage - cached))
+    }
+
+    private func number(_ path: String) -> Int64? {
+      SystemFiles.firstLine(of: path).flatMap { Int64($0) }
+    }
+  }
+}
