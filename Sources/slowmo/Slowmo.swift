@@ -15,6 +15,7 @@ struct Slowmo: ParsableCommand {
     discussion: """
       EXAMPLES
         slowmo devices
+        slowmo doctor
         slowmo modes synthetic
         slowmo record synthetic:640x480@240 -o take.mov -t 2
         slowmo info take.mov
@@ -35,7 +36,7 @@ struct Slowmo: ParsableCommand {
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       InfoCommand.self, RetimeCommand.self, EditCommand.self, FramesCommand.self,
-      RecoverCommand.self, BenchCommand.self,
+      RecoverCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {
@@ -114,13 +115,17 @@ struct Slowmo: ParsableCommand {
   private static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
     let code = exitCode(for: error)
     if code == .success {  // ArgumentParser also reports --help and --version as errors.
-      Output.line(fullMessage(for: error))
+      let text = fullMessage(for: error)
+      Output.line(arguments.first == BashCompletion.request ? BashCompletion.script(text) : text)
       return .done
     }
     let failure: CommandError
     if code == .validationFailure, !(error is CommandError) {
-      failure = .usage(
-        message(for: error), hint: "see slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
+      failure =
+        Misspelling.correction(of: arguments, for: Self.self, message(for: error))
+        ?? .usage(
+          message(for: error),
+          hint: "see slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
     } else {
       failure = CommandError(error)
     }

@@ -23,6 +23,9 @@ struct CompletionTests {
     done <"$2"
     """
 
+  private static let modes = " <1280x720@240/grey> <1280x720@240/mjpg> <1280x720@240/yuyv>"
+  private static let exposures = " <auto_exposure=1> <auto_exposure=3> <auto_exposure=default>"
+
   @Test func `Files are offered where a file is named, and values where those are known`()
     async throws
   {
@@ -38,20 +41,42 @@ struct CompletionTests {
       "slowmo edit take.mov -o ta": files, "slowmo frames ta": files,
       "slowmo frames take.mov -o ta": files, "slowmo frames take.mov --csv ta": files,
       "slowmo recover ta": files, "slowmo recover take.mov -o ta": files,
-      "slowmo record ta": files, "slowmo record synthetic -o ta": files,
+      "slowmo record file:ta":
+        " <file:take one.mov> <file:take.json> <file:take.mov> <file:takes/>",
+      "slowmo record synthetic -o ta": files,
       "slowmo record synthetic --report ta": files,
       "slowmo record synthetic --frames-csv ta": files, "slowmo bench diff ta": files,
-      "slowmo bench diff take.json ta": files, "slowmo modes ta": files,
-      "slowmo controls ta": files, "slowmo bench capture ta": files,
+      "slowmo bench diff take.json ta": files,
       "slowmo bench capture --folder ta": " <takes>",
       "slowmo retime take.mov --preset f": " <freeze>",
       "slowmo frames take.mov --rotation ": " <keep> <apply>",
       "slowmo retime take.mov --speed ": " <>", "slowmo rec": " <record> <recover>",
+      "slowmo modes synth": " <synthetic>", "slowmo controls synth": " <synthetic>",
+      "slowmo bench capture synth": " <synthetic>", "slowmo doctor synth": " <synthetic>",
+      "slowmo record synthetic:12": " <synthetic:1280x720@120> <synthetic:1280x720@240>",
+      "slowmo record /dev/fakevideo1 -o a.mov --mode 640x4": " <640x400@480/grey>",
+      "slowmo record -o a.mov /dev/fakevideo1 --mode 640x4": " <640x400@480/grey>",
+      "slowmo bench capture --mode 1280x720@2": Self.modes,
+      "slowmo controls /dev/fakevideo0 gai": " <gain=>",
+      "slowmo controls /dev/fakevideo0 auto_exposure=": Self.exposures,
+      "slowmo record synthetic --audio n": " <none>",
     ]
     let lines = wanted.keys.sorted()
     let list = try scratch.write(
       Array((lines.joined(separator: "\n") + "\n").utf8), as: ".lines")
-    let finished = try await bash(Self.script, list, in: scratch.path)
+    // The fake cameras are there for the command, which the shell runs as `slowmo`.
+    try FileManager.default.createDirectory(
+      atPath: scratch.file(".bin"), withIntermediateDirectories: false)
+    let program = try scratch.write(
+      Array(
+        """
+        #!/bin/sh
+        FAKEVIDEO='hfr-usb; mono-hfr' LD_PRELOAD=\(try await FakeCameras.library()) \
+          exec '\(slowmoPath)' "$@"
+
+        """.utf8), as: ".bin/slowmo")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let finished = try await bash("PATH=$PWD/.bin:$PATH\n" + Self.script, list, in: scratch.path)
     #expect(finished.status == 0 && finished.errors.isEmpty, "\(finished.errors)")
     let found = finished.output.split(separator: "\n").map(String.init)
     #expect(found.count == lines.count)

@@ -46,7 +46,8 @@ struct DocumentTests {
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
       ["bench", "capture", "synthetic:320x240@60?pace=max", "-t", "0.5"],
-      ["recover", take], ["recover", "missing.mov"],
+      ["recover", take], ["recover", "missing.mov"], ["doctor"], ["doctor", "synthetic"],
+      ["doctor", "/dev/video99"],
       ["bench", "diff", "missing.json", "missing.json"], ["info", "missing.mov"],
       ["devices", "--nonsense"], ["nonsense"],
     ]

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import OvercrankExport
+@testable import SlowmoCommands
 
 /// What is wrong with the data is told as such, and what is wrong with the options as that.
 struct ExitCodeTests {
@@ -19,6 +20,22 @@ struct ExitCodeTests {
        "start_time": {"OTIO_SCHEMA": "RationalTime.1", "value": START, "rate": RATE},
        "duration": {"OTIO_SCHEMA": "RationalTime.1", "value": 24, "rate": 24}}}]}]}}
     """
+
+  @Test func `Each exit code of the help has a failure on record that provokes it`() throws {
+    let help = try String(
+      contentsOfFile: ContractFixtures.path("help/slowmo.txt"), encoding: .utf8)
+    let documented = try #require(help.firstMatch(of: /EXIT CODES: ([^.]*)\./)).output.1
+      .matches(of: /\b\d+\b/).compactMap { Int($0.output) }
+    let texts = try ContractFixtures.known.filter { $0.hasSuffix(".txt") }.map {
+      try String(contentsOfFile: ContractFixtures.path($0), encoding: .utf8)
+    }
+    let provoked = Set(
+      texts.flatMap { $0.matches(of: /(?m)^= (\d+)$/).compactMap { Int($0.output.1) } })
+    // An internal error is a mistake of the program, so that no known input leads to one.
+    #expect(Set(documented).subtracting(provoked) == [70], "\(documented)")
+    struct Mistake: Error {}
+    #expect(CommandError(Mistake()).status.rawValue == 70)
+  }
 
   @Test func `A read that a signal ended is a cancelled export, and no failure of the disk`() {
     let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.

@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "info", "retime", "edit", "frames", "recover",
-    "bench",
+    "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)

@@ -39,10 +39,12 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
 
   @Argument(
     help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
-    completion: .file())
+    completion: Completions.device)
   var device = "synthetic"
 
-  @Option(help: "The mode, as [WxH][@rate][/fourcc].", transform: ModeRequest.init(parsing:))
+  @Option(
+    help: "The mode, as [WxH][@rate][/fourcc].", completion: Completions.mode,
+    transform: ModeRequest.init(parsing:))
   var mode: ModeRequest?
 
   @Option(

@@ -28,9 +28,9 @@ struct ControlsCommand: ParsableCommand, Verb {
 
   @Argument(
     help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
-    completion: .file())
+    completion: Completions.device)
   var device: String
-  @Argument(help: "A control to set, as NAME=VALUE.")
+  @Argument(help: "A control to set, as NAME=VALUE.", completion: Completions.control)
   var assignments: [String] = []
   @OptionGroup var common: CommonOptions
 

@@ -24,7 +24,7 @@ struct ModesCommand: ParsableCommand, Verb {
 
   @Argument(
     help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
-    completion: .file())
+    completion: Completions.device)
   var device: String
 
   @Option(

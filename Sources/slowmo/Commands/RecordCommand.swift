@@ -49,7 +49,7 @@ struct RecordCommand: ParsableCommand, Verb {
 
   @Argument(
     help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
-    completion: .file())
+    completion: Completions.device)
   var device: String
 
   @Option(
@@ -58,7 +58,7 @@ struct RecordCommand: ParsableCommand, Verb {
 
   @Option(
     help: "The mode, as [WxH][@rate][/fourcc]; the fastest match is used.",
-    transform: ModeRequest.init(parsing:))
+    completion: Completions.mode, transform: ModeRequest.init(parsing:))
   var mode: ModeRequest?
 
   @Flag(help: "Use the fastest mode of all; this is the default.")
@@ -78,7 +78,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "With h264, frames refer only to every nth frame; players may drop the others.")
   var droppable: Int?
 
-  @Option(help: "Record this microphone. Default: the camera's own audio; none: no audio.")
+  @Option(
+    help: "Record this microphone. Default: the camera's own audio; none: no audio.",
+    completion: Completions.microphone)
   var audio: String?
 
   @Option(help: "Audio codec: aac or pcm. Default: pcm with lossless video, else aac.")

@@ -39,7 +39,7 @@ struct BenchDocument: Encodable {
   /// The version of the command.
   ///
   /// `libraries` contains the versions of the linked libraries.
-  let version = VersionText.number
+  let version = OvercrankVersion.number
   let libraries: [String: String]
   /// The end of the measurement, in ISO 8601.
   let date: String

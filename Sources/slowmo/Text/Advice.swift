@@ -17,6 +17,7 @@ enum Advice {
     case .listControls(let device): "slowmo controls \(device)"
     case .inspect(let file): "slowmo info \(file)"
     case .recover(let file): "slowmo recover \(file)"
+    case .diagnose(let device): "slowmo doctor" + (device.map { " \($0)" } ?? "")
     case .change(let setting): option(setting)
     }
   }

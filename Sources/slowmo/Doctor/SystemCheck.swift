@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The result of one check of `slowmo doctor`.
+struct SystemCheck: Encodable, Equatable {
+  /// The name of the check in JSON documents, such as `permissions`.
+  let name: String
+  /// Whether nothing would fail or lose frames.
+  let ok: Bool
+  /// The observed state, as one line.
+  let found: String
+  /// The instruction that removes a problem or improves the state, or nil.
+  let advice: String?
+
+  enum CodingKeys: CodingKey { case name, ok, found, advice }
+
+  init(_ name: String, ok: Bool = true, _ found: String, advice: String? = nil) {
+    self.name = name
+    self.ok = ok
+    self.found = found
+    self.advice = advice
+  }
+}
+
+/// The JSON document of `slowmo doctor`.
+struct DoctorDocument: Encodable, TextDocument {
+  let schema = schemaName("doctor")
+  let device: String?
+  let checks: [SystemCheck]
+  let ok: Bool
+
+  enum CodingKeys: CodingKey { case schema, device, checks, ok }
+
+  init(device: String?, checks: [SystemCheck]) {
+    self.device = device
+    self.checks = checks
+    ok = checks.allSatisfy(\.ok)
+  }
+
+  var lines: [String] {
+    let width = checks.map(\.name.count).max() ?? 0
+    let lines = checks.flatMap { check in
+      let name = check.name + String(repeating: " ", count: width - check.name.count)
+      let advice = check.advice.map { "           \(check.ok ? "tip" : "fix"): \($0)" }
+      return ["\(check.ok ? "ok     " : "problem")  \(name)  \(check.found)", advice]
+    }
+    let problems = checks.count { !$0.ok }
+    return lines.compactMap(\.self)
+      + [problems == 0 ? "no problems" : problems == 1 ? "1 problem" : "\(problems) problems"]
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Overcrank
+import OvercrankLinuxSystem
+
+/// Completion of values that only this machine knows: devices, modes and controls.
+///
+/// The shell runs the command for each completion. Nothing is printed but candidates, so every
+/// failure gives an empty list.
+enum Completions {
+  /// Completes a device.
+  static let device = CompletionKind.custom { _, _, prefix in shown(devices(prefix)) }
+
+  /// Completes a mode of the device on the command line.
+  static let mode = CompletionKind.custom { words, index, _ in
+    let formats = try? device(in: words, completing: index)?.formats()
+    return shown((formats ?? []).filter(\.isStorable).map(\.id))
+  }
+
+  /// Completes a control of the device on the command line, and the items of its menu.
+  static let control = CompletionKind.custom { words, index, prefix in
+    guard let device = device(in: words, completing: index),
+      let controls = try? CameraControls(device: device).list()
+    else { return [] }
+    let settable = controls.filter { !$0.flags.contains("read-only") && $0.kind != .button }
+    guard let name = unquoted(prefix).split(separator: "=").first, prefix.contains("=") else {
+      return settable.map { "\($0.name)=" }
+    }
+    guard let control = settable.first(where: { $0.name == name }) else { return [] }
+    let values =
+      control.kind == .boolean ? ["on", "off"] : control.menu.map { String($0.index) }
+    return (values + ["default"]).map { "\(name)=\($0)" }
+  }
+
+  /// Completes a microphone.
+  static let microphone = CompletionKind.custom { _, _, _ in
+    shown(
+      CaptureDevice.discover().devices.filter { $0.media == [.audio] }.map(\.address) + ["none"])
+  }
+
+  /// The candidates for a device: paths first, and its other names once the word begins.
+  private static func devices(_ prefix: String) -> [String] {
+    let prefix = unquoted(prefix)
+    if prefix.hasPrefix("file:") {
+      return files(String(prefix.dropFirst("file:".count))).map { "file:\($0)" }
+    }
+    if prefix.hasPrefix("synthetic:") {
+      let formats = (try? CaptureDevice.named("synthetic").formats()) ?? []
+      return formats.map { "synthetic:\($0.id.split(separator: "/").first ?? Substring($0.id))" }
+    }
+    let all = CaptureDevice.discover().devices
+    let cameras = all.filter { $0.media.contains(.video) }
+    let addresses = cameras.map(\.address) + ["file:"]
+    guard !prefix.isEmpty else { return addresses }
+    if prefix.hasPrefix("/"), !addresses.contains(where: { $0.hasPrefix(prefix) }) {
+      return files(prefix)
+    }
+    return addresses + cameras.map(\.id)
+      + all.indices.filter { all[$0].media.contains(.video) }.map { "cam\($0)" }
+  }
+
+  /// The files and directories whose paths begin with a text; directories end in a slash.
+  private static func files(_ prefix: String) -> [String] {
+    let end = prefix.lastIndex(of: "/").map { prefix.index(after: $0) } ?? prefix.startIndex
+    let directory = prefix[..<end]
+    let name = prefix[end...]
+    return SystemFiles.entries(in: directory.isEmpty ? "." : String(directory)).sorted()
+      .filter { $0.hasPrefix(name) && (!$0.hasPrefix(".") || name.hasPrefix(".")) }
+      .map { entry in
+        let path = "\(directory)\(entry)"
+        return SystemFiles.kind(of: path) == .directory ? "\(path)/" : path
+      }
+  }
+
+  /// The device that the other words name.
+  ///
+  /// It normally follows the verb. Otherwise it is the first word that is neither an option nor
+  /// follows one, because such a word may be the option's value.
+  private static func device(in words: [String], completing index: Int) -> CaptureDevice? {
+    let words = words.enumerated().filter { $0.offset != index }.map { unquoted($0.element) }
+      .dropFirst()
+    let isBench = words.first == "bench"
+    let arguments = Array(words.dropFirst(isBench ? 2 : 1))
+    for (offset, argument) in arguments.enumerated() where !argument.hasPrefix("-") {
+      guard offset == 0 || !arguments[offset - 1].hasPrefix("-") else { continue }
+      if let device = try? CaptureDevice.named(argument) { return device }
+    }
+    return isBench ? try? CaptureDevice.named("synthetic") : nil
+  }
+
+  /// A word of a command line without the characters that quote it.
+  private static func unquoted(_ word: String) -> String {
+    word.filter { !"'\"\\".contains($0) }
+  }
+
+  /// The candidates without repetitions, as the shell expects them.
+  ///
+  /// In zsh, a colon separates a candidate from its description.
+  private static func shown(_ candidates: [String]) -> [String] {
+    var seen = Set<String>()
+    let candidates = candidates.filter { seen.insert($0).inserted }
+    guard CompletionShell.requesting == .zsh else { return candidates }
+    return candidates.map { $0.replacing(":", with: "\\:") }
+  }
+}

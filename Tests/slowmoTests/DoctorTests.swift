@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `slowmo doctor` on a machine with faults that are really there.
+///
+/// The checks run in memory (`/dev/shm`), so that a busy disk is no fault.
+struct DoctorTests {
+  private struct Document: Decodable {
+    struct Check: Decodable {
+      let name: String
+      let ok: Bool
+      let found: String
+      let advice: String?
+    }
+    let device: String?
+    let checks: [Check]
+    let ok: Bool
+
+    var problems: [String] { checks.filter { !$0.ok }.map(\.name) }
+  }
+
+  /// Runs the verb with fake cameras, or those of the machine.
+  private func doctor(
+    _ cameras: String?, _ arguments: String, before: String = "", through wrapper: String = ""
+  ) async throws -> (finished: Finished, document: Document) {
+    var environment = ""
+    if let cameras {
+      environment = "FAKEVIDEO='\(cameras)' LD_PRELOAD=\(try await FakeCameras.library())"
+    }
+    let finished = try await bash(
+      "\(before)\n\(wrapper) env \(environment) \"$1\" doctor --json \(arguments)")
+    return (
+      finished, try JSONDecoder().decode(Document.self, from: Data(finished.output.utf8))
+    )
+  }
+
+  @Test func `A camera that works on a machine that works has no problem`() async throws {
+    let (finished, document) = try await doctor("hfr-usb", "/dev/fakevideo0 --directory /dev/shm")
+    #expect(document.problems == [] && document.ok, "\(finished.output)")
+    #expect(finished.status == 0 && document.device == "/dev/fakevideo0")
+    let found = document.checks.first { $0.name == "devices" }?.found ?? ""
+    #expect(found.contains("1280x720@240/mjpg"), "\(found)")
+  }
+
+  @Test(arguments: [
+    ("hfr-usb busy=1", "holders"), ("hfr-usb fail=QUERYCAP:EACCES", "permissions"),
+  ])
+  func `A camera that cannot be used is a problem of that camera`(
+    cameras: String, name: String
+  ) async throws {
+    let (finished, document) = try await doctor(cameras, "/dev/fakevideo0 --directory /dev/shm")
+    #expect(finished.status == 10 && !document.ok, "\(finished.errors)")
+    #expect(document.problems == [name], "\(finished.output)")
+    let check = try #require(document.checks.first { $0.name == name })
+    #expect(check.found.contains("/dev/fakevideo0") && check.advice != nil, "\(check)")
+  }
+
+  @Test func `A tiny limit on memory is found`() async throws {
+    let (finished, document) = try await doctor(
+      nil, "synthetic --directory /dev/shm", before: "ulimit -v 700000")
+    #expect(document.problems == ["memory"], "\(finished.output)")
+    #expect(finished.status == 10)
+  }
+
+  @Test func `A slow disk is found`() async throws {
+    let scratch = try Scratch(in: "/var/tmp")
+    // Each block of 4 MiB is synced, and here each sync takes a second longer.
+    let (finished, document) = try await doctor(
+      nil, "synthetic --directory '\(scratch.path)'",
+      through: """
+        strace -f -qq -o '\(scratch.file("trace"))' -e trace=fsync,fdatasync \
+          -e inject=fsync,fdatasync:delay_enter=1000000
+        """)
+    #expect(document.problems == ["disk"], "\(finished.output) \(finished.errors)")
+    #expect(finished.status == 10)
+    #expect(try scratch.names() == ["trace"])
+  }
+
+  @Test func `Errors of devices point to the check`() async throws {
+    for (cameras, code) in [
+      ("hfr-usb busy=1", "device_busy"), ("hfr-usb fail=QUERYCAP:EACCES", "no_permission"),
+    ] {
+      let finished = try await bash(
+        """
+        FAKEVIDEO='\(cameras)' LD_PRELOAD=\(try await FakeCameras.library()) \
+          "$1" record /dev/fakevideo0 -o never.mov --mode 640x360@120/mjpg --json
+        """)
+      let error = try #require(try finished.document()["error"] as? [String: String])
+      #expect(error["code"] == code)
+      #expect(error["hint"]?.contains("(slowmo doctor /dev/fakevideo0)") == true, "\(error)")
+    }
+  }
+
+  @Test func `A device that is not there, and a directory that is none, are errors`() async throws {
+    let device = try await slowmo("doctor", "/dev/video99", "--json")
+    #expect(device.status == 69 && device.output.contains("device_not_found"))
+    let directory = try await slowmo("doctor", "--directory", "/nowhere")
+    #expect(directory.status == 66 && directory.errors.contains("/nowhere"))
+  }
+}

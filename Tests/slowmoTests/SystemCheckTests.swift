@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import OvercrankDeviceDiscovery
+@testable import OvercrankLinuxSystem
+@testable import OvercrankMediaCore
+@testable import OvercrankRecording
+@testable import SlowmoCommands
+
+/// The checks of `slowmo doctor`: a healthy machine has no problem, and each planted fault is the
+/// only one that is found.
+struct SystemCheckTests {
+  private static func camera(_ address: String = "/dev/video0") throws -> SystemState.Device {
+    var camera = SystemState.Device(
+      address: address, name: "Fast Camera", isCamera: true, isHardware: true)
+    camera.diagnosis.permittedGroup = "video"
+    camera.diagnosis.usb = USBLink(megabitsPerSecond: 5_000, supportsSuperSpeed: true, bus: 2)
+    camera.fastest = SystemState.Mode(
+      id: "1280x720@240/mjpg", demand: try demand("MJPG", 1_280, 720, 240))
+    return camera
+  }
+
+  private static func demand(
+    _ fourcc: String, _ width: Int, _ height: Int, _ rate: Int
+  ) throws -> RecordingDemand {
+    RecordingDemand(
+      CaptureFormat(
+        fourcc: try #require(FourCC(fourcc)), width: width, height: height,
+        isCompressed: fourcc == "MJPG", frameRateRange: FrameRateRange(FrameRate(rate)),
+        driverOrder: 0))
+  }
+
+  private static func healthy() throws -> SystemState {
+    SystemState(
+      versions: ["slowmo 1.0.0"],
+      user: UserAccount(
+        name: "anna", isRoot: false, groups: ["anna", "video"], memberships: ["anna", "video"]),
+      devices: [
+        SystemState.Device(
+          address: "synthetic", name: "Synthetic camera", isCamera: true, isHardware: false),
+        try camera(),
+      ], warnings: [],
+      disk: SystemState.Disk(
+        directory: "/home/anna", isWritable: true, bytesPerSecond: 300_000_000,
+        freeBytes: 50_000_000_000),
+      availableMemory: 4_000_000_000,
+      clock: SystemState.ClockSource(current: "tsc", available: ["tsc", "hpet"]),
+      allowsRealTime: true, requiredEncoders: ["libx264"], missingEncoders: [],
+      missingPrograms: [])
+  }
+
+  @Test func `A healthy machine has no problem and needs no advice`() throws {
+    var states = [try Self.healthy()]
+    // Nor has one without a camera, with a slow disk that no camera needs to be faster.
+    var plain = try Self.healthy()
+    plain.devices.removeLast()
+    plain.disk.bytesPerSecond = 20_000_000
+    states.append(plain)
+    // Files in memory have no speed; another program may have a camera open without streaming.
+    var other = try Self.healthy()
+    other.disk.bytesPerSecond = nil
+    other.devices[1].diagnosis.holders = ["pipewire (process 7)"]
+    other.clock.current = "kvm-clock"
+    states.append(other)
+    for state in states {
+      #expect(state.checks.allSatisfy { $0.ok && $0.advice == nil && !$0.found.isEmpty })
+      #expect(Set(state.checks.map(\.name)).count == state.checks.count)
+    }
+  }
+
+  private typealias Plant = @Sendable (inout SystemState) throws -> Void
+
+  /// Faults by the name of the check that finds them, with a part of its advice.
+  private static let faults: [(name: String, advice: String, plant: Plant)] = [
+    (
+      "permissions", "sudo usermod -aG video anna",
+      { state in
+        state.user.groups = ["anna"]
+        state.user.memberships = ["anna"]
+        state.devices[1].diagnosis.isForbidden = true
+        state.devices[1].problem = "could not open /dev/video0: Permission denied"
+      }
+    ),
+    (
+      "permissions", "log out and log in again",
+      { state in
+        state.user.groups = ["anna"]
+        state.devices[1].diagnosis.isForbidden = true
+      }
+    ),
+    (
+      "permissions", "udev rule",
+      { state in
+        state.devices[1].diagnosis.isForbidden = true
+        state.devices[1].diagnosis.permittedGroup = nil
+      }
+    ),
+    (
+      "holders", "close firefox (process 9)",
+      { state in
+        state.devices[1].diagnosis.isStreamingElsewhere = true
+        state.devices[1].diagnosis.holders = ["firefox (process 9)"]
+      }
+    ),
+    (
+      "holders", "sudo fuser -v /dev/video0",
+      { state in
+        state.devices[1].diagnosis.isStreamingElsewhere = true
+      }
+    ),
+    (
+      "usb", "faster port",
+      { state in
+        state.devices[1].diagnosis.usb = USBLink(
+          megabitsPerSecond: 480, supportsSuperSpeed: true, bus: 1)
+      }
+    ),
+    (
+      "usb", "faster port",
+      { state in
+        state.devices[1].diagnosis.usb = USBLink(
+          megabitsPerSecond: 12, supportsSuperSpeed: false, bus: 1)
+      }
+    ),
+    (
+      "usb", "slowmo modes /dev/video0",
+      { state in
+        state.devices[1].diagnosis.usb = USBLink(
+          megabitsPerSecond: 480, supportsSuperSpeed: false, bus: 1)
+        state.devices[1].fastest = SystemState.Mode(
+          id: "640x480@200/yuyv", demand: try demand("YUYV", 640, 480, 200))
+      }
+    ),
+    ("disk", "faster disk", { $0.disk.bytesPerSecond = 20_000_000 }),
+    ("disk", "free some space", { $0.disk.freeBytes = 1_000_000_000 }),
+    (
+      "disk", "--directory",
+      { state in
+        state.disk.isWritable = false
+        state.disk.bytesPerSecond = nil
+      }
+    ),
+    ("memory", "raise the memory limit", { $0.availableMemory = 100_000_000 }),
+    ("clock", "echo tsc", { $0.clock.current = "jiffies" }),
+    ("codecs", "libavcodec", { $0.missingEncoders = ["libx264"] }),
+    ("devices", "plug it in again", { $0.devices[1].problem = "could not open /dev/video0" }),
+    ("devices", "plug it in again", { $0.warnings = ["could not read /dev/video1"] }),
+  ]
+
+  @Test(arguments: faults.indices) func `A planted fault is found, and nothing else`(
+    index: Int
+  ) throws {
+    let fault = Self.faults[index]
+    var state = try Self.healthy()
+    try fault.plant(&state)
+    let problems = state.checks.filter { !$0.ok }
+    #expect(problems.map(\.name) == [fault.name])
+    let advice = problems.first?.advice ?? ""
+    #expect(advice.contains(fault.advice), "\(advice)")
+    let document = DoctorDocument(device: nil, checks: state.checks)
+    #expect(!document.ok && document.lines.last == "1 problem")
+  }
+
+  @Test func `What would only make losses rarer is advice, and no problem`() throws {
+    var state = try Self.healthy()
+    state.allowsRealTime = false
+    state.missingPrograms = ["slowmo-full"]
+    state.clock = SystemState.ClockSource(current: "hpet", available: ["hpet"])
+    #expect(state.checks.allSatisfy { $0.ok })
+    #expect(
+      state.checks.filter { $0.advice != nil }.map(\.name) == ["clock", "scheduling", "components"])
+  }
+
+  @Test func `Cameras on one bus are named`() throws {
+    var state = try Self.healthy()
+    state.devices.append(try Self.camera("/dev/video2"))
+    let usb = try #require(state.checks.first { $0.name == "usb" })
+    #expect(usb.ok && usb.found.contains("/dev/video0") && usb.found.contains("shared with"))
+  }
+
+  @Test func `The clock source and missing programs are read from files`() throws {
+    let root = try Scratch()
+    #expect(SystemState.ClockSource(root: root.path).current == nil)
+    let directory = "sys/devices/system/clocksource/clocksource0"
+    try root.writeSystemFile("hpet\n", "\(directory)/current_clocksource")
+    try root.writeSystemFile("tsc hpet acpi_pm \n", "\(directory)/available_clocksource")
+    let clock = SystemState.ClockSource(root: root.path)
+    #expect(clock.current == "hpet" && clock.available == ["tsc", "hpet", "acpi_pm"])
+    try root.writeSystemFile("", "bin/slowmo")
+    #expect(SystemState.missingPrograms(besides: root.file("bin/slowmo")) == ["slowmo-full"])
+    try root.writeSystemFile("", "libexec/overcrank/slowmo-full")
+    #expect(SystemState.missingPrograms(besides: root.file("bin/slowmo")).isEmpty)
+  }
+}
