@@ -129,6 +129,9 @@ clips=$(mktemp -d)
 trap 'rm -rf "$clips"' EXIT
 Samples/first-clip.sh "$clips"
 
+step "the packages and the tarball"
+Tests/check-packages.sh ${full:+--full}
+
 # The emulated machine leaves a processor to what measures no time; what it says is shown behind.
 lab_log=$(mktemp)
 lab_start=$SECONDS

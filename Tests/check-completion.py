@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Presses the tab key in bash, zsh and fish, and compares the line with what a user expects.
+
+    Tests/check-completion.py USR    the directory `usr` of the unpacked packages
+"""
+import os
+import pathlib
+import pty
+import re
+import select
+import sys
+import tempfile
+
+# What is typed before the tab key, and what the line begins with behind it.
+LINES = [
+    ("slowmo doct", "slowmo doctor"),
+    ("slowmo modes synth", "slowmo modes synthetic"),
+    ("slowmo record synthetic:1920", "slowmo record synthetic:1920x1080@"),
+    ("slowmo record synthetic --mode 1280x720@240/m",
+     "slowmo record synthetic --mode 1280x720@240/mjpg"),
+    ("slowmo controls file:/dev/nul", "slowmo controls file:/dev/null"),
+    ("slowmo retime a.mov --preset fr", "slowmo retime a.mov --preset freeze"),
+]
+# How a shell loads the completion, and prints the line when ^G is pressed.
+BEGINNINGS = {
+    "bash": """source '{usr}/share/bash-completion/completions/slowmo'
+bind 'set bell-style none'
+bind -x '"\\C-g": printf "<%s>\\n" "$READLINE_LINE"'
+""",
+    "zsh": """fpath=('{usr}/share/zsh/vendor-completions' $fpath)
+autoload -Uz compinit && compinit -u -D
+bindkey -e
+show() {{ zle -I; print -r -- "<$BUFFER>" }}
+zle -N show
+bindkey '^G' show
+""",
+    "fish": """source '{usr}/share/fish/vendor_completions.d/slowmo.fish'
+function show; printf '<%s>\\n' (commandline); end
+bind \\cg show
+""",
+}
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>()][0-9A-B]?|\x1b\][^\x07]*\x07|\x0f|\x07")
+
+
+class Shell:
+    """A shell at a terminal of its own."""
+
+    def __init__(self, command, environment):
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execvpe(command[0], command, environment)
+
+    def read_until(self, marker):
+        """What the shell prints until a marker; the shell always prints it, however long that takes."""
+        text = b""
+        while marker not in ESCAPES.sub(b"", text):
+            ready, _, _ = select.select([self.terminal], [], [], 60)
+            if not ready:
+                raise AssertionError(f"{marker!r} did not come, but {text!r}")
+            text += os.read(self.terminal, 65536)
+        return ESCAPES.sub(b"", text).decode(errors="replace")
+
+    def write(self, text):
+        os.write(self.terminal, text.encode())
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.process, 0)
+
+
+def line_after_tab(name, usr, environment, typed):
+    """The line after the tab key in a shell at a terminal."""
+    command = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"],
+               "fish": ["fish", "--no-config", "-i"]}[name]
+    shell = Shell(command, environment)
+    shell.write(BEGINNINGS[name].format(usr=usr) + "echo rea''dy\n")
+    shell.read_until(b"ready\r\n")
+    shell.write(f"{typed}\t\x07")
+    line = re.findall(r"<(slowmo.*?)>", shell.read_until(b">\r\n"))[-1]
+    shell.close()
+    return line
+
+
+def main(usr):
+    usr = pathlib.Path(usr).resolve()
+    with tempfile.TemporaryDirectory() as home:
+        environment = {"PATH": f"{usr}/bin:{os.environ['PATH']}", "HOME": home, "TERM": "dumb",
+                       "LC_ALL": "C.UTF-8"}
+        for typed, wanted in LINES:
+            for shell in BEGINNINGS:
+                line = line_after_tab(shell, usr, environment, typed)
+                assert line.startswith(wanted), f"{shell}: {typed!r} becomes {line!r}"
+    print(f"completion: {len(LINES)} lines in bash, zsh and fish")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])
