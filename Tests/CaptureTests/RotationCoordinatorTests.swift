@@ -32,7 +32,7 @@ struct RotationCoordinatorTests {
     for (name, mounted, sign) in [("sensor-module", 90, 1), ("stepwise-sensor", 0, -1)] {
       let machine = try FakeVideoSystemCalls(name)
       let device = try DeviceSystem.$calls.withValue(machine) {
-        try #require(try CaptureDevice.discover().first { $0.kind == .v4l2 })
+        try #require(CaptureDevice.discover().first { $0.kind == .v4l2 })
       }
       let coordinator = CaptureDevice.RotationCoordinator(device: device, sensors: "/nowhere")
       #expect(coordinator.videoRotationAngleForHorizonLevelCapture == mounted)
