@@ -55,7 +55,7 @@ done <"$work/libraries"
 # compressed FILE: the file as Debian keeps documentation.
 compressed() { gzip -9n "$1"; }
 man=$core/usr/share/man/man1
-python3 "$repo/Packaging/manual-pages.py" "$build/slowmo" "$man"
+python3 "$repo/Samples/Packaging/manual-pages.py" "$build/slowmo" "$man"
 for page in "$man"/*.1; do compressed "$page"; done
 mkdir -p "$full/usr/share/man/man1"
 ln -s slowmo.1.gz "$full/usr/share/man/man1/slowmo-full.1.gz"
@@ -67,14 +67,14 @@ completions bash | sed '1{/^#!/d}' >"$core/usr/share/bash-completion/completions
 completions zsh >"$core/usr/share/zsh/vendor-completions/_slowmo"
 completions fish >"$core/usr/share/fish/vendor_completions.d/slowmo.fish"
 install -D -m 644 -t "$core/usr/share/overcrank/schemas" "$repo"/Sources/slowmo/Schemas/*.json
-install -D -m 644 -t "$core/usr/lib/udev/rules.d" "$repo/Packaging/70-overcrank.rules"
+install -D -m 644 -t "$core/usr/lib/udev/rules.d" "$repo/Samples/Packaging/70-overcrank.rules"
 
 # package NAME ROOT DEPENDS DESCRIPTION [FIELD...]: the documentation, the control file, the package.
 package() {
   local name=$1 root=$2 depends=$3 description=$4
   shift 4
   local doc=$root/usr/share/doc/$name
-  install -D -m 644 "$repo/Packaging/copyright" "$doc/copyright"
+  install -D -m 644 "$repo/Samples/Packaging/copyright" "$doc/copyright"
   {
     printf '%s (%s-1) unstable; urgency=medium\n\n' "$name" "$version"
     printf '  * Version %s; the documentation has the list of changes.\n\n' "$version"

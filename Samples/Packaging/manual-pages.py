@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the manual pages of the command from the same descriptions as its help.
 
-    Packaging/manual-pages.py PROGRAM DIRECTORY    writes slowmo.1, slowmo-record.1, … to a directory
+    Samples/Packaging/manual-pages.py PROGRAM DIRECTORY    writes slowmo.1, slowmo-record.1, … to a directory
 """
 import json
 import pathlib
