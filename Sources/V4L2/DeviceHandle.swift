@@ -81,10 +81,15 @@ package final class DeviceHandle: ControlChannel, Sendable {
     if isGivenBack { try share() }
   }
 
-  /// Keeps the priority of the lock until ``giveUpSettings()``, also when the lock is released.
+  /// Releases the lock, but keeps the priority `.record` until ``giveUpSettings()``.
   ///
   /// So other programs cannot change the settings during the capture.
-  func keepSettings() { state.withLock { $0.keepsSettings = $0.isLocked } }
+  func keepSettings() {
+    state.withLock { state in
+      state.keepsSettings = state.isLocked
+      state.isLocked = false
+    }
+  }
 
   /// Releases the priority that was kept during the capture.
   ///

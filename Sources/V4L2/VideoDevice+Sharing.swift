@@ -10,9 +10,6 @@ extension VideoDevice {
     self.init(handle)
   }
 
-  /// The same handle for another owner.
-  package borrowing func shared() -> VideoDevice { VideoDevice(handle) }
-
   /// Whether this is the handle by which this program captures from the device.
   package var isCapturing: Bool { handles.capturing(path) === handle }
 

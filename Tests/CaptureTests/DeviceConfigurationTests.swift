@@ -96,7 +96,7 @@ struct DeviceConfigurationTests {
       try controls.setVideoZoomFactor(3)
       #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
       #expect(intrudeOnControls() == .busy)
-      // Another part of the program waits for its turn, and the mode is the stream's.
+      // Another part of the program waits for its turn, and the mode is the input's.
       #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
       let error = #expect(throws: MediaError.self) { try locked.setActiveFormat(format) }
       #expect(error?.code == .deviceBusy)
@@ -106,58 +106,6 @@ struct DeviceConfigurationTests {
       locked.unlockForConfiguration()
       session.stopRunning()
       #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
-    }
-  }
-
-  @Test(arguments: [false, true])
-  func `An input that does not stream takes the mode of a lock`(keepsSettings: Bool) throws {
-    try onMachine("hfr-usb") { machine in
-      machine.pace {
-        usleep(50)
-        return true
-      }
-      let camera = try CaptureDevice.named("/dev/fakevideo0")
-      let input: DeviceInput
-      if keepsSettings {
-        var mode = try camera.lockForConfiguration()
-        try mode.setActiveFormat(try camera.fastestFormat())
-        input = try mode.makeInput()
-      } else {
-        input = try DeviceInput(device: camera, format: try camera.fastestFormat())
-      }
-      let session = CaptureSession(input)
-      let output = VideoDataOutput()
-      try session.addOutput(output)
-      var locked = try camera.lockForConfiguration()
-      #expect(locked.activeFormat == input.format)
-      let format = try camera.format(matching: ModeRequest(parsing: "640x360@120/mjpg"))
-      for _ in 0..<2 {
-        try locked.setActiveFormat(format)
-        #expect(input.format == format && input.negotiatedFrameRate == 120)
-        #expect(intrudeOnControls() == .busy)
-        // As in the guides: the session starts before the device is unlocked.
-        try session.startRunning()
-        #expect(output.withNextFrame { $0.formatDescription.width } == 640)
-        let error = #expect(throws: MediaError.self) { try locked.setActiveFormat(format) }
-        #expect(error?.code == .deviceBusy)
-        session.stopRunning()
-        try locked.setActiveVideoFrameDuration(format.minFrameDuration)
-        #expect(input.negotiatedFrameRate == 120)
-      }
-      // A mode that the camera does not have leaves the input as it was.
-      let other = CaptureFormat(
-        fourcc: .mjpg, width: 641, height: 359, isCompressed: true,
-        frameRateRange: format.frameRateRange, driverOrder: 0)
-      #expect(throws: MediaError.self) { try locked.setActiveFormat(other) }
-      #expect(input.format == format)
-      locked.unlockForConfiguration()
-      #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
-      try session.startRunning()
-      #expect(output.withNextFrame { $0.formatDescription.width } == 640)
-      session.stopRunning()
-      try session.setSessionPreset(.low)
-      try session.setSessionPreset(.inputPriority)
-      #expect(input.format == format)
     }
   }
 

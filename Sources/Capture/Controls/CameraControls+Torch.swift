@@ -94,7 +94,7 @@ extension CameraControls {
     guard let node else { return }
     let isStreaming = node.handles.isStreaming(node.path)
     let torch = state.withLock { $0.torch }
-    let monitor = (node.handles.companion(of: node.path) as? DeviceInput)?.scene
+    let monitor = node.handles.companion(of: node.path) as? SceneMonitor
     listen(to: isStreaming && torch.mode == .auto ? monitor : nil)
     switch torch.mode {
     case .on where isStreaming: try light()

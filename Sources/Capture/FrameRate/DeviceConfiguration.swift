@@ -11,7 +11,7 @@ extension CaptureDevice {
   /// The driver enforces this (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`); drivers without
   /// priorities do not. ``CameraControls`` of this program use the handle that holds the lock, so
   /// they still work. If this program already captures from the device, the device can be locked
-  /// too: its controls can then be set, and its format unless the input streams. Corresponds to
+  /// too: its controls can then be set, but its format cannot. Corresponds to
   /// `AVCaptureDevice.lockForConfiguration()`.
   ///
   /// - Throws: `MediaError` with `.deviceBusy` if another program or another
@@ -47,15 +47,10 @@ public struct DeviceConfiguration: ~Copyable {
   private(set) var requestedFrameRate: FrameRate
   /// The open node, or nil for a synthetic camera and a file.
   var node: VideoDevice?
-  /// Whether an input of this program captures from the node, through the same handle.
-  private var isCapturing: Bool {
-    switch node {
-    case .some(let node): node.isCapturing
-    case nil: false
-    }
-  }
+  /// Whether an input of this program captures from the node, so that the format cannot change.
+  private let isCapturing: Bool
   /// The lock on the device's settings; nil for a camera without a node.
-  private var lock: SettingsLock?
+  private let lock: SettingsLock?
   /// The format that the driver selected, or nil before the first change.
   private(set) var granted: StreamFormat?
   /// The frame duration before the first change.
@@ -70,6 +65,7 @@ public struct DeviceConfiguration: ~Copyable {
       activeVideoMinFrameDuration = activeFormat.minFrameDuration
       requestedFrameRate = activeFormat.maxFrameRate
       durationBefore = nil
+      isCapturing = false
       lock = nil
       return
     }
@@ -83,10 +79,11 @@ public struct DeviceConfiguration: ~Copyable {
     } catch { throw MediaError(capturing: error) }
     let rate = try Self.rate(of: duration)
     self.device = device
-    activeFormat = Self.input(of: node)?.format ?? CaptureFormat(found, rate)
+    activeFormat = CaptureFormat(found, rate)
     activeVideoMinFrameDuration = rate.frameDuration
     requestedFrameRate = rate
     durationBefore = duration
+    isCapturing = node.isCapturing
     self.node = consume node
     self.lock = consume lock
   }
@@ -94,24 +91,14 @@ public struct DeviceConfiguration: ~Copyable {
   /// Sets the device to a mode at its highest rate.
   ///
   /// Calls `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, and reads both back. The frame rate is set last,
-  /// because setting the format resets it. An input of this program that does not stream from the
-  /// device takes over the mode.
+  /// because setting the format resets it.
   ///
   /// - Throws: `MediaError` with `.modeRefused` if the driver selects another size or pixel format,
-  ///   or `.deviceBusy` if an input of this program streams from the device. A rounded rate is not
+  ///   or `.deviceBusy` if an input of this program captures from the device. A rounded rate is not
   ///   an error.
   public mutating func setActiveFormat(_ format: CaptureFormat) throws(MediaError) {
-    let input = try takeDevice()
-    do throws(MediaError) { try select(format) } catch {
-      // The device returns to the mode of its input.
-      if let input, (try? select(input.format)) != nil { try? input.follow(self) }
-      throw error
-    }
-    try input?.follow(self)
-  }
-
-  private mutating func select(_ format: CaptureFormat) throws(MediaError) {
-    if case .v4l2 = device.source {
+    try refuseCapturing()
+    if node != nil {
       guard let width = UInt32(exactly: format.width), let height = UInt32(exactly: format.height)
       else { throw .unstorable(format) }
       let granted: StreamFormat
@@ -137,11 +124,12 @@ public struct DeviceConfiguration: ~Copyable {
   /// - Parameter duration: The duration in seconds, above zero.
   /// - Returns: The duration that the driver then reports. Drivers may round it.
   /// - Throws: `MediaError` with `.modeRefused` for a duration outside the range of the active
-  ///   format, or `.deviceBusy` as ``setActiveFormat(_:)`` does.
+  ///   format.
   @discardableResult
   public mutating func setActiveVideoFrameDuration(
     _ duration: MediaTime
   ) throws(MediaError) -> MediaTime {
+    try refuseCapturing()
     let name = device.address
     guard let rate = try? FrameRate(frameDuration: duration),
       activeFormat.frameRateRange.contains(rate)
@@ -151,13 +139,10 @@ public struct DeviceConfiguration: ~Copyable {
         "\(name) does not support frames of \(duration.displayText) s in \(activeFormat.id)",
         recovery: Recovery("choose another format", .listFormats(device: name)))
     }
-    let input = try takeDevice()
-    if input != nil { try select(activeFormat) }
     do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {
       throw MediaError(capturing: error)
     }
     requestedFrameRate = rate
-    try input?.follow(self)
     return activeVideoMinFrameDuration
   }
 
@@ -167,11 +152,7 @@ public struct DeviceConfiguration: ~Copyable {
   ///
   /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
   public consuming func makeInput() throws(MediaError) -> DeviceInput {
-    if isCapturing {
-      throw MediaError(
-        .deviceBusy, "an input of this program captures from \(device.address)",
-        recovery: "use that input")
-    }
+    try refuseCapturing()
     return try DeviceInput(self, sharesSettings: false)
   }
 
@@ -187,56 +168,11 @@ public struct DeviceConfiguration: ~Copyable {
     }
   }
 
-  /// The same mode through the same handle, without a lock of its own.
-  borrowing func shared() -> DeviceConfiguration { DeviceConfiguration(sharing: self) }
-
-  private init(sharing other: borrowing DeviceConfiguration) {
-    device = other.device
-    activeFormat = other.activeFormat
-    activeVideoMinFrameDuration = other.activeVideoMinFrameDuration
-    requestedFrameRate = other.requestedFrameRate
-    granted = other.granted
-    durationBefore = other.durationBefore
-    node = other.node?.shared()
-    lock = nil
-  }
-
-  /// The input of this program that captures from a node through this handle.
-  private static func input(of node: borrowing VideoDevice) -> DeviceInput? {
-    guard node.isCapturing else { return nil }
-    return node.handles.companion(of: node.path) as? DeviceInput
-  }
-
-  /// Takes the device from an input of this program that does not stream.
-  ///
-  /// The input's buffers would keep the driver from another mode. The input is closed, and the node
-  /// is opened and locked again.
-  ///
-  /// - Returns: The input, which must follow the new mode; nil if this program has none.
-  /// - Throws: `MediaError` with `.deviceBusy` if the input streams.
-  private mutating func takeDevice() throws(MediaError) -> DeviceInput? {
-    guard case .v4l2 = device.source else { return nil }
-    guard let old = node.take() else {
-      throw MediaError(
-        .deviceLost, "\(device.address) could not be opened again", recovery: "lock it again")
-    }
-    guard let input = Self.input(of: old) else {
-      node = consume old
-      return nil
-    }
-    guard input.pool.closeIfIdle() else {
-      node = consume old
-      throw MediaError(
-        .deviceBusy, "an input of this program streams from \(device.address)",
-        recovery: "stop its session first, or set a preset of the session")
-    }
-    lock = nil
-    do throws(DeviceError) {
-      let new = try VideoDevice(reopening: old)
-      lock = try new.lockSettings()
-      node = consume new
-    } catch { throw MediaError(capturing: error) }
-    return input
+  private func refuseCapturing() throws(MediaError) {
+    guard isCapturing else { return }
+    throw MediaError(
+      .deviceBusy, "an input of this program captures from \(device.address)",
+      recovery: "set the format before the input is made, or set a preset of its session")
   }
 
   /// Opens the node or, if this program already captures from it, shares the handle of that

@@ -17,16 +17,9 @@ struct OpenedDevice: Sendable {
   var audio: DeviceInput.Audio?
 
   /// Opens a device in its configured mode.
-  ///
-  /// - Parameters:
-  ///   - locked: The configured device.
-  ///   - keepsSettings: Whether a lock on the device's settings lasts as long as the device is open.
-  /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
-  init(
-    _ locked: consuming DeviceConfiguration, keepsSettings: Bool = true
-  ) throws(MediaError) {
+  init(_ locked: consuming DeviceConfiguration) throws(MediaError) {
     switch locked.device.source {
-    case .v4l2(let path): try self.init(locked, path: path, keepsSettings: keepsSettings)
+    case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked)
     case .file(let camera): try self.init(camera, locked)
     // This case cannot occur: microphones have no video modes, so no configuration exists for them.
@@ -51,9 +44,7 @@ struct OpenedDevice: Sendable {
   }
 
   /// Takes ownership of a configured V4L2 node.
-  private init(
-    _ locked: consuming DeviceConfiguration, path: String, keepsSettings: Bool
-  ) throws(MediaError) {
+  private init(_ locked: consuming DeviceConfiguration, path: String) throws(MediaError) {
     let format = locked.activeFormat
     guard let known = format.known else { throw .unstorable(format) }
     let duration = locked.activeVideoMinFrameDuration
@@ -68,7 +59,7 @@ struct OpenedDevice: Sendable {
       throw MediaError(
         .modeRefused, "\(path) was not set to a mode", recovery: "set its active format first")
     }
-    if keepsSettings { node.keepSettings() }
+    node.keepSettings()
     let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
       pool = BufferPool(

@@ -40,9 +40,8 @@ public final class DeviceInput: Sendable {
   let scene = SceneMonitor()
   /// The zoom, and the flips by the driver.
   let geometry = CameraGeometry()
-  /// The mode that the input was created with, or that a lock of its device has set since.
-  var originalFormat: CaptureFormat { original.withLock { $0 } }
-  private let original: Mutex<CaptureFormat>
+  /// The mode that the input was created with.
+  let originalFormat: CaptureFormat
   package var canReopen: Bool { sharesSettings != nil }
 
   /// The open device.
@@ -82,9 +81,9 @@ public final class DeviceInput: Sendable {
     reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
     let first = try OpenedDevice(locked)
-    original = Mutex(first.format)
+    originalFormat = first.format
     opened = Mutex(first)
-    register(with: first.device)
+    showScene(of: first.device)
   }
 
   /// Creates an input from a custom driver and the mode that it simulates.
@@ -97,7 +96,7 @@ public final class DeviceInput: Sendable {
   ) {
     reach = DeviceEnvironment()
     sharesSettings = nil
-    original = Mutex(format)
+    originalFormat = format
     opened = Mutex(
       OpenedDevice(
         device: device, format: format, driver: driver, delivery: delivery,
@@ -110,12 +109,10 @@ public final class DeviceInput: Sendable {
     geometry.end()
   }
 
-  /// Registers the input with its device.
-  ///
-  /// The device's controls can then observe the brightness, and a lock can change the mode.
-  private func register(with device: CaptureDevice) {
+  /// Registers the scene monitor with the device, so that its controls can observe the brightness.
+  private func showScene(of device: CaptureDevice) {
     guard case .v4l2(let path) = device.source else { return }
-    DeviceSystem.calls.handles.setCompanion(self, of: path)
+    DeviceSystem.calls.handles.setCompanion(scene, of: path)
   }
 
   /// The modes that the device supports.
@@ -160,17 +157,7 @@ public final class DeviceInput: Sendable {
       if sharesSettings { try locked.sharingSettings() }
       let new = try OpenedDevice(locked)
       opened.withLock { $0 = new }
-      register(with: new.device)
+      showScene(of: new.device)
     }
-  }
-
-  /// Opens the device in the mode that a lock has set, through the handle of the lock.
-  ///
-  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input is then closed.
-  func follow(_ locked: borrowing DeviceConfiguration) throws(MediaError) {
-    let new = try OpenedDevice(locked.shared(), keepsSettings: sharesSettings == false)
-    original.withLock { $0 = new.format }
-    opened.withLock { $0 = new }
-    reach.perform { register(with: new.device) }
   }
 }

@@ -83,23 +83,13 @@ package final class BufferPool: Sendable {
   /// Releases the driver's buffers for good, so that the device can be reopened.
   ///
   /// Held frames stay readable and keep the driver alive until they are released.
-  func close() { stream.withLock { close(&$0) } }
-
-  /// Closes the pool unless its stream is on.
-  ///
-  /// - Returns: Whether the pool is closed.
-  func closeIfIdle() -> Bool {
+  func close() {
     stream.withLock { stream in
-      if stream != .on { close(&stream) }
-      return stream == .closed
+      guard stream != .closed else { return }
+      stream = .closed
+      driver.release()
+      if heldCount == 0 { driver.abandon() }
     }
-  }
-
-  private func close(_ stream: inout Stream) {
-    guard stream != .closed else { return }
-    stream = .closed
-    driver.release()
-    if heldCount == 0 { driver.abandon() }
   }
 
   /// Whether the pool was closed and the driver can no longer stream.
