@@ -20,12 +20,16 @@ struct DeviceErrorTests {
       (
         DeviceError(.open, "/dev/video0", code: EACCES),
         "could not open /dev/video0: Permission denied",
-        "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+        Recovery(
+          "add yourself to the group video (sudo usermod -aG video $USER) and log in again",
+          .diagnose(device: "/dev/video0"))
       ),
       (
         DeviceError(.open, "/dev/video0", code: EPERM),
         "could not open /dev/video0: Operation not permitted",
-        "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+        Recovery(
+          "add yourself to the group video (sudo usermod -aG video $USER) and log in again",
+          .diagnose(device: "/dev/video0"))
       ),
       (
         DeviceError(
@@ -34,12 +38,16 @@ struct DeviceErrorTests {
             DeviceHolder(process: 123, name: "firefox"), DeviceHolder(process: 7, name: "obs"),
           ]),
         "could not set the format of /dev/video0: Device or resource busy",
-        "firefox (process 123), obs (process 7) has the device open; close that first"
+        Recovery(
+          "firefox (process 123), obs (process 7) has the device open; close that first",
+          .diagnose(device: "/dev/video0"))
       ),
       (
         DeviceError(.setFormat, "/dev/video0", code: EBUSY),
         "could not set the format of /dev/video0: Device or resource busy",
-        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
+        Recovery(
+          "close the program that uses it; sudo fuser -v /dev/video0 shows which one",
+          .diagnose(device: "/dev/video0"))
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: ENODEV),
@@ -93,7 +101,9 @@ struct DeviceErrorTests {
       (
         DeviceError(.setPriority, "/dev/video0", code: EBUSY),
         "could not set the priority on /dev/video0: another program has a higher priority",
-        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
+        Recovery(
+          "close the program that uses it; sudo fuser -v /dev/video0 shows which one",
+          .diagnose(device: "/dev/video0"))
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: EIO),

@@ -43,7 +43,7 @@ extension DeviceInput {
   ///
   /// At rate 1 the factor doubles, or halves, each second of the capture clock. A ramp that is
   /// already running stops at its current factor. The call returns at once;
-  /// ``videoZoomFactors`` reports each frame of the ramp.
+  /// ``videoZoomFactors()`` reports each frame of the ramp.
   ///
   /// - Parameters:
   ///   - factor: The target, from 1 to ``videoMaxZoomFactor``.

@@ -49,7 +49,7 @@ extension CaptureDevice {
     public var deviceRotationAngle: Int {
       get { state.withLock { $0.deviceAngle } }
       set {
-        let angle = Self.quarterTurn(Double(newValue))
+        let angle = Self.nearestRightAngle(Double(newValue))
         let (before, after) = state.withLock { state in
           let before = captureAngle(state.deviceAngle)
           state.deviceAngle = angle
@@ -65,7 +65,7 @@ extension CaptureDevice {
     /// ``deviceRotationAngle``. Default: 0.
     public var interfaceRotationAngle: Int {
       get { state.withLock { $0.interfaceAngle } }
-      set { state.withLock { $0.interfaceAngle = Self.quarterTurn(Double(newValue)) } }
+      set { state.withLock { $0.interfaceAngle = Self.nearestRightAngle(Double(newValue)) } }
     }
 
     /// The rotation for ``CaptureConnection/setVideoRotationAngle(_:)`` with which photos and movies
@@ -95,7 +95,7 @@ extension CaptureDevice {
         let difference = abs(
           (angle - Double(deviceRotationAngle) + 540)
             .truncatingRemainder(dividingBy: 360) - 180)
-        if difference > 55 { deviceRotationAngle = Self.quarterTurn(angle) }
+        if difference > 55 { deviceRotationAngle = Self.nearestRightAngle(angle) }
       }
       return true
     }
@@ -107,7 +107,7 @@ extension CaptureDevice {
       return ((mounted + turn) % 360 + 360) % 360
     }
 
-    private static func quarterTurn(_ angle: Double) -> Int {
+    private static func nearestRightAngle(_ angle: Double) -> Int {
       let quarters = Int((angle / 90).rounded()) % 4
       return (quarters + 4) % 4 * 90
     }

@@ -13,14 +13,14 @@ enum Completions {
   static let device = CompletionKind.custom { _, _, prefix in shown(devices(prefix)) }
 
   /// Completes a mode of the device on the command line.
-  static let mode = CompletionKind.custom { words, index, _ in
-    let formats = try? device(in: words, completing: index)?.formats()
+  static let mode = CompletionKind.custom { commandLine, index, _ in
+    let formats = try? device(in: commandLine, completing: index)?.formats()
     return shown((formats ?? []).filter(\.isStorable).map(\.id))
   }
 
   /// Completes a control of the device on the command line, and the items of its menu.
-  static let control = CompletionKind.custom { words, index, prefix in
-    guard let device = device(in: words, completing: index),
+  static let control = CompletionKind.custom { commandLine, index, prefix in
+    guard let device = device(in: commandLine, completing: index),
       let controls = try? CameraControls(device: device).list()
     else { return [] }
     let settable = controls.filter { !$0.flags.contains("read-only") && $0.kind != .button }
@@ -73,15 +73,17 @@ enum Completions {
       }
   }
 
-  /// The device that the other words name.
+  /// The device that the other arguments name.
   ///
   /// It normally follows the verb. Otherwise it is the first word that is neither an option nor
   /// follows one, because such a word may be the option's value.
-  private static func device(in words: [String], completing index: Int) -> CaptureDevice? {
-    let words = words.enumerated().filter { $0.offset != index }.map { unquoted($0.element) }
-      .dropFirst()
-    let isBench = words.first == "bench"
-    let arguments = Array(words.dropFirst(isBench ? 2 : 1))
+  private static func device(in commandLine: [String], completing index: Int) -> CaptureDevice? {
+    let commandLine = commandLine.enumerated().filter { $0.offset != index }.map {
+      unquoted($0.element)
+    }
+    .dropFirst()
+    let isBench = commandLine.first == "bench"
+    let arguments = Array(commandLine.dropFirst(isBench ? 2 : 1))
     for (offset, argument) in arguments.enumerated() where !argument.hasPrefix("-") {
       guard offset == 0 || !arguments[offset - 1].hasPrefix("-") else { continue }
       if let device = try? CaptureDevice.named(argument) { return device }

@@ -13,10 +13,10 @@ enum BashCompletion {
   static func script(_ script: String) -> String {
     let registration = "complete -o filenames -F _slowmo slowmo"
     guard script.contains(registration) else { return script }
-    return script.replacing(registration, with: wholeWords)
+    return script.replacing(registration, with: rejoiningRegistration)
   }
 
-  private static let wholeWords = #"""
+  private static let rejoiningRegistration = #"""
     __slowmo_whole_words() {
         local -r line="${COMP_LINE:0:COMP_POINT}"
         # Quoted words need bash's own splitting.
