@@ -74,6 +74,13 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
+  private func input(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+  }
+
   /// The next attempt to restart the input is an hour away.
   ///
   /// If something keeps the input until then, the limit of half an hour ends the test.
@@ -84,10 +91,7 @@ struct SessionLifetimeTests {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=20 replug=1")
     weak var dropped: DeviceInput?
     do {
-      let input = try DeviceSystem.$calls.withValue(machine) {
-        let camera = try CaptureDevice.named("/dev/fakevideo0")
-        return try DeviceInput(device: camera, format: try camera.fastestFormat())
-      }
+      let input = try self.input(machine)
       dropped = input
       let session = CaptureSession(input, retryMilliseconds: 3_600_000)
       let events = session.events
@@ -115,10 +119,7 @@ struct SessionLifetimeTests {
     for _ in 0..<100 {
       weak var dropped: DeviceInput?
       do {
-        let input = try DeviceSystem.$calls.withValue(machine) {
-          let camera = try CaptureDevice.named("/dev/fakevideo0")
-          return try DeviceInput(device: camera, format: try camera.fastestFormat())
-        }
+        let input = try self.input(machine)
         dropped = input
         let session = CaptureSession(input)
         try await session.startRunning()

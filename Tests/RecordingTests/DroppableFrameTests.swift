@@ -123,15 +123,9 @@ struct DroppableFrameTests {
       into: try RandomAccessFile(opening: path).file,
       plan: .encode(.h264, referenceInterval: 4), delivery: delivery, frameRate: camera.rate,
       audio: nil, audioCodec: .aac,
-      account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base }
-    ) { first, leadIn in
-      RecordingTags.metadata(
-        frameRate: camera.rate,
-        recording: RecordingTags.Recording(
-          device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-          firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: base,
-          beginsWithStream: true, countsExactly: true, leadIn: leadIn))
-    }
+      account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base },
+      makeMetadata: camera.metadata(switchedOn: base)
+    )
     for (number, picture) in try camera.pictures(0..<frames).enumerated() {
       try picture.withUnsafeBytes { bytes in
         _ = try writer.store(

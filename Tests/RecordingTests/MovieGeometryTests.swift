@@ -104,15 +104,9 @@ struct MovieGeometryTests {
         into: try RandomAccessFile(opening: path).file, plan: .copy(.mjpeg),
         delivery: input.delivery, frameRate: camera.rate, audio: nil, audioCodec: .aac,
         geometry: connection.geometry,
-        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 }
-      ) { first, leadIn in
-        RecordingTags.metadata(
-          frameRate: camera.rate,
-          recording: RecordingTags.Recording(
-            device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-            firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: 0,
-            beginsWithStream: true, countsExactly: true, leadIn: leadIn))
-      }
+        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 },
+        makeMetadata: camera.metadata(switchedOn: 0)
+      )
       for (number, image) in try camera.pictures(0..<60).enumerated() {
         var observation = try camera.observation(Int64(number))
         observation.outcome = .taken

@@ -174,12 +174,7 @@ struct PauseTests {
           try camera.observation(Int64(number)),
           isDamaged ? [UInt8](repeating: 0x55, count: 400) : picture))
     }
-    let device = try CaptureDevice.named("synthetic:128x96@100")
-    let session = CaptureSession(
-      DeviceInput(
-        device: device, format: try device.fastestFormat(), driver: ScriptedDriver(steps),
-        delivery: try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96),
-        negotiatedFrameRate: camera.rate, maximumByteCount: 1 << 16))
+    let session = try camera.streamSession(ScriptedDriver(steps))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     shared.output = output

@@ -41,15 +41,9 @@ struct RecoveryTests {
         delivery: delivery,
         frameRate: camera.rate, audio: audio ? try camera.audio(in: scratch) : nil,
         audioCodec: .aac,
-        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
-      ) { first, leadIn in
-        RecordingTags.metadata(
-          frameRate: camera.rate,
-          recording: RecordingTags.Recording(
-            device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-            firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: base - 10_000,
-            beginsWithStream: true, countsExactly: true, leadIn: leadIn))
-      }
+        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 },
+        makeMetadata: camera.metadata(switchedOn: base - 10_000)
+      )
       for case .picture(let frame, let picture) in steps {
         var observation = frame
         observation.arrival += 500
@@ -127,15 +121,9 @@ struct RecoveryTests {
         audio: nil, audioCodec: .pcm,
         account: FrameAccount(
           frameRate: camera.rate, trustsCounter: true, beginsWithStream: false
-        ) { base }
-      ) { first, leadIn in
-        RecordingTags.metadata(
-          frameRate: camera.rate,
-          recording: RecordingTags.Recording(
-            device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-            firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: base,
-            beginsWithStream: false, countsExactly: true, leadIn: leadIn))
-      }
+        ) { base },
+        makeMetadata: camera.metadata(switchedOn: base, beginsWithStream: false)
+      )
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }

@@ -75,6 +75,35 @@ struct ScriptedCamera {
         audio: hasAudio ? (SyntheticAudio(), { base }, { base }, nil) : nil))
   }
 
+  /// The session of a script whose frames are ``streamPictures(_:in:)``.
+  func streamSession(_ driver: ScriptedDriver) throws -> CaptureSession {
+    let device = try CaptureDevice.named("synthetic:\(width)x\(height)@\(rate.numerator)")
+    return CaptureSession(
+      DeviceInput(
+        device: device, format: try device.fastestFormat(), driver: driver,
+        delivery: try FrameDelivery(layout: .compressed(.h264), width: width, height: height),
+        negotiatedFrameRate: rate, maximumByteCount: 1 << 16))
+  }
+
+  /// Makes the tags of a file that is written without a session.
+  ///
+  /// - Parameters:
+  ///   - switchedOn: The time at which the stream was switched on, in microseconds.
+  ///   - beginsWithStream: Whether the take begins with the stream.
+  /// - Returns: A closure that makes the tags from the first frame and the number of lead-in frames.
+  func metadata(
+    switchedOn: Int64, beginsWithStream: Bool = true
+  ) -> (_ first: FrameObservation, _ leadIn: Int) -> [String: String] {
+    { first, leadIn in
+      RecordingTags.metadata(
+        frameRate: rate,
+        recording: RecordingTags.Recording(
+          device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
+          firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: switchedOn,
+          beginsWithStream: beginsWithStream, countsExactly: true, leadIn: leadIn))
+    }
+  }
+
   /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
   func streamPictures(_ count: Int, in scratch: Scratch) throws -> [[UInt8]] {
     let path = scratch.file("camera.mov")
