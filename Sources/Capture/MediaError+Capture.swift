@@ -22,6 +22,10 @@ extension MediaError.Code {
   public static let controlReadOnly = Self(rawValue: "control_read_only")
   /// The control has no effect while an automatic mode is on.
   public static let controlInactive = Self(rawValue: "control_inactive")
+  /// The output is not connected to a camera, or its camera has stopped.
+  public static let notConnected = Self(rawValue: "not_connected")
+  /// The output or the input of a writer cannot accept more at present.
+  public static let notReady = Self(rawValue: "not_ready")
   /// The inputs and outputs do not fit together.
   public static let badConfiguration = Self(rawValue: "bad_configuration")
 }

@@ -16,9 +16,12 @@ package struct Decoder: ~Copyable {
   ///   - timeBase: Seconds per tick of the packet times. If libavcodec skips the first samples of
   ///     an audio frame, it needs this to shift the frame's time.
   ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
+  ///   - reduction: The number of times that width and height are halved while decoding. Few codecs
+  ///     can do that; MJPEG can up to 3.
   /// - Throws: `LibAVError` with the operation "find" if there is no decoder, else "open".
   package init(
-    parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
+    parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0,
+    reduction: Int = 0
   ) throws(LibAVError) {
     let codecID = parameters.pointer.pointee.codec_id
     guard let codec = avcodec_find_decoder(codecID) else {
@@ -40,6 +43,7 @@ package struct Decoder: ~Copyable {
         context.pointee.pkt_timebase = AVRational(num: above, den: below)
       }
       context.pointee.thread_count = Int32(clamping: threadCount)
+      context.pointee.lowres = Int32(clamping: reduction)
       try LibAVError.checkData(
         result: LibAVLog.during { avcodec_open2(context, codec, nil) }, "open the decoder for",
         subject)

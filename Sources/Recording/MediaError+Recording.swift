@@ -10,14 +10,10 @@ extension MediaError.Code {
   public static let outputReplaced = Self(rawValue: "output_replaced")
   /// The codec does not support the camera's format.
   public static let codecRefused = Self(rawValue: "codec_refused")
-  /// The output is not connected to a camera, or its camera has stopped.
-  public static let notConnected = Self(rawValue: "not_connected")
   /// No frame was stored.
   public static let nothingStored = Self(rawValue: "nothing_stored")
   /// The recording ended before its first frame.
   public static let nothingToRecover = Self(rawValue: "nothing_to_recover")
-  /// The queue to the file is full.
-  public static let notReady = Self(rawValue: "not_ready")
   /// The call does not fit the current state.
   public static let wrongState = Self(rawValue: "wrong_state")
   /// The file is still being recorded.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
@@ -163,21 +162,6 @@ func holdsBox(_ name: String, _ path: String) throws -> Bool {
     position + 4 <= bytes.count && bytes[position] == wanted[0]
       && bytes[position..<(position + 4)].elementsEqual(wanted)
   }
-}
-
-/// A disk of two mebibytes in memory.
-enum SmallDisk {
-  static let canBeMade: Bool = {
-    guard getuid() == 0, let scratch = try? Scratch(), mount(at: scratch.path) else { return false }
-    unmount(scratch.path)
-    return true
-  }()
-
-  static func mount(at path: String) -> Bool {
-    Glibc.mount("tmpfs", path, "tmpfs", 0, "size=2m") == 0
-  }
-
-  static func unmount(_ path: String) { umount2(path, Int32(MNT_DETACH)) }
 }
 
 extension VideoOutputSettings {

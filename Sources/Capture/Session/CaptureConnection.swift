@@ -2,7 +2,7 @@
 
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
-import Synchronization
+package import Synchronization
 
 /// A connection that carries one media type from an input to an output.
 ///
@@ -15,7 +15,7 @@ public final class CaptureConnection: Sendable {
   public let output: any CaptureOutput
   /// The media type that the connection carries.
   public let mediaType: MediaType
-  let gate = ConnectionGate()
+  package let gate = ConnectionGate()
   /// The rotation, mirroring and zoom of the connection.
   package let geometry: ConnectionGeometry
 
@@ -44,6 +44,6 @@ public final class CaptureConnection: Sendable {
 ///
 /// Sinks reference this object instead of the connection. The connection references the output,
 /// which references its sinks, so a reference to the connection would be a retain cycle.
-final class ConnectionGate: Sendable {
-  let isOpen = Atomic<Bool>(true)
+package final class ConnectionGate: Sendable {
+  package let isOpen = Atomic<Bool>(true)
 }

@@ -142,9 +142,21 @@ package final class BufferPool: Sendable {
     return true
   }
 
+  /// Releases a frame that a sink has held since an earlier frame.
+  ///
+  /// Call this only in `FrameSink.take(_:)`. The stream is on then and stays on during the call, so
+  /// no lock is needed.
+  package func releaseOnCaptureThread(_ heldBuffer: HeldBuffer) {
+    guard releaseHold(heldBuffer) else { return }
+    // Requeueing fails only if the driver has failed. The capture thread detects that itself.
+    try? driver.requeue(slots[heldBuffer.slot].index)
+    slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
+  }
+
   /// Releases a frame.
   ///
-  /// Call this on any thread except the capture thread, because it takes the lock.
+  /// Call this on any thread except the capture thread while the stream is on, because it takes the
+  /// lock.
   package func release(_ heldBuffer: HeldBuffer) {
     guard releaseHold(heldBuffer) else { return }
     stream.withLock { stream in

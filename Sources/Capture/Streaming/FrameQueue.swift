@@ -91,6 +91,18 @@ package final class FrameQueue: Sendable {
   /// A queue that is full of frames can therefore still report the frames that it rejects.
   private static let reserve = 4_096
 
+  /// The size in bytes of a queue for frames of a camera.
+  ///
+  /// The queue holds two seconds of frames, but at least 32 MB and at most 512 MB. If the consumer
+  /// stalls, no frame is lost until the queue is full.
+  package static func byteCount(largestFrame: Int, frameRate: FrameRate) -> Int {
+    let frame = Double(largestFrame)
+    let seconds = 2 * frame * frameRate.doubleValue
+    // A frame larger than half of the queue might never fit, so the queue has space for at least
+    // four frames.
+    return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
+  }
+
   /// Reserves a queue of approximately `capacity` bytes.
   ///
   /// - Parameters:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankLibAV
+package import OvercrankMediaCore
 import Synchronization
 
 /// A pool of sets, each with a decoder and with converters to pixel formats.
 ///
 /// Each thread that converts a frame uses a set of its own. Sets are created when needed and reused
 /// for later frames.
-final class ConverterPool: Sendable {
+package final class ConverterPool: Sendable {
   /// A decoder and converters for one frame at a time.
   ///
   /// The decoder is not `Sendable`. The class may still be declared so, because only the pool or
@@ -35,11 +35,13 @@ final class ConverterPool: Sendable {
 
   private let idle = Mutex<[Converters]>([])
 
+  package init() {}
+
   /// Converts a frame to a pixel format.
   ///
   /// - Throws: `LibAVError` for a frame that cannot be decoded, or a format that libswscale does
   ///   not support.
-  func convert(
+  package func convert(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
   ) throws(LibAVError) -> MediaFrame {
     let converters = idle.withLock { $0.popLast() } ?? Converters()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 extension SampleBuffer {
   /// The frame's Exif metadata, with values formatted as Exif tools write them.
@@ -25,40 +25,7 @@ extension SampleBuffer {
   /// Corresponds to the attachment `{Exif}` in AVFoundation. The gain has no defined unit and
   /// therefore no key. Its value is in ``attachments``.
   public var exif: [String: String] {
-    let attachments = attachments
-    var keys = Self.captureDate(presentationTimeStamp)
-    keys["PixelXDimension"] = "\(formatDescription.width)"
-    keys["PixelYDimension"] = "\(formatDescription.height)"
-    if let isCustom = attachments.isExposureCustom { keys["ExposureMode"] = isCustom ? "1" : "0" }
-    if let seconds = attachments.exposureDuration?.seconds {
-      keys["ExposureTime"] = "\(seconds.numerator)/\(seconds.denominator)"
-    }
-    if let iso = attachments.iso {
-      keys["ISOSpeedRatings"] = "\(Int64(saturating: iso.rounded()))"
-    }
-    if let bias = attachments.exposureTargetBias {
-      let value = Rational(Int128(bias), over: 1000)
-      keys["ExposureBiasValue"] = "\(value.numerator)/\(value.denominator)"
-    }
-    if let mode = attachments.meteringMode { keys["MeteringMode"] = "\(mode.exifNumber)" }
-    if let isCustom = attachments.isWhiteBalanceCustom {
-      keys["WhiteBalance"] = isCustom ? "1" : "0"
-    }
-    if let number = attachments.fNumber {
-      keys["FNumber"] = "\(number.numerator)/\(number.denominator)"
-    }
-    if attachments.isFlashOff == true { keys["Flash"] = "0" }
-    return keys.merging(attachments.properties) { _, own in own }
-  }
-
-  /// The Exif date keys for a time of the capture clock.
-  private static func captureDate(_ time: MediaTime) -> [String: String] {
-    var (wall, steady) = (timespec(), timespec())
-    clock_gettime(CLOCK_REALTIME, &wall)
-    clock_gettime(CLOCK_MONOTONIC, &steady)
-    guard let captured = try? time.converted(to: 1_000_000, rounding: .towardNegativeInfinity)
-    else { return [:] }
-    return exifDate(microseconds: captured.value &+ wall.microseconds &- steady.microseconds)
+    attachments.exif(capturedAt: presentationTimeStamp, as: formatDescription)
   }
 
   /// The Exif date keys, in UTC, for a time in microseconds since 1970.
@@ -79,6 +46,48 @@ extension SampleBuffer {
       "SubSecTimeOriginal": digits(microseconds - seconds * 1_000_000, 6),
       "OffsetTimeOriginal": "+00:00",
     ]
+  }
+}
+
+extension SampleBuffer.Attachments {
+  /// The Exif keys of a frame with these attachments, as ``SampleBuffer/exif`` documents them.
+  package func exif(
+    capturedAt time: MediaTime, as format: FormatDescription
+  ) -> [String: String] {
+    var keys = Self.captureDate(time)
+    keys["PixelXDimension"] = "\(format.width)"
+    keys["PixelYDimension"] = "\(format.height)"
+    if let isCustom = isExposureCustom { keys["ExposureMode"] = isCustom ? "1" : "0" }
+    if let seconds = exposureDuration?.seconds {
+      keys["ExposureTime"] = "\(seconds.numerator)/\(seconds.denominator)"
+    }
+    if let iso {
+      keys["ISOSpeedRatings"] = "\(Int64(saturating: iso.rounded()))"
+    }
+    if let bias = exposureTargetBias {
+      let value = Rational(Int128(bias), over: 1000)
+      keys["ExposureBiasValue"] = "\(value.numerator)/\(value.denominator)"
+    }
+    if let mode = meteringMode { keys["MeteringMode"] = "\(mode.exifNumber)" }
+    if let isCustom = isWhiteBalanceCustom {
+      keys["WhiteBalance"] = isCustom ? "1" : "0"
+    }
+    if let number = fNumber {
+      keys["FNumber"] = "\(number.numerator)/\(number.denominator)"
+    }
+    if isFlashOff == true { keys["Flash"] = "0" }
+    return keys.merging(properties) { _, own in own }
+  }
+
+  /// The Exif date keys for a time of the capture clock.
+  private static func captureDate(_ time: MediaTime) -> [String: String] {
+    var (wall, steady) = (timespec(), timespec())
+    clock_gettime(CLOCK_REALTIME, &wall)
+    clock_gettime(CLOCK_MONOTONIC, &steady)
+    guard let captured = try? time.converted(to: 1_000_000, rounding: .towardNegativeInfinity)
+    else { return [:] }
+    return SampleBuffer.exifDate(
+      microseconds: captured.value &+ wall.microseconds &- steady.microseconds)
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankFrameAccounting
+package import OvercrankFrameAccounting
 import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
@@ -103,7 +103,7 @@ public final class SampleBuffer: Sendable {
     /// made from the sample carry the properties too.
     public var properties: [String: String] = [:]
 
-    init(
+    package init(
       _ observation: FrameObservation, _ exposure: ExposureInForce, _ zoom: FrameZoom
     ) {
       videoZoomFactor = zoom.factor
@@ -274,7 +274,7 @@ public final class SampleBuffer: Sendable {
 }
 
 extension FormatDescription {
-  init(_ delivery: FrameDelivery) {
+  package init(_ delivery: FrameDelivery) {
     width = delivery.width
     height = delivery.height
     switch delivery.layout {

@@ -104,7 +104,7 @@ enum AssetTrackSource: Sendable {
     switch self {
     case .video(let video):
       return try FrameQueue(
-        capacity: RecordingMemory.queueBytes(
+        capacity: FrameQueue.byteCount(
           largestFrame: video.largestFrame, frameRate: video.frameRate),
         largestFrame: video.largestFrame)
     case .samples(let format, _):

@@ -136,7 +136,7 @@ struct MovieTake {
         recordCount: max(memory.frameCount, min(capacity / 4_096, 1 << 22)))
     }
     return try FrameQueue(
-      capacity: RecordingMemory.queueBytes(
+      capacity: FrameQueue.byteCount(
         largestFrame: input.maximumByteCount, frameRate: input.negotiatedFrameRate),
       largestFrame: input.maximumByteCount, pool: input.pool)
   }

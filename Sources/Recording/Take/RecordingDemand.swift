@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCapture
 package import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
@@ -25,7 +26,7 @@ package struct RecordingDemand: Hashable, Sendable {
     let frame = pixels * (bitsPerPixel ?? 16) / 8
     transferBytesPerSecond = bitsPerPixel.map { Int64(saturating: pixels * $0 / 8 * rate) }
     queueBytes = Int64(
-      RecordingMemory.queueBytes(
+      FrameQueue.byteCount(
         largestFrame: Int(Int64(saturating: frame)), frameRate: format.maxFrameRate))
   }
 }

@@ -15,18 +15,6 @@ public enum RecordingMemory {
   /// so the program must request it. Call this method once, before the first take.
   public static func retainLargeAllocations() { MallocTuning.keep() }
 
-  /// The size of the writer's queue in bytes.
-  ///
-  /// The queue holds two seconds of frames, but at least 32 MB and at most 512 MB. If the writer
-  /// stalls, no frame is lost until the queue is full.
-  static func queueBytes(largestFrame: Int, frameRate: FrameRate) -> Int {
-    let frame = Double(largestFrame)
-    let seconds = 2 * frame * frameRate.doubleValue
-    // A frame larger than half of the queue might never fit, so the queue has space for at least
-    // four frames.
-    return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
-  }
-
   /// The memory available to this process, in bytes.
   ///
   /// This is `MemAvailable` of proc(5), or 1 GiB if unknown. It is limited by the address space
