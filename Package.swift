@@ -92,6 +92,12 @@ let package = Package(
         "MovieFormat",
       ], with: [.logging]),
     .module(
+      "Photos",
+      on: [
+        "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
+        "MovieFormat",
+      ]),
+    .module(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
       with: [.algorithms]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"], with: [.algorithms]),
@@ -108,7 +114,7 @@ let package = Package(
       dependencies: [
         "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
         "OvercrankCapture",
-        "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
+        "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
       ]),
     // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
@@ -238,13 +244,21 @@ let package = Package(
         "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
+      name: "PhotosTests",
+      dependencies: [
+        "OvercrankFrameAccounting", "OvercrankPhotos", "OvercrankRecording", "OvercrankCapture",
+        "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+      ]),
+    .testTarget(
       name: "slowmoTests",
       dependencies: [
         "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "TestSupport", "SlowmoCommands", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecording", "OvercrankRetiming",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPhotos", "OvercrankRecording",
+        "OvercrankRetiming",
       ]),
     .testTarget(
       name: "VividTests",
@@ -279,7 +293,7 @@ let package = Package(
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
   let kept = [
     "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
-    "RecordingTests",
+    "RecordingTests", "PhotosTests",
   ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }

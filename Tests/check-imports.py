@@ -45,6 +45,10 @@ MODULES = {
         "OvercrankCapture", "OvercrankFrameAccounting", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankPhotos": [
+        "OvercrankCapture", "OvercrankFrameAccounting", "OvercrankDeviceDiscovery",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+    ],
     "OvercrankAssets": [
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankFrameAccounting",
         "OvercrankMovieFormat",
@@ -57,8 +61,8 @@ MODULES = {
     ],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
-        "OvercrankCapture", "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
-        "OvercrankRetiming", "OvercrankExport",
+        "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
+        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport",
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],

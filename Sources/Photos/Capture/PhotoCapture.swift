@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A capture of photos that was requested from an output.
+public struct PhotoCapture: Sendable {
+  /// The settings, with the values that the camera determines.
+  public let resolvedSettings: ResolvedPhotoSettings
+  private let stream: AsyncStream<PhotoEvent>
+  private let processor: PhotoProcessor
+
+  init(
+    resolvedSettings: ResolvedPhotoSettings, stream: AsyncStream<PhotoEvent>,
+    processor: PhotoProcessor
+  ) {
+    self.resolvedSettings = resolvedSettings
+    self.stream = stream
+    self.processor = processor
+  }
+
+  /// The number of the capture: `PhotoSettings.uniqueID`.
+  public var uniqueID: Int64 { resolvedSettings.uniqueID }
+
+  /// All events of the capture, for one iteration.
+  ///
+  /// None is lost, and the sequence ends after ``PhotoEvent/didFinishCapture(id:error:)``. Events
+  /// are kept in memory until they are read.
+  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { stream }
+
+  /// Ends a burst or a time lapse early.
+  ///
+  /// Photos that were already taken are finished. If none was taken, the capture ends with
+  /// `.cancelled`.
+  public func stop() { processor.stop(uniqueID) }
+}

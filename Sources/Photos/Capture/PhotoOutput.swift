@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+public import OvercrankCapture
+import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
+import Synchronization
+
+/// An output that takes photos while a session runs, beside movies and data outputs.
+///
+/// A photo is the last frame before its request, because the output always holds the latest frames
+/// (zero shutter lag). Frames are encoded and written on a thread of the output. The capture thread
+/// only copies the chosen frames.
+///
+/// ```swift
+/// let output = PhotoOutput()
+/// try session.addOutput(output)
+/// try session.startRunning()
+/// var settings = PhotoSettings()
+/// settings.destination = .file("goal.jpg")
+/// let photos = try await output.photos(with: settings)
+/// ```
+///
+/// All calls may come from any thread. Only the `photos` methods wait.
+public final class PhotoOutput: FrameOutput {
+  private struct State {
+    weak var session: CaptureSession?
+    var sink: (connection: ObjectIdentifier, sink: PhotoSink)?
+  }
+
+  private let state = Mutex(State())
+  private let options = PhotoSink.Options()
+  private let processor = PhotoProcessor()
+
+  /// Creates an output, to be added to a session.
+  public init() {}
+
+  deinit { processor.stop() }
+
+  /// Video only.
+  public var mediaTypes: [MediaType] { [.video] }
+
+  /// Whether the output holds the latest frames, so that a photo can be a frame from before its
+  /// request.
+  ///
+  /// Default: true. The output then holds up to three of the camera's buffers. If false, a photo is
+  /// the first frame after its request. A change takes effect when the stream starts or the outputs
+  /// of the session change.
+  public var isZeroShutterLagEnabled: Bool {
+    get { options.keepsRecentFrames.load(ordering: .relaxed) }
+    set { options.keepsRecentFrames.store(newValue, ordering: .relaxed) }
+  }
+
+  /// The formats in which the connected camera's frames can be stored.
+  ///
+  /// Empty without a camera.
+  public var availablePhotoFormats: [PhotoFormat] {
+    camera.map { PhotoFormat.available(for: FormatDescription($0.delivery).mediaSubType) } ?? []
+  }
+
+  /// Whether a capture is accepted now.
+  public var captureReadiness: PhotoReadiness { processor.readiness }
+
+  /// The changes of ``captureReadiness`` from the time of this call.
+  ///
+  /// A slow consumer gets only the newest value.
+  public var captureReadinessChanges: some AsyncSequence<PhotoReadiness, Never> & Sendable {
+    processor.readinessChanges.events()
+  }
+
+  /// The events of all captures from the time of this call.
+  ///
+  /// Each iteration buffers the newest 256 events. ``PhotoCapture/events`` loses none.
+  public var events: some AsyncSequence<PhotoEvent, Never> & Sendable { processor.events.events() }
+
+  /// Requests photos and returns at once.
+  ///
+  /// - Parameters:
+  ///   - settings: The options. Each value is accepted once.
+  ///   - time: The time for which the first photo is requested, on the capture clock. It may be in
+  ///     the future. If it is more than three frames ago, the photo is a later frame. Nil selects
+  ///     the time of this call.
+  /// - Returns: The capture, with its events.
+  /// - Throws: `MediaError` with `.badConfiguration` for invalid or used settings or a camera format
+  ///   that cannot be stored, `.notConnected` if no camera is running, `.notReady` if too many
+  ///   captures are pending.
+  public func capturePhoto(
+    with settings: PhotoSettings, at time: MediaTime? = nil
+  ) throws(MediaError) -> PhotoCapture {
+    let (stream, continuation) = AsyncStream<PhotoEvent>.makeStream()
+    let resolved = try request(settings, at: time) { event in
+      continuation.yield(event)
+      if case .didFinishCapture = event { continuation.finish() }
+    }
+    return PhotoCapture(resolvedSettings: resolved, stream: stream, processor: processor)
+  }
+
+  /// Takes photos and blocks until they are finished.
+  ///
+  /// - Parameters:
+  ///   - settings: The options. Each value is accepted once.
+  ///   - time: The time for which the first photo is requested, as for ``capturePhoto(with:at:)``.
+  ///   - progress: Called with each finished photo on this thread.
+  /// - Returns: The photos in capture order.
+  /// - Throws: `MediaError` as ``capturePhoto(with:at:)`` does, or the first error of the capture.
+  ///   Photos that were finished before the error are kept.
+  public func photos(
+    with settings: PhotoSettings, at time: MediaTime? = nil, progress: (Photo) -> Void = { _ in }
+  ) throws(MediaError) -> [Photo] {
+    let inbox = Inbox()
+    _ = try request(settings, at: time) { inbox.put($0) }
+    var photos: [Photo] = []
+    while true {
+      switch inbox.take() {
+      case .didFinishProcessingPhoto(_, .success(let photo)):
+        photos.append(photo)
+        progress(photo)
+      case .didFinishCapture(_, let error):
+        if let error { throw error }
+        return photos
+      default: break
+      }
+    }
+  }
+
+  /// Takes photos and suspends the task until they are finished.
+  ///
+  /// Cancelling the task ends the capture. Photos that were already taken are finished first.
+  ///
+  /// - Returns: The photos in capture order.
+  /// - Throws: `MediaError` as the blocking form does.
+  public func photos(
+    with settings: PhotoSettings, at time: MediaTime? = nil
+  ) async throws(MediaError) -> [Photo] {
+    let capture = try capturePhoto(with: settings, at: time)
+    let result: Result<[Photo], MediaError> = await withTaskCancellationHandler {
+      // The iteration must continue after a cancellation, until the capture has ended. A task of its
+      // own is not cancelled.
+      let rest = Task { () -> Result<[Photo], MediaError> in
+        var photos: [Photo] = []
+        for await event in capture.events {
+          switch event {
+          case .didFinishProcessingPhoto(_, .success(let photo)): photos.append(photo)
+          case .didFinishCapture(_, let error):
+            return error.map { .failure($0) } ?? .success(photos)
+          default: break
+          }
+        }
+        return .success(photos)
+      }
+      return await rest.value
+    } onCancel: {
+      capture.stop()
+    }
+    return try result.get()
+  }
+
+  /// Ends all pending captures early.
+  ///
+  /// Photos that were already taken are finished.
+  public func stopAll() { for id in processor.pendingIDs { processor.stop(id) } }
+
+  private func request(
+    _ settings: PhotoSettings, at time: MediaTime?,
+    listener: @escaping @Sendable (PhotoEvent) -> Void
+  ) throws(MediaError) -> ResolvedPhotoSettings {
+    let id = settings.uniqueID
+    try settings.check()
+    guard let connection, let camera = connection.camera, connection.isEnabled else {
+      throw .noCamera(id)
+    }
+    let source = FormatDescription(camera.delivery).mediaSubType
+    guard PhotoFormat.available(for: source).contains(settings.format) else {
+      throw MediaError(
+        .badConfiguration,
+        "photo \(id): frames of the mode \(camera.modeName) cannot be stored as photos",
+        recovery: Recovery("choose another format", .change(.format)))
+    }
+    let microseconds = try time.map { time throws(MediaError) in
+      try time.converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
+    }
+    guard settings.use() else {
+      throw MediaError(
+        .badConfiguration, "the settings of photo \(id) were used before",
+        recovery: "make new settings for each capture")
+    }
+    return try processor.request(settings, at: microseconds, listener: listener)
+  }
+
+  private var connection: CaptureConnection? {
+    state.withLock { $0.session }?.connections.first { $0.output === self }
+  }
+  private var camera: DeviceInput? { connection?.camera }
+
+  // MARK: - FrameOutput
+
+  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
+    guard connection.mediaType == .video, let camera = connection.camera,
+      !PhotoFormat.available(for: FormatDescription(camera.delivery).mediaSubType).isEmpty
+    else { return nil }
+    let outputCount = state.withLock { $0.session }?.outputs.count
+    options.isAlone.store(outputCount == 1, ordering: .relaxed)
+    let result = state.withLock { state in
+      Result { () throws(MediaError) -> PhotoSink in
+        let identifier = ObjectIdentifier(connection.gate)
+        // If the device was reopened, or its stream has ended, the sink belongs to the past.
+        if let (known, sink) = state.sink, known == identifier, !sink.isOver,
+          sink.channel.source.pool === camera.pool
+        {
+          return sink
+        }
+        let channel = try PhotoChannel(camera, wake: processor.wake)
+        try processor.begin(channel)
+        let sink = PhotoSink(channel, gate: connection.gate, options: options)
+        state.sink = (identifier, sink)
+        return sink
+      }
+    }
+    return try result.get()
+  }
+
+  package func didJoin(_ session: CaptureSession?) {
+    state.withLock { state in
+      state.session = session
+      if session == nil { state.sink = nil }
+    }
+  }
+}
+
+/// The events of a capture for a thread that blocks for them.
+private final class Inbox: Sendable {
+  private let events = Mutex<[PhotoEvent]>([])
+  private let arrived = DispatchSemaphore(value: 0)
+
+  func put(_ event: PhotoEvent) {
+    events.withLock { $0.append(event) }
+    arrived.signal()
+  }
+
+  func take() -> PhotoEvent {
+    arrived.wait()
+    return events.withLock { $0.removeFirst() }
+  }
+}

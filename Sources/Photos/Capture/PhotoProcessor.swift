@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankCapture
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// Encodes and writes chosen frames on a thread of its own, and reports the life cycles of captures.
+final class PhotoProcessor: Sendable {
+  /// A capture that has not ended.
+  private struct Record {
+    let settings: PhotoSettings
+    let resolved: ResolvedPhotoSettings
+    let listener: @Sendable (PhotoEvent) -> Void
+    var hasBegun = false
+    var isStopRequested = false
+    var error: MediaError?
+  }
+
+  private struct State {
+    var channels: [PhotoChannel] = []
+    var records: [Int64: Record] = [:]
+    var readiness = PhotoReadiness.sessionNotRunning
+    var hasThread = false
+    var isStopped = false
+  }
+
+  /// Signaled for each selection and each change of state.
+  let wake = DispatchSemaphore(value: 0)
+  let events = EventHub<PhotoEvent>()
+  let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
+  private let state = Mutex(State())
+
+  // MARK: - On any thread
+
+  /// Processes the frames of a stream, after those of the streams before it.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
+  func begin(_ channel: PhotoChannel) throws(MediaError) {
+    let result = state.withLock { state in
+      Result { () throws(MediaError) in
+        if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
+        state.hasThread = true
+        state.channels.append(channel)
+      }
+    }
+    try result.get()
+    updateReadiness()
+  }
+
+  /// Ends the thread after the selected frames.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    wake.signal()
+  }
+
+  /// The channel of the running stream, or nil.
+  private var openChannel: PhotoChannel? {
+    state.withLock { $0.channels.last.flatMap { $0.isClosed ? nil : $0 } }
+  }
+
+  var readiness: PhotoReadiness {
+    guard let channel = openChannel else { return .sessionNotRunning }
+    if state.withLock({ $0.records.count }) >= PhotoChannel.maximumPending {
+      return .notReadyMomentarily
+    }
+    return channel.queue.isNearlyFull ? .notReadyWaitingForProcessing : .ready
+  }
+
+  func updateReadiness() {
+    let new = readiness
+    let isChanged = state.withLock { state in
+      defer { state.readiness = new }
+      return state.readiness != new
+    }
+    if isChanged { readinessChanges.send(new) }
+  }
+
+  /// Requests a capture.
+  ///
+  /// - Parameters:
+  ///   - settings: The options, which were checked.
+  ///   - time: The time of the first photo in microseconds of the driver's clock, or nil for now.
+  ///   - listener: Called with each event of the capture, under a lock or on the thread.
+  /// - Returns: The settings, with the values that the camera determines.
+  /// - Throws: `MediaError` with `.notConnected` or `.notReady`.
+  func request(
+    _ settings: PhotoSettings, at time: Int64?, listener: @escaping @Sendable (PhotoEvent) -> Void
+  ) throws(MediaError) -> ResolvedPhotoSettings {
+    let id = settings.uniqueID
+    guard let channel = openChannel else { throw .noCamera(id) }
+    let format = channel.source.format
+    let resolved = ResolvedPhotoSettings(
+      uniqueID: id, format: settings.format, width: format.width, height: format.height,
+      expectedPhotoCount: settings.photoCount,
+      keepsCompressedData: settings.format == .jpeg && settings.quality == nil
+        && format.mediaSubType == .codec(.mjpeg))
+    let interval = try settings.interval.map { interval throws(MediaError) in
+      try interval.nanoseconds(.halfAwayFromZero)
+    }
+    let request = PhotoRequest(
+      action: .take, id: id, time: time ?? channel.source.now, count: settings.photoCount,
+      interval: interval.map { max(1, $0) } ?? 0)
+    let hasRoom = state.withLock { state in
+      guard state.records.count < PhotoChannel.maximumPending else { return false }
+      state.records[id] = Record(settings: settings, resolved: resolved, listener: listener)
+      return true
+    }
+    guard hasRoom else {
+      throw MediaError(
+        .notReady, "photo \(id): \(PhotoChannel.maximumPending) captures are pending",
+        recovery: "wait until one of them is finished")
+    }
+    let isPosted = channel.post(request) { send(.willBeginCapture(resolved)) }
+    guard isPosted else {
+      state.withLock { _ = $0.records.removeValue(forKey: id) }
+      throw .noCamera(id)
+    }
+    updateReadiness()
+    return resolved
+  }
+
+  /// Ends a capture before its last photo.
+  func stop(_ id: Int64) {
+    let isNew = state.withLock { state in
+      guard let record = state.records[id], !record.isStopRequested else { return false }
+      state.records[id]?.isStopRequested = true
+      return true
+    }
+    guard isNew else { return }
+    _ = openChannel?.post(PhotoRequest(action: .stop, id: id))
+  }
+
+  /// The numbers of the captures that have not ended.
+  var pendingIDs: [Int64] { state.withLock { $0.records.keys.sorted() } }
+
+  private func send(_ event: PhotoEvent) {
+    state.withLock { $0.records[event.id]?.listener }?(event)
+    events.send(event)
+  }
+
+  // MARK: - On the thread
+
+  private func run() {
+    let encoder = PhotoEncoder()
+    while true {
+      wake.wait()
+      while let channel = nextChannel() {
+        guard let selection = channel.selections.pop() else { continue }
+        switch selection {
+        case .frame(let selected): process(selected, of: channel, encoder)
+        case .end(let id, let count, let end): self.end(id, takenCount: count, end)
+        }
+        updateReadiness()
+      }
+      updateReadiness()
+      if state.withLock({ $0.isStopped }) { return cancelAll() }
+    }
+  }
+
+  /// The oldest stream with selections, or nil.
+  private func nextChannel() -> PhotoChannel? {
+    state.withLock { state in
+      // A stream may select a frame between the two reads, but not after its end.
+      state.channels.removeAll { $0.isClosed && $0.selections.count == 0 }
+      return state.channels.first { $0.selections.count > 0 }
+    }
+  }
+
+  private func cancelAll() {
+    for id in pendingIDs {
+      finish(id, MediaError(.cancelled, "photo \(id): the output was removed"))
+    }
+  }
+
+  private func process(_ selected: SelectedFrame, of channel: PhotoChannel, _ encoder: PhotoEncoder)
+  {
+    let id = selected.id
+    let record = state.withLock { state in
+      defer { state.records[id]?.hasBegun = true }
+      return state.records[id]
+    }
+    guard let record else {
+      _ = channel.queue.withNextFrame { _ in }
+      return
+    }
+    if !record.hasBegun { send(.willCapturePhoto(id: id)) }
+    if selected.isLast { send(.didCapturePhoto(id: id)) }
+    let result: Result<Photo, MediaError>? = channel.queue.withNextFrame { frame in
+      Result { () throws(MediaError) in
+        try encoder.photo(
+          of: selected, frame.bytes, from: channel.source, record.settings)
+      }
+    }
+    guard let result else { return }
+    if case .failure(let error) = result {
+      state.withLock { state in
+        if state.records[id]?.error == nil { state.records[id]?.error = error }
+      }
+    }
+    send(.didFinishProcessingPhoto(id: id, result))
+    if selected.isLast { finish(id, nil) }
+  }
+
+  private func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
+    guard let settings = state.withLock({ $0.records[id]?.settings }) else { return }
+    let isEndless = settings.photoCount == .max && takenCount > 0
+    let total = settings.photoCount == .max ? "" : "of \(settings.photoCount) "
+    let taken = "photo \(id): \(takenCount) \(total)taken"
+    let error: MediaError?
+    switch end {
+    case .stopped:
+      error = takenCount > 0 ? nil : MediaError(.cancelled, "photo \(id) was cancelled")
+    case .memoryFull:
+      error = MediaError(
+        .outOfMemory, "\(taken), because the memory for frames is full",
+        recovery: Recovery("take fewer photos, or choose a smaller format", .change(.format)))
+    case .streamEnded(let reason, let cause):
+      error =
+        cause.map {
+          MediaError($0.code, "\(taken): \($0.message)", recovery: $0.recovery, cause: $0.cause)
+        }
+        ?? (isEndless
+          ? nil
+          : MediaError(
+            .notConnected, "\(taken), because the camera stopped (\(reason.rawValue))",
+            recovery: "start the session again"))
+    }
+    if error == nil { send(.didCapturePhoto(id: id)) }
+    finish(id, error)
+  }
+
+  /// Ends the life cycle of a capture.
+  private func finish(_ id: Int64, _ error: MediaError?) {
+    let record = state.withLock { $0.records.removeValue(forKey: id) }
+    guard let record else { return }
+    let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
+    // The record is removed first, so that a program that waits for this event can request the next
+    // capture.
+    record.listener(event)
+    events.send(event)
+  }
+}
+
+extension MediaError {
+  static func noCamera(_ id: Int64) -> MediaError {
+    MediaError(
+      .notConnected, "photo \(id): the output is not connected to a running camera",
+      recovery: "add it to a session with a camera, and start the session")
+  }
+}

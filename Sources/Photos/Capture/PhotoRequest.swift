@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+
+/// A message to the capture thread.
+///
+/// It has no references, so the capture thread neither allocates nor frees memory for it.
+struct PhotoRequest {
+  enum Action { case take, stop }
+
+  let action: Action
+  /// The number of the capture.
+  let id: Int64
+  /// The time for which the first photo is requested, in microseconds of the driver's clock.
+  var time: Int64 = 0
+  var count = 1
+  /// The interval of a time lapse in nanoseconds, or 0 for consecutive frames.
+  var interval: Int64 = 0
+
+  /// The time for which a photo is requested, in microseconds.
+  func time(ofPhoto number: Int) -> Int64 {
+    let (offset, overflow) = interval.multipliedReportingOverflow(by: Int64(number))
+    return overflow ? .max : time.addingReportingOverflow(offset / 1_000).partialValue
+  }
+}
+
+/// A message from the capture thread to the thread that encodes photos.
+enum PhotoSelection {
+  /// A frame for a photo.
+  ///
+  /// Its bytes are the next ones in the queue.
+  case frame(SelectedFrame)
+  /// The capture ended before its last photo.
+  case end(id: Int64, takenCount: Int, PhotoEnd)
+}
+
+/// A frame that was chosen for a photo.
+struct SelectedFrame {
+  let id: Int64
+  let index: Int
+  let isLast: Bool
+  /// In microseconds of the driver's clock.
+  let requestTime: Int64
+  let frame: CandidateFrame
+}
+
+/// The reason why a capture of photos ended early.
+enum PhotoEnd {
+  /// The program stopped the capture.
+  case stopped
+  /// The memory for frames that wait to be encoded is full.
+  case memoryFull
+  /// The stream of the camera ended.
+  case streamEnded(StopReason, MediaError?)
+}
+
+/// A frame that can be chosen for a photo.
+struct CandidateFrame {
+  let observation: FrameObservation
+  let exposure: ExposureInForce
+  /// The number of frames that were delivered before this one.
+  let index: Int64
+
+  /// The capture time in microseconds of the driver's clock.
+  var time: Int64 { observation.microseconds }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+
+/// The user's directory for images, as xdg-user-dirs defines it.
+enum UserImageDirectory {
+  /// The name of the directory in `user-dirs.dirs`, and of the environment variable.
+  private static let variable = "XDG_PICTURES_DIR"
+  /// The number of photos with the same time that get different names.
+  private static let attempts = 10_000
+
+  /// The path of the directory.
+  ///
+  /// - Parameter environment: The value of an environment variable, or nil.
+  /// - Returns: The path, whether or not the directory exists.
+  /// - Throws: `MediaError` with `.cannotCreate` if the user has no home directory.
+  static func path(
+    _ environment: (String) -> String? = { name in
+      getenv(name).map { String(systemPath: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+  ) throws(MediaError) -> String {
+    if let path = environment(variable), path.hasPrefix("/") { return path }
+    guard let home = environment("HOME") else {
+      throw MediaError(
+        .cannotCreate, "the user has no home directory for photos",
+        recovery: "name a file for the photo")
+    }
+    let configuration = environment("XDG_CONFIG_HOME") ?? "\(home)/.config"
+    let text =
+      (try? String(contentsOfFile: "\(configuration)/user-dirs.dirs", encoding: .utf8)) ?? ""
+    return path(in: text, home: home) ?? "\(home)/Pictures"
+  }
+
+  /// The path in the text of `user-dirs.dirs`, or nil if it has none.
+  static func path(in text: String, home: String) -> String? {
+    for line in text.split(separator: "\n") {
+      let parts = line.split(separator: "=", maxSplits: 1)
+      guard parts.count == 2, parts[0].filter({ $0 != " " }) == variable else { continue }
+      let value = parts[1].filter { $0 != "\"" }
+      if value.hasPrefix("$HOME/") { return home + value.dropFirst("$HOME".count) }
+      // The specification allows absolute paths besides.
+      if value.hasPrefix("/") { return value }
+    }
+    return nil
+  }
+
+  /// Writes a photo to a new file in the directory.
+  static func store(_ photo: inout Photo) throws(MediaError) {
+    let directory = try path()
+    makeDirectory(directory)
+    let name = "IMG_\(stamp(of: photo))"
+    for attempt in 1...attempts {
+      let suffix = attempt == 1 ? "" : "_\(attempt)"
+      let path = "\(directory)/\(name)\(suffix).\(photo.format.fileExtension)"
+      do throws(MediaError) {
+        return try PhotoEncoder.write(&photo, to: path, false)
+      } catch {
+        guard error.code == .outputExists, attempt < attempts else { throw error }
+      }
+    }
+  }
+
+  /// The capture time as `20260131_140509` in UTC.
+  private static func stamp(of photo: Photo) -> String {
+    let date = photo.exif["DateTimeOriginal"] ?? "\(photo.uniqueID)"
+    return String(date.map { $0 == " " ? "_" : $0 }.filter { $0 != ":" && $0 != "/" })
+  }
+
+  /// Makes a directory and those above it.
+  ///
+  /// A failure is reported by the writing of the file.
+  private static func makeDirectory(_ path: String) {
+    guard access(path.systemPath, F_OK) != 0 else { return }
+    let parent = path.parentDirectory
+    if parent != path, parent != "." { makeDirectory(parent) }
+    mkdir(path.systemPath, 0o755)
+  }
+}

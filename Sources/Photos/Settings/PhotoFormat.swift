@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankDeviceDiscovery
+import OvercrankLibAV
+public import OvercrankMediaCore
+
+/// A file format of photos.
+public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
+  /// JPEG with Exif.
+  ///
+  /// A JPEG frame of the camera keeps its compressed data.
+  case jpeg
+  /// PNG in RGB with 8 bits per channel, with Exif.
+  case png
+
+  /// The extension of file names, without a dot.
+  public var fileExtension: String { self == .jpeg ? "jpg" : "png" }
+
+  /// The format of a file name, by its extension, or nil for another extension.
+  public init?(path: String) {
+    switch path.split(separator: ".").last?.lowercased() {
+    case "jpg", "jpeg", "jpe": self = .jpeg
+    case "png": self = .png
+    default: return nil
+    }
+  }
+
+  /// The formats in which frames can be stored as photos.
+  ///
+  /// Empty for a codec with inter-frame prediction, such as H.264, and for pixels that libswscale
+  /// cannot read.
+  public static func available(for subType: MediaSubType) -> [PhotoFormat] {
+    switch subType {
+    case .codec(let codec): codec == .mjpeg ? allCases : []
+    case .pixels(let format): LibAVPixelFormat(format)?.isConvertible == true ? allCases : []
+    }
+  }
+
+  /// Whether photos can be taken in a camera mode.
+  public static func isAvailable(for format: CaptureFormat) -> Bool {
+    format.mediaSubType.map { !available(for: $0).isEmpty } ?? false
+  }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+public import OvercrankMediaCore
+import Synchronization
+
+/// The destination of photos.
+public enum PhotoDestination: Sendable {
+  /// The bytes of each file, as ``Photo/data``.
+  case memory
+  /// A file with this path, for a single photo.
+  case file(String, overwrites: Bool = false)
+  /// A file per photo, whose path the closure returns.
+  ///
+  /// The closure is called on the thread that writes the files.
+  case files(overwrites: Bool = false, path: @Sendable (Photo) -> String)
+  /// A new file in the user's directory for images, such as `~/Pictures/IMG_20260131_140509.jpg`.
+  ///
+  /// The directory is `XDG_PICTURES_DIR` of xdg-user-dirs. It is created if it is missing.
+  case userDirectory
+}
+
+/// The options of one capture of photos.
+///
+/// Each value is for one capture. Its copies share its ``uniqueID``, and the output accepts only one
+/// of them.
+public struct PhotoSettings: Sendable {
+  private final class Token: Sendable {
+    static let last = Atomic<Int64>(0)
+    let id = Token.last.wrappingAdd(1, ordering: .relaxed).newValue
+    let isUsed = Atomic<Bool>(false)
+  }
+
+  private let token = Token()
+
+  /// The number of this capture, unique in this process.
+  ///
+  /// Each ``PhotoEvent`` has it.
+  public var uniqueID: Int64 { token.id }
+  /// The file format.
+  public var format: PhotoFormat
+  /// The JPEG quality from 1 to 100, or nil.
+  ///
+  /// With nil, a JPEG frame of the camera keeps its compressed data, and other frames are encoded
+  /// with 90. With a quality, every frame is encoded. The scale is that of the Independent JPEG
+  /// Group. Ignored for PNG.
+  public var quality: Int?
+  /// The number of photos.
+  ///
+  /// Without an ``interval``, a burst has the next frames of the camera, without a gap.
+  public var photoCount = 1
+  /// The time from one photo to the next, for a time lapse.
+  ///
+  /// The photos are scheduled at multiples of the interval after the first frame, so the error of one
+  /// does not delay the others.
+  public var interval: MediaTime?
+  /// Whether a JPEG file contains a thumbnail of at most 160 by 160 pixels.
+  public var hasThumbnail = true
+  /// The position to store, or nil.
+  public var location: PhotoLocation?
+  /// Exif values by name, which replace those that are known from the camera.
+  public var properties: [String: String] = [:]
+  /// The destination of the photos.
+  public var destination: PhotoDestination
+
+  /// Makes settings with a new ``uniqueID``.
+  public init(format: PhotoFormat = .jpeg, destination: PhotoDestination = .memory) {
+    self.format = format
+    self.destination = destination
+  }
+
+  /// Makes settings like others, with a new ``uniqueID``.
+  public init(from other: PhotoSettings) {
+    self.init(format: other.format, destination: other.destination)
+    quality = other.quality
+    photoCount = other.photoCount
+    interval = other.interval
+    hasThumbnail = other.hasThumbnail
+    location = other.location
+    properties = other.properties
+  }
+
+  /// Marks the settings as used.
+  ///
+  /// Returns false if they were used before.
+  func use() -> Bool { !token.isUsed.exchange(true, ordering: .acquiringAndReleasing) }
+
+  /// Checks the values that the camera does not influence.
+  func check() throws(MediaError) {
+    func refuse(_ what: String, _ recovery: Recovery) -> MediaError {
+      MediaError(.badConfiguration, "photo \(uniqueID): \(what)", recovery: recovery)
+    }
+    if let quality, !(1...100).contains(quality) {
+      throw refuse("the quality \(quality) is not from 1 to 100", "choose one from 1 to 100")
+    }
+    if photoCount < 1 { throw refuse("\(photoCount) photos", "take at least one") }
+    if let interval, interval <= .zero {
+      throw refuse("the interval is not above zero", "choose a longer interval")
+    }
+    if photoCount > 1, case .file(let path, _) = destination {
+      throw refuse("\(photoCount) photos have one name, \(path)", "give each file its own name")
+    }
+    if location?.isValid == false {
+      throw refuse("the location is not on the earth", "check latitude and longitude")
+    }
+  }
+}
+
+/// The settings of a capture, with the values that its camera determines.
+public struct ResolvedPhotoSettings: Hashable, Sendable {
+  /// The number of the capture.
+  public let uniqueID: Int64
+  /// The file format.
+  public let format: PhotoFormat
+  /// The width of the photos in pixels.
+  public let width: Int
+  /// The height of the photos in pixels.
+  public let height: Int
+  /// The number of photos, unless the capture ends early.
+  public let expectedPhotoCount: Int
+  /// Whether the compressed data of the camera's own JPEG frames is kept.
+  public let keepsCompressedData: Bool
+}

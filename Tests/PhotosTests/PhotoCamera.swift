@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankPhotos
+
+/// A camera of 240 fps that a script plays, with the number of each frame in its image.
+struct PhotoCamera {
+  static let (width, height) = (128, 96)
+  static let rate = FrameRate(240)
+  static let base: Int64 = 5_000_000
+
+  let driver: ScriptedDriver
+  let input: DeviceInput
+  let session: CaptureSession
+  let output = PhotoOutput()
+
+  init(
+    _ steps: [ScriptedDriver.Step], layout: SyntheticDriver.Settings.Layout = .mjpeg
+  ) throws {
+    driver = ScriptedDriver(steps, bufferCount: 32)
+    let name = layout == .mjpeg ? "mjpg" : "yuyv"
+    let device = try CaptureDevice.named("synthetic:\(Self.width)x\(Self.height)@240")
+    let delivered: FrameDelivery.Layout =
+      layout == .mjpeg
+      ? .compressed(.mjpeg)
+      : .raw(try #require(LibAVPixelFormat(named: "yuyv422")), bytesPerRow: 0)
+    input = DeviceInput(
+      device: device, format: try device.format(matching: ModeRequest(parsing: "/\(name)")),
+      driver: driver,
+      delivery: try FrameDelivery(layout: delivered, width: Self.width, height: Self.height),
+      negotiatedFrameRate: Self.rate, maximumByteCount: Self.width * Self.height * 3)
+    session = CaptureSession(input)
+    try session.addOutput(output)
+  }
+
+  /// The time of a frame in microseconds.
+  static func time(_ number: Int) throws -> Int64 {
+    base + (try SyntheticDriver.microseconds(ofFrame: Int64(number), at: rate))
+  }
+
+  /// The bytes of some frames.
+  static func images(
+    _ numbers: Range<Int>, layout: SyntheticDriver.Settings.Layout = .mjpeg
+  ) throws -> [[UInt8]] {
+    let pattern = TestPattern(width: width, height: height)
+    var generator: any TestPatternGenerator =
+      layout == .mjpeg
+      ? try JPEGTestPatternGenerator(pattern: pattern) : YUYVTestPatternGenerator(pattern: pattern)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: generator.maximumByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    return try numbers.map { number in
+      let count = try generator.make(number: number, isFlash: false, into: buffer)
+      return [UInt8](buffer.prefix(count))
+    }
+  }
+
+  static func frames(
+    _ numbers: Range<Int>, layout: SyntheticDriver.Settings.Layout = .mjpeg
+  ) throws -> [ScriptedDriver.Step] {
+    try zip(numbers, images(numbers, layout: layout)).map { number, image in
+      .picture(
+        FrameObservation(sequence: UInt32(number), microseconds: try time(number)), image)
+    }
+  }
+
+  /// Waits until the script is over.
+  func playToEnd() async throws {
+    let events = session.events
+    try await session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+  }
+
+  /// The number painted in an image file.
+  static func number(in file: [UInt8], codec: String = "mjpeg") throws -> Int? {
+    let luma = try file.withUnsafeBytes { bytes in
+      try DecodedImage(
+        decoding: bytes, codec: codec, width: width, height: height,
+        bytesPerPixel: codec == "png" ? 3 : 1
+      ).bytes
+    }
+    let step = codec == "png" ? 3 : 1
+    return FrameNumberPattern.read(width: width, height: height) { luma[($1 * width + $0) * step] }
+  }
+}
+
+/// The events of a capture, as short texts.
+func story(of capture: PhotoCapture) async -> [String] {
+  var story: [String] = []
+  for await event in capture.events {
+    #expect(event.id == capture.uniqueID)
+    switch event {
+    case .willBeginCapture: story.append("will begin")
+    case .willCapturePhoto: story.append("will capture")
+    case .didCapturePhoto: story.append("did capture")
+    case .didFinishProcessingPhoto(_, .success(let photo)): story.append("photo \(photo.sequence)")
+    case .didFinishProcessingPhoto(_, .failure(let error)):
+      story.append("no \(error.code.rawValue)")
+    case .didFinishCapture(_, let error):
+      story.append(error.map { "ended by \($0.code.rawValue)" } ?? "did finish")
+    }
+  }
+  return story
+}
