@@ -35,8 +35,8 @@ struct Slowmo: ParsableCommand {
     version: VersionText.text,
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
-      InfoCommand.self, RetimeCommand.self, EditCommand.self, FramesCommand.self,
-      RecoverCommand.self, DoctorCommand.self, BenchCommand.self,
+      PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
+      FramesCommand.self, RecoverCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

@@ -106,11 +106,12 @@ struct ContractDocumentTests {
   ]
   private static let (devices, watch) = ("documents/devices.txt", "documents/devices-watch.txt")
   private static let live = "documents/live.txt"
+  private static let photo = "documents/photo.txt"
   private static let inputs = ["inside.otio", "mixed.otio", "bench.json", "bench-newer.json"]
 
   static let fixtures =
     ofFiles.map { "documents/\($0.name).txt" } + ofCameras.map { "documents/\($0.name).txt" }
-    + [devices, watch, live] + inputs.map { "inputs/\($0)" }
+    + [devices, watch, live, photo] + inputs.map { "inputs/\($0)" }
 
   @Test(arguments: ofFiles.indices)
   func `Documents about files are what they were`(index: Int) async throws {
@@ -162,6 +163,21 @@ struct ContractDocumentTests {
       exit $status
       """, as: "slowmo devices --watch --json, interrupted")
     try ContractFixtures.check(transcript.text, is: Self.watch)
+  }
+
+  @Test func `Documents of photos of a camera that waits are what they were`() async throws {
+    let mask = ContractMask(typed: ["at_ns", "shutter_lag_ns"])
+    var transcript = Transcript(in: try Scratch(), mask: mask)
+    for line in [
+      "-o a.jpg --json", "-o 'b{n:02}.png' --burst 3 --json",
+      "-o 'c{n}-{index}-{us}.jpg' --every 1s -t 2.5s --json",
+      "-o 'd{n}.jpg' --every 10s --count 2", "-o a.jpg --json", "-o a.jpg --quality 50 -y",
+      "-o e.jpg --dry-run --json", "-o e.jpg --dry-run", "-o e.gif --json", "-o e.jpg --burst 2",
+      "-o e.jpg --burst 2 --every 1s", "-o e.jpg --count 2", "-o - --json",
+    ] {
+      try await transcript.slowmo("photo synthetic:128x96@60?pace=max \(line) --progress none")
+    }
+    try ContractFixtures.check(transcript.text, is: Self.photo)
   }
 
   @Test func `Documents of measurements have the keys and types that they had`() async throws {

@@ -9,6 +9,7 @@ import Testing
 @testable import OvercrankEditing
 @testable import OvercrankExport
 @testable import OvercrankMediaCore
+@testable import OvercrankPhotos
 @testable import OvercrankRecording
 @testable import OvercrankRetiming
 @testable import SlowmoCommands

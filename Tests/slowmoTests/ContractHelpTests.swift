@@ -10,7 +10,8 @@ struct ContractHelpTests {
   private static let pages: [(fixture: String, words: [String])] = [
     ("help/slowmo.txt", []), ("help/devices.txt", ["devices"]), ("help/modes.txt", ["modes"]),
     ("help/controls.txt", ["controls"]), ("help/record.txt", ["record"]),
-    ("help/info.txt", ["info"]), ("help/retime.txt", ["retime"]), ("help/edit.txt", ["edit"]),
+    ("help/photo.txt", ["photo"]), ("help/info.txt", ["info"]),
+    ("help/retime.txt", ["retime"]), ("help/edit.txt", ["edit"]),
     ("help/frames.txt", ["frames"]), ("help/recover.txt", ["recover"]),
     ("help/bench.txt", ["bench"]), ("help/bench-capture.txt", ["bench", "capture"]),
     ("help/bench-diff.txt", ["bench", "diff"]), ("help/doctor.txt", ["doctor"]),

@@ -8,8 +8,8 @@ import Testing
 /// What help and README show is run, so that it stays true.
 struct HelpTests {
   private static let verbs = [
-    "devices", "modes", "controls", "record", "info", "retime", "edit", "frames", "recover",
-    "bench", "doctor",
+    "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
+    "recover", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)

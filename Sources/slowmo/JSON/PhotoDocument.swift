@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+import Synchronization
+
+/// The JSON document of `photo`.
+struct PhotoDocument: Encodable {
+  /// A photo that was written.
+  struct File: Encodable {
+    let file: String
+    let id: Int64
+    let frameIndex: Int64
+    let sequence: UInt32
+    /// The capture time on the capture clock.
+    let at: MediaTime
+    let shutterLag: MediaTime
+    /// The movie of a Live Photo.
+    let movie: String?
+
+    init(_ photo: Photo, path: String) {
+      file = path
+      id = photo.uniqueID
+      frameIndex = photo.frameIndex
+      sequence = photo.sequence
+      at = photo.presentationTimeStamp
+      shutterLag = photo.shutterLag
+      movie = nil
+    }
+  }
+
+  private enum CodingKeys: CodingKey { case schema, device, mode, dryRun, files, error }
+
+  let device: String
+  let mode: String
+  let dryRun: Bool
+  var files: [File] = []
+  var problem: CommandError?
+
+  init(device: String, mode: String, dryRun: Bool) {
+    self.device = device
+    self.mode = mode
+    self.dryRun = dryRun
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(schemaName("photo"), forKey: .schema)
+    try container.encode(device, forKey: .device)
+    try container.encode(mode, forKey: .mode)
+    try container.encode(dryRun, forKey: .dryRun)
+    try container.encode(files, forKey: .files)
+    try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
+  }
+}
+
+/// The first of several times, which file names count from.
+final class FirstTime: Sendable {
+  private let first = Mutex<Int64?>(nil)
+
+  /// Returns the first time that was passed to any call.
+  func of(_ time: Int64) -> Int64 {
+    first.withLock { first in
+      first = first ?? time
+      return first ?? time
+    }
+  }
+}
