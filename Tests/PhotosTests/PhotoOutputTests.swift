@@ -6,46 +6,11 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankRecording
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
-
-/// Requests of a script and what becomes of them.
-private final class Requests: Sendable {
-  struct State {
-    var output: PhotoOutput?
-    var captures: [PhotoCapture] = []
-    var errors: [MediaError] = []
-  }
-  let state = Mutex(State())
-
-  func join(_ output: PhotoOutput) { state.withLock { $0.output = output } }
-  var captures: [PhotoCapture] { state.withLock { $0.captures } }
-  var errors: [MediaError] { state.withLock { $0.errors } }
-
-  /// A step that requests photos.
-  func step(
-    _ settings: PhotoSettings = PhotoSettings(), at time: Int64? = nil
-  ) -> ScriptedDriver.Step {
-    .action { [self] in
-      guard let output = state.withLock({ $0.output }) else { return }
-      do throws(MediaError) {
-        let capture = try output.capturePhoto(
-          with: settings, at: time.map { MediaTime(microseconds: $0) })
-        state.withLock { $0.captures.append(capture) }
-      } catch {
-        let problem = error
-        state.withLock { $0.errors.append(problem) }
-      }
-    }
-  }
-
-  /// A step that stops the last capture.
-  var stop: ScriptedDriver.Step { .action { [self] in captures.last?.stop() } }
-}
 
 struct PhotoOutputTests {
   @Test(.timeLimit(.minutes(5)))

@@ -25,9 +25,22 @@ public struct CleanAperture: Hashable, Sendable {
 }
 
 /// The zoom of a frame.
-struct FrameZoom: Sendable {
+package struct FrameZoom: Sendable {
   /// The factor by which the zoom enlarges the image.
   var factor = 1.0
   /// The part of the image that the zoom shows, if the bytes contain all of it.
   var cleanAperture: CleanAperture?
+
+  init(factor: Double = 1, cleanAperture: CleanAperture? = nil) {
+    (self.factor, self.cleanAperture) = (factor, cleanAperture)
+  }
+
+  /// The zoom of a frame whose output crops the image.
+  ///
+  /// - Parameters:
+  ///   - geometry: The geometry of the output's connection.
+  ///   - time: The capture time of the frame in microseconds.
+  package init(_ geometry: ConnectionGeometry, atMicroseconds time: Int64) {
+    self.init(factor: geometry.factor(atMicroseconds: time))
+  }
 }

@@ -16,6 +16,7 @@ package final class ConverterPool: Sendable {
   private final class Converters: @unchecked Sendable {
     private var decoder = FrameDecoder()
     private var converters: [PixelFormat: Box] = [:]
+    private var magnifier = FrameMagnifier()
 
     private final class Box {
       var converter: FrameConverter
@@ -23,9 +24,16 @@ package final class ConverterPool: Sendable {
     }
 
     func convert(
-      _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
+      _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat,
+      magnifiedBy factor: Double
     ) throws(LibAVError) -> MediaFrame {
       let frame = try decoder.frame(bytes, description)
+      if factor != 1 {
+        let target = try LibAVPixelFormat(finding: format)
+        return try magnifier.magnify(
+          frame, by: factor, to: target, isFullRange: target.isFullRange, width: frame.width,
+          height: frame.height)
+      }
       if let box = converters[format] { return try box.converter.convert(frame) }
       let box = Box(try FrameConverter(to: format))
       converters[format] = box
@@ -39,13 +47,20 @@ package final class ConverterPool: Sendable {
 
   /// Converts a frame to a pixel format.
   ///
+  /// - Parameters:
+  ///   - bytes: The bytes of the frame.
+  ///   - description: The format and size of the frame.
+  ///   - format: The pixel format of the result.
+  ///   - factor: The factor by which the middle of the frame is enlarged, at least 1.
+  /// - Returns: The result, which has the size of the frame.
   /// - Throws: `LibAVError` for a frame that cannot be decoded, or a format that libswscale does
   ///   not support.
   package func convert(
-    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat,
+    magnifiedBy factor: Double = 1
   ) throws(LibAVError) -> MediaFrame {
     let converters = idle.withLock { $0.popLast() } ?? Converters()
     defer { idle.withLock { $0.append(converters) } }
-    return try converters.convert(bytes, description, to: format)
+    return try converters.convert(bytes, description, to: format, magnifiedBy: factor)
   }
 }

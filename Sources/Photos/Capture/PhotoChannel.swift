@@ -15,14 +15,17 @@ struct PhotoSource: Sendable {
   /// The name of the camera.
   let model: String
   let pool: BufferPool
+  /// The rotation, mirroring and zoom of the connection.
+  let geometry: ConnectionGeometry
 
-  init(_ camera: DeviceInput) {
+  init(_ camera: DeviceInput, _ geometry: ConnectionGeometry) {
     format = FormatDescription(camera.delivery)
     let duration = camera.negotiatedFrameRate.frameDuration
     let microseconds = try? duration.converted(to: 1_000_000, rounding: .towardNegativeInfinity)
     period = max(1, microseconds?.value ?? 1)
     model = camera.device.name
     pool = camera.pool
+    self.geometry = geometry
   }
 
   /// The current time of the driver's clock, in microseconds.
@@ -49,8 +52,10 @@ final class PhotoChannel: Sendable {
   /// The number of entries that only ends of captures can use, so that they are always reported.
   private static let reserve = 4 * maximumPending
 
-  init(_ camera: DeviceInput, wake: DispatchSemaphore) throws(MediaError) {
-    source = PhotoSource(camera)
+  init(
+    _ camera: DeviceInput, _ geometry: ConnectionGeometry, wake: DispatchSemaphore
+  ) throws(MediaError) {
+    source = PhotoSource(camera, geometry)
     self.wake = wake
     queue = try FrameQueue(
       capacity: FrameQueue.byteCount(

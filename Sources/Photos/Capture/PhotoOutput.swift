@@ -209,7 +209,7 @@ public final class PhotoOutput: FrameOutput {
         {
           return sink
         }
-        let channel = try PhotoChannel(camera, wake: processor.wake)
+        let channel = try PhotoChannel(camera, connection.geometry, wake: processor.wake)
         try processor.begin(channel)
         let sink = PhotoSink(channel, gate: connection.gate, options: options)
         state.sink = (identifier, sink)
@@ -217,6 +217,10 @@ public final class PhotoOutput: FrameOutput {
       }
     }
     return try result.get()
+  }
+
+  package func canTransform(_ format: FormatDescription) -> Bool {
+    !PhotoFormat.available(for: format.mediaSubType).isEmpty
   }
 
   package func didJoin(_ session: CaptureSession?) {

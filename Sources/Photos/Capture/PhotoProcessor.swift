@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankCapture
+import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
@@ -12,6 +13,8 @@ final class PhotoProcessor: Sendable {
   private struct Record {
     let settings: PhotoSettings
     let resolved: ResolvedPhotoSettings
+    /// The rotation of the connection at the time of the request.
+    let rotation: FrameRotation
     let listener: @Sendable (PhotoEvent) -> Void
     var hasBegun = false
     var isStopRequested = false
@@ -91,20 +94,26 @@ final class PhotoProcessor: Sendable {
     let id = settings.uniqueID
     guard let channel = openChannel else { throw .noCamera(id) }
     let format = channel.source.format
+    let requestTime = time ?? channel.source.now
+    let geometry = channel.source.geometry
+    let rotation = geometry.rotation
+    let size = settings.format.size(ofFrame: format, rotation)
     let resolved = ResolvedPhotoSettings(
-      uniqueID: id, format: settings.format, width: format.width, height: format.height,
+      uniqueID: id, format: settings.format, width: size.width, height: size.height,
       expectedPhotoCount: settings.photoCount,
       keepsCompressedData: settings.format == .jpeg && settings.quality == nil
-        && format.mediaSubType == .codec(.mjpeg))
+        && format.mediaSubType == .codec(.mjpeg)
+        && geometry.outputFactor(atMicroseconds: requestTime) == 1)
     let interval = try settings.interval.map { interval throws(MediaError) in
       try interval.nanoseconds(.halfAwayFromZero)
     }
     let request = PhotoRequest(
-      action: .take, id: id, time: time ?? channel.source.now, count: settings.photoCount,
+      action: .take, id: id, time: requestTime, count: settings.photoCount,
       interval: interval.map { max(1, $0) } ?? 0)
     let hasRoom = state.withLock { state in
       guard state.records.count < PhotoChannel.maximumPending else { return false }
-      state.records[id] = Record(settings: settings, resolved: resolved, listener: listener)
+      state.records[id] = Record(
+        settings: settings, resolved: resolved, rotation: rotation, listener: listener)
       return true
     }
     guard hasRoom else {
@@ -190,7 +199,8 @@ final class PhotoProcessor: Sendable {
     let result: Result<Photo, MediaError>? = channel.queue.withNextFrame { frame in
       Result { () throws(MediaError) in
         try encoder.photo(
-          of: selected, frame.bytes, from: channel.source, record.settings)
+          of: selected, frame.bytes, from: channel.source, record.settings,
+          rotation: record.rotation)
       }
     }
     guard let result else { return }

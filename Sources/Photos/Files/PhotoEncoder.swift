@@ -18,21 +18,28 @@ final class PhotoEncoder {
   /// Makes a photo of a frame, and writes it to its destination.
   func photo(
     of selected: SelectedFrame, _ bytes: UnsafeRawBufferPointer, from source: PhotoSource,
-    _ settings: PhotoSettings
+    _ settings: PhotoSettings, rotation: FrameRotation
   ) throws(MediaError) -> Photo {
     let frame = selected.frame
     let time = MediaTime(microseconds: frame.time)
-    let attachments = SampleBuffer.Attachments(frame.observation, frame.exposure)
+    let transform = PhotoTransform(
+      rotation: rotation, factor: source.geometry.outputFactor(atMicroseconds: frame.time))
+    let attachments = SampleBuffer.Attachments(
+      frame.observation, frame.exposure,
+      FrameZoom(source.geometry, atMicroseconds: frame.time))
     var exif = attachments.exif(capturedAt: time, as: source.format)
     exif["Model"] = source.model
+    let size = settings.format.size(ofFrame: source.format, rotation)
+    (exif["PixelXDimension"], exif["PixelYDimension"]) = ("\(size.width)", "\(size.height)")
+    if settings.format == .jpeg { exif["Orientation"] = rotation.exifOrientation.map { "\($0)" } }
     exif.merge(settings.properties) { _, own in own }
     let metadata = ExifMetadata(exif, settings.location)
     let data = try data(
       of: bytes, source.format, as: settings.format, quality: settings.quality, metadata,
-      hasThumbnail: settings.hasThumbnail)
+      transform, hasThumbnail: settings.hasThumbnail)
     var photo = Photo(
       uniqueID: selected.id, index: selected.index, format: settings.format,
-      width: source.format.width, height: source.format.height, frameIndex: frame.index,
+      width: size.width, height: size.height, frameIndex: frame.index,
       sequence: frame.observation.sequence, presentationTimeStamp: time,
       requestTime: MediaTime(microseconds: selected.requestTime), exif: metadata.values, path: nil,
       data: data)
@@ -46,16 +53,20 @@ final class PhotoEncoder {
   ///   that cannot be converted.
   func data(
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, as photoFormat: PhotoFormat,
-    quality: Int?, _ metadata: ExifMetadata, hasThumbnail: Bool
+    quality: Int?, _ metadata: ExifMetadata, _ transform: PhotoTransform = .none,
+    hasThumbnail: Bool
   ) throws(MediaError) -> [UInt8] {
     switch photoFormat {
     case .png:
       let png = try encoding(format) { () throws(LibAVError) in
-        try self.converters.convert(bytes, format, to: .rgb24).pngBytes()
+        let image = try self.converters.convert(
+          bytes, format, to: .rgb24, magnifiedBy: transform.factor)
+        return try image.rotated(by: transform.rotation).pngBytes()
       }
       return PNGFile.adding(exif: metadata.bytes(isJPEG: false, thumbnail: nil), to: png)
     case .jpeg:
-      let (file, thumbnail) = try jpeg(bytes, format, quality, hasThumbnail: hasThumbnail)
+      let (file, thumbnail) = try jpeg(
+        bytes, format, quality, factor: transform.factor, hasThumbnail: hasThumbnail)
       guard let file else {
         throw MediaError(
           .invalidData, "a frame of \(bytes.count) bytes is not a whole JPEG image",
@@ -68,9 +79,9 @@ final class PhotoEncoder {
   /// The image as JPEG, or nil if it is damaged, and its thumbnail.
   private func jpeg(
     _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
-    hasThumbnail: Bool
+    factor: Double, hasThumbnail: Bool
   ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
-    if format.mediaSubType == .codec(.mjpeg), quality == nil {
+    if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
       guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
       // The compressed data is stored even if this decoder cannot read it. Only the thumbnail is
       // missing then.
@@ -78,7 +89,8 @@ final class PhotoEncoder {
       return (file, try? Self.thumbnail(ofJPEG: bytes, format))
     }
     return try encoding(format) { () throws(LibAVError) in
-      let frame = try self.converters.convert(bytes, format, to: Self.target(for: format))
+      let frame = try self.converters.convert(
+        bytes, format, to: Self.target(for: format), magnifiedBy: factor)
       let encoded = try frame.jpegBytes(
         quantizer: Self.quantizer(quality ?? Self.defaultQuality))
       let thumbnail = try hasThumbnail ? Self.thumbnail(of: frame) : nil

@@ -10,9 +10,9 @@ public struct Photo: Sendable {
   public let index: Int
   /// The file format.
   public let format: PhotoFormat
-  /// The width in pixels.
+  /// The width in pixels of the stored image, before viewers apply Exif's `Orientation`.
   public let width: Int
-  /// The height in pixels.
+  /// The height in pixels of the stored image.
   public let height: Int
   /// The number of frames that the camera delivered to the output before this one.
   public let frameIndex: Int64

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
@@ -34,6 +35,16 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
     case .codec(let codec): codec == .mjpeg ? allCases : []
     case .pixels(let format): LibAVPixelFormat(format)?.isConvertible == true ? allCases : []
     }
+  }
+
+  /// The size in pixels of a photo of a frame.
+  ///
+  /// JPEG files keep the frame and have the rotation in their metadata. PNG files are rotated.
+  func size(ofFrame frame: FormatDescription, _ rotation: FrameRotation) -> (
+    width: Int, height: Int
+  ) {
+    self == .png && rotation.isTransposed
+      ? (frame.height, frame.width) : (frame.width, frame.height)
   }
 
   /// Whether photos can be taken in a camera mode.

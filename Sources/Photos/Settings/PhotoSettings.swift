@@ -112,9 +112,11 @@ public struct ResolvedPhotoSettings: Hashable, Sendable {
   public let uniqueID: Int64
   /// The file format.
   public let format: PhotoFormat
-  /// The width of the photos in pixels.
+  /// The width in pixels of the stored images.
+  ///
+  /// A JPEG file stores the rotation of the connection as Exif's `Orientation`, which viewers apply.
   public let width: Int
-  /// The height of the photos in pixels.
+  /// The height in pixels of the stored images.
   public let height: Int
   /// The number of photos, unless the capture ends early.
   public let expectedPhotoCount: Int

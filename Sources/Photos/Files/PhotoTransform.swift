@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankLibAV
+
+/// The rotation, mirroring and zoom of a photo.
+struct PhotoTransform: Sendable {
+  var rotation = FrameRotation.none
+  /// The factor by which the middle of the image is enlarged.
+  var factor = 1.0
+
+  static let none = PhotoTransform()
+}
+
+extension FrameRotation {
+  /// The value of Exif's field `Orientation`, or nil without a rotation.
+  ///
+  /// Viewers apply it, so JPEG data need not be encoded again.
+  var exifOrientation: Int? {
+    switch (isTransposed, flipsX, flipsY) {
+    case (false, false, false): nil
+    case (false, true, false): 2
+    case (false, true, true): 3
+    case (false, false, true): 4
+    case (true, false, false): 5
+    case (true, true, false): 6
+    case (true, true, true): 7
+    case (true, false, true): 8
+    }
+  }
+}
