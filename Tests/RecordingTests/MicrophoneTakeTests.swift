@@ -13,19 +13,9 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// What the microphones of these tests hear: another tone on each channel.
-@Sendable private func tone(_ seconds: Double, _ channel: Int) -> Double {
-  0.5 * sin(2 * .pi * (channel == 0 ? 300 : 410) * seconds)
-}
-
 /// Takes of scripted cameras beside scripted microphones.
 struct MicrophoneTakeTests {
-  /// When the cameras' frame 0 is seen, in microseconds.
-  private static let zero: Int64 = 77_000_000
-
-  /// Records a second and a half at 100 frames a second beside a microphone.
-  ///
-  /// Its sound begins so many nanoseconds after the first picture.
+  /// Records the scene, in which sound begins so many nanoseconds after the first picture.
   private func take(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2, to path: String,
@@ -33,23 +23,15 @@ struct MicrophoneTakeTests {
     configure: (inout RecordingSettings) -> Void = { $0.audioCodec = .pcm },
     prepare: (CaptureSession) throws -> Void = { _ in }
   ) throws -> RecordingReport {
-    var camera = try ScriptedCamera(100)
-    camera.base = Self.zero
-    let base = Self.zero * 1_000
-    let microphone = ScriptedMicrophone(
-      steps, rate: rate, channels: channels, atNanoseconds: base + offset
-    ) { seconds, channel in tone(seconds - Double(base) / 1e9, channel) }
-    let device = try CaptureDevice.named("synthetic")
-    let session = CaptureSession(MicrophoneInput(device: device, driver: microphone))
-    try session.addInput(
-      try #require(camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first))
+    let session = try MicrophoneScene.session(
+      steps, beginsAt: offset, rate: rate, channels: channels)
     var settings = RecordingSettings(path: path)
     configure(&settings)
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
     try prepare(session)
-    return try withExtendedLifetime(session) {
-      try AlignedMicrophone.$timeout.withValue(comesForSure ? 3_600 : 1) { try output.record() }
+    return try AlignedMicrophone.$timeout.withValue(comesForSure ? 3_600 : 1) {
+      try output.record()
     }
   }
 
@@ -60,7 +42,7 @@ struct MicrophoneTakeTests {
     var worst = 0.0
     for (channel, samples) in channels.enumerated() {
       for (place, sample) in samples.enumerated() {
-        let wanted = tone(Double(range.lowerBound + place) / 48_000, channel)
+        let wanted = MicrophoneScene.tone(Double(range.lowerBound + place) / 48_000, channel)
         worst = max(worst, abs(Double(sample) - wanted))
       }
     }
@@ -178,7 +160,7 @@ struct MicrophoneTakeTests {
   {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
-    camera.base = Self.zero
+    camera.base = MicrophoneScene.zero
     let input = try #require(
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
     // The take is a second and a half; of what comes behind it, ten seconds may be heard.
@@ -187,12 +169,15 @@ struct MicrophoneTakeTests {
     var position: Int64 = 0
     func hear(blocks: Int) {
       for _ in 0..<blocks {
-        let samples = (0..<480).map { Float(tone(Double(position + $0) / 48_000, 0)) }
+        let samples = (0..<480).map {
+          Float(MicrophoneScene.tone(Double(position + $0) / 48_000, 0))
+        }
         samples.withUnsafeBytes {
           feed.take(
             AudioBlock(
               position: position, sampleCount: 480,
-              nanoseconds: Self.zero * 1_000 + position * 62_500 / 3, gap: nil, bytes: $0))
+              nanoseconds: MicrophoneScene.zero * 1_000 + position * 62_500 / 3, gap: nil,
+              bytes: $0))
         }
         position += 480
       }
@@ -284,9 +269,7 @@ struct ClickAndFlashTests {
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     var settings = RecordingSettings(path: path)
     settings.limit = CaptureLimit(duration: MediaTime(seconds: 3))
-    let report = try withExtendedLifetime(session) {
-      try MovieFileOutput(session: session, settings: settings).record()
-    }
+    let report = try MovieFileOutput(session: session, settings: settings).record()
     #expect(report.problem == nil && report.audio?.codec == .aac)
     let asset = try Asset(path: path)
     let flashes = try flashes(asset)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Foundation
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
+import TestSupport
+import Testing
 
 @testable import OvercrankCapture
 
@@ -77,5 +79,36 @@ final class ScriptedMicrophone: AudioDriver {
       usleep(1_000)
       return .none
     }
+  }
+}
+
+/// A scripted camera of a second and a half, at 100 frames a second, beside a scripted microphone.
+enum MicrophoneScene {
+  /// When the camera's frame 0 is seen, in microseconds.
+  static let zero: Int64 = 77_000_000
+
+  /// What the microphone hears: another tone on each channel.
+  @Sendable static func tone(_ seconds: Double, _ channel: Int) -> Double {
+    0.5 * sin(2 * .pi * (channel == 0 ? 300 : 410) * seconds)
+  }
+
+  /// A session of both, without an output.
+  ///
+  /// Its sound begins so many nanoseconds after the first picture.
+  static func session(
+    _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
+    channels: Int = 2
+  ) throws -> CaptureSession {
+    var camera = try ScriptedCamera(100)
+    camera.base = zero
+    let base = zero * 1_000
+    let microphone = ScriptedMicrophone(
+      steps, rate: rate, channels: channels, atNanoseconds: base + offset
+    ) { seconds, channel in tone(seconds - Double(base) / 1e9, channel) }
+    let device = try CaptureDevice.named("synthetic")
+    let session = CaptureSession(MicrophoneInput(device: device, driver: microphone))
+    try session.addInput(
+      try #require(camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first))
+    return session
   }
 }

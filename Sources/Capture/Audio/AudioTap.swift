@@ -82,7 +82,10 @@ package final class AudioTap: AudioSink {
   // MARK: - The capture thread
 
   package func take(_ block: AudioBlock) {
-    guard block.nanoseconds <= lastTime.load(ordering: .relaxed) else { return end() }
+    guard block.nanoseconds <= lastTime.load(ordering: .relaxed) else {
+      if !hasEnded { end() }
+      return
+    }
     isOver.store(false, ordering: .releasing)
     guard gate.isOpen.load(ordering: .relaxed) else { return missing.reset() }
     meter.measure(block.bytes, sampleCount: block.sampleCount)

@@ -78,7 +78,6 @@ final class AlignedMicrophone: AlignedAudio {
       try pull(before: end)
     }
     if aligner.outputCount < end { try fill(before: end, isLast: true) }
-    aligner.end(at: end)
   }
 
   func take(_ count: Int) -> [[Float]] {

@@ -119,6 +119,7 @@ struct AudioAligner: ~Copyable {
     var output = try convertSilence(max(0, silence))
     if !hasHeard {
       hasHeard = true
+      (gaps, lastGapEnd) = ([], Int64.min / 2)
       startOffset = max(0, nanoseconds(ofSample: outputPosition))
     } else if let cause {
       note(from: start, to: outputPosition, cause)
@@ -131,7 +132,7 @@ struct AudioAligner: ~Copyable {
 
   /// Inserts silence up to an output sample, because no audio has arrived for it.
   ///
-  /// `isLast` is true at the end of the take.
+  /// `isLast` is true at the end of a file.
   ///
   /// - Throws: `ResamplerError` if the resampler fails.
   mutating func fill(
@@ -143,24 +144,10 @@ struct AudioAligner: ~Copyable {
     // The resampler holds back its last samples, so one conversion may give fewer samples than
     // requested.
     while outputCount < end { append(try convertSilence(end - outputCount), to: &output) }
-    // Silence before the first audio is reported as the start offset, so it is not a gap.
-    if hasHeard || isLast { note(from: start, to: isLast ? end : outputPosition, cause) }
+    // Silence before the first audio is reported as the start offset, so it is a gap only in a file
+    // without any audio.
+    if hasHeard || isLast { note(from: start, to: outputPosition, cause) }
     return output
-  }
-
-  /// Ends the take at an output sample.
-  ///
-  /// Removes silence after the end from the gaps. If the first audio starts after the end, the
-  /// whole take is reported as one gap.
-  mutating func end(at end: Int64) {
-    if let begin = startOffset, begin >= nanoseconds(ofSample: end) {
-      (startOffset, gaps) = (nil, [])
-      return note(from: 0, to: end, .late)
-    }
-    guard let last = gaps.last, lastGapEnd > end else { return }
-    let left = last.sampleCount - (lastGapEnd - end)
-    if left > 0 { gaps[gaps.count - 1].sampleCount = left } else { gaps.removeLast() }
-    lastGapEnd = end
   }
 
   /// Converts samples that continue the input, and updates the rate correction.

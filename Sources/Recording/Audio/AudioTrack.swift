@@ -16,6 +16,8 @@ struct AudioTrack: ~Copyable {
     let microseconds: Int64
     /// The number of aligned samples in the files so far.
     let sampleCount: Int64
+    /// The last samples of each channel.
+    let recent: [[Float]]
   }
 
   private var blocks: AudioBlockEncoder
@@ -53,7 +55,8 @@ struct AudioTrack: ~Copyable {
         try source.aligned(fromMicroseconds: originMicroseconds)
       }
     self.blocks = try AudioBlockEncoder(
-      codec: codec, sampleRate: source.sampleRate, channelCount: source.channelCount)
+      codec: codec, sampleRate: source.sampleRate, channelCount: source.channelCount,
+      after: earlier?.recent ?? [])
     (rate, channelCount) = (source.sampleRate, source.channelCount)
     self.codec = codec
     self.source = source
@@ -64,7 +67,8 @@ struct AudioTrack: ~Copyable {
   /// The audio for the next file, which begins at this time of the file.
   func continuation(atMicroseconds end: Int64) -> Continuation {
     Continuation(
-      audio: audio, microseconds: fileStart &+ end, sampleCount: sample(at: end) - start)
+      audio: audio, microseconds: fileStart &+ end, sampleCount: sample(at: end) - start,
+      recent: blocks.recent)
   }
 
   /// The sample of the file at a time of the file.
@@ -74,11 +78,12 @@ struct AudioTrack: ~Copyable {
   }
 
   /// The report of the audio so far.
-  var account: RecordedAudio {
-    let part =
-      start < 0
-      ? audio.account.part(-start..<(sampleCount - start), rate: rate) : audio.account
-    var account = part.joined(to: earlier, atSample: max(0, start), rate: rate)
+  var account: RecordedAudio { account(before: sampleCount) }
+
+  /// The report of the audio before a sample of the file.
+  private func account(before end: Int64) -> RecordedAudio {
+    var account = audio.account.part(max(0, -start)..<max(0, end - start), rate: rate)
+      .joined(to: earlier, atSample: max(0, start), rate: rate)
     account.codec = codec
     account.sampleRate = rate
     account.channelCount = channelCount
@@ -114,7 +119,7 @@ struct AudioTrack: ~Copyable {
     let packets = try encode(upTo: end)
     let left = Int(end - sampleCount) - blocks.restCount
     if left > 0 { blocks.keep(audio.take(left)) }
-    earlier = account
+    earlier = account(before: end)
     (audio, start) = (try source.aligned(fromMicroseconds: origin), end)
     return packets
   }

@@ -40,12 +40,22 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 
 extension RecordedAudio {
   /// The report of some samples of the audio.
+  ///
+  /// If the first audio comes after them, they are one gap.
   func part(_ samples: Range<Int64>, rate: Int) -> RecordedAudio {
     func nanoseconds(_ sample: Int64) -> Int64 {
       MediaTime(exactly: sample, over: rate)?.wholeNanoseconds ?? 0
     }
     let start = nanoseconds(samples.lowerBound)
     var part = self
+    let end = Duration.nanoseconds(nanoseconds(samples.upperBound))
+    if let startOffset, !samples.isEmpty, startOffset >= end {
+      part.startOffset = nil
+      part.gaps = [
+        RecordedAudioGap(time: .zero, sampleCount: Int64(samples.count), cause: .late)
+      ]
+      return part
+    }
     part.startOffset = startOffset.map { max(.zero, $0 - .nanoseconds(start)) }
     part.gaps = gaps.compactMap { gap in
       let first = AudioTrack.sample(atMicroseconds: gap.time.wholeMicroseconds, rate: rate)
