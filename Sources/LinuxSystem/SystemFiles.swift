@@ -31,6 +31,9 @@ package enum SystemFiles {
     }
   }
 
+  /// Whether a file or device node is at a path, or at the end of a symbolic link.
+  package static func exists(_ path: String) -> Bool { access(path.systemPath, F_OK) == 0 }
+
   /// Whether the owner alone has permissions on the file at a path.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()

@@ -40,6 +40,33 @@ struct SegmentedRecordTests {
     #expect(second.output.contains("game_004.mov: 120 frames in 0.500 s, 0 lost, playable"))
   }
 
+  @Test func `A camera that comes back goes on in the next file, and its gap is named`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let library = try await FakeCameras.library()
+    let finished = try await run(
+      "env",
+      [
+        "FAKEVIDEO=hfr-usb mjpegbytes=4000 unplug=240 replug=0.5", "LD_PRELOAD=\(library)",
+        slowmoPath, "record", "/dev/fakevideo0", "-o", "a_{n}.mov", "--mode", "640x360@240/mjpg",
+        "--reconnect", "5min", "--frames", "300", "--json", "--progress", "none",
+      ], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    let files = try #require(report["files"] as? [[String: Any]])
+    #expect(files.compactMap { $0["file"] as? String } == ["a_1.mov", "a_2.mov"])
+    #expect(files.compactMap { $0["stopped_by"] as? String } == ["device_lost", "frames"])
+    #expect(files.allSatisfy { $0["playable"] as? Bool == true })
+    let ledger = try #require(report["ledger"] as? [String: Int])
+    // It is away for 120 periods, or for more if the first attempt is late.
+    #expect(try #require(ledger["stored"]) == 300)
+    #expect(try #require(ledger["lost_device"]) >= 119)
+    let gaps = try #require(report["gaps"] as? [[String: Any]])
+    #expect(gaps.contains { $0["cause"] as? String == "lost_device" }, "\(gaps)")
+    #expect(report["stopped_by"] as? String == "frames" && report["error"] == nil)
+  }
+
   @Test(arguments: [
     ["--segment", "1s"], ["--reconnect", "1s"], ["--segment", "0"], ["--segment", "-1s"],
     ["-o", "a{n}.mov", "--segment", "1s", "--trigger", "key"],

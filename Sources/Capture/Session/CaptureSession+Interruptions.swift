@@ -151,7 +151,7 @@ private final class ReturnWatch: Sendable {
       guard let self, !isOver.load(ordering: .acquiring) else { return }
       // Opening a node may wake the device behind it, so a node is opened only if the lost device's
       // address is present.
-      if reach.addresses().contains(device.address) {
+      if reach.isPresent(device.address) {
         let found = reach.perform { try? CaptureDevice.named(device.address) }
         if let found, found.id == device.id { call(attempt, found.choosing(device.choice)) }
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankALSA
+import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// The system calls through which devices are opened.
@@ -35,5 +36,12 @@ package struct DeviceEnvironment: Sendable {
   func addresses() -> Set<String> {
     let microphones = microphones.nodes().compactMap(AudioNode.init(named:)).map(\.hardwareName)
     return Set(cameras.nodes() + microphones)
+  }
+
+  /// Whether a device node is present, which may have a name that no list contains.
+  ///
+  /// No node is opened.
+  func isPresent(_ address: String) -> Bool {
+    addresses().contains(address) || address.hasPrefix("/") && SystemFiles.exists(address)
   }
 }
