@@ -74,6 +74,56 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
+  @Test func `An output alone keeps its session, which it can start, until it is dropped`()
+    async throws
+  {
+    weak var camera: DeviceInput?
+    weak var other: VideoDataOutput?
+    func makeOutput() throws -> VideoDataOutput {
+      let session = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      camera = session.inputs.first as? DeviceInput
+      let (output, second) = (VideoDataOutput(), VideoDataOutput())
+      // A session under configuration keeps its new outputs, too.
+      session.beginConfiguration()
+      try session.addOutput(output)
+      try session.addOutput(second)
+      try session.commitConfiguration()
+      other = second
+      #expect(session.outputs.count == 2 && output.session === session)
+      return output
+    }
+    do {
+      let output = try makeOutput()
+      // The session's own outputs went with it.
+      #expect(camera != nil && other == nil)
+      #expect(output.nativeFormat != nil && output.session?.connections.count == 1)
+      let frames = output.frames
+      try await #require(output.session).startRunning()
+      var count = 0
+      for await _ in frames {
+        count += 1
+        if count == 20 { break }
+      }
+      let session = try #require(output.session)
+      #expect(session.isRunning && session.outputs.first === output && session === output.session)
+      await session.stopRunning()
+    }
+    #expect(camera == nil)
+  }
+
+  @Test func `An output that left its session keeps nothing`() throws {
+    weak var camera: DeviceInput?
+    let output = AudioDataOutput()
+    do {
+      let session = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      camera = session.inputs.first as? DeviceInput
+      try session.addOutput(output)
+      #expect(session.connections.first?.output === output)
+      session.removeOutput(output)
+    }
+    #expect(output.session == nil && camera == nil)
+  }
+
   private func input(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
     try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")

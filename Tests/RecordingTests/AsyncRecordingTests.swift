@@ -15,18 +15,23 @@ struct AsyncRecordingTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// An output alone: it keeps the session that it was made for.
+  /// An output alone: it keeps the session that it was made for, or added to.
   private func output(
-    _ device: String = "synthetic:128x96@240?pace=max", frameCount: Int64? = nil
+    _ device: String = "synthetic:128x96@240?pace=max", frameCount: Int64? = nil,
+    isAdded: Bool = false
   ) throws -> MovieFileOutput {
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     settings.limit = CaptureLimit(frameCount: frameCount)
-    return try MovieFileOutput(
-      session: CaptureSession(CaptureDevice.named(device)), settings: settings)
+    let session = try CaptureSession(CaptureDevice.named(device))
+    guard isAdded else { return try MovieFileOutput(session: session, settings: settings) }
+    let output = MovieFileOutput(settings: settings)
+    try session.addOutput(output)
+    return output
   }
 
-  @Test func `A take suspends its task, and tells how far it is`() async throws {
-    let output = try output(frameCount: 60)
+  @Test(arguments: [false, true])
+  func `A take suspends its task, and tells how far it is`(isAdded: Bool) async throws {
+    let output = try output(frameCount: 60, isAdded: isAdded)
     let steps = output.progress
     let report = try await output.record()
     #expect(report.ledger.stored == 60 && report.isPlayable)

@@ -49,7 +49,7 @@ struct MovieGeometryTests {
     try session.addOutput(output)
     let connection = try #require(session.connections.first)
     try prepare(connection, try #require(session.inputs.first as? DeviceInput))
-    return try withExtendedLifetime(session) { try output.record() }
+    return try output.record()
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .mjpeg, .h264])
@@ -214,7 +214,7 @@ struct MovieGeometryTests {
     try #require(session.connections.first).setVideoRotationAngle(270)
     let triggers = TriggerSettings(preDuration: .zero, postDuration: MediaTime(1, over: 10))
     output.trigger(CaptureTrigger(source: .call, microseconds: camera.base + 20_000))
-    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    let report = try output.record(on: triggers)
     #expect(report.clips.count == 1)
     #expect(try Asset(path: path).videoTrack?.rotation == 270)
   }

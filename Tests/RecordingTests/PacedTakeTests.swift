@@ -32,9 +32,7 @@ import Testing
     settings.video = codec
     settings.limit = CaptureLimit(duration: seconds.map { MediaTime(seconds: $0) })
     let session = try session(name, mode)
-    return try withExtendedLifetime(session) {
-      try MovieFileOutput(session: session, settings: settings).record()
-    }
+    return try MovieFileOutput(session: session, settings: settings).record()
   }
 
   @Test(arguments: [VideoOutputSettings.passthrough, .h264])
@@ -96,14 +94,12 @@ import Testing
     let session = try session("synthetic:640x480@240?pace=max")
     let output = try MovieFileOutput(session: session, settings: settings)
     var isHeld = false
-    let report = try withExtendedLifetime(session) {
-      try output.record { _ in
-        guard !isHeld else { return }
-        isHeld = true
-        // Until the session is off this thread, which stores, is not back: so nothing is taken.
-        output.stop()
-        while session.isRunning { sched_yield() }
-      }
+    let report = try output.record { _ in
+      guard !isHeld else { return }
+      isHeld = true
+      // Until the session is off this thread, which stores, is not back: so nothing is taken.
+      output.stop()
+      while session.isRunning { sched_yield() }
     }
     #expect(isHeld && report.stoppedBy == .stopped)
     #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.isPlayable)
@@ -123,7 +119,7 @@ import Testing
     triggers.audio = AudioTrigger(
       threshold: -6, quietPeriod: MediaTime(microseconds: 500_000))
     triggers.clipPath = { scratch.file("clip\($0).mov") }
-    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    let report = try output.record(on: triggers)
     #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.problem == nil)
     #expect(report.ledger.expected == 840)
     #expect(report.clips.count == 4)
@@ -149,7 +145,7 @@ import Testing
       preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
     // A few frames only, so that there are only a few pieces of memory.
     triggers.memoryLimit = 4 << 20
-    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    let report = try output.record(on: triggers)
     #expect(report.ledger.expected == 960 && report.ledger.evicted == 960)
     #expect(report.warnings.contains { $0.contains("held only the last") })
   }

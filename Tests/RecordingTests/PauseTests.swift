@@ -92,7 +92,7 @@ struct PauseTests {
     let session = try camera.session(ScriptedDriver(model.steps))
     let output = try MovieFileOutput(session: session, settings: settings)
     shared.output = output
-    let report = try withExtendedLifetime(session) { try output.record() }
+    let report = try output.record()
 
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(model.stored.count))
@@ -178,7 +178,7 @@ struct PauseTests {
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     shared.output = output
-    let report = try withExtendedLifetime(session) { try output.record() }
+    let report = try output.record()
     #expect(report.ledger.isBalanced && report.isPlayable)
     #expect(report.ledger.corrupt == 1)
     #expect(report.ledger.lostStart == Int64(next - 40))
@@ -229,7 +229,6 @@ struct PauseTests {
       break
     }
     #expect(failed)
-    withExtendedLifetime(session) {}
   }
 }
 

@@ -48,11 +48,12 @@ import Testing
     let session = try session("synthetic:\(Self.size)@240?pace=max")
     let output = try MovieFileOutput(session: session, settings: settings)
     var finished: [String] = []
-    let report = try withExtendedLifetime(session) {
+    func record() throws -> SegmentedReport {
       try output.record(in: segments(MediaTime(seconds: 1), in: scratch)) { event in
         if case .didFinish(let file) = event { finished.append(file.path) }
       }
     }
+    let report = try record()
     let paths = (1...count).map { scratch.file("file\($0).mov") }
     #expect(report.files.map(\.path) == paths && finished == paths)
     #expect(report.files.allSatisfy { $0.isPlayable && $0.ledger.isBalanced })
@@ -95,9 +96,7 @@ import Testing
     try session.addOutput(output)
     // 72 frames and two thirds of a microsecond, so that a file begins behind its boundary.
     let duration = MediaTime(exactly: Rational(3_000_007, over: 10_000_000))
-    let report = try withExtendedLifetime(session) {
-      try output.record(in: segments(duration, in: scratch))
-    }
+    let report = try output.record(in: segments(duration, in: scratch))
     #expect(report.files.map(\.ledger.stored) == [73, 72, 72, 33])
     #expect(report.files.allSatisfy { $0.isPlayable && $0.ledger.isBalanced })
     #expect(report.take.ledger.stored == 250 && report.take.stoppedBy == .frames)
@@ -116,9 +115,7 @@ import Testing
     let session = try camera.session(ScriptedDriver(steps))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
-    let report = try withExtendedLifetime(session) {
-      try output.record(in: segments(MediaTime(1, over: 5), in: scratch))
-    }
+    let report = try output.record(in: segments(MediaTime(1, over: 5), in: scratch))
     #expect(report.files.map(\.ledger.stored) == [20, 18, 18, 20, 20])
     #expect(report.files.map(\.ledger.lostDevice) == [0, 4, 0, 0, 0])
     #expect(report.take.ledger.stored == 96 && report.take.ledger.lostDevice == 4)
@@ -142,9 +139,7 @@ import Testing
     let session = try camera.streamSession(ScriptedDriver(steps))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
-    let report = try withExtendedLifetime(session) {
-      try output.record(in: segments(MediaTime(3, over: 10), in: scratch))
-    }
+    let report = try output.record(in: segments(MediaTime(3, over: 10), in: scratch))
     // The first key frames at or behind 30, 60 and 90.
     let cuts = [30, 60, 90].compactMap { due in keys.first { $0 >= due } }
     let starts = Array(Set([0] + cuts)).sorted()
@@ -164,7 +159,7 @@ import Testing
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
     try await session.startRunning()
-    let (events, progress) = (output.events, output.progress)
+    let (events, starts, progress) = (output.events, output.events, output.progress)
     for part in 1...2 {
       let paths = (1...5).map { scratch.file("\(part)-\($0).mov") }
       try output.startRecording(to: paths[0])
@@ -180,6 +175,8 @@ import Testing
         try output.startRecording(to: paths[next])
         next += 1
       }
+      // A file that was asked for, and has not begun at the end, never begins.
+      for await event in starts { if case .didStart(paths[4]) = event { break } }
       output.stop()
       var (started, reports, failed): ([String], [RecordingReport], [String]) = ([], [], [])
       for await event in events {
@@ -225,17 +222,15 @@ import Testing
     var segments = segments(nil, in: scratch)
     segments.reconnectTimeout = MediaTime(seconds: 60)
     var names: [String] = []
-    let report = try withExtendedLifetime(session) {
-      try output.record(in: segments) { event in
-        switch event {
-        case .didStart: names.append("start")
-        case .didFinish(let file): names.append("finish \(file.stoppedBy.rawValue)")
-        case .waitingForDevice:
-          names.append("waiting")
-          machine.advance(nanoseconds: 2_000_000_000)
-        case .progress(let state): if state.stored > 0, names.count > 3 { output.stop(.signal) }
-        case .didFail: names.append("failed")
-        }
+    let report = try output.record(in: segments) { event in
+      switch event {
+      case .didStart: names.append("start")
+      case .didFinish(let file): names.append("finish \(file.stoppedBy.rawValue)")
+      case .waitingForDevice:
+        names.append("waiting")
+        machine.advance(nanoseconds: 2_000_000_000)
+      case .progress(let state): if state.stored > 0, names.count > 3 { output.stop(.signal) }
+      case .didFail: names.append("failed")
       }
     }
     #expect(
@@ -272,10 +267,8 @@ import Testing
     let output = try MovieFileOutput(session: session, settings: settings)
     var segments = segments(nil, in: scratch)
     segments.reconnectTimeout = stops ? MediaTime(seconds: 600) : MediaTime(1, over: 100)
-    let report = try withExtendedLifetime(session) {
-      try output.record(in: segments) { event in
-        if stops, case .waitingForDevice = event { output.stop(.signal) }
-      }
+    let report = try output.record(in: segments) { event in
+      if stops, case .waitingForDevice = event { output.stop(.signal) }
     }
     #expect(report.files.count == 1 && report.take.isPlayable && report.take.ledger.isBalanced)
     #expect(report.take.stoppedBy == (stops ? .signal : .deviceLost))
@@ -296,6 +289,5 @@ import Testing
     segments.reconnectTimeout = MediaTime(seconds: 1)
     let second = #expect(throws: MediaError.self) { try output.record(in: segments) }
     #expect(second?.code == .badConfiguration)
-    withExtendedLifetime(session) {}
   }
 }

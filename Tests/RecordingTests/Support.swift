@@ -126,9 +126,7 @@ struct ScriptedCamera {
     let session = try camera.session(ScriptedDriver([]))
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
-    return try withExtendedLifetime(session) {
-      try TakeAudio.of(session, into: output, settings, keeping: 1)
-    }
+    return try TakeAudio.of(session, into: output, settings, keeping: 1)
   }
 
   /// Records a script.
@@ -143,14 +141,12 @@ struct ScriptedCamera {
     configure(&settings)
     let session = try session(driver)
     let output = try MovieFileOutput(session: session, settings: settings)
-    return try withExtendedLifetime(session) {
-      let report = try output.record(progress: progress)
-      let input = try #require(session.inputs.first as? DeviceInput)
-      // All are given back, but for those that waited when the stream was switched off.
-      #expect(input.pool.heldCount == 0)
-      #expect(driver.missingBuffers <= input.pool.capacity / 2)
-      return (report, driver)
-    }
+    let report = try output.record(progress: progress)
+    let input = try #require(session.inputs.first as? DeviceInput)
+    // All are given back, but for those that waited when the stream was switched off.
+    #expect(input.pool.heldCount == 0)
+    #expect(driver.missingBuffers <= input.pool.capacity / 2)
+    return (report, driver)
   }
 }
 

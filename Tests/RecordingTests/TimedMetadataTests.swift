@@ -74,12 +74,10 @@ struct TimedMetadataTests {
       try output.append(value.value, forKey: value.key, atFrame: value.frame)
     }
     var rest = values.dropFirst(500)
-    let report = try withExtendedLifetime(session) {
-      try output.record { progress in
-        for _ in 0..<20 {
-          guard progress.stored < 580, let value = rest.popFirst() else { return }
-          _ = try? output.append(value.value, forKey: value.key, atFrame: value.frame)
-        }
+    let report = try output.record { progress in
+      for _ in 0..<20 {
+        guard progress.stored < 580, let value = rest.popFirst() else { return }
+        _ = try? output.append(value.value, forKey: value.key, atFrame: value.frame)
       }
     }
     #expect(rest.isEmpty && report.isPlayable && report.warnings.isEmpty)
@@ -123,7 +121,7 @@ struct TimedMetadataTests {
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: path))
     box.withLock { $0 = output }
-    _ = try withExtendedLifetime(session) { try output.record() }
+    _ = try output.record()
     #expect(
       try Self.found(path)
         == [1, 20, 40].map { Wanted(frame: $0 - 1, key: "number", value: .integer($0)) })
@@ -140,10 +138,8 @@ struct TimedMetadataTests {
     for value in values { try output.append(value.value, forKey: value.key, atFrame: value.frame) }
     // One has no frame.
     try output.append(1, forKey: "late", atFrame: 480)
-    let report = try withExtendedLifetime(session) {
-      try output.record(
-        in: SegmentSettings(duration: MediaTime(1, over: 2)) { scratch.file("\($0).mov") })
-    }
+    let report = try output.record(
+      in: SegmentSettings(duration: MediaTime(1, over: 2)) { scratch.file("\($0).mov") })
     #expect(report.files.count == 4)
     let found = try report.files.enumerated().flatMap { index, file in
       try Self.found(file.path).map { value in
@@ -204,12 +200,10 @@ struct TimedMetadataTests {
     ]
     let session = try session()
     let output = try MovieFileOutput(session: session, settings: settings)
-    _ = try withExtendedLifetime(session) {
-      try output.record { _ in
-        var items = output.metadata.filter { $0.key != .model }
-        if let item = try? MetadataItem(.model, "during") { items.append(item) }
-        output.metadata = items
-      }
+    _ = try output.record { _ in
+      var items = output.metadata.filter { $0.key != .model }
+      if let item = try? MetadataItem(.model, "during") { items.append(item) }
+      output.metadata = items
     }
     let names = [
       "title": "Sprint", "com.apple.quicktime.description": "zweiter Versuch – gültig",

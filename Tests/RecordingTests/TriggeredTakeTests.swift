@@ -395,7 +395,7 @@ struct MotionTriggerTests {
       preDuration: MediaTime(microseconds: 100_000), postDuration: MediaTime(microseconds: 200_000))
     // The camera paints the number of each picture.
     triggers.motion = MotionTrigger(share: 0.001)
-    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    let report = try output.record(on: triggers)
     let clip = try #require(report.clips.first)
     #expect(clip.trigger?.source == .motion && clip.isPlayable)
     #expect(clip.ledger.stored > 24 && clip.ledger.isBalanced && clip.ledger.dropped == 0)

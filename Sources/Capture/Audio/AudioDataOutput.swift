@@ -28,11 +28,18 @@ public final class AudioDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let delivery = SampleDeliverer<AudioSampleBuffer>()
   private let current = Mutex<AudioBufferSink?>(nil)
+  private let core = Mutex<SessionCore?>(nil)
 
   /// Creates an output, to be added to a session.
   public init() {}
 
   deinit { delivery.stop() }
+
+  /// The session to which the output was added, or nil.
+  ///
+  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
+  /// the program has dropped a session that does not run, this is a new object for it.
+  public var session: CaptureSession? { core.withLock { $0 }?.session }
 
   /// Audio only.
   public var mediaTypes: [MediaType] { [.audio] }
@@ -88,6 +95,7 @@ public final class AudioDataOutput: FrameOutput {
   }
 
   package func didJoin(_ session: CaptureSession?) {
+    core.withLock { $0 = session?.core }
     guard session == nil else { return }
     current.withLock { $0 = nil }
     delivery.finish()

@@ -11,8 +11,8 @@ package import Synchronization
 public final class CaptureConnection: Sendable {
   /// The source of the frames or audio.
   public let input: any CaptureInput
-  /// The destination of the frames or audio.
-  public let output: any CaptureOutput
+  /// The destination of the frames or audio, or nil if it was destroyed.
+  public weak let output: (any CaptureOutput)?
   /// The media type that the connection carries.
   public let mediaType: MediaType
   package let gate = ConnectionGate()
@@ -42,8 +42,7 @@ public final class CaptureConnection: Sendable {
 
 /// The enabled state of a connection.
 ///
-/// Sinks reference this object instead of the connection. The connection references the output,
-/// which references its sinks, so a reference to the connection would be a retain cycle.
+/// Sinks reference this object instead of the connection.
 package final class ConnectionGate: Sendable {
   package let isOpen = Atomic<Bool>(true)
 }

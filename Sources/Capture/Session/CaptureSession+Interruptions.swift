@@ -34,15 +34,15 @@ struct Interruption: Sendable {
 extension CaptureSession {
   /// Restarts an input as soon as its device is present and no other program uses it.
   func awaitReturn(of input: any CapturingInput) {
-    let watch = state.withLock { state in
+    let watch = core.state.withLock { state in
       state.interruptions.first { $0.input === input }?.watch
     }
     // A timer holds the closure until it fires, even after the watch was cancelled. A strong
     // reference to the input would keep the device open that long.
-    watch?.begin(for: input, everyMilliseconds: retryMilliseconds) {
-      [weak self, weak input] device in
-      guard let self, let input else { return true }
-      return resume(input, at: device)
+    watch?.begin(for: input, everyMilliseconds: core.retryMilliseconds) {
+      [weak core, weak input] device in
+      guard let core, let input else { return true }
+      return core.session.resume(input, at: device)
     }
   }
 
@@ -50,15 +50,15 @@ extension CaptureSession {
   ///
   /// - Returns: True if the watch can end, false if the attempt must be repeated.
   private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
-    work.withLock { _ in
-      let (graph, interruption) = state.withLock { state in
+    core.work.withLock { _ in
+      let (graph, interruption) = core.state.withLock { state in
         (state.graph, state.interruptions.first { $0.input === input })
       }
       guard let interruption else { return true }
       beginChange()
       // The interruption is removed before the start, because the input may be interrupted again
       // during it.
-      state.withLock { state in state.interruptions.removeAll { $0.input === input } }
+      core.state.withLock { state in state.interruptions.removeAll { $0.input === input } }
       do throws(MediaError) {
         try input.reopen(at: device)
         try start(input, in: graph)
@@ -80,7 +80,7 @@ extension CaptureSession {
     // A new device node may lack its group permissions until udev has set them, so `.noPermission`
     // may be temporary too.
     guard reason != nil || error.code == .noPermission else {
-      state.withLock { state in
+      core.state.withLock { state in
         if state.running.isEmpty, state.interruptions.isEmpty { state.isWanted = false }
         state.retain(self)
       }
@@ -89,7 +89,7 @@ extension CaptureSession {
     }
     let isNews = reason != nil && reason != interruption.reason
     interruption.reason = reason ?? interruption.reason
-    let isWanted = state.withLock { state in
+    let isWanted = core.state.withLock { state in
       // If the session was stopped meanwhile, it no longer waits for any input.
       if state.isWanted { state.interruptions.append(interruption) }
       return state.isWanted

@@ -15,8 +15,8 @@ extension CaptureSession {
   /// The log handler is called on the thread where the event occurs. No lock is held during the
   /// call.
   public var logger: Logger {
-    get { journal.withLock { $0 } }
-    set { journal.withLock { $0 = newValue } }
+    get { core.journal.withLock { $0 } }
+    set { core.journal.withLock { $0 = newValue } }
   }
 
   func log(_ events: [SessionEvent]) {

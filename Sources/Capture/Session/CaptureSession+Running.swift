@@ -30,7 +30,7 @@ extension CaptureSession {
   public func stopRunning() { stopAll() }
 
   private func stopAll() {
-    let (running, interruptions) = state.withLock { state in
+    let (running, interruptions) = core.state.withLock { state in
       state.isWanted = false
       state.retain(self)
       return (state.runningNow, state.interruptions.removeAndReturnAll())
@@ -77,9 +77,9 @@ extension CaptureSession {
   package func run(
     with control: CaptureControl, resumes: Bool = false
   ) throws(MediaError) -> Bool {
-    let result = work.withLock { _ in
+    let result = core.work.withLock { _ in
       Result { () throws(MediaError) -> Bool in
-        let (graph, wasWanted) = state.withLock { state in
+        let (graph, wasWanted) = core.state.withLock { state in
           defer {
             if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) }
             state.retain(self)
@@ -97,7 +97,7 @@ extension CaptureSession {
           stopRunning()
           // The session never ran, so the collected events are discarded. They would report an end
           // without a start.
-          state.withLock { $0.change = nil }
+          core.state.withLock { $0.change = nil }
           throw error
         }
         endChange()
@@ -128,9 +128,9 @@ extension CaptureSession {
   /// - Returns: Whether frames now flow to the output.
   /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   package func refresh(_ output: any CaptureOutput) throws(MediaError) -> Bool {
-    let result = work.withLock { _ in
+    let result = core.work.withLock { _ in
       Result { () throws(MediaError) -> Bool in
-        let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
+        let (graph, running) = core.state.withLock { ($0.graph, $0.runningNow) }
         let inputs = graph.connections.filter { $0.output === output }.map(\.input)
         let wanted = running.filter { entry in inputs.contains { $0 === entry.input } }
         func connect(_ entry: Running) throws(MediaError) -> Bool {
@@ -154,17 +154,17 @@ extension CaptureSession {
     try input.openIfClosed()
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
-    ) { [weak self] end in self?.didEnd(input, end) }
-    let isWanted = state.withLock { state in
+    ) { [weak core] end in core?.session.didEnd(input, end) }
+    let isWanted = core.state.withLock { state in
       if state.isWanted { state.running.append((input, capture, control)) }
       return state.isWanted
     }
     guard isWanted else { return capture.cancel() }
     do throws(MediaError) { try capture.begin() } catch {
-      state.withLock { state in state.running.removeAll { $0.input === input } }
+      core.state.withLock { state in state.running.removeAll { $0.input === input } }
       throw error
     }
-    state.withLock { $0.change?.hasStarted = true }
+    core.state.withLock { $0.change?.hasStarted = true }
   }
 
   /// Handles the end of an input's stream.
@@ -176,7 +176,7 @@ extension CaptureSession {
       reason.map { .wasInterrupted(input.device, $0) } ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
     var reported: [SessionEvent] = []
-    let isAwaited = state.withLock { state in
+    let isAwaited = core.state.withLock { state in
       state.running.removeAll { $0.input === input }
       let isAwaited =
         reason != nil && input.canReopen && state.isWanted && state.resumes
@@ -187,7 +187,7 @@ extension CaptureSession {
         state.change?.events += events
       } else {
         if state.running.isEmpty { events.append(state.endOfRunning(of: self)) }
-        for event in events { hub.send(event) }
+        for event in events { core.hub.send(event) }
         reported = events
       }
       return isAwaited
@@ -201,14 +201,14 @@ extension CaptureSession {
   /// ``endChange(_:)`` sends them. Without the collection, the end of an input could be reported
   /// before its start. Call this method with the `work` lock held.
   func beginChange() {
-    state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
+    core.state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
   }
 
   /// Sends the events collected since ``beginChange()``.
   ///
   /// - Parameter news: Events to send before the collected ones.
   func endChange(_ news: [SessionEvent] = []) {
-    let reported = state.withLock { state -> [SessionEvent] in
+    let reported = core.state.withLock { state -> [SessionEvent] in
       guard let change = state.change.take() else { return [] }
       var events = news
       if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
@@ -216,7 +216,7 @@ extension CaptureSession {
       if state.running.isEmpty, change.wasRunning || change.hasStarted {
         events.append(state.endOfRunning(of: self))
       }
-      for event in events { hub.send(event) }
+      for event in events { core.hub.send(event) }
       return events
     }
     log(reported)
@@ -224,9 +224,9 @@ extension CaptureSession {
 
   /// Puts a new graph into effect, or keeps the current one if an error occurs.
   func apply(_ graph: SessionGraph) throws(MediaError) {
-    let result = work.withLock { _ in
+    let result = core.work.withLock { _ in
       Result { () throws(MediaError) in
-        let (before, isWanted, running) = state.withLock {
+        let (before, isWanted, running) = core.state.withLock {
           ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
         }
         let formats = try graph.formatChanges(since: before)
@@ -249,7 +249,7 @@ extension CaptureSession {
           // error, because this call already throws the first one.
           do throws(MediaError) { try adjust(to: before, starting: running) } catch {
             let second = error
-            state.withLock { $0.change?.events.append(.runtimeError(second)) }
+            core.state.withLock { $0.change?.events.append(.runtimeError(second)) }
           }
           throw error
         }
@@ -261,7 +261,7 @@ extension CaptureSession {
   /// Stops the stream of an input and sets the input to another mode.
   private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
     guard input.format.id != format.id else { return }
-    for entry in state.withLock({ $0.runningNow }) where entry.input === input {
+    for entry in core.state.withLock({ $0.runningNow }) where entry.input === input {
       entry.control.stop(.reconfigured)
       entry.capture.waitUntilEnded()
     }
@@ -275,7 +275,7 @@ extension CaptureSession {
     for output in before.outputs where !graph.outputs.contains(where: { $0 === output }) {
       output.didJoin(nil)
     }
-    state.withLock { state in
+    core.state.withLock { state in
       state.graph = graph
       state.retain(self)
     }
@@ -283,7 +283,7 @@ extension CaptureSession {
 
   /// Stops waiting for inputs that are not in the graph.
   private func endInterruptions(notIn graph: SessionGraph) {
-    let gone = state.withLock { state in
+    let gone = core.state.withLock { state in
       state.interruptions.removeAndReturnAll { interruption in
         !graph.inputs.contains { $0 === interruption.input }
       }
@@ -303,12 +303,12 @@ extension CaptureSession {
   ) throws(MediaError) {
     // Devices on one bus share its bandwidth. Removed inputs are stopped first, so that new ones
     // can use it.
-    for entry in state.withLock({ $0.runningNow })
+    for entry in core.state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
       entry.control.stop(.reconfigured)
       entry.capture.waitUntilEnded()
     }
-    let (running, interruptions) = state.withLock { ($0.runningNow, $0.interruptions) }
+    let (running, interruptions) = core.state.withLock { ($0.runningNow, $0.interruptions) }
     for entry in running { _ = try entry.capture.connect(graph.connections(from: entry.input)) }
     for input in graph.inputs
     where candidates.contains(where: { $0 === input })

@@ -20,7 +20,9 @@ import Synchronization
 /// as long as one of its inputs does. If one input cannot start, the session starts none. If a
 /// movie's queue is full, its output reports that as an event; the session is not interrupted.
 ///
-/// Inputs, outputs and connections may be changed in every state. Changes between
+/// The session keeps its inputs and outputs alive. An output keeps its inputs alive too, so a
+/// function may return the output alone; `session` of the output is then the way back. Inputs,
+/// outputs and connections may be changed in every state. Changes between
 /// ``beginConfiguration()`` and `commitConfiguration()` take effect together. All calls may come
 /// from any thread. If a call blocks on a device, its documentation says so, and an asynchronous
 /// form exists.
@@ -42,7 +44,9 @@ public final class CaptureSession: Sendable {
     var runningNow: [Running] { running.map { $0 } }
     /// Whether the session should run, and whether interrupted inputs restart.
     var (isWanted, resumes) = (false, false)
-    /// A reference to the session itself, which keeps it alive while it should run and has outputs.
+    /// The session, if the program or `retained` holds it.
+    weak var session: CaptureSession?
+    /// A reference to the session, which keeps it alive while it should run and has outputs.
     ///
     /// See ``retain(_:)``.
     private(set) var retained: CaptureSession?
@@ -63,25 +67,29 @@ public final class CaptureSession: Sendable {
     }
   }
 
-  let state = Mutex(State())
-  /// Serializes starts, stops and changes of inputs.
-  ///
-  /// A thread that holds the lock of `state` must not lock this one.
-  let work = Mutex(())
-  let hub = EventHub<SessionEvent>()
-  let journal = Mutex(Logger.quiet)
-  /// The interval between restart attempts of an interrupted input, in milliseconds.
-  let retryMilliseconds: Int
+  package let core: SessionCore
+  /// The outputs, to which the core refers weakly.
+  private let held: Mutex<[any FrameOutput]>
 
   /// Creates a session without inputs and outputs.
-  public init() { retryMilliseconds = 1_000 }
+  public convenience init() { self.init(SessionCore(retryMilliseconds: 1_000)) }
 
-  package init(_ input: any CaptureInput, retryMilliseconds: Int) {
-    self.retryMilliseconds = retryMilliseconds
-    state.withLock { try? $0.graph.add(input) }
+  package convenience init(_ input: any CaptureInput, retryMilliseconds: Int) {
+    self.init(SessionCore(retryMilliseconds: retryMilliseconds))
+    core.state.withLock { try? $0.graph.add(input) }
   }
 
-  deinit { for interruption in state.withLock({ $0.interruptions }) { interruption.end() } }
+  /// Creates a session for a core without one.
+  private convenience init(_ core: SessionCore) {
+    self.init(core, holding: [])
+    core.state.withLock { $0.session = self }
+  }
+
+  /// Creates the session of a core whose state the caller has locked.
+  init(_ core: SessionCore, holding outputs: [any FrameOutput]) {
+    self.core = core
+    held = Mutex(outputs)
+  }
 
   /// Creates a session with one camera in its fastest format that a movie can store.
   ///
@@ -107,43 +115,43 @@ public final class CaptureSession: Sendable {
   /// Creates a session with one input.
   public convenience init(_ input: any CaptureInput) {
     self.init()
-    state.withLock { try? $0.graph.add(input) }
+    core.state.withLock { try? $0.graph.add(input) }
   }
 
   /// The session's events, starting with the time of this call.
-  public var events: some AsyncSequence<SessionEvent, Never> & Sendable { hub.events() }
+  public var events: some AsyncSequence<SessionEvent, Never> & Sendable { core.hub.events() }
 
   /// Whether at least one input is running.
-  public var isRunning: Bool { state.withLock { !$0.running.isEmpty } }
+  public var isRunning: Bool { core.state.withLock { !$0.running.isEmpty } }
   /// Whether no input runs, and at least one waits for its device to return.
   ///
   /// Never true together with ``isRunning``.
   public var isInterrupted: Bool {
-    state.withLock { $0.running.isEmpty && !$0.interruptions.isEmpty }
+    core.state.withLock { $0.running.isEmpty && !$0.interruptions.isEmpty }
   }
   /// The interrupted inputs, which restart when their devices return.
   ///
   /// Other inputs may be running.
   public var interruptedInputs: [any CaptureInput] {
-    state.withLock { $0.interruptions.map { $0.input } }
+    core.state.withLock { $0.interruptions.map { $0.input } }
   }
   /// The inputs, in the order in which they were added.
-  public var inputs: [any CaptureInput] { state.withLock { $0.graph.inputs } }
+  public var inputs: [any CaptureInput] { core.state.withLock { $0.graph.inputs } }
   /// The outputs, in the order in which they were added.
-  public var outputs: [any CaptureOutput] { state.withLock { $0.graph.outputs } }
+  public var outputs: [any CaptureOutput] { core.state.withLock { $0.graph.outputs } }
   /// The connections from inputs to outputs.
-  public var connections: [CaptureConnection] { state.withLock { $0.graph.connections } }
+  public var connections: [CaptureConnection] { core.state.withLock { $0.graph.connections } }
 
   // MARK: - The graph
 
   /// Whether ``addInput(_:)`` would accept an input.
   public func canAddInput(_ input: any CaptureInput) -> Bool {
-    state.withLock { $0.latest.refusal(of: input) == nil }
+    core.state.withLock { $0.latest.refusal(of: input) == nil }
   }
 
   /// Whether ``addOutput(_:)`` would accept an output.
   public func canAddOutput(_ output: any CaptureOutput) -> Bool {
-    state.withLock { $0.latest.refusal(of: output) == nil }
+    core.state.withLock { $0.latest.refusal(of: output) == nil }
   }
 
   /// Adds an input and connects it to every output that has no input of the same media type yet.
@@ -178,7 +186,7 @@ public final class CaptureSession: Sendable {
   ///
   /// Calls may be nested.
   public func beginConfiguration() {
-    state.withLock { state in
+    core.state.withLock { state in
       state.draft = (state.latest, (state.draft?.depth ?? 0) + 1)
     }
   }
@@ -192,11 +200,12 @@ public final class CaptureSession: Sendable {
   /// - Throws: `MediaError` if a new device cannot be started. The previous configuration then
   ///   stays in effect.
   public func commitConfiguration() throws(MediaError) {
-    let graph: SessionGraph? = state.withLock { state in
+    let graph: SessionGraph? = core.state.withLock { state in
       guard let draft = state.draft else { return nil }
       state.draft = draft.depth > 1 ? (draft.graph, draft.depth - 1) : nil
       return draft.depth > 1 ? nil : draft.graph
     }
+    defer { holdOutputs() }
     if let graph { try apply(graph) }
   }
 
@@ -204,17 +213,31 @@ public final class CaptureSession: Sendable {
     _ body: (inout SessionGraph) throws(MediaError) -> Void
   ) throws(MediaError) {
     beginConfiguration()
-    let result = state.withLock { state in
+    let result = core.state.withLock { state in
       Result { () throws(MediaError) in
         var graph = state.latest
         try body(&graph)
         state.draft?.graph = graph
       }
     }
+    holdOutputs()
     do throws(MediaError) { try result.get() } catch {
       try commitConfiguration()  // Ends the nested configuration without a change.
       throw error
     }
     try commitConfiguration()
+  }
+
+  /// Keeps the outputs of the graph, and of one under configuration, alive.
+  private func holdOutputs() {
+    let released = core.state.withLock { state in
+      let outputs = state.graph.outputs + (state.draft?.graph.outputs ?? [])
+      return held.withLock { held in
+        defer { held = outputs }
+        return held
+      }
+    }
+    // An output may be destroyed only while the state is not locked.
+    withExtendedLifetime(released) {}
   }
 }

@@ -12,8 +12,16 @@ struct SessionGraph {
   private(set) var inputs: [any CapturingInput] = []
   /// The inputs that are cameras.
   var cameras: [DeviceInput] { inputs.compactMap { $0 as? DeviceInput } }
-  private(set) var outputs: [any FrameOutput] = []
-  private(set) var connections: [CaptureConnection] = []
+  private var members: [Member] = []
+  /// The outputs that still exist.
+  var outputs: [any FrameOutput] { members.compactMap(\.output) }
+  private var links: [CaptureConnection] = []
+  /// The connections to outputs that still exist.
+  var connections: [CaptureConnection] { links.filter { $0.output != nil } }
+
+  private struct Member {
+    weak var output: (any FrameOutput)?
+  }
 
   /// The error that prevents an input from being added, or nil if it can be added.
   func refusal(of input: any CaptureInput) -> MediaError? {
@@ -51,18 +59,18 @@ struct SessionGraph {
   mutating func add(_ output: any CaptureOutput) throws(MediaError) {
     if let refusal = refusal(of: output) { throw refusal }
     guard let output = output as? any FrameOutput else { return }
-    outputs.append(output)
+    members.append(Member(output: output))
     for input in inputs { connect(input, output) }
   }
 
   mutating func remove(_ input: any CaptureInput) {
     inputs.removeAll { $0 === input }
-    connections.removeAll { $0.input === input }
+    links.removeAll { $0.input === input }
   }
 
   mutating func remove(_ output: any CaptureOutput) {
-    outputs.removeAll { $0 === output }
-    connections.removeAll { $0.output === output }
+    members.removeAll { $0.output === output }
+    links.removeAll { $0.output === output }
   }
 
   /// The connections of an input.
@@ -77,7 +85,7 @@ struct SessionGraph {
       let isTaken = connections.contains {
         $0.output === output && $0.mediaType == port.mediaType
       }
-      if !isTaken { connections.append(CaptureConnection(input, output, port.mediaType)) }
+      if !isTaken { links.append(CaptureConnection(input, output, port.mediaType)) }
     }
   }
 }

@@ -26,10 +26,7 @@ public final class VideoDataOutput: FrameOutput {
   let delivery = SampleDeliverer<SampleBuffer>()
   private let dropEvents = EventHub<DroppedFrame>()
   private let sinks = Mutex<[ObjectIdentifier: DataSink]>([:])
-  private struct Membership {
-    weak var session: CaptureSession?
-  }
-  private let membership = Mutex(Membership())
+  private let core = Mutex<SessionCore?>(nil)
   let settings = SettingsBox()
 
   /// The settings of the output, which its queues read for each frame.
@@ -53,6 +50,12 @@ public final class VideoDataOutput: FrameOutput {
   public init() {}
 
   deinit { delivery.stop() }
+
+  /// The session to which the output was added, or nil.
+  ///
+  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
+  /// the program has dropped a session that does not run, this is a new object for it.
+  public var session: CaptureSession? { core.withLock { $0 }?.session }
 
   /// Video only.
   public var mediaTypes: [MediaType] { [.video] }
@@ -95,8 +98,7 @@ public final class VideoDataOutput: FrameOutput {
 
   /// The connected camera, or nil.
   private var camera: DeviceInput? {
-    let session = membership.withLock { $0.session }
-    return session?.connections.first { $0.output === self }?.camera
+    session?.connections.first { $0.output === self }?.camera
   }
 
   /// The pixel format and size of the samples, or nil if they are the camera's own bytes.
@@ -210,7 +212,7 @@ public final class VideoDataOutput: FrameOutput {
   }
 
   package func didJoin(_ session: CaptureSession?) {
-    membership.withLock { $0.session = session }
+    core.withLock { $0 = session?.core }
     guard session == nil else { return }
     sinks.withLock { $0 = [:] }
     delivery.finish()

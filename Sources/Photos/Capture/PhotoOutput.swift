@@ -24,7 +24,7 @@ import Synchronization
 /// All calls may come from any thread. Only the `photos` methods wait.
 public final class PhotoOutput: FrameOutput {
   private struct State {
-    weak var session: CaptureSession?
+    var core: SessionCore?
     var sink: (connection: ObjectIdentifier, sink: PhotoSink)?
   }
 
@@ -36,6 +36,12 @@ public final class PhotoOutput: FrameOutput {
   public init() {}
 
   deinit { processor.stop() }
+
+  /// The session to which the output was added, or nil.
+  ///
+  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
+  /// the program has dropped a session that does not run, this is a new object for it.
+  public var session: CaptureSession? { state.withLock { $0.core }?.session }
 
   /// Video only.
   public var mediaTypes: [MediaType] { [.video] }
@@ -188,7 +194,7 @@ public final class PhotoOutput: FrameOutput {
   }
 
   private var connection: CaptureConnection? {
-    state.withLock { $0.session }?.connections.first { $0.output === self }
+    session?.connections.first { $0.output === self }
   }
   private var camera: DeviceInput? { connection?.camera }
 
@@ -198,7 +204,7 @@ public final class PhotoOutput: FrameOutput {
     guard connection.mediaType == .video, let camera = connection.camera,
       !PhotoFormat.available(for: FormatDescription(camera.delivery).mediaSubType).isEmpty
     else { return nil }
-    let outputCount = state.withLock { $0.session }?.outputs.count
+    let outputCount = session?.outputs.count
     options.isAlone.store(outputCount == 1, ordering: .relaxed)
     let result = state.withLock { state in
       Result { () throws(MediaError) -> PhotoSink in
@@ -225,7 +231,7 @@ public final class PhotoOutput: FrameOutput {
 
   package func didJoin(_ session: CaptureSession?) {
     state.withLock { state in
-      state.session = session
+      state.core = session?.core
       if session == nil { state.sink = nil }
     }
   }

@@ -43,7 +43,7 @@ extension MovieFileOutput {
   /// The camera, and the session that it belongs to.
   func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
-    guard let session = state.withLock({ $0.session }) else { return try source() }
+    guard let session = state.withLock({ $0.core })?.session else { return try source() }
     return (input, session)
   }
 
@@ -84,7 +84,7 @@ extension MovieFileOutput {
   /// Resets the state of a take that has ended.
   private func forget() {
     let inbox = state.withLock { state in
-      defer { state = State(session: state.session, owned: state.owned) }
+      defer { state = State(core: state.core, owned: state.owned) }
       return state.inbox
     }
     refusePaths(of: inbox)

@@ -23,11 +23,12 @@ import Synchronization
 /// once.
 public final class MovieFileOutput: FrameOutput {
   struct State {
-    weak var session: CaptureSession?
+    /// The session that the output belongs to, or nil.
+    var core: SessionCore?
     /// The session that the output was created for, or nil.
     ///
     /// The output belongs to this session only while it records.
-    var owned: CaptureSession?
+    var owned: SessionCore?
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
@@ -54,6 +55,13 @@ public final class MovieFileOutput: FrameOutput {
   /// The metadata set by the program, or nil for that of the settings.
   let changedMetadata = Mutex<[MetadataItem]?>(nil)
 
+  /// The session to which the output was added or, if it belongs to none, the one that it was
+  /// created for.
+  ///
+  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
+  /// the program has dropped a session that does not run, this is a new object for it.
+  public var session: CaptureSession? { state.withLock { $0.core ?? $0.owned }?.session }
+
   /// The media types that the output accepts: video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
 
@@ -62,13 +70,13 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Creates an output for a session, and checks the settings against the session's camera.
   ///
-  /// The output retains the session and joins it while recording. No file is created yet.
+  /// The output joins the session while it records. No file is created yet.
   ///
   /// - Throws: `MediaError` with `.codecRefused` and advice, `.badConfiguration` if the session
   ///   rejects the output, or `.notConnected` if the session has no camera.
   public convenience init(session: CaptureSession, settings: RecordingSettings) throws(MediaError) {
     self.init(settings: settings)
-    state.withLock { $0.owned = session }
+    state.withLock { $0.owned = session.core }
     try whileJoined { () throws(MediaError) in _ = try settings.plan(for: camera().delivery) }
   }
 
@@ -79,7 +87,7 @@ public final class MovieFileOutput: FrameOutput {
   func whileJoined<Result>(
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
-    let owned = state.withLock { $0.session == nil ? $0.owned : nil }
+    let owned = state.withLock { $0.core == nil ? $0.owned : nil }?.session
     try owned?.addOutput(self)
     defer { owned?.removeOutput(self) }
     return try body()
@@ -166,21 +174,25 @@ public final class MovieFileOutput: FrameOutput {
     state.withLock { $0.audio }.flatMap { $0.isFeed(of: connection) ? $0 : nil }
   }
 
-  package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
+  package func didJoin(_ session: CaptureSession?) {
+    state.withLock { $0.core = session?.core }
+  }
 
   /// The camera of the output's session.
   func camera() throws(MediaError) -> DeviceInput {
-    let (session, owned) = state.withLock { ($0.session, $0.owned) }
-    let connections = session?.connections.filter { $0.output === self && $0.mediaType == .video }
+    let (core, owned) = state.withLock { ($0.core, $0.owned) }
     // Between recordings the output is attached to no session. The camera is then that of the
     // session that the output was created for.
     let camera =
-      session == nil
-      ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera
+      if let core {
+        core.session.connections.first { $0.output === self && $0.mediaType == .video }?.camera
+      } else {
+        owned?.session.inputs.lazy.compactMap { $0 as? DeviceInput }.first
+      }
     guard let camera else {
       throw MediaError(
         .notConnected, "the output for \(settings.path) is not connected to a camera",
-        recovery: "add it to a session with an input, and retain the session")
+        recovery: "add it to a session with a camera")
     }
     return camera
   }

@@ -111,9 +111,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     Interrupt.onFirst { movie.stop(.signal) }
     var memory = MemorySamples()
     let before = ProcessCost.now()
-    let report = try withExtendedLifetime(session) {
-      try movie.record { state in memory.note(at: state.duration.doubleValue) }
-    }
+    let report = try movie.record { state in memory.note(at: state.duration.doubleValue) }
     if let problem = report.problem { throw CommandError(problem) }
     return BenchRun(
       format: format, device: camera, report: report,

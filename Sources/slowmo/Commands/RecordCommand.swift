@@ -206,7 +206,7 @@ struct RecordCommand: ParsableCommand, Verb {
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
-      let result = try withExtendedLifetime(session) { try clips.record(movie) }
+      let result = try clips.record(movie)
       let problem = problem(result)
       // If no clip was recorded, the report would be empty, so only the problem is reported.
       if let problem, result.clips.isEmpty { throw problem }
@@ -232,14 +232,14 @@ struct RecordCommand: ParsableCommand, Verb {
       let files = SegmentedRecording(
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
-      let result = try withExtendedLifetime(session) { try files.record(movie, update: update) }
+      let result = try files.record(movie, update: update)
       for warning in lines?.take() ?? [] { progress.warning(warning) }
       return try finish(
         RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
         RecordText.lines(result), tableOf: nil)
     }
     progress.start(file: output)
-    let result = try withExtendedLifetime(session) { try movie.record(progress: update) }
+    let result = try movie.record(progress: update)
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
     // `--exec` command must not receive it.
