@@ -7,22 +7,19 @@
 /// cut off after scaling. The factor then has an error of at most half a pixel of the result, and so
 /// has the center.
 package struct FrameMagnifier: ~Copyable {
-  private struct Conversion: Equatable {
-    let width: Int
-    let height: Int
+  /// What the crop is scaled to.
+  private struct Target: Equatable {
     let format: LibAVPixelFormat
     let isFullRange: Bool
-    let target: LibAVPixelFormat
-    let targetIsFullRange: Bool
-    let scaledWidth: Int
-    let scaledHeight: Int
+    let width: Int
+    let height: Int
   }
 
-  private var scaler: Scaler?
+  private var scaler: FrameConverter?
+  private var target: Target?
   /// The conversion of planes to packed rows with subsampled chroma, and their format.
   private var packer: FrameConverter?
   private var packedFormat: LibAVPixelFormat?
-  private var conversion: Conversion?
 
   package init() {}
 
@@ -80,19 +77,14 @@ package struct FrameMagnifier: ~Copyable {
     let crop = try frame.cropped(
       x: x.source.lowerBound, y: y.source.lowerBound, width: x.source.count,
       height: y.source.count)
-    let next = Conversion(
-      width: crop.width, height: crop.height, format: frame.pixelFormat,
-      isFullRange: frame.isFullRange, target: planar, targetIsFullRange: isFullRange,
-      scaledWidth: x.scaledLength, scaledHeight: y.scaledLength)
-    if next != conversion {
-      scaler = try Scaler(
-        from: (crop.width, crop.height, frame.pixelFormat, frame.isFullRange),
-        to: (x.scaledLength, y.scaledLength, planar, isFullRange), colorSpace: frame.colorSpace)
-      conversion = next
+    let next = Target(
+      format: planar, isFullRange: isFullRange, width: x.scaledLength, height: y.scaledLength)
+    if next != self.target {
+      scaler = FrameConverter(
+        to: planar, isFullRange: isFullRange, width: x.scaledLength, height: y.scaledLength)
+      self.target = next
     }
-    guard let scaled = try scaler?.convert(crop) else {
-      throw LibAVError("convert", "a frame", code: -22)
-    }
+    let scaled = try scaler?.convert(crop) ?? crop
     let result = try scaled.cropped(x: x.offset, y: y.offset, width: width, height: height)
     if planar == target { return result }
     if packedFormat != target {
