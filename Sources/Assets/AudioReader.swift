@@ -17,6 +17,14 @@ package struct AudioReader: ~Copyable {
   private var buffer: [[Float]]
   private var bufferStart: Int64
   private var isAtEnd = false
+  /// Whether a distant position is reached by a seek.
+  ///
+  /// If false, the track is decoded from its start instead.
+  private let seeks: Bool
+  /// The sample before which decoded blocks are discarded after a seek.
+  ///
+  /// Nil when the position in the track is known.
+  private var placement: Int64?
 
   /// The number of samples kept from before the last request.
   ///
@@ -25,8 +33,12 @@ package struct AudioReader: ~Copyable {
 
   /// Opens the asset's audio.
   ///
+  /// - Parameters:
+  ///   - asset: The asset.
+  ///   - seeks: True to seek to distant positions, which is fast. Some codecs then decode slightly
+  ///     different samples. False to decode from the start, which always gives the same samples.
   /// - Throws: `MediaError` with `.invalidData` for an asset without decodable audio.
-  package init(_ asset: Asset) throws(MediaError) {
+  package init(_ asset: Asset, seeks: Bool = false) throws(MediaError) {
     guard let track = asset.audioTrack else { throw .invalid(asset.path, "contains no audio") }
     let source = try PacketSource.open(asset, track.format)
     self.asset = asset
@@ -34,6 +46,7 @@ package struct AudioReader: ~Copyable {
     self.source = consume source
     buffer = Array(repeating: [], count: track.channelCount)
     bufferStart = track.startSample
+    self.seeks = seeks && track.hasTimesInSamples
   }
 
   private var bufferEnd: Int64 { bufferStart + Int64(buffer.first?.count ?? 0) }
@@ -46,12 +59,15 @@ package struct AudioReader: ~Copyable {
     let first = max(start, track.startSample)
     let last = min(start + Int64(count), track.startSample + track.sampleCount)
     guard first < last else { return result }
-    if first < bufferStart { try restart() }
+    if first < bufferStart { try restart(at: first) }
+    if seeks, first > bufferEnd + 4 * Self.runUp(track) { try restart(at: first) }
     try decode(upTo: last)
-    let available = min(last, bufferEnd)
-    guard first < available else { return result }
+    let end = min(last, bufferEnd)
+    // After a seek, the first block may begin late.
+    let available = max(first, bufferStart)
+    guard available < end else { return result }
     for channel in result.indices {
-      for position in first..<available {
+      for position in available..<end {
         result[channel][Int(position - start)] = buffer[channel][Int(position - bufferStart)]
       }
     }
@@ -59,11 +75,26 @@ package struct AudioReader: ~Copyable {
     return result
   }
 
-  private mutating func restart() throws(MediaError) {
+  /// The number of samples that are decoded before the requested ones after a seek.
+  ///
+  /// Decoders need some blocks until their output is correct.
+  private static func runUp(_ track: AudioTrack) -> Int64 { Int64(track.sampleRate / 2) }
+
+  /// Starts decoding again, before a sample.
+  private mutating func restart(at sample: Int64) throws(MediaError) {
     source = try PacketSource.open(asset, track.format)
     buffer = Array(repeating: [], count: track.channelCount)
     bufferStart = track.startSample
     isAtEnd = false
+    placement = nil
+    let start = sample - Self.runUp(track)
+    guard seeks, start > track.startSample + Self.runUp(track),
+      let ticks = track.ticks(atSample: start)
+    else { return }
+    do throws(LibAVError) {
+      try source.seek(to: ticks)
+      placement = start + Self.runUp(track) / 2
+    } catch { source = try PacketSource.open(asset, track.format) }
   }
 
   private mutating func decode(upTo end: Int64) throws(MediaError) {
@@ -91,8 +122,13 @@ package struct AudioReader: ~Copyable {
     if let ticks = frame.pts, let own = track.format.sample(atTicks: ticks) {
       position = own &- track.originSample
     }
-    let isInSamples = track.format.timeBase.denominator % Int128(track.sampleRate) == 0
-    let tolerance = isInSamples ? 0 : Int64(track.sampleRate / 200)
+    if let placement {
+      // The first blocks after a seek may be wrong, so they are left out.
+      guard position >= placement else { return }
+      bufferStart = position
+      self.placement = nil
+    }
+    let tolerance = track.hasTimesInSamples ? 0 : Int64(track.sampleRate / 200)
     let gap = position - bufferEnd
     // A jump of more than one minute is an invalid time rather than a gap, so no silence is
     // inserted.
@@ -111,5 +147,19 @@ package struct AudioReader: ~Copyable {
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }
     bufferStart += Int64(count)
+  }
+}
+
+extension AudioTrack {
+  /// Whether the times of packets are exact in samples, and not rounded to a coarser unit.
+  fileprivate var hasTimesInSamples: Bool {
+    format.timeBase.denominator % Int128(sampleRate) == 0
+  }
+
+  /// The last tick of the file at or before a sample, counted from the asset's time zero.
+  fileprivate func ticks(atSample sample: Int64) -> Int64? {
+    let seconds = Rational(Int128(sample) + Int128(originSample), over: Int128(sampleRate))
+    let ticks = try? (seconds / format.timeBase).rounded(.towardNegativeInfinity)
+    return ticks.flatMap { Int64(exactly: $0) }
   }
 }

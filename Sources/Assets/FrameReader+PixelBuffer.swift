@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
+package import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension FrameReader {
@@ -69,5 +69,19 @@ extension FrameConverter {
         .notConvertible, "frames cannot be converted to \(format.rawValue)",
         recovery: "choose a format such as bgra, rgb24, gray, yuv420p or nv12")
     }
+  }
+}
+
+extension MediaFrame {
+  /// Converts a decoded frame to pixels, in its stored size.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
+  package func pixelBuffer(as format: PixelFormat) throws(MediaError) -> PixelBuffer {
+    var buffer = PixelBuffer(format: format)
+    var converter = try FrameConverter(frames: format)
+    do throws(LibAVError) { try converter.convert(self).copy(into: &buffer) } catch {
+      throw MediaError(reading: error)
+    }
+    return buffer
   }
 }

@@ -8,12 +8,12 @@ public import OvercrankMediaCore
 /// Forward reading is fastest.
 public struct FrameReader: ~Copyable {
   private let asset: Asset
-  private let track: VideoTrack
-  private var source: PacketSource
+  let track: VideoTrack
+  var source: PacketSource
   /// The index of the frame that the decoder returns next, in presentation order.
   ///
   /// Nil if unknown.
-  private var nextIndex: Int?
+  var nextIndex: Int?
   /// The last frame returned.
   ///
   /// It is kept, because callers often request the same frame again.
@@ -192,20 +192,20 @@ public struct FrameReader: ~Copyable {
   }
 
   /// Whether decoding onwards reaches a frame sooner than a seek to the frame's key frame.
-  private func isAhead(_ index: Int) -> Bool {
+  func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
       || track.frames.madeTicks != nil
   }
 
   /// The last key frame at or before a frame, in presentation order.
-  private func keyFrame(before index: Int) -> Int {
+  func keyFrame(before index: Int) -> Int {
     var position = index
     while position > 0, !track.frames.entries[position].isKeyFrame { position -= 1 }
     return position
   }
 
-  private mutating func seek(to index: Int) throws(MediaError) {
+  mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil
     let entry = track.frames.entries[index]
     // Some containers cannot seek to the start, so the file is reopened. If packets have no times,
@@ -224,12 +224,12 @@ public struct FrameReader: ~Copyable {
 
 extension FrameTable {
   /// The time of a frame in the file's ticks.
-  fileprivate func fileTicks(of index: Int) -> Int64 {
+  func fileTicks(of index: Int) -> Int64 {
     originTicks &+ entries[index].ticks / tickFactor
   }
 
   /// The frame at exactly this time in the file's ticks, or nil.
-  fileprivate func index(ofFileTicks ticks: Int64) -> Int? {
+  func index(ofFileTicks ticks: Int64) -> Int? {
     let (offset, overflow) = ticks.subtractingReportingOverflow(originTicks)
     let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: tickFactor)
     guard !overflow, !scaleOverflow, let position = lastIndex(atOrBefore: scaled),

@@ -50,4 +50,8 @@ public struct AudioTrack: Sendable {
   package let format: TrackFormat
   /// The asset's time zero on the file's own time axis, in audio samples.
   package let originSample: Int64
+  /// The end of the presented samples in seconds, counted from the asset's time zero.
+  package var end: Rational {
+    Rational(Int128(startSample + sampleCount), over: Int128(sampleRate))
+  }
 }

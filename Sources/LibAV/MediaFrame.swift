@@ -162,6 +162,17 @@ package final class MediaFrame: @unchecked Sendable {
     }
   }
 
+  /// The memory of the frame's buffers, in bytes.
+  ///
+  /// Frames that share a buffer each count it.
+  package var byteCount: Int {
+    withUnsafePointer(to: &pointer.pointee.buf) {
+      $0.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in
+        (0..<8).reduce(0) { $0 + Int(buffers[$1]?.pointee.size ?? 0) }
+      }
+    }
+  }
+
   /// The stride of a plane in bytes.
   package func bytesPerRow(_ plane: Int) -> Int {
     withUnsafePointer(to: &pointer.pointee.linesize) {

@@ -197,7 +197,7 @@ extension PlaybackMapping {
   /// to 1.
   ///
   /// In a reversed mapping, a later instant has a lower position.
-  private func position(at time: Rational) -> Rational {
+  package func position(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
     if time >= target.end.seconds { return last }

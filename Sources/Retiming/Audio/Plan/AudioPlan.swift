@@ -225,69 +225,18 @@ struct AudioPlan: Sendable {
     guard let last = pieces.last, last.content != .silence, last.lastSpeed == speed,
       last.source == source
     else { return false }
-    return try distance(of: position, from: last) == .zero
+    return try last.distance(to: position) == .zero
   }
 
-  /// Returns the distance from the end of a piece to a position, in source samples.
-  private func distance(
-    of position: Rational, from piece: AudioPiece
-  ) throws(MediaError) -> Rational {
-    let end = try piece.position(at: Int64(piece.samples.count))
-    return try (position - end).exact("a position in the source")
-  }
-
-  /// Joins neighboring pieces without clicks.
-  ///
-  /// If the source continues and the algorithm can continue it, the pieces meet at the same source
-  /// sample. Otherwise they overlap for a crossfade. The crossfade lies inside a retimed piece and
-  /// takes at most half of it. Content at speed 1 stays bit-exact.
+  /// Joins neighboring pieces without clicks; see ``AudioPiece/join(_:_:_:fade:)``.
   mutating func join(_ algorithm: AudioTimePitchAlgorithm, fade longest: Int64)
     throws(MediaError)
   {
-    guard pieces.count > 1, algorithm != .mute else { return }
+    guard pieces.count > 1 else { return }
     for index in 0..<pieces.count - 1 {
-      let (first, second) = (pieces[index], pieces[index + 1])
-      guard first.content == .retimed || second.content == .retimed else { continue }
-      if algorithm != .spectral, first.content != .silence, second.content != .silence,
-        first.source == second.source
-      {
-        // Piece boundaries are rounded to output samples. So even if the source continues, the
-        // positions may differ by one output sample, which is `speed` source samples.
-        let distance = try distance(of: second.position, from: first).doubleValue.magnitude
-        if distance
-          <= max(1, first.lastSpeed.fraction.doubleValue, second.speed.fraction.doubleValue),
-          try meet(index, algorithm)
-        {
-          continue
-        }
-      }
-      if second.content == .retimed {
-        let length = min(longest, Int64(second.samples.count) / 2)
-        pieces[index].tail = length
-        pieces[index].overlap = length
-      } else {
-        let length = min(longest, Int64(first.samples.count) / 2)
-        pieces[index + 1].lead = length
-        pieces[index].overlap = length
-      }
+      var (first, second) = (pieces[index], pieces[index + 1])
+      try AudioPiece.join(&first, &second, algorithm, fade: longest)
+      (pieces[index], pieces[index + 1]) = (first, second)
     }
-  }
-
-  /// Makes a piece and its successor meet at the same source sample.
-  ///
-  /// Returns true if the pieces now meet, and false if the algorithm cannot do this.
-  private mutating func meet(
-    _ index: Int, _ algorithm: AudioTimePitchAlgorithm
-  ) throws(MediaError) -> Bool {
-    // Varispeed renders fractional source positions exactly, so the pieces meet unchanged.
-    if algorithm == .varispeed { return true }
-    let (first, second) = (pieces[index], pieces[index + 1])
-    if first.content == .copy {
-      pieces[index + 1].entry = try first.firstCopied() + Int64(first.samples.count)
-      return true
-    }
-    guard second.content == .copy else { return false }
-    pieces[index].exit = try second.firstCopied()
-    return true
   }
 }

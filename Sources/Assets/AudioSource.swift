@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankAssets
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// A reader of one asset's audio, in both directions.
-final class AudioSource {
-  let track: AudioTrack
+package final class AudioSource {
+  package let track: AudioTrack
   private let asset: Asset
   private var reader: AudioReader
   /// The last block read for reverse playback.
@@ -13,8 +12,15 @@ final class AudioSource {
 
   private static let stepLength = 96_000
 
-  init(_ asset: Asset, _ track: AudioTrack) throws(MediaError) {
-    let reader = try AudioReader(asset)
+  /// Opens the audio of an asset.
+  ///
+  /// - Parameters:
+  ///   - asset: The asset.
+  ///   - track: The audio track of the asset.
+  ///   - seeks: Whether distant positions are reached by a seek, see ``AudioReader``.
+  /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded.
+  package init(_ asset: Asset, _ track: AudioTrack, seeks: Bool = false) throws(MediaError) {
+    let reader = try AudioReader(asset, seeks: seeks)
     self.asset = asset
     self.track = track
     self.reader = consume reader
@@ -23,7 +29,7 @@ final class AudioSource {
   /// Returns samples from a position on.
   ///
   /// With `isReversed`, sample 0 is the last sample of the source.
-  func samples(
+  package func samples(
     from start: Int64, count: Int, isReversed: Bool
   ) throws(MediaError) -> [[Float]] {
     guard isReversed else { return try reader.samples(from: start, count: count) }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankLibAV
+package import OvercrankMediaCore
+
+extension FrameReader {
+  /// Decodes frames of a range in one pass, in ascending order.
+  ///
+  /// Playback in reverse needs many frames of one group at once. A request for each frame would
+  /// decode the group from its key frame every time.
+  ///
+  /// Frames that cannot be decoded are left out.
+  ///
+  /// - Parameters:
+  ///   - range: The indices of the first and the last frame.
+  ///   - isWanted: Returns true for frames that `body` needs. Other frames are decoded only if a
+  ///     wanted frame depends on them.
+  ///   - body: Receives each wanted frame. Returns true to continue and false to stop.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or the error of reading
+  ///   the file.
+  package mutating func readFrames(
+    in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool,
+    _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
+  ) throws(MediaError) {
+    guard track.frames.entries.indices.contains(range.lowerBound),
+      track.frames.entries.indices.contains(range.upperBound)
+    else {
+      throw MediaError(
+        .outsideSource, "the video has no frames \(range.lowerBound) to \(range.upperBound)",
+        recovery: "its \(track.frameCount) frames are counted from 0")
+    }
+    var start = range.lowerBound
+    if !isAhead(start) {
+      start = keyFrame(before: start)
+      try seek(to: start)
+    }
+    if try pass(range, isWanted, body) || start == 0 { return }
+    // The key frame may be marked wrongly, or the container may have gone past it. The second
+    // attempt starts at the key frame before.
+    try seek(to: keyFrame(before: max(0, start - 1)))
+    _ = try pass(range, isWanted, body)
+  }
+
+  /// Decodes on to the end of a range.
+  ///
+  /// Returns true if the decoder returned a frame of the range, and false otherwise.
+  private mutating func pass(
+    _ range: ClosedRange<Int>, _ isWanted: (Int) -> Bool, _ body: (Int, MediaFrame) -> Bool
+  ) throws(MediaError) -> Bool {
+    let frames = track.frames
+    // The decoder needs packets after the last frame of the range before it returns that frame. So
+    // frames after the range count as wanted.
+    let isNeeded = { (ticks: Int64) -> Bool in
+      guard let index = frames.index(ofFileTicks: ticks) else { return true }
+      return index > range.upperBound || index >= range.lowerBound && isWanted(index)
+    }
+    var isFound = false
+    while true {
+      let next: MediaFrame?
+      do throws(LibAVError) {
+        next = try withoutActuallyEscaping(isNeeded) { (isNeeded) throws(LibAVError) in
+          try source.nextFrame(from: frames.fileTicks(of: range.lowerBound), isNeeded)
+        }
+      } catch {
+        // A damaged packet loses its own frame. Later frames may still decode.
+        if error.systemErrorNumber != nil { throw MediaError(reading: error) }
+        continue
+      }
+      guard let frame = next else { break }
+      guard let ticks = frame.pts, let index = frames.index(ofFileTicks: ticks) else { continue }
+      nextIndex = index + 1
+      if index > range.upperBound { return isFound }
+      if index >= range.lowerBound {
+        isFound = true
+        if isWanted(index), !body(index, frame) { return true }
+      }
+      if index == range.upperBound { return true }
+    }
+    nextIndex = nil
+    return isFound
+  }
+}
