@@ -14,6 +14,7 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     case start
     case wait = "wait for audio from"
     case read = "read audio from"
+    case write = "write audio to"
     case recover = "restart"
   }
 

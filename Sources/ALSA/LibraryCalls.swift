@@ -189,7 +189,7 @@ package struct LibraryCalls: ALSACalls {
   /// Discards libasound's messages on stderr.
   ///
   /// The first access does so, once per process.
-  private static let silencedLibrary: Void = CALSA_silence()
+  static let silencedLibrary: Void = CALSA_silence()
 
   private static func text(_ text: UnsafePointer<CChar>?) -> String {
     text.map { String(cString: $0) } ?? ""
@@ -220,7 +220,7 @@ package struct LibraryCalls: ALSACalls {
 
 extension AudioHandle {
   /// libasound's handle.
-  fileprivate var pcm: OpaquePointer? { OpaquePointer(bitPattern: bits) }
+  var pcm: OpaquePointer? { OpaquePointer(bitPattern: bits) }
 }
 
 extension SampleLayout {
