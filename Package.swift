@@ -107,6 +107,12 @@ let package = Package(
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
       ], with: [.algorithms, .logging]),
+    // The player without a window.
+    .module(
+      "Playback",
+      on: [
+        "ALSA", "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore",
+      ], with: [.algorithms]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -116,6 +122,7 @@ let package = Package(
         "OvercrankCapture",
         "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
+        "OvercrankPlayback",
       ]),
     // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
     // `slowmo-full` also links what has optional libraries.
@@ -201,7 +208,7 @@ let package = Package(
       dependencies: [
         "OvercrankLinuxSystem",
         "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
-        "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
+        "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming", "TestSupport",
       ],
       path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -279,6 +286,13 @@ let package = Package(
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
+      ]),
+    .testTarget(
+      name: "PlaybackTests",
+      dependencies: [
+        "OvercrankALSA", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming",
+        "TestSupport",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

@@ -59,10 +59,15 @@ MODULES = {
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankPlayback": [
+        "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+    ],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
         "OvercrankEditing", "OvercrankRetiming", "OvercrankExport",
+        "OvercrankPlayback",
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],

@@ -9,5 +9,6 @@
 @_exported public import OvercrankFrameAccounting
 @_exported public import OvercrankMediaCore
 @_exported public import OvercrankPhotos
+@_exported public import OvercrankPlayback
 @_exported public import OvercrankRecording
 @_exported public import OvercrankRetiming

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankAssets
+import OvercrankMediaCore
+import OvercrankRetiming
+
+/// A producer of a player's audio, continued from block to block.
+private protocol AudioVoice: AnyObject {
+  func next(_ count: Int) throws -> [[Float]]
+}
+
+/// The renderer of a player's audio output.
+///
+/// Each run of the transport has its own stream, whose renderers start on real samples before the
+/// run. Streams are joined at the first sample of the run: directly if `varispeed` continues the
+/// source, otherwise by a crossfade of 5 ms.
+///
+/// Only the audio thread uses it.
+final class PlayerAudio {
+  private let format: AudioFormat
+  private var run: TransportRun?
+  private var voice: any AudioVoice
+  private var isAudible = false
+  /// Readers of the assets' audio; the second set serves jumps, so that both sides of a crossfade
+  /// have a reader at their own position.
+  private var sources: [[Int: AudioSource]] = [[:], [:]]
+  private var set = 0
+  private var gain: Float = 1
+  /// The first error since the last call of ``takeFailure()``.
+  private var failure: MediaError?
+
+  init(_ format: AudioFormat) {
+    self.format = format
+    voice = SilentVoice(format)
+  }
+
+  private var fadeLength: Int { format.sampleRate / 200 }
+
+  /// Renders the samples of one run.
+  ///
+  /// - Parameters:
+  ///   - count: The number of samples per channel.
+  ///   - run: The run; a new one starts at the first of these samples.
+  ///   - isMuted: Whether the samples fade to silence. Streams continue.
+  /// - Returns: Exactly `count` samples per channel.
+  func render(_ count: Int, of run: TransportRun, isMuted: Bool) -> [[Float]] {
+    if run.id != self.run?.id { begin(run) }
+    var samples: [[Float]]
+    do { samples = try voice.next(count) } catch {
+      fail(error)
+      voice = SilentVoice(format)
+      samples = silence(count)
+    }
+    if let crossfade = voice as? Crossfade, crossfade.isOver { voice = crossfade.incoming }
+    scale(&samples, to: isMuted ? 0 : 1)
+    return samples
+  }
+
+  /// Returns the first error since the last call.
+  func takeFailure() -> MediaError? {
+    defer { failure = nil }
+    return failure
+  }
+
+  private func begin(_ run: TransportRun) {
+    let last = self.run
+    self.run = run
+    // A pause with nothing audible before it needs no change.
+    guard run.rate != .zero || isAudible else { return }
+    if run.isJump { set = 1 - set }
+    let incoming = makeVoice(run)
+    let joins =
+      isAudible && !(voice is Crossfade) && run.rate != .zero && !run.isJump
+      && run.algorithm == .varispeed && last?.algorithm == .varispeed && last?.rate != .zero
+    isAudible = run.rate != .zero
+    voice =
+      joins ? incoming : Crossfade(from: voice, to: incoming, length: fadeLength)
+  }
+
+  private func makeVoice(_ run: TransportRun) -> any AudioVoice {
+    guard run.rate != .zero else { return SilentVoice(format) }
+    do { return try StreamVoice(run, format, self, set: set) } catch {
+      fail(error)
+      return SilentVoice(format)
+    }
+  }
+
+  fileprivate func read(
+    _ source: AudioSegment.Source, _ start: Int64, _ count: Int, _ timeline: PlaybackTimeline,
+    set: Int
+  ) throws -> [[Float]] {
+    if let open = sources[set][source.id] {
+      return try open.samples(from: start, count: count, isReversed: source.isReversed)
+    }
+    let asset = timeline.assets[source.id].asset
+    guard let track = asset.audioTrack else { return silence(count) }
+    let open = try AudioSource(asset, track, seeks: true)
+    sources[set][source.id] = open
+    return try open.samples(from: start, count: count, isReversed: source.isReversed)
+  }
+
+  private func fail(_ error: any Error) {
+    failure =
+      failure ?? error as? MediaError
+      ?? MediaError(.invalidData, "the audio cannot be played: \(error)")
+  }
+
+  private func silence(_ count: Int) -> [[Float]] {
+    Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
+  }
+
+  /// Moves the gain towards a value, by the whole range in one fade.
+  private func scale(_ samples: inout [[Float]], to wanted: Float) {
+    guard gain != wanted || wanted != 1 else { return }
+    let step = 1 / Float(fadeLength)
+    let start = gain
+    for channel in samples.indices {
+      gain = start
+      for index in samples[channel].indices {
+        gain += max(-step, min(step, wanted - gain))
+        samples[channel][index] *= gain
+      }
+    }
+  }
+
+  /// The audio of one run.
+  private final class StreamVoice: AudioVoice {
+    private let stream: AudioStream
+    private let timeline: PlaybackTimeline
+    private unowned let audio: PlayerAudio
+    private let set: Int
+
+    init(
+      _ run: TransportRun, _ format: AudioFormat, _ audio: PlayerAudio, set: Int
+    ) throws(MediaError) {
+      var parts = AudioParts(run, format)
+      stream = try AudioStream(
+        algorithm: run.algorithm, sampleRate: format.sampleRate,
+        channelCount: format.channelCount, nextPart: { parts.next() })
+      timeline = run.timeline
+      self.audio = audio
+      self.set = set
+    }
+
+    func next(_ count: Int) throws -> [[Float]] {
+      try stream.next(count) { source, start, length in
+        try audio.read(source, start, length, timeline, set: set)
+      }
+    }
+  }
+}
+
+/// Silence.
+private final class SilentVoice: AudioVoice {
+  private let format: AudioFormat
+
+  init(_ format: AudioFormat) { self.format = format }
+
+  func next(_ count: Int) -> [[Float]] {
+    Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
+  }
+}
+
+/// A crossfade from one voice to another, whose gains follow half a cosine and sum to 1.
+private final class Crossfade: AudioVoice {
+  private let outgoing: any AudioVoice
+  let incoming: any AudioVoice
+  private let length: Int
+  private var made = 0
+
+  init(from outgoing: any AudioVoice, to incoming: any AudioVoice, length: Int) {
+    (self.outgoing, self.incoming, self.length) = (outgoing, incoming, length)
+  }
+
+  var isOver: Bool { made >= length }
+
+  func next(_ count: Int) throws -> [[Float]] {
+    var samples = try incoming.next(count)
+    let fading = min(count, length - made)
+    guard fading > 0 else { return samples }
+    let old = try outgoing.next(fading)
+    for index in 0..<fading {
+      let share = (Double(made + index) + 0.5) / Double(length)
+      let gain = Float(0.5 - 0.5 * cos(.pi * share))
+      for channel in samples.indices {
+        samples[channel][index] =
+          old[channel][index] + (samples[channel][index] - old[channel][index]) * gain
+      }
+    }
+    made += fading
+    return samples
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The open decoders of a player: one for playing and one for scrubbing per asset.
+///
+/// Only the decoding thread uses it.
+final class FrameDecoder {
+  private struct Kind: Hashable {
+    let asset: Int
+    let purpose: DecodeJob.Purpose
+  }
+
+  /// A reader in a class, because dictionaries cannot hold noncopyable values.
+  private final class OpenReader {
+    var reader: FrameReader
+    var stamp = 0
+
+    init(_ asset: Asset, _ purpose: DecodeJob.Purpose) throws(MediaError) {
+      let reader = try FrameReader(
+        asset, wanted: nil, threadCount: purpose == .scrubbing ? 1 : 0)
+      self.reader = consume reader
+    }
+  }
+
+  private var readers: [Kind: OpenReader] = [:]
+  private var stamp = 0
+  /// The most decoders that stay open.
+  private static let mostReaders = 6
+
+  /// Decodes a job, and passes each frame to `body`.
+  ///
+  /// - Parameters:
+  ///   - job: The frames to decode.
+  ///   - asset: The job's asset.
+  ///   - body: Receives the frames in ascending order. Returns true to continue and false to stop.
+  /// - Throws: `MediaError` from opening or reading the file.
+  func run(
+    _ job: DecodeJob, of asset: Asset, _ body: (_ index: Int, _ image: MediaFrame) -> Bool
+  ) throws(MediaError) {
+    let wanted = Set(job.frames)
+    try reader(job, asset).reader.readFrames(in: job.range, wanted: wanted.contains, body)
+  }
+
+  private func reader(_ job: DecodeJob, _ asset: Asset) throws(MediaError) -> OpenReader {
+    stamp += 1
+    let kind = Kind(asset: job.asset, purpose: job.purpose)
+    if let open = readers[kind] {
+      open.stamp = stamp
+      return open
+    }
+    if readers.count >= Self.mostReaders,
+      let oldest = readers.min(by: { $0.value.stamp < $1.value.stamp })
+    {
+      readers[oldest.key] = nil
+    }
+    let open = try OpenReader(asset, job.purpose)
+    open.stamp = stamp
+    readers[kind] = open
+    return open
+  }
+}

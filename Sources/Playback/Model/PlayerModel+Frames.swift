@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+
+extension PlayerModel {
+  /// Returns the frame for a refresh, and counts the frames that came due since the last one.
+  ///
+  /// Nil in a gap, and before anything was decoded.
+  mutating func frame(at time: MediaTime) -> PlayerFrame? {
+    advance(to: time)
+    lastRefresh = time
+    let heard = clock.sample(at: time)
+    let run = transport.shownRun(at: heard)
+    let position = run.position(at: heard)
+    let key = run.timeline.frame(at: position.time, before: position.isBackward)
+    let passed = dueFrames(run, position, key)
+    presented = Presented(
+      run: run.id, timeline: run.timeline, position: position, frame: key)
+    guard let key else {
+      ledger.skip(passed)
+      lastShown = nil
+      return nil
+    }
+    let image = ring.image(key)
+    ledger.count(passed, isReady: image != nil)
+    if let image { lastShown = (key, image) }
+    guard let (shown, image) = lastShown else { return nil }
+    let asset = assets[shown.asset].asset
+    return PlayerFrame(
+      path: asset.path, index: shown.frame, time: position.time, isCurrent: shown == key,
+      rotation: asset.videoTrack?.rotation ?? 0, image: image)
+  }
+
+  /// Returns the number of frames that came due since the last refresh.
+  private func dueFrames(
+    _ run: TransportRun, _ position: TransportRun.Position, _ key: FrameKey?
+  ) -> Int {
+    guard let presented else { return key == nil ? 0 : 1 }
+    let timeline = run.timeline
+    // After a jump only the new frame is due.
+    let jumped =
+      presented.run != run.id && (run.isJump || presented.timeline !== timeline)
+    if jumped || presented.run != run.id && presented.frame == key {
+      return presented.frame == key || key == nil ? 0 : 1
+    }
+    let isBackward = run.isBackward
+    func count(_ start: Rational, _ end: Rational) -> Int {
+      timeline.frameCount(from: start, to: end, isBackward: isBackward)
+    }
+    let last = presented.position
+    let wraps = position.loopCount - (presented.run == run.id ? last.loopCount : 0)
+    guard let loop = run.loop, wraps > 0 else {
+      let passed = count(last.time, position.time)
+      // A change of direction may change the frame without passing any time.
+      return passed == 0 && presented.frame != key && key != nil ? 1 : passed
+    }
+    let (first, end) = isBackward ? (loop.end, loop.start) : (loop.start, loop.end)
+    // The first frame of the loop comes due each time that it begins again.
+    let whole = count(first, end) + 1
+    let tail = count(last.time, end)
+    let excess = lastFrameCount(timeline, end, isBackward)
+    return tail - excess + (wraps - 1) * (whole - excess) + 1 + count(first, position.time)
+  }
+
+  /// Returns 1 if a frame begins exactly at the end of a loop, which the loop does not show, and 0
+  /// otherwise.
+  private func lastFrameCount(
+    _ timeline: PlaybackTimeline, _ end: Rational, _ isBackward: Bool
+  ) -> Int {
+    let isTrackEnd = end <= .zero || end >= timeline.video.last?.end ?? .zero
+    let next = timeline.frame(at: end, before: isBackward)
+    return isTrackEnd || next == nil || next == timeline.frame(at: end, before: !isBackward) ? 0 : 1
+  }
+
+  /// Adds a decoded frame.
+  ///
+  /// - Returns: True if the job should continue.
+  mutating func insert(
+    _ image: MediaFrame, for key: FrameKey, of job: DecodeJob, _ now: MediaTime
+  ) -> Bool {
+    let isAdded = ring.insert(image, for: key)
+    settleSeek(now)
+    return isAdded && job.generation == generation
+  }
+
+  /// Ends a job.
+  ///
+  /// - Parameters:
+  ///   - job: The job.
+  ///   - decoded: The frames that the decoder returned; nil if the job was stopped before its end.
+  ///   - now: The host time.
+  mutating func finish(_ job: DecodeJob, decoded: Set<Int>?, _ now: MediaTime) {
+    guard let decoded else { return }
+    let missing = job.frames.filter { !decoded.contains($0) }
+    ring.fail(missing.map { FrameKey(asset: job.asset, frame: $0) })
+    for index in missing {
+      report(.undecodableFrame(path: assets[job.asset].asset.path, index: index), now)
+    }
+    settleSeek(now)
+  }
+
+  /// Gives up an asset that cannot be read.
+  mutating func fail(_ job: DecodeJob, _ error: MediaError, _ now: MediaTime) {
+    failedAssets.insert(job.asset)
+    report(.fileFailed(error), now)
+    settleSeek(now)
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+
+/// A player as a value: its transport, frames, ledger and state, without threads or a clock.
+///
+/// Every command has the host time as its argument. A change takes effect at the first sample that
+/// is not written yet.
+struct PlayerModel: Sendable {
+  /// A seek whose frame is not decoded yet.
+  struct PendingSeek: Sendable {
+    /// The rate after the seek; zero for a pause.
+    var rate: Rational
+  }
+
+  /// What the last refresh showed.
+  struct Presented: Sendable {
+    let run: Int
+    let timeline: PlaybackTimeline
+    let position: TransportRun.Position
+    let frame: FrameKey?
+  }
+
+  var transport: Transport
+  var clock: PlaybackClock
+  var state = PlayerState.paused
+  /// The rate that was requested, which `low-quality` may replace by another.
+  var requestedRate = Rational.one
+  var algorithm: AudioTimePitchAlgorithm
+  var isMuted = false
+  var loop: PlaybackLoop?
+  /// The number of samples that were rendered for the output.
+  var written: Int64 = 0
+  /// Whether an output receives samples; without one, changes take effect at once.
+  var hasSink: Bool
+  var seek: PendingSeek?
+  var assets: [PlayerAsset]
+  var ring: FrameRing
+  var ledger = PlaybackLedger()
+  var presented: Presented?
+  /// The last image that a refresh showed.
+  var lastShown: (key: FrameKey, image: MediaFrame)?
+  /// The time of the last refresh, and the time between two.
+  var lastRefresh: MediaTime?
+  let refreshPeriod: Rational
+  /// Increases when other frames are needed than before, so that running jobs stop.
+  var generation = 0
+  /// The loops that were reported.
+  var loopCount = 0
+  var runCount = 1
+  /// The direction of the last step, which decides the frames that are decoded in advance.
+  var stepsBackward = true
+  /// Assets that cannot be read.
+  var failedAssets: Set<Int> = []
+  /// The events since the last ``takeEvents()``.
+  private var events: [PlayerEvent] = []
+  let sampleRate: Int
+
+  init(
+    _ timeline: PlaybackTimeline, _ settings: PlayerSettings, sampleRate: Int, hasSink: Bool,
+    now: MediaTime
+  ) {
+    assets = timeline.assets
+    self.sampleRate = sampleRate
+    self.hasSink = hasSink
+    algorithm = settings.algorithm
+    refreshPeriod = settings.refreshRate.frameDuration.seconds
+    ring = FrameRing(budget: settings.frameMemory)
+    clock = PlaybackClock(sampleRate: sampleRate, start: now, isRunning: !hasSink)
+    transport = Transport(
+      TransportRun(
+        id: 0, start: 0, origin: .zero, rate: .zero, isBackward: false, loop: nil, isJump: true,
+        algorithm: settings.algorithm, timeline: timeline, sampleRate: sampleRate))
+    seek = PendingSeek(rate: .zero)
+    state = .seeking
+  }
+
+  /// The composition that was set last.
+  var timeline: PlaybackTimeline { transport.last.timeline }
+
+  /// The rate at which the player plays, or will play when it does.
+  var rate: Rational {
+    switch state {
+    case .seeking: seek?.rate ?? .zero
+    case .playing, .scheduled: transport.last.rate
+    case .paused, .ended, .closed: .zero
+    }
+  }
+
+  mutating func takeEvents() -> [PlayerEvent] {
+    defer { events = [] }
+    return events
+  }
+
+  mutating func report(_ kind: PlayerEvent.Kind, _ now: MediaTime) {
+    events.append(PlayerEvent(kind: kind, hostTime: now))
+  }
+
+  /// Changes the state by an input, and reports a change.
+  mutating func change(_ input: PlayerState.Input, _ now: MediaTime) {
+    let next = state.next(input)
+    guard next != state else { return }
+    state = next
+    report(.state(next), now)
+  }
+
+  /// Brings the model to a host time: counts samples without an output, begins a scheduled start,
+  /// and notices the end.
+  mutating func advance(to now: MediaTime) {
+    let heard = clock.sample(at: now)
+    if !hasSink {
+      let whole = (try? heard.rounded(.towardPositiveInfinity)) ?? 0
+      written = max(written, Int64(clamping: whole))
+    }
+    let run = transport.shownRun(at: heard)
+    transport.forget(before: heard)
+    let position = run.position(at: heard)
+    if state == .scheduled, run.id == transport.last.id { change(.begin, now) }
+    guard state == .playing, run.id == transport.last.id else { return }
+    if position.loopCount > loopCount {
+      loopCount = position.loopCount
+      report(.looped(loopCount), now)
+    }
+    if position.isAtEnd {
+      begin(.zero, at: position.time, isBackward: run.isBackward ? false : true)
+      change(.reachEnd, now)
+    }
+  }
+
+  /// Starts a run at the first sample that is not written yet.
+  ///
+  /// - Parameters:
+  ///   - rate: The rate of the run.
+  ///   - time: The composition time; nil to continue.
+  ///   - isBackward: The direction of a pause; nil for that of the run before.
+  ///   - isJump: Whether the frame changes at once.
+  ///   - timeline: A new composition; nil for the present one.
+  mutating func begin(
+    _ rate: Rational, at time: Rational? = nil, isBackward: Bool? = nil, isJump: Bool = false,
+    timeline: PlaybackTimeline? = nil
+  ) {
+    let run = transport.run(at: Rational(written))
+    let position = run.position(at: Rational(written))
+    append(
+      rate, at: time ?? position.time, from: written,
+      isBackward: isBackward ?? position.isBackward, isJump: isJump, timeline ?? self.timeline)
+  }
+
+  /// Appends a run.
+  mutating func append(
+    _ rate: Rational, at time: Rational, from start: Int64, isBackward: Bool, isJump: Bool,
+    _ timeline: PlaybackTimeline
+  ) {
+    let clamped = min(max(.zero, Self.short(time)), timeline.duration)
+    transport.append(
+      TransportRun(
+        id: runCount, start: start, origin: clamped, rate: rate,
+        isBackward: rate == .zero ? isBackward : rate < .zero, loop: loop, isJump: isJump,
+        algorithm: algorithm, timeline: timeline, sampleRate: sampleRate))
+    runCount += 1
+    loopCount = 0
+    generation += 1
+    ring.resetLimit()
+  }
+
+  /// Returns a time as it is if it fits a `MediaTime`, and otherwise the nearest nanosecond.
+  ///
+  /// Without this, each change of speed would lengthen the fractions.
+  static func short(_ time: Rational) -> Rational {
+    guard MediaTime(exactly: time) == nil else { return time }
+    let units = (try? (time * 1_000_000_000).rounded(.halfAwayFromZero)) ?? 0
+    return Rational(units, over: 1_000_000_000)
+  }
+
+  /// Returns the position that is on screen at a host time.
+  func position(at time: MediaTime) -> TransportRun.Position {
+    let heard = clock.sample(at: time)
+    return transport.shownRun(at: heard).position(at: heard)
+  }
+}

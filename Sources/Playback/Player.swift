@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankAssets
+public import OvercrankEditing
+public import OvercrankMediaCore
+public import OvercrankRetiming
+
+/// A player without a window: an asset or a composition at any rate, in both directions, with audio.
+///
+/// A display asks for the frame of each refresh with ``frame(at:)``; audio goes to the settings'
+/// ``AudioSink``. Both follow one clock: the samples that the sink has played, or the host's clock
+/// without a sink. A change of rate, direction or composition takes effect at the first sample that
+/// is not written yet, so audio and frames change together, without a gap.
+///
+/// All positions are exact. They are computed from the last command and not by adding steps, so
+/// playback does not drift.
+///
+/// Every method may be called from any thread and returns at once. The state machine is drawn at
+/// ``PlayerState``.
+///
+/// The counterpart of `AVPlayer`.
+public final class Player: Sendable {
+  /// The search for the frame of a seek.
+  public enum SeekTolerance: Hashable, Sendable {
+    /// Shows the frame at exactly this time.
+    case exact
+    /// Shows the nearest key frame, which is decoded soonest. Use it while a slider is dragged.
+    case nearestKeyFrame
+  }
+
+  /// The position after a composition is replaced.
+  public enum EditPosition: Hashable, Sendable {
+    /// Continues at the same source time, if the new composition plays it.
+    case sameSource
+    /// Continues at the same composition time.
+    case sameTime
+  }
+
+  private let core: PlayerCore
+  /// The format of the audio output; nil without audio.
+  public let audioFormat: AudioFormat?
+  /// The reason why audio is not played; nil if it is, or if no sink was given.
+  public let audioError: MediaError?
+
+  /// Creates a player of a whole asset, paused at its start.
+  ///
+  /// - Throws: `MediaError` with `.emptyRange` for an asset of zero duration, `.outOfMemory`.
+  public convenience init(
+    _ asset: Asset, settings: PlayerSettings = PlayerSettings()
+  ) throws(MediaError) {
+    try self.init(Composition(try asset.mediaSource()), of: [asset], settings: settings)
+  }
+
+  /// Creates a player of a composition, paused at its start.
+  ///
+  /// - Parameters:
+  ///   - composition: The composition.
+  ///   - assets: The assets that the composition plays.
+  ///   - settings: The settings.
+  /// - Throws: `MediaError` with `.missingAsset` for a source that is not among the assets,
+  ///   `.outOfMemory`.
+  public init(
+    _ composition: Composition, of assets: [Asset], settings: PlayerSettings = PlayerSettings()
+  ) throws(MediaError) {
+    let timeline = try PlaybackTimeline(composition, assets: assets.map(PlayerAsset.init))
+    let format = timeline.audioFormat
+    var (sink, failure) = (settings.audioSink, MediaError?.none)
+    do throws(MediaError) {
+      if let sink, let format {
+        try format.check()
+        try sink.open(sampleRate: format.sampleRate, channelCount: format.channelCount)
+      } else {
+        sink = nil
+      }
+    } catch {
+      failure = error
+      sink = nil
+    }
+    audioFormat = sink == nil ? nil : format
+    audioError = failure
+    let used = format ?? AudioFormat(sampleRate: 48_000, channelCount: 1)
+    let model = PlayerModel(
+      timeline, settings, sampleRate: used.sampleRate, hasSink: sink != nil,
+      now: settings.clock.now)
+    core = PlayerCore(model, settings.clock, sink, used)
+    if settings.hasThreads { try core.start() }
+    core.perform { _, _ in }
+  }
+
+  deinit { core.close() }
+
+  /// Ends playback and releases the audio output and the decoders.
+  ///
+  /// Waits for the frame that is being decoded. Later commands have no effect.
+  public func close() { core.close() }
+
+  // MARK: Playing
+
+  /// The rate: composition seconds per second, negative in reverse and zero in a pause.
+  public var rate: Rational { core.perform { model, _ in model.rate } }
+
+  /// Sets the rate, which also plays or pauses.
+  ///
+  /// At the end in the direction of the rate, playback begins again at the other end. With
+  /// `low-quality`, the player uses the nearest rate that the algorithm supports.
+  ///
+  /// - Parameter rate: Zero, or from 1/32 to 32 in either direction.
+  /// - Throws: `MediaError` with `.rateOutOfRange`.
+  public func setRate(_ rate: Rational) throws(MediaError) {
+    try core.update { (model, now) throws(MediaError) in try model.setRate(rate, now) }
+  }
+
+  /// Plays at the last rate that was set; initially 1.
+  public func play() {
+    core.perform { model, now in
+      // The rate was checked when it was set.
+      try? model.setRate(model.requestedRate, now)
+    }
+  }
+
+  /// Plays from a host time on, at a rate.
+  ///
+  /// Two players with one clock start together this way. If the time has passed, playback begins at
+  /// once, at the position that it would have reached.
+  ///
+  /// - Parameters:
+  ///   - time: The time on the player's clock.
+  ///   - rate: From 1/32 to 32 in either direction.
+  /// - Throws: `MediaError` with `.rateOutOfRange`.
+  public func play(
+    atHostTime time: MediaTime, rate: Rational = .one
+  ) throws(MediaError) {
+    try core.update { (model, now) throws(MediaError) in
+      try model.play(atHostTime: time, rate: rate, now)
+    }
+  }
+
+  /// Pauses; the frame on screen stays.
+  public func pause() { core.perform { model, now in model.pause(now) } }
+
+  /// Moves to a time of the composition; a time outside becomes its nearer end.
+  ///
+  /// Time stands still until the frame is decoded, which ``PlayerEvent/Kind/seekCompleted(_:)``
+  /// reports. Playback then goes on at the same rate.
+  public func seek(to time: MediaTime, tolerance: SeekTolerance = .exact) {
+    core.perform { model, now in
+      model.seek(to: time.seconds, isExact: tolerance == .exact, now)
+    }
+  }
+
+  /// Pauses and moves by a number of frames, counted from the frame on screen.
+  ///
+  /// At the ends of the composition, the first or the last frame stays.
+  public func step(by count: Int) { core.perform { model, now in model.step(by: count, now) } }
+
+  /// Repeats a range of the composition with an exact period, in either direction; nil for none.
+  ///
+  /// A position outside the range moves into it. A loop ends when it is not inside a new composition.
+  ///
+  /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or not inside the
+  ///   composition.
+  public func setLoop(_ range: TimeRange?) throws(MediaError) {
+    try core.update { (model, now) throws(MediaError) in try model.setLoop(range, now) }
+  }
+
+  /// The range that repeats; nil for none.
+  public var loop: TimeRange? {
+    core.perform { model, _ in
+      // Both ends were times when the loop was set.
+      model.loop.flatMap { try? TimeRange(start: $0.start, end: $0.end) }
+    }
+  }
+
+  // MARK: Settings
+
+  /// The algorithm for audio at other speeds than 1; may be changed at any time.
+  public var algorithm: AudioTimePitchAlgorithm {
+    get { core.perform { model, _ in model.algorithm } }
+    set { core.perform { model, now in model.setAlgorithm(newValue, now) } }
+  }
+
+  /// Whether audio is silent; it fades within 5 ms.
+  public var isMuted: Bool {
+    get { core.perform { model, _ in model.isMuted } }
+    set { core.perform { model, _ in model.isMuted = newValue } }
+  }
+
+  /// The composition.
+  public var composition: Composition {
+    core.perform { model, _ in model.timeline.composition }
+  }
+
+  /// Replaces the composition, also during playback.
+  ///
+  /// - Parameters:
+  ///   - composition: The edited composition.
+  ///   - assets: Assets that the player does not know yet.
+  ///   - position: The position to continue at.
+  /// - Throws: `MediaError` with `.missingAsset` for an unknown source.
+  public func replaceComposition(
+    _ composition: Composition, addingAssets assets: [Asset] = [],
+    continuingAt position: EditPosition = .sameSource
+  ) throws(MediaError) {
+    try core.update { (model, now) throws(MediaError) in
+      let known = Set(model.assets.map(\.asset.path))
+      let added = assets.filter { !known.contains($0.path) }.map(PlayerAsset.init)
+      let timeline = try PlaybackTimeline(composition, assets: model.assets + added)
+      model.replace(timeline, keepsSource: position == .sameSource, now)
+    }
+  }
+
+  // MARK: Observing
+
+  /// The state.
+  public var state: PlayerState { core.perform { model, _ in model.state } }
+
+  /// Future events, for one listener.
+  public var events: AsyncStream<PlayerEvent> { core.events.events() }
+
+  /// The counts of frames that were shown, skipped by rate, and late.
+  public var ledger: PlaybackLedger { core.perform { model, _ in model.ledger } }
+
+  /// The memory of decoded frames, in bytes.
+  public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
+
+  /// The current position, as it is on screen and heard now.
+  public var currentTime: PlayerTime {
+    let (position, timeline) = core.perform { model, now in
+      let heard = model.clock.sample(at: now)
+      let run = model.transport.shownRun(at: heard)
+      return (run.position(at: heard), run.timeline)
+    }
+    return timeline.time(at: position)
+  }
+
+  /// Returns the frame for a refresh of the screen, and counts it in the ledger.
+  ///
+  /// Pass the time at which the refresh becomes visible, not the time of the call: the frames for
+  /// the next refreshes are decoded in advance, on the grid of these times. Call it from one thread.
+  ///
+  /// - Parameter time: The time on the player's clock; not before that of the last call.
+  /// - Returns: The frame of that time. If it is not decoded yet, the frame shown before it. Nil in a
+  ///   gap, and before the first frame is decoded.
+  public func frame(at time: MediaTime) -> PlayerFrame? {
+    core.perform { model, _ in model.frame(at: time) }
+  }
+
+  // MARK: Without threads
+
+  /// Decodes all frames that are needed soon, on the caller's thread.
+  package func decodePending() { while core.decodeNext() {} }
+
+  /// Renders as many samples as the output has room for, on the caller's thread.
+  package func renderAudio() { core.renderAll() }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// The machinery of a player: its model behind a lock, and its threads.
+///
+/// Threads keep the core and not the ``Player``, so a player that is no longer used can end them.
+final class PlayerCore: Sendable {
+  let clock: any HostClock
+  let events = EventHub<PlayerEvent>(capacity: 4_096)
+  private let model: Mutex<PlayerModel>
+  private let sink: (any AudioSink)?
+  private let audio: Mutex<PlayerAudio>
+  private let decoder = Mutex(FrameDecoder())
+  private let work = DispatchSemaphore(value: 0)
+  private let isClosed = Atomic<Bool>(false)
+  private let threads = Mutex<[BlockingThread]>([])
+
+  /// The most samples that are rendered at once.
+  private static let blockLength = 4_096
+
+  init(
+    _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?, _ format: AudioFormat
+  ) {
+    self.model = Mutex(model)
+    self.clock = clock
+    self.sink = sink
+    audio = Mutex(PlayerAudio(format))
+  }
+
+  /// Runs a command on the model at the current time, and reports its events.
+  @discardableResult
+  func perform<Value: Sendable>(
+    _ body: (_ model: inout PlayerModel, _ now: MediaTime) -> Value
+  ) -> Value {
+    let timing = sink?.timing
+    let now = clock.now
+    defer { work.signal() }
+    return model.withLock { model in
+      if let timing, model.hasSink { model.clock.follow(timing) }
+      model.advance(to: now)
+      let value = body(&model, now)
+      for event in model.takeEvents() { events.send(event) }
+      return value
+    }
+  }
+
+  /// Runs a command that can fail.
+  func update<Value: Sendable>(
+    _ body: (_ model: inout PlayerModel, _ now: MediaTime) throws(MediaError) -> Value
+  ) throws(MediaError) -> Value {
+    try perform { (model, now) -> Result<Value, MediaError> in
+      Result { () throws(MediaError) in try body(&model, now) }
+    }
+    .get()
+  }
+
+  // MARK: Threads
+
+  /// Starts the threads.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
+  func start() throws(MediaError) {
+    do throws(SystemError) {
+      var started = [try BlockingThread { self.decodeUntilClosed() }]
+      if sink != nil {
+        started.append(try BlockingThread(urgency: .realTime) { self.renderUntilClosed() })
+      } else {
+        started.append(try BlockingThread { self.watchUntilClosed() })
+      }
+      threads.withLock { [started] in $0 = started }
+    } catch {
+      throw MediaError(.outOfMemory, "the player cannot start a thread: \(error)")
+    }
+  }
+
+  /// Ends the threads and closes the output.
+  func close() {
+    guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    perform { $0.close($1) }
+    work.signal()
+    for thread in threads.withLock({ $0 }) { thread.join() }
+    sink?.close()
+    events.finish()
+  }
+
+  private var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
+
+  private func decodeUntilClosed() {
+    while isOpen {
+      work.wait()
+      // Several signals ask for the same work.
+      while work.wait(timeout: .now()) == .success {}
+      while isOpen, decodeNext() {}
+    }
+  }
+
+  /// Without an output, this thread notices the end of the composition.
+  private func watchUntilClosed() {
+    while isOpen {
+      let next = MediaTime(exactly: clock.now.seconds + Rational(1, over: 100))
+      clock.sleep(until: next ?? clock.now)
+      watch()
+    }
+  }
+
+  private func renderUntilClosed() {
+    while isOpen {
+      do throws(MediaError) {
+        try sink?.waitForRoom()
+        try renderOnce()
+      } catch { return loseSink(error) }
+    }
+  }
+
+  // MARK: Work
+
+  /// Decodes the frames that are needed next.
+  ///
+  /// - Returns: True if frames were needed, and false otherwise.
+  func decodeNext() -> Bool {
+    let now = clock.now
+    let job = model.withLock { model in
+      model.nextJob(now).map { ($0, model.assets[$0.asset].asset) }
+    }
+    guard let (job, asset) = job else { return false }
+    decoder.withLock { decoder in
+      var decoded: Set<Int> = []
+      var isWhole = true
+      do throws(MediaError) {
+        try decoder.run(job, of: asset) { index, image in
+          decoded.insert(index)
+          isWhole = insert(image, FrameKey(asset: job.asset, frame: index), job)
+          return isWhole
+        }
+        let found = isWhole ? decoded : nil
+        perform { [found] in $0.finish(job, decoded: found, $1) }
+      } catch { perform { [error] in $0.fail(job, error, $1) } }
+    }
+    return true
+  }
+
+  private func insert(_ image: MediaFrame, _ key: FrameKey, _ job: DecodeJob) -> Bool {
+    perform { $0.insert(image, for: key, of: job, $1) }
+  }
+
+  /// Renders as many samples as the output has room for.
+  func renderAll() {
+    do throws(MediaError) {
+      while let sink, sink.room > 0, hasSink { try renderOnce() }
+    } catch { loseSink(error) }
+    watch()
+  }
+
+  private var hasSink: Bool { model.withLock { $0.hasSink } }
+
+  private func watch() { perform { _, _ in } }
+
+  private func renderOnce() throws(MediaError) {
+    guard let sink else { return }
+    let count = min(sink.room, Self.blockLength)
+    guard count > 0 else { return }
+    let order = perform { model, _ in model.takeOrder(count) }
+    let (samples, failure) = audio.withLock { audio in
+      var samples: [[Float]] = []
+      for part in order.parts {
+        let rendered = audio.render(part.count, of: part.run, isMuted: order.isMuted)
+        if samples.isEmpty {
+          samples = rendered
+        } else {
+          for channel in samples.indices { samples[channel] += rendered[channel] }
+        }
+      }
+      return (samples, audio.takeFailure())
+    }
+    let isContinuous = try sink.write(samples)
+    guard !isContinuous || failure != nil else { return }
+    perform { model, now in
+      if !isContinuous { model.report(.underrun, now) }
+      if let failure { model.report(.audioFailed(failure), now) }
+    }
+  }
+
+  /// Continues without an output that has failed.
+  private func loseSink(_ error: MediaError) {
+    perform { model, now in
+      model.hasSink = false
+      model.clock.release(at: now)
+      model.report(.audioFailed(error), now)
+    }
+  }
+}
+
+extension PlayerModel {
+  /// Samples to render: the parts of runs, in order.
+  struct RenderOrder: Sendable {
+    struct Part: Sendable {
+      let run: TransportRun
+      let count: Int
+    }
+    var parts: [Part] = []
+    let isMuted: Bool
+  }
+
+  /// Takes the next samples out of the reach of commands, and returns what they contain.
+  mutating func takeOrder(_ count: Int) -> RenderOrder {
+    var order = RenderOrder(isMuted: isMuted)
+    let end = written + Int64(count)
+    while written < end {
+      let run = transport.run(at: Rational(written))
+      let next = transport.runs.first { $0.start > written }?.start ?? end
+      let partEnd = min(next, end)
+      order.parts.append(RenderOrder.Part(run: run, count: Int(partEnd - written)))
+      written = partEnd
+    }
+    return order
+  }
+}

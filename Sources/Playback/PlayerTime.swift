@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+public import OvercrankMediaCore
+
+/// A position of a player, on three time axes.
+public struct PlayerTime: Hashable, Sendable {
+  /// A position in a source file.
+  public struct Source: Hashable, Sendable {
+    /// The path of the file.
+    public let path: String
+    /// The source time in seconds, exact.
+    public let seconds: Rational
+    /// The frame on screen, counted from 0 in presentation order; nil without video.
+    public let frameIndex: Int?
+    /// The number of frames of the file.
+    public let frameCount: Int
+  }
+
+  /// The composition time in seconds, exact.
+  public let composition: Rational
+  /// The position in the source; nil in a gap.
+  public let source: Source?
+  /// The capture time of the frame on screen.
+  ///
+  /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
+  /// capture rate of the file. Nil if the file has neither.
+  public let capture: MediaTime?
+}
+
+extension PlaybackTimeline {
+  /// Returns a position on all time axes.
+  func time(at position: TransportRun.Position) -> PlayerTime {
+    let source = source(at: position.time, before: position.isBackward)
+    let frame = frame(at: position.time, before: position.isBackward)
+    return PlayerTime(
+      composition: position.time,
+      source: source.map { asset, seconds in
+        let video = assets[asset].asset.videoTrack
+        return PlayerTime.Source(
+          path: assets[asset].asset.path, seconds: seconds, frameIndex: frame?.frame,
+          frameCount: video?.frameCount ?? 0)
+      },
+      capture: frame.flatMap { assets[$0.asset].captureTime(ofFrame: $0.frame) })
+  }
+}

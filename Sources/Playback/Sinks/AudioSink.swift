@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankMediaCore
+
+/// An output for a player's audio.
+///
+/// Samples are numbered from 0 in the order of writing. The player's thread for audio waits for
+/// room, renders that many samples and writes them. Any thread may ask for ``timing``.
+public protocol AudioSink: AnyObject, Sendable {
+  /// Opens the output for a format.
+  ///
+  /// - Throws: `MediaError` with `.noAudioOutput` if the output does not support the format.
+  func open(sampleRate: Int, channelCount: Int) throws(MediaError)
+
+  /// The number of samples per channel that can be written now.
+  ///
+  /// An output limits the samples that wait to be played, because a change of speed is heard only
+  /// after them.
+  var room: Int { get }
+
+  /// Waits until ``room`` is above zero, or until a short time has passed.
+  ///
+  /// - Throws: `MediaError` if the output has failed.
+  func waitForRoom() throws(MediaError)
+
+  /// Writes samples, one array per channel.
+  ///
+  /// - Returns: True if they continue the samples before them, and false if the output had run out
+  ///   of samples.
+  /// - Throws: `MediaError` if the output has failed.
+  func write(_ samples: [[Float]]) throws(MediaError) -> Bool
+
+  /// The sample that is heard at a host time; nil before the first one.
+  var timing: AudioSinkTiming? { get }
+
+  /// Stops the output. Samples that wait are lost.
+  func close()
+}
+
+/// A sample and the host time at which it is heard.
+public struct AudioSinkTiming: Hashable, Sendable {
+  /// The number of the sample; a fraction lies between two samples.
+  public let sample: Rational
+  /// The host time.
+  public let hostTime: MediaTime
+
+  /// Creates a pair of a sample and its time.
+  public init(sample: Rational, hostTime: MediaTime) {
+    (self.sample, self.hostTime) = (sample, hostTime)
+  }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Algorithms
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaCore
+
+/// A frame of one of a player's assets.
+struct FrameKey: Hashable, Sendable {
+  /// The index of the asset.
+  let asset: Int
+  /// The index of the frame in presentation order.
+  let frame: Int
+}
+
+/// A composition prepared for playback: the frame and the source time at each instant.
+///
+/// At the instant where one frame ends and the next begins, the direction decides. Playing forward,
+/// an instant shows the frame that begins there. Playing backward, it shows the frame that ends
+/// there. Arguments named `before` are true for the second case.
+final class PlaybackTimeline: Sendable {
+  /// A segment of a track.
+  struct Segment: Sendable {
+    let start: Rational
+    let end: Rational
+    /// The mapping and the index of its asset; nil for a gap.
+    let content: Content?
+
+    struct Content: Sendable {
+      let mapping: PlaybackMapping
+      let asset: Int
+    }
+  }
+
+  let composition: Composition
+  /// The player's assets; the index of an asset never changes.
+  let assets: [PlayerAsset]
+  let video: [Segment]
+  let audio: [Segment]
+  /// The end of the composition in seconds.
+  let duration: Rational
+
+  /// Prepares a composition.
+  ///
+  /// - Throws: `MediaError` with `.missingAsset` for a source that is not among the assets.
+  init(_ composition: Composition, assets: [PlayerAsset]) throws(MediaError) {
+    func segments(_ type: MediaType) throws(MediaError) -> [Segment] {
+      try (composition.track(type)?.segments ?? []).map { (segment) throws(MediaError) in
+        let content = try segment.mapping.map { (mapping) throws(MediaError) in
+          let path = segment.source?.path ?? ""
+          guard let asset = assets.firstIndex(where: { $0.asset.path == path }) else {
+            throw MediaError(
+              .missingAsset, "the composition uses \(path), which is not among the assets",
+              recovery: "pass all assets of the composition")
+          }
+          return Segment.Content(mapping: mapping, asset: asset)
+        }
+        return Segment(
+          start: segment.target.start.seconds, end: segment.target.end.seconds, content: content)
+      }
+    }
+    self.composition = composition
+    self.assets = assets
+    // A file without frames of this type leaves a gap.
+    video = try segments(.video).map { segment in
+      guard let content = segment.content, assets[content.asset].asset.videoTrack == nil else {
+        return segment
+      }
+      return Segment(start: segment.start, end: segment.end, content: nil)
+    }
+    audio = try segments(.audio)
+    duration = composition.duration.seconds
+  }
+
+  /// Returns the segment at an instant; the first or the last one for instants outside.
+  static func segment(of list: [Segment], at time: Rational, before: Bool) -> Segment? {
+    guard !list.isEmpty else { return nil }
+    let index =
+      before
+      ? list.partitioningIndex { $0.end >= time } : list.partitioningIndex { $0.end > time }
+    return list[min(index, list.count - 1)]
+  }
+
+  /// Returns the frame at an instant; nil in a gap.
+  func frame(at time: Rational, before: Bool) -> FrameKey? {
+    guard let segment = Self.segment(of: video, at: time, before: before) else { return nil }
+    return frame(of: segment, at: time, before: before)
+  }
+
+  private func frame(of segment: Segment, at time: Rational, before: Bool) -> FrameKey? {
+    // After the end of the video, the last frame is gone, as in an export.
+    guard let content = segment.content, time <= segment.end,
+      let table = assets[content.asset].asset.videoTrack?.frames
+    else { return nil }
+    let mapping = content.mapping
+    let isBefore =
+      mapping.motion == .hold ? mapping.isReversed : mapping.isReversed != before
+    let ticks = mapping.nearSourceSeconds(of: time) * Rational(Int64(table.timescale))
+    let last = max(0, table.endTicks - 1)
+    let whole: Int128
+    if isBefore {
+      whole = ((try? ticks.rounded(.towardPositiveInfinity)) ?? 0) - 1
+    } else {
+      whole = (try? ticks.rounded(.towardNegativeInfinity)) ?? 0
+    }
+    let tick = min(max(0, Int64(clamping: whole)), last)
+    return FrameKey(asset: content.asset, frame: table.lastIndex(atOrBefore: tick) ?? 0)
+  }
+
+  /// Returns the source time at an instant; nil in a gap.
+  func source(at time: Rational, before: Bool) -> (asset: Int, seconds: Rational)? {
+    let list = video.isEmpty ? audio : video
+    guard let content = Self.segment(of: list, at: time, before: before)?.content else {
+      return nil
+    }
+    return (content.asset, content.mapping.nearSourceSeconds(of: time))
+  }
+
+  /// Returns the instant nearest to `time` at which a source time plays; nil if it never plays.
+  func time(ofSource seconds: Rational, asset: Int, near time: Rational) -> Rational? {
+    (video.isEmpty ? audio : video).compactMap { segment -> Rational? in
+      guard let content = segment.content, content.asset == asset,
+        content.mapping.sourceStart <= seconds, seconds <= content.mapping.sourceEnd
+      else { return nil }
+      return content.mapping.nearInstant(ofSource: seconds)
+    }
+    .min { ($0 - time).magnitude < ($1 - time).magnitude }
+  }
+}
+
+extension PlaybackMapping {
+  /// Returns the source time at an instant.
+  ///
+  /// The result is exact if it fits. Otherwise the instant is first rounded down to a multiple of
+  /// 1/240000 s, or of a coarser unit.
+  func nearSourceSeconds(of time: Rational) -> Rational {
+    if let exact = try? sourceSeconds(of: time) { return exact }
+    for scale in [240_000, 24_000, 1_000] as [Int64] {
+      guard let units = try? (time * Rational(scale)).rounded(.towardNegativeInfinity),
+        let near = try? sourceSeconds(of: Rational(units, over: Int128(scale)))
+      else { continue }
+      return near
+    }
+    return isReversed ? sourceEnd : sourceStart
+  }
+
+  /// Returns the instant at which a source time plays; for a hold, the start of the target.
+  ///
+  /// The result is exact at constant speed. Inside a ramp it is rounded up to a multiple of
+  /// 1/240000 s, or of a coarser unit.
+  func nearInstant(ofSource time: Rational) -> Rational {
+    let (start, end) = (target.start.seconds, target.end.seconds)
+    if motion == .hold { return start }
+    if time <= sourceStart { return isReversed ? end : start }
+    if time >= sourceEnd { return isReversed ? start : end }
+    if motion == .constant {
+      let distance = isReversed ? sourceEnd - time : time - sourceStart
+      let exact = distance / (sourceEnd - sourceStart) * target.duration + start
+      if exact.isValid { return exact }
+    }
+    for scale in [240_000, 24_000, 1_000] as [Int32] {
+      guard
+        let ticks = try? ticks(
+          ofSource: time, timescale: scale, rounding: .towardPositiveInfinity)
+      else { continue }
+      return min(max(start, MediaTime(ticks, over: scale).seconds), end)
+    }
+    return start
+  }
+}

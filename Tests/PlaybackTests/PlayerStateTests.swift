@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import OvercrankPlayback
+
+struct PlayerStateTests {
+  /// The table in the documentation of ``PlayerState``; nil where an input changes nothing.
+  private static let table: [(PlayerState, [PlayerState?])] = [
+    (.paused, [.playing, .scheduled, nil, .seeking, nil, nil, nil, nil, .closed]),
+    (.seeking, [nil, .scheduled, nil, .seeking, .paused, .playing, nil, nil, .closed]),
+    (.scheduled, [.playing, .scheduled, .paused, .seeking, nil, nil, .playing, nil, .closed]),
+    (.playing, [.playing, .scheduled, .paused, .seeking, nil, nil, nil, .ended, .closed]),
+    (.ended, [.playing, .scheduled, nil, .seeking, nil, nil, nil, nil, .closed]),
+    (.closed, [nil, nil, nil, nil, nil, nil, nil, nil, nil]),
+  ]
+
+  @Test func `Each input leads to the state of the table`() {
+    #expect(Self.table.count == PlayerState.allCases.count)
+    for (state, row) in Self.table {
+      #expect(row.count == PlayerState.Input.allCases.count)
+      for (input, next) in zip(PlayerState.Input.allCases, row) {
+        #expect(state.next(input) == next ?? state, "\(state) \(input)")
+      }
+    }
+  }
+}

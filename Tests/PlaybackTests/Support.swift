@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import OvercrankPlayback
+import Synchronization
+import TestSupport
+
+/// A clock that stands still until a test advances it.
+final class VirtualClock: HostClock {
+  private let nanoseconds: Mutex<Int64>
+
+  init(at nanoseconds: Int64 = 5_000_000_000) { self.nanoseconds = Mutex(nanoseconds) }
+
+  var now: MediaTime { MediaTime(nanoseconds: nanoseconds.withLock { $0 }) }
+
+  func set(_ time: Int64) { nanoseconds.withLock { $0 = time } }
+
+  func advance(by time: Int64) { nanoseconds.withLock { $0 += time } }
+
+  func sleep(until time: MediaTime) { MonotonicClock.pause() }
+}
+
+/// A player on a virtual clock, whose work is done on the test's thread.
+final class Stage {
+  /// The host time at which the player was created, in nanoseconds.
+  static let start: Int64 = 5_000_000_000
+  let clock: VirtualClock
+  let sink: MemoryAudioSink?
+  let player: Player
+
+  init(
+    _ composition: Composition, of assets: [Asset], hasAudio: Bool = false,
+    _ change: (inout PlayerSettings) -> Void = { _ in }
+  ) throws {
+    clock = VirtualClock(at: Self.start)
+    sink = hasAudio ? MemoryAudioSink(clock: clock) : nil
+    var settings = PlayerSettings()
+    settings.audioSink = sink
+    settings.clock = clock
+    settings.hasThreads = false
+    change(&settings)
+    player = try Player(composition, of: assets, settings: settings)
+    work()
+  }
+
+  convenience init(
+    _ asset: Asset, hasAudio: Bool = false, _ change: (inout PlayerSettings) -> Void = { _ in }
+  ) throws {
+    try self.init(
+      Composition(asset.mediaSource()), of: [asset], hasAudio: hasAudio, change)
+  }
+
+  /// Does all work that is due.
+  func work() {
+    if sink != nil { player.renderAudio() }
+    player.decodePending()
+  }
+
+  /// Returns the number painted on the frame at a host time, counted from the start.
+  func number(at nanoseconds: Int64) -> Int? {
+    clock.set(Self.start + nanoseconds)
+    work()
+    return player.frame(at: clock.now).flatMap { PaintedBlocks.number(in: $0.image) }
+  }
+
+  /// Advances the clock in steps of a period of the sink, and renders.
+  func play(for nanoseconds: Int64) {
+    var rest = nanoseconds
+    while rest > 0 {
+      let step = min(rest, 10_000_000)
+      clock.advance(by: step)
+      if sink != nil { player.renderAudio() }
+      rest -= step
+    }
+  }
+}
+
+/// The movies of the tests.
+enum Movies {
+  /// A movie at 240 fps whose frames carry their numbers, with a chirp if `hasAudio`.
+  static func painted(
+    _ folder: Scratch, count: Int64 = 480, gop: Int = 24, reordered: Bool = false,
+    hasAudio: Bool = false, name: String = "clip.mov"
+  ) throws -> Asset {
+    var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000)
+      .h264(gop: gop, reordered: reordered)
+    if hasAudio { recipe.audio = Chirp.audio(seconds: Double(count) / 240) }
+    let path = folder.file(name)
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  /// A movie of the chirp alone.
+  static func chirp(_ folder: Scratch, seconds: Double) throws -> Asset {
+    var recipe = MovieRecipe()
+    recipe.timescale = 48_000
+    recipe.audio = Chirp.audio(seconds: seconds)
+    let path = folder.file("chirp.mov")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+}
+
+/// A signal whose phase tells the source time at each sample.
+///
+/// One channel is the cosine and the other the sine of a phase that rises with time, ever faster. Its
+/// frequency is low enough for 32 times the speed.
+enum Chirp {
+  static let sampleRate = 48_000
+  static let amplitude = 0.5
+
+  /// The phase at a source time, in radians: from 20 Hz upwards, by half a hertz per second.
+  static func phase(at seconds: Double) -> Double {
+    2 * .pi * (20 * seconds + 0.25 * seconds * seconds)
+  }
+
+  static func audio(seconds: Double) -> MovieRecipe.Audio {
+    var audio = MovieRecipe.Audio()
+    audio.codec = "pcm_s16le"
+    audio.sampleRate = sampleRate
+    audio.sampleCount = Int(seconds * Double(sampleRate))
+    audio.wave = { channel, sample in
+      let phase = phase(at: Double(sample) / Double(sampleRate))
+      return Float(amplitude * (channel == 0 ? cos(phase) : sin(phase)))
+    }
+    return audio
+  }
+
+  /// Returns the difference between the source time that a sample tells and an expected one, in
+  /// seconds.
+  ///
+  /// The result is unambiguous below half a period of the chirp.
+  static func error(_ samples: [[Float]], at index: Int, expected seconds: Double) -> Double {
+    let told = atan2(Double(samples[1][index]), Double(samples[0][index]))
+    let difference = remainder(told - phase(at: seconds), 2 * .pi)
+    return difference / (2 * .pi * (20 + 0.5 * seconds))
+  }
+
+  /// The level of a sample, 1 where the chirp is complete.
+  static func level(_ samples: [[Float]], at index: Int) -> Double {
+    hypot(Double(samples[0][index]), Double(samples[1][index])) / amplitude
+  }
+}
