@@ -22,6 +22,7 @@ struct Slowmo: ParsableCommand {
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
+        slowmo play take.mov --audio none
 
       TIME: seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (frame index from 0), end, or
       -2s (from the end). RANGE: half-open, 1.2..1.5, 2..end or 0.5+1.25 (start+duration).
@@ -36,7 +37,8 @@ struct Slowmo: ParsableCommand {
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
-      FramesCommand.self, RecoverCommand.self, DoctorCommand.self, BenchCommand.self,
+      FramesCommand.self, RecoverCommand.self, PlayCommand.self, DoctorCommand.self,
+      BenchCommand.self,
     ])
 
   static func main() {

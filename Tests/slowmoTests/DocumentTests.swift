@@ -49,6 +49,7 @@ struct DocumentTests {
       ["edit", "missing.otio", "-o", "l.mov"],
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
+      ["play", take, "--range", "0..0.2", "--audio", "none"], ["play", "missing.mov"],
       ["bench", "capture", "synthetic:320x240@60?pace=max", "-t", "0.5"],
       ["recover", take], ["recover", "missing.mov"], ["doctor"], ["doctor", "synthetic"],
       ["doctor", "/dev/video99"],

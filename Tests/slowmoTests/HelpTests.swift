@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
-    "recover", "bench", "doctor",
+    "recover", "play", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)
@@ -40,6 +40,7 @@ struct HelpTests {
       let movie = try bytes(of: front)
       _ = try scratch.write(Array(movie.prefix(movie.count / 2)), as: "half-copied.mp4")
     }
+    if verb == "play" { _ = try scratch.write(Array("0.1 space\n0.2 .\n".utf8), as: "keys.txt") }
     if verb == "edit" {
       let made = try await slowmo(
         "retime", take, "-o", scratch.file("project.otio"), "--preset", "impact", "--at", "1")

@@ -84,7 +84,7 @@ struct CommandError: Error {
       "bad_configuration", "not_convertible", "overflow", "not_positive", "syntax", "not_exact",
       "outside_composition", "overlapping_ranges", "invalid_segments", "cut_in_ramp",
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
-      "not_ascending", "invalid_samples", "engine", "invalid_metadata":
+      "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
       "invalid_project":
@@ -92,7 +92,7 @@ struct CommandError: Error {
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
-      "out_of_memory":
+      "out_of_memory", "no_audio_output":
       .unavailable
     case "output_exists", "output_busy", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed", "output_replaced": .inputOutput

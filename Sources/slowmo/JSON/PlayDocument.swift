@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The JSON document of `play`.
+struct PlayDocument: Encodable, TextDocument {
+  /// An event of the player, or a key of a script.
+  struct Event: Encodable {
+    /// Nanoseconds after the start.
+    let atNs: Int64
+    /// The kind: `key`, `state`, `rate` and so on.
+    let type: String
+    /// The key, the new state or what else describes the event; nil if the kind says all.
+    let detail: String?
+    /// The composition time of a seek.
+    let positionNs: Int64?
+
+    enum CodingKeys: CodingKey { case atNs, type, detail, positionNs }
+  }
+
+  let schema = schemaName("play")
+  let file: String
+  let duration: MediaTime
+  /// The number of frames that came due: the sum of the next three.
+  let due: Int
+  let shown: Int
+  let skippedByRate: Int
+  let late: Int
+  /// The sampling rate of the audio output; nil without audio.
+  let audioRate: Int?
+  let position: MediaTime
+  let events: [Event]
+
+  enum CodingKeys: CodingKey {
+    case schema, file, duration, due, shown, skippedByRate, late, audioRate, position, events
+  }
+
+  init(_ file: String, _ player: Player, _ session: PlaybackSession) {
+    self.file = file
+    duration = player.composition.duration
+    let ledger = player.ledger
+    (due, shown, late) = (ledger.due, ledger.shown, ledger.late)
+    skippedByRate = ledger.skippedByRate
+    audioRate = player.audioFormat?.sampleRate
+    position = PlayerKey.time(player.currentTime.composition)
+    events = session.entries.map { entry in
+      let (type, detail, position) = Self.description(entry.content)
+      return Event(
+        atNs: session.elapsed(at: entry.hostTime), type: type, detail: detail,
+        positionNs: position.map(nanoseconds))
+    }
+  }
+
+  /// Returns the type, the detail and the position of an entry.
+  private static func description(
+    _ content: PlaybackSession.Entry.Content
+  ) -> (type: String, detail: String?, position: Rational?) {
+    guard case .event(let kind) = content else {
+      if case .key(let key) = content { return ("key", key.rawValue, nil) }
+      return ("key", nil, nil)
+    }
+    return switch kind {
+    case .state(let state): ("state", state.rawValue, nil)
+    case .rate(let rate): ("rate", rate.description, nil)
+    case .algorithm(let algorithm): ("pitch", algorithm.rawValue, nil)
+    case .seekCompleted(let time): ("seek", nil, time)
+    case .looped(let count): ("loop", "\(count)", nil)
+    case .compositionReplaced: ("edit", nil, nil)
+    case .undecodableFrame(let path, let index): ("undecodable", "\(path) frame \(index)", nil)
+    case .fileFailed(let error): ("file_failed", error.message, nil)
+    case .audioFailed(let error): ("audio_failed", error.message, nil)
+    case .underrun: ("underrun", nil, nil)
+    }
+  }
+
+  /// The result as text lines.
+  var lines: [String] {
+    var lines = [
+      "\(file): \(due) frames due = shown \(shown) + skipped by rate \(skippedByRate) + late \(late)"
+    ]
+    lines.append(audioRate.map { "audio: \($0) Hz" } ?? "audio: none")
+    lines += events.filter { ["undecodable", "file_failed", "audio_failed"].contains($0.type) }
+      .map { "\($0.type.replacing("_", with: " ")): \($0.detail ?? "")" }
+    return lines
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The keys of `play`, and what they do.
+enum PlayerKey: String, CaseIterable {
+  case space
+  case stepBack = ","
+  case stepForward = "."
+  case slower = "["
+  case faster = "]"
+  case normal = "backspace"
+  case reverse = "r"
+  case loopStart = "a"
+  case loopEnd = "b"
+  case left
+  case right
+  case home
+  case end
+  case pitch = "p"
+  case mute = "u"
+  case quit = "q"
+
+  /// The keys that hold while a player runs.
+  struct Memory {
+    /// The start of a loop, until its end is set.
+    var loopStart: MediaTime?
+    var rate: Rational
+
+    /// Carries out a key.
+    ///
+    /// - Returns: False for the key that ends playback, and true for all others.
+    mutating func press(_ key: PlayerKey, _ player: Player) throws(MediaError) -> Bool {
+      switch key {
+      case .space: if player.rate == .zero { try player.setRate(rate) } else { player.pause() }
+      case .stepBack: player.step(by: -1)
+      case .stepForward: player.step(by: 1)
+      case .slower: try change(player) { $0 / 2 }
+      case .faster: try change(player) { $0 * 2 }
+      case .normal: try change(player) { $0 < .zero ? -1 : 1 }
+      case .reverse: try change(player) { -$0 }
+      case .loopStart: loopStart = time(player)
+      case .loopEnd: try endLoop(player)
+      case .left, .right:
+        let step: Rational = key == .left ? -1 : 1
+        player.seek(to: PlayerKey.time(player.currentTime.composition + step))
+      case .home: player.seek(to: .zero)
+      case .end: player.seek(to: player.composition.duration)
+      case .pitch:
+        let all = AudioTimePitchAlgorithm.allCases
+        let index = all.firstIndex(of: player.algorithm) ?? 0
+        player.algorithm = all[(index + 1) % all.count]
+      case .mute: player.isMuted.toggle()
+      case .quit: return false
+      }
+      return true
+    }
+
+    /// Changes the rate, which is limited to the player's range; a paused player stays paused.
+    private mutating func change(
+      _ player: Player, _ body: (Rational) -> Rational
+    ) throws(MediaError) {
+      let wanted = body(rate)
+      let magnitude = min(max(wanted.magnitude, Rational(1, over: 32)), 32)
+      rate = wanted < .zero ? -magnitude : magnitude
+      if player.rate != .zero { try player.setRate(rate) }
+    }
+
+    private func time(_ player: Player) -> MediaTime {
+      PlayerKey.time(player.currentTime.composition)
+    }
+
+    /// Sets the loop from the start that was set to the present time; without a start, ends the loop.
+    private mutating func endLoop(_ player: Player) throws(MediaError) {
+      guard let start = loopStart else { return try player.setLoop(nil) }
+      let end = time(player)
+      loopStart = nil
+      guard start != end else { return }
+      try player.setLoop(TimeRange(start: min(start, end), end: max(start, end)))
+    }
+  }
+
+  /// Returns a composition time in nanoseconds, zero or later.
+  static func time(_ seconds: Rational) -> MediaTime {
+    MediaTime(nanoseconds: max(0, nanoseconds(seconds)))
+  }
+}
+
+/// A line of `--script`: a key and its time.
+struct ScriptedKey {
+  /// Nanoseconds after the start of playback.
+  let time: Int64
+  let key: PlayerKey
+
+  /// Reads a script: lines of `SECONDS KEY` in ascending order.
+  ///
+  /// Empty lines, and lines that start with `#`, are ignored.
+  static func script(_ path: String) throws -> [ScriptedKey] {
+    var keys: [ScriptedKey] = []
+    let lines = try Files.readText(path).split(omittingEmptySubsequences: false) { $0.isNewline }
+    for (number, line) in lines.enumerated() {
+      let words = line.split(whereSeparator: \.isWhitespace)
+      guard let first = words.first, !first.hasPrefix("#") else { continue }
+      func wrong(_ what: String) -> CommandError {
+        CommandError(
+          .badData, code: "syntax", "\(path):\(number + 1): \(what)",
+          hint: "write a line as SECONDS KEY, such as 0.5 space")
+      }
+      guard words.count == 2, let key = PlayerKey(rawValue: String(words[1])) else {
+        throw wrong("\(words.dropFirst().joined(separator: " ")) is not a key")
+      }
+      guard let time = try? seconds(first) else { throw wrong("\(first) is not a time") }
+      guard time >= keys.last?.time ?? 0 else { throw wrong("\(first) is before the line above") }
+      keys.append(ScriptedKey(time: time, key: key))
+    }
+    return keys
+  }
+
+  /// Returns a time after the start of playback, in nanoseconds.
+  private static func seconds(_ text: Substring) throws(MediaError) -> Int64 {
+    guard text.first?.isNumber == true else { throw MediaError(.syntax, "\(text) is not a time") }
+    let longest = MediaTime(seconds: 1_000_000)
+    let time = try TimeExpression(parsing: String(text)).resolved(
+      sourceDuration: longest, frameCount: 0,
+      frameTime: { (_) throws(MediaError) in throw MediaError(.syntax, "a frame is not a time") })
+    return nanoseconds(time.seconds)
+  }
+}

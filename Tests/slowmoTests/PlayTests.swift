@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `slowmo play` without a window and without a sound card.
+struct PlayTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func play(_ arguments: String...) async throws -> Finished {
+    let take = try await Takes.plain()
+    return try await run(
+      slowmoPath, ["play", take, "--audio", "none"] + arguments, in: scratch.path)
+  }
+
+  @Test func `Every frame of a range has one fate`() async throws {
+    let finished = try await play("--range", "0.5..0.75", "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let document = try finished.document()
+    func number(_ key: String) throws -> Int { try #require(document[key] as? Int) }
+    // A quarter of a second at 240 fps. A busy machine may refresh late, but loses no count.
+    #expect(try number("due") == 60)
+    #expect(try number("shown") + number("skipped_by_rate") + number("late") == 60)
+    #expect(try number("duration_ns") == 250_000_000)
+    #expect(try number("position_ns") == 250_000_000)
+    let events = try #require(document["events"] as? [[String: Any]])
+    let states = events.filter { $0["type"] as? String == "state" }
+      .compactMap { $0["detail"] as? String }
+    #expect(states.suffix(3) == ["playing", "ended", "closed"])
+  }
+
+  @Test func `A script presses keys and ends at its last`() async throws {
+    let keys = """
+      # Pause, two steps from the start, and back at half speed.
+      0 space
+      0.05 home
+      0.08 .
+      0.1 .
+      0.15 [
+      0.15 r
+      0.2 space
+      0.3 q
+      """
+    _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
+    let finished = try await play("--range", "0.5..1", "--script", "keys.txt", "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let events = try #require(try finished.document()["events"] as? [[String: Any]])
+    let pressed = events.filter { $0["type"] as? String == "key" }
+      .compactMap { $0["detail"] as? String }
+    #expect(pressed == ["space", "home", ".", ".", "[", "r", "space", "q"])
+    let rates = events.filter { $0["type"] as? String == "rate" }
+      .compactMap { $0["detail"] as? String }
+    #expect(rates == ["1/1", "0/1", "-1/2"])
+    let seeks = events.filter { $0["type"] as? String == "seek" }
+      .compactMap { $0["position_ns"] as? Int }
+    // The first frame, and the two after it; times at 240 fps in nanoseconds.
+    #expect(seeks.suffix(3) == [0, 4_166_667, 8_333_333])
+  }
+
+  @Test(arguments: ["0.1", "x space", "0.1 nonsense", "0.2 space\n0.1 space", "end q"])
+  func `A wrong line of a script is named`(_ line: String) async throws {
+    _ = try scratch.write(Array(line.utf8), as: "keys.txt")
+    let finished = try await play("--script", "keys.txt")
+    #expect(finished.status == 65)
+    #expect(finished.errors.contains("keys.txt:"))
+    #expect(finished.errors.split(separator: "\n").count == 1)
+  }
+
+  @Test func `A machine without a sound card plays by the clock, and says so in one line`()
+    async throws
+  {
+    let take = try await Takes.plain()
+    let finished = try await run(
+      slowmoPath, ["play", take, "--audio", "hw:29,0", "--range", "0..0.1"], in: scratch.path)
+    #expect(finished.status == 0)
+    #expect(finished.errors.contains("no audio (could not open hw:29,0"))
+    #expect(finished.errors.split(separator: "\n").count == 1)
+    #expect(finished.output.contains("24 frames due"))
+  }
+
+  @Test func `A project plays, and its speeds are multiplied`() async throws {
+    let take = try await Takes.plain()
+    let made = try await run(
+      slowmoPath,
+      ["retime", take, "-o", "slow.otio", "--trim", "0..0.1", "--speed", "1/2"], in: scratch.path)
+    #expect(made.status == 0, "\(made.errors)")
+    let finished = try await run(
+      slowmoPath, ["play", "slow.otio", "--speed", "2", "--audio", "none", "--json"],
+      in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let document = try finished.document()
+    #expect(document["due"] as? Int == 24 && document["duration_ns"] as? Int == 200_000_000)
+  }
+
+  @Test func `Speeds that a player does not have are refused`() async throws {
+    #expect(try await play("--speed", "40").status == 64)
+    #expect(try await play("--speed", "1/40").status == 64)
+    #expect(try await play("--refresh", "0.5").status == 64)
+  }
+}
