@@ -135,6 +135,7 @@ struct FuzzCases {
         do throws(MediaError) { _ = try reader.mediaFrame(at: index) } catch { continue }
       }
     }
+    try play(Composition(asset), asset, &random)
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
   }
 
@@ -194,6 +195,7 @@ struct FuzzCases {
       } catch is MediaError {}
     }
     try composition.validateSegments()
+    try play(composition, asset, &random)
     return try await "plan " + exports(composition, asset, &random)
   }
 
