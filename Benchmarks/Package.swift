@@ -10,7 +10,11 @@ let package = Package(
     // Retimes audio with the library alone, for the benchmarks Pitch and Onsets.
     .executableTarget(
       name: "RetimeAudio", dependencies: [.product(name: "Overcrank", package: "Overcrank")],
-      path: "RetimeAudio")
+      path: "RetimeAudio"),
+    // Plays a clip with the library alone, for the benchmark Playback.
+    .executableTarget(
+      name: "PlaybackTiming", dependencies: [.product(name: "Overcrank", package: "Overcrank")],
+      path: "PlaybackTiming"),
   ],
   swiftLanguageModes: [.v6]
 )
