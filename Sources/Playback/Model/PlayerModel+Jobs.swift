@@ -6,16 +6,49 @@ import OvercrankMediaCore
 extension PlayerModel {
   /// The most refreshes for which frames are decoded in advance: about a second.
   ///
-  /// Each refresh costs two exact positions each time that a job is chosen.
+  /// Each refresh costs two exact positions each time that the list is made.
   private static let mostRefreshes = 64
+
+  /// The frames that are needed next, in the order of need, each once.
+  struct NeededFrames: Sendable {
+    var keys: [FrameKey] = []
+    /// The output sample of the refresh that needs each frame; the same for all frames of a pause.
+    var samples: [Rational] = []
+    private var seen: Set<FrameKey> = []
+
+    mutating func add(_ key: FrameKey?, at sample: Rational) {
+      guard let key, seen.insert(key).inserted else { return }
+      keys.append(key)
+      samples.append(sample)
+    }
+  }
+
+  /// A span of output samples in which no job is needed.
+  ///
+  /// The list of needed frames is expensive, so it is made again only after a part of it was shown.
+  struct IdleSpan: Sendable {
+    let generation: Int
+    /// A refresh of the grid that the list assumed.
+    let refresh: Rational
+    let start: Rational
+    let end: Rational
+  }
 
   /// Returns the next frames to decode; nil if all frames that are needed soon are decoded.
   mutating func nextJob(_ now: MediaTime) -> DecodeJob? {
     guard state != .closed else { return nil }
+    let start = clock.sample(at: max(now, lastRefresh ?? now))
+    if isIdle(at: start) { return nil }
     let ahead = max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
-    let keys = neededFrames(ahead, now)
+    let (refresh, needed) = neededFrames(ahead, now)
+    let keys = needed.keys
     ring.need(keys)
-    guard let first = keys.firstIndex(where: { !isSettled($0) }) else { return nil }
+    guard let first = keys.firstIndex(where: { !isSettled($0) }) else {
+      // A quarter of the list, or a pause, which ends with another generation.
+      let last = needed.samples.last ?? start
+      rest(from: start, to: last > start ? start + (last - start) / 4 : .invalid, refresh)
+      return nil
+    }
     let missing = keys[first...].filter { !isSettled($0) }
     let key = keys[first]
     let isStill = state != .playing
@@ -25,7 +58,9 @@ extension PlayerModel {
     if isDescending {
       // A group of frames is decoded from its key frame. So a pass waits until it gives many frames,
       // unless they are needed soon.
-      guard isStill || first < max(2, ahead / 3) || missing.count >= max(2, ahead / 3) else {
+      let reserve = max(2, ahead / 3)
+      guard isStill || first < reserve || missing.count >= reserve else {
+        rest(from: start, to: needed.samples[first - reserve], refresh)
         return nil
       }
       frames = descendingRun(run, asset: key.asset)
@@ -37,6 +72,22 @@ extension PlayerModel {
     return DecodeJob(
       purpose: isStill ? .scrubbing : .playing, asset: key.asset, frames: frames.sorted(),
       generation: generation)
+  }
+
+  private mutating func rest(from start: Rational, to end: Rational, _ refresh: Rational) {
+    idle = IdleSpan(generation: generation, refresh: refresh, start: start, end: end)
+  }
+
+  /// Returns true if no frame is needed at an output sample that was not when the list was made.
+  private func isIdle(at sample: Rational) -> Bool {
+    guard let idle, idle.generation == generation, idle.start <= sample, sample < idle.end
+    else { return false }
+    guard let lastRefresh, idle.end.isValid else { return true }
+    // Refreshes on another grid show other frames.
+    let step = refreshPeriod * Rational(Int64(sampleRate))
+    let count = (clock.sample(at: lastRefresh) - idle.refresh) / step
+    guard let nearest = try? count.rounded(.halfAwayFromZero) else { return false }
+    return (count - Rational(nearest)).magnitude <= Rational(1, over: 64)
   }
 
   private func ascendingRun(_ run: [Int]) -> [Int] {
@@ -66,13 +117,11 @@ extension PlayerModel {
     return max(1, track.width * track.height * 3 / 2)
   }
 
-  /// Returns the frames that are needed next, in the order of need, each once.
-  private func neededFrames(_ count: Int, _ now: MediaTime) -> [FrameKey] {
-    var keys: [FrameKey] = []
-    var seen: Set<FrameKey> = []
-    func add(_ key: FrameKey?) {
-      if let key, seen.insert(key).inserted { keys.append(key) }
-    }
+  /// Returns the frames that are needed next, and a refresh of the grid.
+  private func neededFrames(
+    _ count: Int, _ now: MediaTime
+  ) -> (refresh: Rational, frames: NeededFrames) {
+    var needed = NeededFrames()
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     let current = transport.shownRun(at: start)
     let step = refreshPeriod * Rational(Int64(sampleRate))
@@ -81,18 +130,23 @@ extension PlayerModel {
     var sample = min(start, lastRefresh.map { clock.sample(at: $0) } ?? start)
     let passed = try? ((start - slack - sample) / step).rounded(.towardPositiveInfinity)
     sample += step * Rational(max(0, passed ?? 0))
+    let refresh = sample
     var still = current.rate == .zero && current.id == transport.last.id
-    if !still {
+    if still {
+      sample = start
+    } else {
       let here = current.position(at: start)
-      add(current.timeline.frame(at: here.time, before: here.isBackward))
+      needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
       // A refresh may come a little sooner or later than the grid says. Where this could show
-      // another frame, both are needed.
-      for _ in 0..<Self.mostRefreshes where keys.count < count {
+      // another frame, that one is needed too.
+      for _ in 0..<Self.mostRefreshes where needed.keys.count < count {
         let run = transport.shownRun(at: sample)
-        let position = run.position(at: sample + slack)
-        let sooner = run.position(at: sample - slack)
-        add(run.timeline.frame(at: sooner.time, before: sooner.isBackward))
-        add(run.timeline.frame(at: position.time, before: position.isBackward))
+        let position = run.position(at: sample)
+        for place in [
+          position, run.position(at: sample - slack), run.position(at: sample + slack),
+        ] {
+          needed.add(run.timeline.frame(at: place.time, before: place.isBackward), at: sample)
+        }
         sample += step
         if position.isAtEnd || run.rate == .zero && run.id == transport.last.id {
           still = true
@@ -100,24 +154,24 @@ extension PlayerModel {
         }
       }
       // The frames of a small loop all fit, and a slow rate needs few: the frames behind follow.
-      if !still { return keys }
+      if !still { return (refresh, needed) }
     }
     let position = position(at: max(now, lastRefresh ?? now))
     let timeline = transport.last.timeline
     guard
       let here = timeline.presentation(at: position.time, before: position.isBackward)
-    else { return keys }
-    add(here.frame)
+    else { return (refresh, needed) }
+    needed.add(here.frame, at: sample)
     // A frame that is stepped to needs its neighbors next, most of them in the direction of steps.
     let (most, few) = (min(12, count / 2), min(4, count / 4))
     for (isForward, length) in [(!stepsBackward, most), (stepsBackward, few)] {
       var last = here
       for _ in 0..<length {
         guard let next = timeline.neighbor(of: last, isForward: isForward) else { break }
-        add(next.frame)
+        needed.add(next.frame, at: sample)
         last = next
       }
     }
-    return keys
+    return (refresh, needed)
   }
 }

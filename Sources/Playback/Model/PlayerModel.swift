@@ -49,6 +49,8 @@ struct PlayerModel: Sendable {
   let refreshPeriod: Rational
   /// Increases when other frames are needed than before, so that running jobs stop.
   var generation = 0
+  /// The output samples in which no job is needed; nil if unknown.
+  var idle: IdleSpan?
   /// The loops that were reported.
   var loopCount = 0
   var runCount = 1

@@ -87,7 +87,7 @@ struct CommandError: Error {
       "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
-      "invalid_project":
+      "invalid_project", "missing_asset":
       .badData
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
