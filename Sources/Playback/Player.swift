@@ -38,7 +38,7 @@ public final class Player: Sendable {
 
   private let core: PlayerCore
   /// The format of the audio output; nil without audio.
-  public let audioFormat: AudioFormat?
+  public let audioFormat: PlayerAudioFormat?
   /// The reason why audio is not played; nil if it is, or if no sink was given.
   public let audioError: MediaError?
 
@@ -78,7 +78,7 @@ public final class Player: Sendable {
     }
     audioFormat = sink == nil ? nil : format
     audioError = failure
-    let used = format ?? AudioFormat(sampleRate: 48_000, channelCount: 1)
+    let used = format ?? PlayerAudioFormat(sampleRate: 48_000, channelCount: 1)
     let model = PlayerModel(
       timeline, settings, sampleRate: used.sampleRate, hasSink: sink != nil,
       now: settings.clock.now)
@@ -250,6 +250,6 @@ public final class Player: Sendable {
   /// Decodes all frames that are needed soon, on the caller's thread.
   package func decodePending() { while core.decodeNext() {} }
 
-  /// Renders as many samples as the output has room for, on the caller's thread.
+  /// Renders as many samples as the output has space for, on the caller's thread.
   package func renderAudio() { core.renderAll() }
 }

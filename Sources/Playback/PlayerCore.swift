@@ -25,7 +25,8 @@ final class PlayerCore: Sendable {
   private static let blockLength = 4_096
 
   init(
-    _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?, _ format: AudioFormat
+    _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?,
+    _ format: PlayerAudioFormat
   ) {
     self.model = Mutex(model)
     self.clock = clock
@@ -112,7 +113,7 @@ final class PlayerCore: Sendable {
   private func renderUntilClosed() {
     while isOpen {
       do throws(MediaError) {
-        try sink?.waitForRoom()
+        try sink?.waitUntilWritable()
         try renderOnce()
       } catch { return loseSink(error) }
     }
@@ -149,10 +150,10 @@ final class PlayerCore: Sendable {
     perform { $0.insert(image, for: key, of: job, $1) }
   }
 
-  /// Renders as many samples as the output has room for.
+  /// Renders as many samples as the output has space for.
   func renderAll() {
     do throws(MediaError) {
-      while let sink, sink.room > 0, hasSink { try renderOnce() }
+      while let sink, sink.writableCount > 0, hasSink { try renderOnce() }
     } catch { loseSink(error) }
     watch()
   }
@@ -163,7 +164,7 @@ final class PlayerCore: Sendable {
 
   private func renderOnce() throws(MediaError) {
     guard let sink else { return }
-    let count = min(sink.room, Self.blockLength)
+    let count = min(sink.writableCount, Self.blockLength)
     guard count > 0 else { return }
     let order = perform { model, _ in model.takeOrder(count) }
     let (samples, failure) = audio.withLock { audio in

@@ -85,7 +85,7 @@ struct OutputTests {
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
       try sink.open(sampleRate: 48_000, channelCount: 2)
-      #expect(sink.room == 960)
+      #expect(sink.writableCount == 960)
       #expect(sink.timing == nil)
       #expect(try sink.write([[0, 0.5, 2], [-1, 0.25, .nan]]))
       let words = card.state.withLock { state in
@@ -104,9 +104,9 @@ struct OutputTests {
       let sink = ALSAAudioSink()
       try sink.open(sampleRate: 48_000, channelCount: 1)
       _ = try sink.write([[Float](repeating: 0, count: 960)])
-      #expect(sink.room == 0)
+      #expect(sink.writableCount == 0)
       card.play(480)
-      #expect(sink.room == 480)
+      #expect(sink.writableCount == 480)
       #expect(sink.timing?.sample == 240)
       #expect(sink.timing?.hostTime == MediaTime(nanoseconds: 10_000_000))
     }

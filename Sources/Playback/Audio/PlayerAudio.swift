@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import OvercrankRetiming
 
 /// A producer of a player's audio, continued from block to block.
-private protocol AudioVoice: AnyObject {
+private protocol RunRenderer: AnyObject {
   func next(_ count: Int) throws -> [[Float]]
 }
 
@@ -18,9 +18,9 @@ private protocol AudioVoice: AnyObject {
 ///
 /// Only the audio thread uses it.
 final class PlayerAudio {
-  private let format: AudioFormat
+  private let format: PlayerAudioFormat
   private var run: TransportRun?
-  private var voice: any AudioVoice
+  private var renderer: any RunRenderer
   private var isAudible = false
   /// Readers of the assets' audio; the second set serves jumps, so that both sides of a crossfade
   /// have a reader at their own position.
@@ -30,9 +30,9 @@ final class PlayerAudio {
   /// The first error since the last call of ``takeFailure()``.
   private var failure: MediaError?
 
-  init(_ format: AudioFormat) {
+  init(_ format: PlayerAudioFormat) {
     self.format = format
-    voice = SilentVoice(format)
+    renderer = SilenceRenderer(format)
   }
 
   private var fadeLength: Int { format.sampleRate / 200 }
@@ -47,12 +47,12 @@ final class PlayerAudio {
   func render(_ count: Int, of run: TransportRun, isMuted: Bool) -> [[Float]] {
     if run.id != self.run?.id { begin(run) }
     var samples: [[Float]]
-    do { samples = try voice.next(count) } catch {
+    do { samples = try renderer.next(count) } catch {
       fail(error)
-      voice = SilentVoice(format)
+      renderer = SilenceRenderer(format)
       samples = silence(count)
     }
-    if let crossfade = voice as? Crossfade, crossfade.isOver { voice = crossfade.incoming }
+    if let crossfade = renderer as? Crossfade, crossfade.isOver { renderer = crossfade.incoming }
     scale(&samples, to: isMuted ? 0 : 1)
     return samples
   }
@@ -69,20 +69,20 @@ final class PlayerAudio {
     // A pause with nothing audible before it needs no change.
     guard run.rate != .zero || isAudible else { return }
     if run.isJump { set = 1 - set }
-    let incoming = makeVoice(run)
+    let incoming = makeRenderer(run)
     let joins =
-      isAudible && !(voice is Crossfade) && run.rate != .zero && !run.isJump
+      isAudible && !(renderer is Crossfade) && run.rate != .zero && !run.isJump
       && run.algorithm == .varispeed && last?.algorithm == .varispeed && last?.rate != .zero
     isAudible = run.rate != .zero
-    voice =
-      joins ? incoming : Crossfade(from: voice, to: incoming, length: fadeLength)
+    renderer =
+      joins ? incoming : Crossfade(from: renderer, to: incoming, length: fadeLength)
   }
 
-  private func makeVoice(_ run: TransportRun) -> any AudioVoice {
-    guard run.rate != .zero else { return SilentVoice(format) }
-    do { return try StreamVoice(run, format, self, set: set) } catch {
+  private func makeRenderer(_ run: TransportRun) -> any RunRenderer {
+    guard run.rate != .zero else { return SilenceRenderer(format) }
+    do { return try StreamRenderer(run, format, self, set: set) } catch {
       fail(error)
-      return SilentVoice(format)
+      return SilenceRenderer(format)
     }
   }
 
@@ -125,14 +125,14 @@ final class PlayerAudio {
   }
 
   /// The audio of one run.
-  private final class StreamVoice: AudioVoice {
+  private final class StreamRenderer: RunRenderer {
     private let stream: AudioStream
     private let timeline: PlaybackTimeline
     private unowned let audio: PlayerAudio
     private let set: Int
 
     init(
-      _ run: TransportRun, _ format: AudioFormat, _ audio: PlayerAudio, set: Int
+      _ run: TransportRun, _ format: PlayerAudioFormat, _ audio: PlayerAudio, set: Int
     ) throws(MediaError) {
       var parts = AudioParts(run, format)
       stream = try AudioStream(
@@ -152,24 +152,24 @@ final class PlayerAudio {
 }
 
 /// Silence.
-private final class SilentVoice: AudioVoice {
-  private let format: AudioFormat
+private final class SilenceRenderer: RunRenderer {
+  private let format: PlayerAudioFormat
 
-  init(_ format: AudioFormat) { self.format = format }
+  init(_ format: PlayerAudioFormat) { self.format = format }
 
   func next(_ count: Int) -> [[Float]] {
     Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
   }
 }
 
-/// A crossfade from one voice to another, whose gains follow half a cosine and sum to 1.
-private final class Crossfade: AudioVoice {
-  private let outgoing: any AudioVoice
-  let incoming: any AudioVoice
+/// A crossfade from one renderer to another, whose gains follow half a cosine and sum to 1.
+private final class Crossfade: RunRenderer {
+  private let outgoing: any RunRenderer
+  let incoming: any RunRenderer
   private let length: Int
   private var made = 0
 
-  init(from outgoing: any AudioVoice, to incoming: any AudioVoice, length: Int) {
+  init(from outgoing: any RunRenderer, to incoming: any RunRenderer, length: Int) {
     (self.outgoing, self.incoming, self.length) = (outgoing, incoming, length)
   }
 

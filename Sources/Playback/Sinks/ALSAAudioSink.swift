@@ -57,7 +57,7 @@ public final class ALSAAudioSink: AudioSink {
   }
 
   /// The number of samples that can be written without exceeding 20 ms in the buffer.
-  public var room: Int {
+  public var writableCount: Int {
     open.withLock { open in
       guard let available = try? open?.device.available() ?? 0, let settings = open?.settings else {
         return open?.settings.periodSize ?? 0
@@ -68,8 +68,8 @@ public final class ALSAAudioSink: AudioSink {
   }
 
   /// Waits for one period.
-  public func waitForRoom() throws(MediaError) {
-    // The device signals room in its buffer, of which playback uses only the first part. So half a
+  public func waitUntilWritable() throws(MediaError) {
+    // The device signals space in its buffer, of which playback uses only the first part. So half a
     // period is waited for instead.
     MonotonicHostClock().sleep(until: wakeTime)
   }
@@ -77,7 +77,7 @@ public final class ALSAAudioSink: AudioSink {
   private var wakeTime: MediaTime {
     let now = MonotonicHostClock().now
     let half = MediaTime(nanoseconds: Int64(Self.period) * 500_000)
-    return room > 0 ? now : MediaTime(exactly: now + half) ?? now
+    return writableCount > 0 ? now : MediaTime(exactly: now + half) ?? now
   }
 
   /// Writes samples to the device.

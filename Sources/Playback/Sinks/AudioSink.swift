@@ -4,8 +4,8 @@ public import OvercrankMediaCore
 
 /// An output for a player's audio.
 ///
-/// Samples are numbered from 0 in the order of writing. The player's thread for audio waits for
-/// room, renders that many samples and writes them. Any thread may ask for ``timing``.
+/// Samples are numbered from 0 in the order of writing. The player's thread for audio waits until it
+/// can write, renders that many samples and writes them. Any thread may ask for ``timing``.
 public protocol AudioSink: AnyObject, Sendable {
   /// Opens the output for a format.
   ///
@@ -16,12 +16,12 @@ public protocol AudioSink: AnyObject, Sendable {
   ///
   /// An output limits the samples that wait to be played, because a change of speed is heard only
   /// after them.
-  var room: Int { get }
+  var writableCount: Int { get }
 
-  /// Waits until ``room`` is above zero, or until a short time has passed.
+  /// Waits until ``writableCount`` is above zero, or until a short time has passed.
   ///
   /// - Throws: `MediaError` if the output has failed.
-  func waitForRoom() throws(MediaError)
+  func waitUntilWritable() throws(MediaError)
 
   /// Writes samples, one array per channel.
   ///

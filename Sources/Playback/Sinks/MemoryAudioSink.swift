@@ -45,20 +45,20 @@ public final class MemoryAudioSink: AudioSink {
   }
 
   /// The whole periods that can be written now.
-  public var room: Int {
+  public var writableCount: Int {
     let now = clock.now
     return state.withLock { state in
       guard let played = Self.played(state, now) else { return 0 }
       let whole = (try? played.rounded(.towardNegativeInfinity)) ?? 0
       let written = state.samples.first?.count ?? 0
-      let room = Int(clamping: whole) + renderAhead + period - written
-      return max(0, room / period * period)
+      let space = Int(clamping: whole) + renderAhead + period - written
+      return max(0, space / period * period)
     }
   }
 
   /// Waits for one period.
-  public func waitForRoom() {
-    guard room == 0 else { return }
+  public func waitUntilWritable() {
+    guard writableCount == 0 else { return }
     let now = clock.now
     let rate = state.withLock { $0.sampleRate }
     let next = now.seconds + Rational(Int128(period), over: Int128(rate))

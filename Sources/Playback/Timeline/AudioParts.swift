@@ -10,12 +10,12 @@ import OvercrankRetiming
 /// composition. Its start is computed from the run and not from the part before.
 struct AudioParts {
   private let run: TransportRun
-  private let format: AudioFormat
+  private let format: PlayerAudioFormat
   private var sample: Int64
   /// The end of silence after a range that `low-quality` plays too fast.
   private var silenceEnd: Int64?
 
-  init(_ run: TransportRun, _ format: AudioFormat) {
+  init(_ run: TransportRun, _ format: PlayerAudioFormat) {
     (self.run, self.format) = (run, format)
     sample = run.start
   }
@@ -51,12 +51,12 @@ struct AudioParts {
       // Ramps are followed in steps, as in an export.
       end = min(end, sample + Int64(max(1, run.sampleRate / 25)))
     }
-    guard let sound = sound(content, from: time, to: edge, end: end) else {
-      return part(upTo: end, .silence)
+    guard let part = audio(content, from: time, to: edge, end: end) else {
+      return self.part(upTo: end, .silence)
     }
-    guard run.algorithm == .lowQuality, case .source(let source, let start, let speed) = sound
+    guard run.algorithm == .lowQuality, case .source(let source, let start, let speed) = part
     else {
-      return part(upTo: end, sound)
+      return self.part(upTo: end, part)
     }
     let played = AudioRetimer.lowQualitySpeed(nearest: speed)
     if played > speed {
@@ -68,7 +68,7 @@ struct AudioParts {
         end = shorter
       }
     }
-    return part(upTo: end, .source(source, position: start, speed: played))
+    return self.part(upTo: end, .source(source, position: start, speed: played))
   }
 
   private mutating func part(
@@ -80,7 +80,7 @@ struct AudioParts {
 
   /// Returns the samples of a segment from one composition time to another; nil if their speed has
   /// no audio.
-  private func sound(
+  private func audio(
     _ content: PlaybackTimeline.Segment.Content, from time: Rational, to edge: Rational, end: Int64
   ) -> AudioStream.Part.Content? {
     let mapping = content.mapping

@@ -20,6 +20,7 @@ struct PlayCommand: ParsableCommand, Verb {
       the position on a terminal. The result counts the frames that were shown, skipped because
       the speed shows more frames than the screen (--refresh), and late.
       --speed is from 1/32 to 32. In a project it multiplies the speeds of the project.
+      --pitch low-quality plays at the nearest speed that this algorithm supports.
       --script presses keys and ends at its last line. Each line is a time in seconds after the
       start, and a key:
         space pause, . and , next and previous frame, [ and ] half and double speed,

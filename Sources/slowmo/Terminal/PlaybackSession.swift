@@ -23,13 +23,23 @@ final class PlaybackSession: Sendable {
   private let keys: [ScriptedKey]?
   private let period: Rational
   private let clock = MonotonicHostClock()
-  private let start = MonotonicHostClock().now
+  private let start: MediaTime
   private let log = Mutex<[Entry]>([])
 
-  /// Prepares a playback; without keys, it plays to the end.
+  /// Prepares a playback, which waits for the first frame; without keys, it plays to the end.
   init(_ player: Player, rate: Rational, keys: [ScriptedKey]?, refresh: FrameRate) {
     (self.player, self.rate, self.keys) = (player, rate, keys)
     period = refresh.frameDuration.seconds
+    while player.state == .seeking, !Interrupt.isRequested {
+      clock.sleep(until: Self.millisecond(after: clock.now))
+    }
+    // The first frame is on screen before time runs, so a late refresh cannot hide it.
+    start = clock.now
+    _ = player.frame(at: start)
+  }
+
+  private static func millisecond(after time: MediaTime) -> MediaTime {
+    MediaTime(exactly: time + MediaTime(1, over: 1_000)) ?? time
   }
 
   /// The events and keys in the order of their times.

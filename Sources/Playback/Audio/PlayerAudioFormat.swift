@@ -7,7 +7,7 @@ import OvercrankRetiming
 /// The format of a player's audio output: that of the first source with audio.
 ///
 /// Audio of another format is silent.
-public struct AudioFormat: Hashable, Sendable {
+public struct PlayerAudioFormat: Hashable, Sendable {
   /// The sampling rate in hertz.
   public let sampleRate: Int
   /// The number of channels.
@@ -28,12 +28,12 @@ public struct AudioFormat: Hashable, Sendable {
 
 extension PlaybackTimeline {
   /// The format of the first source with audio; nil without audio.
-  var audioFormat: AudioFormat? {
+  var audioFormat: PlayerAudioFormat? {
     for segment in audio {
       guard let content = segment.content,
         let track = assets[content.asset].asset.audioTrack
       else { continue }
-      return AudioFormat(sampleRate: track.sampleRate, channelCount: track.channelCount)
+      return PlayerAudioFormat(sampleRate: track.sampleRate, channelCount: track.channelCount)
     }
     return nil
   }
