@@ -279,6 +279,19 @@ struct PlayerCommandTests {
     #expect(ledger.due == 241)
   }
 
+  @Test(arguments: [1, -1] as [Rational]) func `Frames up to the end are counted by a late refresh`(
+    _ rate: Rational
+  ) throws {
+    let stage = try Stage(try Movies.painted(folder, count: 48))
+    if rate < .zero { stage.player.seek(to: MediaTime(1, over: 5)) }
+    _ = stage.number(at: 0)
+    try stage.player.setRate(rate)
+    // The end comes after 0.2 s, between two refreshes.
+    for time in [50_000_000, 300_000_000, 400_000_000] as [Int64] { _ = stage.number(at: time) }
+    #expect(stage.player.state == .ended)
+    #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
+  }
+
   @Test func `A frame that is not decoded is late, and the one before stays`() throws {
     let asset = try Movies.painted(folder)
     let stage = try Stage(asset) { $0.frameMemory = 1 }

@@ -45,12 +45,15 @@ extension PlayerModel {
     if jumped || presented.run != run.id && presented.frame == key {
       return presented.frame == key || key == nil ? 0 : 1
     }
-    let isBackward = run.isBackward
+    let last = presented.position
+    let wraps = position.loopCount - (presented.run == run.id ? last.loopCount : 0)
+    // A run that follows another continues its position, which may have moved the other way before.
+    // A pause at the end has passed the frames before the end.
+    let isBackward =
+      presented.run == run.id || wraps > 0 ? run.isBackward : position.time < last.time
     func count(_ start: Rational, _ end: Rational) -> Int {
       timeline.frameCount(from: start, to: end, isBackward: isBackward)
     }
-    let last = presented.position
-    let wraps = position.loopCount - (presented.run == run.id ? last.loopCount : 0)
     guard let loop = run.loop, wraps > 0 else {
       let passed = count(last.time, position.time)
       // A change of direction may change the frame without passing any time.
