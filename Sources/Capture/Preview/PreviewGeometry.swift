@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How an image is placed in a view of another shape.
+///
+/// Corresponds to `AVLayerVideoGravity`.
+public enum PreviewGravity: String, Hashable, Sendable, CaseIterable {
+  /// The whole image is shown, in the middle of the view.
+  case resizeAspect
+  /// The view is filled, and the image exceeds it on two sides.
+  case resizeAspectFill
+  /// The image is stretched to the view.
+  case resize
+}
+
+/// A point in a view, in its units from the upper left corner.
+public struct PreviewPoint: Hashable, Sendable {
+  /// The distance from the left edge.
+  public var x: Double
+  /// The distance from the upper edge.
+  public var y: Double
+
+  /// Creates a point.
+  public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
+}
+
+/// A rectangle in a view, or in an image whose sides are 1.
+public struct PreviewRect: Hashable, Sendable {
+  /// The distance of the left edge from that of the view or image.
+  public var x: Double
+  /// The distance of the upper edge from that of the view or image.
+  public var y: Double
+  /// The width, not negative.
+  public var width: Double
+  /// The height, not negative.
+  public var height: Double
+
+  /// Creates a rectangle.
+  public init(x: Double, y: Double, width: Double, height: Double) {
+    (self.x, self.y, self.width, self.height) = (x, y, width, height)
+  }
+
+  /// Creates the smallest rectangle with two points.
+  init(_ first: PreviewPoint, _ second: PreviewPoint) {
+    self.init(
+      x: min(first.x, second.x), y: min(first.y, second.y), width: abs(first.x - second.x),
+      height: abs(first.y - second.y))
+  }
+}
+
+/// Where a captured image is in a view, and the conversion of places between the two.
+///
+/// Device coordinates belong to the captured frame before it is rotated or mirrored: (0, 0) is its
+/// upper left corner, (1, 1) the lower right one. They are those of ``PointOfInterest`` and of
+/// metadata objects. View coordinates are those of the caller, such as pixels of a window.
+/// Corresponds to the conversions of `AVCaptureVideoPreviewLayer`.
+public struct PreviewGeometry: Hashable, Sendable {
+  /// The width of the captured frame in pixels.
+  public var imageWidth: Int
+  /// The height of the captured frame in pixels.
+  public var imageHeight: Int
+  /// The width of the view in its units.
+  public var viewWidth: Double
+  /// The height of the view in its units.
+  public var viewHeight: Double
+  /// How the image is placed in the view.
+  public var gravity: PreviewGravity
+  /// The clockwise rotation of the image in degrees: 0, 90, 180 or 270.
+  public let rotationAngle: Int
+  /// Whether the image is mirrored left to right, after its rotation.
+  public var isMirrored: Bool
+  /// The factor by which the middle of the frame is enlarged before it is shown, at least 1.
+  public var zoomFactor: Double
+
+  /// Describes an image in a view.
+  ///
+  /// - Parameters:
+  ///   - imageWidth: The width of the captured frame in pixels, above zero.
+  ///   - imageHeight: The height of the captured frame in pixels, above zero.
+  ///   - viewWidth: The width of the view.
+  ///   - viewHeight: The height of the view.
+  ///   - gravity: How the image is placed in the view.
+  ///   - rotationAngle: The clockwise rotation in degrees, a multiple of 90.
+  ///   - isMirrored: Whether the image is mirrored left to right, after its rotation.
+  ///   - zoomFactor: The factor by which the middle of the frame is enlarged.
+  public init(
+    imageWidth: Int, imageHeight: Int, viewWidth: Double, viewHeight: Double,
+    gravity: PreviewGravity = .resizeAspect, rotationAngle: Int = 0, isMirrored: Bool = false,
+    zoomFactor: Double = 1
+  ) {
+    precondition(imageWidth > 0 && imageHeight > 0, "an image has at least one pixel")
+    precondition(rotationAngle % 90 == 0, "an image is rotated by a multiple of 90 degrees")
+    (self.imageWidth, self.imageHeight) = (imageWidth, imageHeight)
+    (self.viewWidth, self.viewHeight) = (viewWidth, viewHeight)
+    self.gravity = gravity
+    self.rotationAngle = (rotationAngle % 360 + 360) % 360
+    self.isMirrored = isMirrored
+    self.zoomFactor = zoomFactor
+  }
+
+  /// The rectangle of the image in the view.
+  ///
+  /// With ``PreviewGravity/resizeAspectFill`` it exceeds the view.
+  public var imageRect: PreviewRect {
+    let isUpright = rotationAngle % 180 == 0
+    let (width, height) =
+      isUpright
+      ? (Double(imageWidth), Double(imageHeight)) : (Double(imageHeight), Double(imageWidth))
+    let (x, y) = (viewWidth / width, viewHeight / height)
+    let scale: (x: Double, y: Double) =
+      switch gravity {
+      case .resize: (x, y)
+      case .resizeAspect: (min(x, y), min(x, y))
+      case .resizeAspectFill: (max(x, y), max(x, y))
+      }
+    return PreviewRect(
+      x: (viewWidth - width * scale.x) / 2, y: (viewHeight - height * scale.y) / 2,
+      width: width * scale.x, height: height * scale.y)
+  }
+
+  /// The place in the view of a point of the captured frame.
+  ///
+  /// It is outside the view if the point is not shown.
+  public func viewPoint(fromDevicePoint point: PointOfInterest) -> PreviewPoint {
+    let (x, y) = (zoomed(point.x), zoomed(point.y))
+    var (column, row) =
+      switch rotationAngle {
+      case 90: (1 - y, x)
+      case 180: (1 - x, 1 - y)
+      case 270: (y, 1 - x)
+      default: (x, y)
+      }
+    if isMirrored { column = 1 - column }
+    let rect = imageRect
+    row = rect.y + row * rect.height
+    return PreviewPoint(x: rect.x + column * rect.width, y: row)
+  }
+
+  /// The point of the captured frame at a place in the view.
+  ///
+  /// - Returns: The point, outside 0 to 1 if the place is beside the image. Nil in a view without
+  ///   an area.
+  public func devicePoint(fromViewPoint point: PreviewPoint) -> PointOfInterest? {
+    let rect = imageRect
+    guard rect.width > 0, rect.height > 0 else { return nil }
+    var column = (point.x - rect.x) / rect.width
+    let row = (point.y - rect.y) / rect.height
+    if isMirrored { column = 1 - column }
+    let (x, y) =
+      switch rotationAngle {
+      case 90: (row, 1 - column)
+      case 180: (1 - column, 1 - row)
+      case 270: (1 - row, column)
+      default: (column, row)
+      }
+    return PointOfInterest(x: unzoomed(x), y: unzoomed(y))
+  }
+
+  /// The rectangle in the view of a rectangle of the captured frame, such as the bounds of a
+  /// metadata object.
+  public func viewRect(fromDeviceRect rect: PreviewRect) -> PreviewRect {
+    PreviewRect(
+      viewPoint(fromDevicePoint: PointOfInterest(x: rect.x, y: rect.y)),
+      viewPoint(fromDevicePoint: PointOfInterest(x: rect.x + rect.width, y: rect.y + rect.height)))
+  }
+
+  /// The rectangle of the captured frame at a rectangle in the view.
+  ///
+  /// - Returns: The rectangle, or nil in a view without an area.
+  public func deviceRect(fromViewRect rect: PreviewRect) -> PreviewRect? {
+    guard let first = devicePoint(fromViewPoint: PreviewPoint(x: rect.x, y: rect.y)),
+      let second = devicePoint(
+        fromViewPoint: PreviewPoint(x: rect.x + rect.width, y: rect.y + rect.height))
+    else { return nil }
+    return PreviewRect(
+      PreviewPoint(x: first.x, y: first.y), PreviewPoint(x: second.x, y: second.y))
+  }
+
+  private func zoomed(_ value: Double) -> Double { (value - 0.5) * zoomFactor + 0.5 }
+  private func unzoomed(_ value: Double) -> Double { (value - 0.5) / zoomFactor + 0.5 }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import Synchronization
+
+/// The sink of a preview: on the capture thread it keeps the newest frame, and nothing else.
+///
+/// ```
+///   capture thread ─ take ─▶ one waiting frame ◀─ next ─ the thread that draws
+/// ```
+final class PreviewSink: FrameSink {
+  /// A frame in a buffer of the driver.
+  struct Waiting {
+    let heldBuffer: BufferPool.HeldBuffer
+    let observation: FrameObservation
+    let exposure: ExposureInForce
+  }
+
+  let pool: BufferPool
+  let format: FormatDescription
+  let geometry: ConnectionGeometry
+  let gate: ConnectionGate
+  private let counters: DataOutputCounters
+  private let waiting = Mutex<Waiting?>(nil)
+  /// The number of frames that are being drawn.
+  private let inUse = Atomic<Int>(0)
+  private let maximumHeld = Atomic<Int>(0)
+
+  init(
+    _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: DataOutputCounters
+  ) {
+    pool = camera.pool
+    format = FormatDescription(camera.delivery)
+    geometry = connection.geometry
+    gate = connection.gate
+    self.counters = counters
+  }
+
+  // MARK: - The capture thread
+
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+    guard gate.isOpen.load(ordering: .relaxed) else { return nil }
+    counters.offered.wrappingAdd(1, ordering: .relaxed)
+    guard frame.isWhole else {
+      counters.note(.corrupt)
+      return nil
+    }
+    // The thread that draws holds the lock only while it takes the frame. If it does so now, it gets
+    // a frame that is one period older.
+    let isKept = waiting.withLockIfAvailable { waiting -> Bool in
+      if let old = waiting.take() {
+        pool.releaseOnCaptureThread(old.heldBuffer)
+        counters.note(.frameWasLate)
+      }
+      let held = inUse.load(ordering: .acquiring)
+      guard held < maximumHeld.load(ordering: .relaxed), let heldBuffer = frame.hold(in: pool)
+      else { return false }
+      waiting = Waiting(
+        heldBuffer: heldBuffer, observation: frame.observation, exposure: frame.exposure)
+      return true
+    }
+    if isKept == nil { counters.note(.frameWasLate) }
+    if isKept == false { counters.note(.outOfBuffers) }
+    return nil
+  }
+
+  /// A preview never makes a source wait: it shows what comes.
+  func hasSpace(for byteCount: Int) -> Bool { true }
+
+  var keeping: FrameKeeping { .always }
+
+  func allow(keeping count: Int) { maximumHeld.store(count, ordering: .relaxed) }
+
+  func end(_ end: CaptureEnd) {
+    guard let last = waiting.withLock({ $0.take() }) else { return }
+    pool.release(last.heldBuffer)
+    counters.note(.frameWasLate)
+  }
+
+  // MARK: - The thread that draws
+
+  /// Whether a frame waits.
+  var hasFrame: Bool { waiting.withLock { $0 != nil } }
+
+  /// Calls a closure with the waiting frame, whose buffer is returned afterwards.
+  ///
+  /// - Returns: The result, or nil if no frame waits.
+  func withNext<Result>(_ body: (Waiting, UnsafeRawBufferPointer) -> Result) -> Result? {
+    let next = waiting.withLock { waiting -> Waiting? in
+      guard let next = waiting.take() else { return nil }
+      inUse.wrappingAdd(1, ordering: .releasing)
+      return next
+    }
+    guard let next else { return nil }
+    defer {
+      pool.release(next.heldBuffer)
+      inUse.wrappingSubtract(1, ordering: .releasing)
+    }
+    return body(next, pool.bytes(of: next.heldBuffer))
+  }
+}

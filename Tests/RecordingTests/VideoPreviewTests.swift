@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankRecording
+
+/// Previews of a running camera, beside movies.
+struct VideoPreviewTests {
+  private func session(_ name: String, _ mode: String) throws -> CaptureSession {
+    let camera = try CaptureDevice.named(name)
+    return try CaptureSession(
+      device: camera, format: camera.format(matching: ModeRequest(parsing: mode)))
+  }
+
+  private func number(in image: PixelBuffer) -> Int? {
+    FrameNumberPattern.read(width: image.width, height: image.height) {
+      image.bytes[$1 * image.width + $0]
+    }
+  }
+
+  @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
+  func `A slow view shows new frames only, and costs the movie none`(mode: String) throws {
+    let scratch = try Scratch()
+    let session = try session("synthetic:320x240@240?pace=max", mode)
+    let preview = try VideoPreview(session: session)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.limit = CaptureLimit(frameCount: 480)
+    if mode != "/mjpg" { settings.video = .codec(.mjpeg) }
+    var numbers: [Int] = []
+    var times: [MediaTime] = []
+    let report = try MovieFileOutput(session: session, settings: settings).record { _ in
+      // As seldom as a view of 30 frames a second, by the writer's count.
+      guard let frame = try? preview.nextFrame(as: .gray) else { return }
+      #expect(frame.image.width == 320 && frame.image.height == 240)
+      if let number = number(in: frame.image) { numbers.append(number) }
+      times.append(frame.presentationTimeStamp)
+      #expect(preview.ledger.waiting <= 1)
+    }
+    #expect(report.problem == nil && report.ledger.stored == 480 && report.ledger.dropped == 0)
+    #expect(numbers.count == times.count && !numbers.isEmpty)
+    #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "\(numbers)")
+    #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+    // The end of the stream takes the last frame away, and all buffers are back.
+    let ledger = preview.ledger
+    #expect(ledger.isBalanced && ledger.waiting == 0 && ledger.delivered == Int64(numbers.count))
+    let input = try #require(session.inputs.first as? DeviceInput)
+    #expect(try input.pool.heldCount == 0 && preview.nextFrame(as: .gray) == nil)
+  }
+
+  @Test func `The gray at a tapped place is that of the frame, however it is shown`() throws {
+    for row in CornerImage.table {
+      let gray = CornerImage.gray(width: 64, height: 48)
+      let camera = try CaptureDevice.named("synthetic:64x48@240")
+      let layout = FrameDelivery.Layout.raw(.gray8, bytesPerRow: 0)
+      let observation = FrameObservation(sequence: 0, microseconds: 5_000_000)
+      let session = CaptureSession(
+        DeviceInput(
+          device: camera, format: try camera.format(matching: ModeRequest(parsing: "/grey")),
+          driver: ScriptedDriver([.picture(observation, gray)], bufferCount: 8),
+          delivery: try FrameDelivery(layout: layout, width: 64, height: 48),
+          negotiatedFrameRate: FrameRate(240), maximumByteCount: 64 * 48))
+      let preview = try VideoPreview(session: session)
+      let connection = try #require(preview.connection)
+      connection.automaticallyAdjustsVideoMirroring = false
+      try connection.setVideoRotationAngle(row.angle)
+      try connection.setVideoMirrored(row.isMirrored)
+      let sink = try #require(try preview.sink(for: connection) as? PreviewSink)
+      sink.allow(keeping: 2)
+      var frame = DequeuedBuffer(
+        observation, bytes: try #require(bytes(gray)), index: 0, driver: sink.pool.driver)
+      #expect(sink.take(&frame) == nil && preview.hasNextFrame)
+      let image = try #require(try preview.nextFrame(as: .gray, maximumWidth: 32)?.image)
+      let isUpright = row.angle % 180 == 0
+      #expect(image.width == 32 && image.height == (isUpright ? 24 : 43))
+      let view = try #require(
+        preview.geometry(viewWidth: Double(image.width), viewHeight: Double(image.height)))
+      for (x, y, corner) in [(0.25, 0.25, "A"), (0.75, 0.25, "B"), (0.25, 0.75, "C")] {
+        let place = view.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: y))
+        let shown = image.bytes[Int(place.y) * image.width + Int(place.x)]
+        #expect(abs(Int(shown) - Int(CornerImage.gray(of: Character(corner)))) < 3, "\(row) \(x)")
+      }
+    }
+  }
+
+  /// Bytes that stay where they are until the program ends.
+  private func bytes(_ bytes: [UInt8]) -> UnsafeRawBufferPointer? {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+    memory.copyBytes(from: bytes)
+    return UnsafeRawBufferPointer(memory)
+  }
+
+  @Test func `What cannot be shown is refused, and leaves the session as it was`() throws {
+    let stream = try ScriptedCamera(240)
+    let session = try stream.streamSession(ScriptedDriver([]))
+    let error = #expect(throws: MediaError.self) { try VideoPreview(session: session) }
+    #expect(error?.code == .notConvertible && session.outputs.isEmpty)
+    let empty = CaptureSession()
+    let second = #expect(throws: MediaError.self) { try VideoPreview(session: empty) }
+    #expect(second?.code == .notConnected && empty.outputs.isEmpty)
+    let alone = VideoPreview()
+    #expect(
+      try alone.nextFrame(as: .bgra) == nil && alone.geometry(viewWidth: 1, viewHeight: 1) == nil)
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import OvercrankRecording
+import Synchronization
+
+/// A movie beside a preview, which a thread draws 60 times a second.
+struct PreviewedTake {
+  let outcome: Outcome
+  private let report: RecordingReport
+  private let ledger: DataOutputLedger
+
+  init(frames: Int64) throws {
+    let input = try input("synthetic", "640x480@240/mjpg")
+    let driver = CountingDriver(input.driver, waste: waste)
+    let session = CaptureSession(
+      DeviceInput(
+        device: input.device, format: input.format, driver: driver, delivery: input.delivery,
+        negotiatedFrameRate: input.negotiatedFrameRate,
+        maximumByteCount: input.maximumByteCount))
+    let preview = try VideoPreview(session: session)
+    let isOver = Flag()
+    try BlockingThread.started {
+      while !isOver.value {
+        _ = try? preview.nextFrame(as: .bgra, maximumWidth: 320, maximumHeight: 240)
+        usleep(16_667)
+      }
+    }.detach()
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    var settings = RecordingSettings(path: "\(folder)/previewed-take-\(getpid()).mov")
+    settings.overwrites = true
+    settings.limit = CaptureLimit(frameCount: frames)
+    defer { unlink(settings.path) }
+    report = try MovieFileOutput(session: session, settings: settings).record()
+    isOver.value = true
+    ledger = preview.ledger
+    let requests = driver.requests.dropFirst(warmUp)
+    outcome = Outcome(frames: requests.count, requests: requests.reduce(0, +))
+  }
+
+  private final class Flag: Sendable {
+    private let flag = Atomic<Bool>(false)
+    var value: Bool {
+      get { flag.load(ordering: .acquiring) }
+      set { flag.store(newValue, ordering: .releasing) }
+    }
+  }
+
+  /// Frames that the movie lost.
+  var lost: Int64 { report.ledger.dropped }
+
+  /// Whether both ledgers balance, and frames were shown.
+  var isAccounted: Bool {
+    report.ledger.isBalanced && report.problem == nil && ledger.isBalanced && ledger.delivered > 0
+  }
+
+  var description: String {
+    """
+    previewed take: movie: \(report.ledger.stored) of \(report.ledger.expected) frames stored, \
+    \(report.ledger.dropped) lost; preview: \(ledger.delivered) of \(ledger.offered) frames shown
+    """
+  }
+}
