@@ -68,6 +68,8 @@ completions zsh >"$core/usr/share/zsh/vendor-completions/_slowmo"
 completions fish >"$core/usr/share/fish/vendor_completions.d/slowmo.fish"
 install -D -m 644 -t "$core/usr/share/overcrank/schemas" "$repo"/Sources/slowmo/Schemas/*.json
 install -D -m 644 -t "$core/usr/lib/udev/rules.d" "$repo/Samples/Packaging/70-overcrank.rules"
+install -D -m 644 -t "$core/usr/lib/python3/dist-packages/overcrank" \
+  "$repo"/Samples/python/overcrank/*.py "$repo/Samples/python/overcrank/py.typed"
 
 # package NAME ROOT DEPENDS DESCRIPTION [FIELD...]: the documentation, the control file, the package.
 package() {
@@ -106,26 +108,36 @@ libraries() {
     "${@/#/-e}" 2>/dev/null) | sed -n 's/^shlibs:Depends=//p'
 }
 
-cat >"$core/DEBIAN.postinst" <<'POSTINST'
+mkdir -p "$core/DEBIAN"
+cat >"$core/DEBIAN/postinst" <<'POSTINST'
 #!/bin/sh
 set -e
+if [ "$1" = configure ]; then
+  py3compile -p overcrank
+fi
 # Cameras that are already plugged in get the access of the new rule at once.
 if [ "$1" = configure ] && [ -d /run/udev ] && command -v udevadm >/dev/null; then
   udevadm control --reload || true
   udevadm trigger --subsystem-match=video4linux --subsystem-match=media --action=change || true
 fi
 POSTINST
-mkdir -p "$core/DEBIAN"
-mv "$core/DEBIAN.postinst" "$core/DEBIAN/postinst"
-chmod 755 "$core/DEBIAN/postinst"
+cat >"$core/DEBIAN/prerm" <<'PRERM'
+#!/bin/sh
+set -e
+# Files that py3compile has made, and those of another version of Python.
+rm -rf /usr/lib/python3/dist-packages/overcrank/__pycache__
+PRERM
+chmod 755 "$core/DEBIAN/postinst" "$core/DEBIAN/prerm"
 
 text='high-frame-rate capture and exact slow motion
  Overcrank records cameras at high frame rates and accounts for every frame. It
  changes the speed of a part of a clip exactly, with or without encoding it
  again.'
-package overcrank "$core" "$(libraries "$core/usr/bin/slowmo" "$core"/usr/lib/overcrank/*)" "$text
+package overcrank "$core" \
+  "python3:any, $(libraries "$core/usr/bin/slowmo" "$core"/usr/lib/overcrank/*)" "$text
  .
- This package contains the command slowmo." 'Suggests: overcrank-full, v4l-utils'
+ This package contains the command slowmo and the Python module overcrank, which
+ needs python3-numpy." 'Recommends: python3-numpy' 'Suggests: overcrank-full, v4l-utils'
 package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full")" "$text
  .
@@ -137,7 +149,8 @@ mkdir -p "$root"
 cp -a "$core/usr/." "$root"
 cp -a "$full/usr/." "$root"
 mv "$root/lib/udev/rules.d/70-overcrank.rules" "$root/share/overcrank"
-rm -r "$root/lib/udev" "$root/share/doc/overcrank-full"
+mv "$root/lib/python3/dist-packages" "$root/share/overcrank/python"
+rm -r "$root/lib/udev" "$root/lib/python3" "$root/share/doc/overcrank-full"
 cp "$repo/LICENSE" "$root"
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -czf \

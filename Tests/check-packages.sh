@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the packages and the tarball, and checks what a user gets: size, run paths, manual pages,
-# completions, a first clip without the Swift toolchain, and lintian.
+# completions, a first clip without the Swift toolchain, the Python module, and lintian.
 #
 #   Tests/check-packages.sh            the packages, unpacked
 #   Tests/check-packages.sh --full     also installs, upgrades and removes them in a clean Debian
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
-install_packages lintian man-db zsh fish
+install_packages lintian man-db zsh fish tmux python3 python3-numpy
 
 fail() {
   echo "check-packages: $*" >&2
@@ -62,6 +62,17 @@ bin=$(echo "$work"/tar/*/bin)
 ) >"$work/log" 2>&1 || fail "no first clip: $(cat "$work/log")"
 grep '^first clip' "$work/log"
 
+# The Python module of the package and of the tarball, with the command beside it.
+for module in "$root/usr/lib/python3/dist-packages" "${bin%/bin}/share/overcrank/python"; do
+  stored=$(PYTHONPATH=$module SLOWMO=$bin/slowmo PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c "
+import overcrank
+assert overcrank.__file__.startswith('$module'), overcrank.__file__
+times = [frame.time for frame in overcrank.frames('$work/take.mov', at=[0.5])]
+print(len(overcrank.frame_times('$work/take.mov')), times)")
+  [ "$stored" = '240 [0.5]' ] || fail "the Python module in $module prints $stored"
+  [ -e "$module/overcrank/py.typed" ] || fail "$module has no py.typed"
+done
+
 # A manual page for each verb, rendered without a warning.
 verbs=$("$bin/slowmo" --help | sed -n '/^SUBCOMMANDS/,/^  See/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$verbs")" -ge 10 ] || fail "the verbs were not found in the help: $verbs"
@@ -110,6 +121,10 @@ slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30 --progres
 slowmo info slow.mp4
 echo "first clip in a clean root: $(($(date +%s) - start)) s"
 slowmo-full --version
+apt-get install -y -qq --no-install-recommends python3-numpy
+python3 -c 'import overcrank
+for frame in overcrank.frames("take.mov", at=[1]): print(frame.index, frame.image.shape)' |
+  grep -qx '240 (480, 640, 3)'
 mkdir -p /root/.config/overcrank
 echo kept >/root/.config/overcrank/test
 dpkg --force-depends -i /packages/later.deb

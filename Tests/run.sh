@@ -129,6 +129,9 @@ clips=$(mktemp -d)
 trap 'rm -rf "$clips"' EXIT
 Samples/first-clip.sh "$clips"
 
+step "the Python module"
+Tests/check-python.sh "$programs"
+
 step "the packages and the tarball"
 Tests/check-packages.sh ${full:+--full}
 

