@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses the tab key in bash, zsh and fish, and compares the line with what a user expects.
+"""Presses the tab key in bash, zsh and fish, and in bash within tmux, and compares the line with
+what a user expects.
 
     Tests/check-completion.py USR    the directory `usr` of the unpacked packages
 """
@@ -9,6 +10,7 @@ import pathlib
 import pty
 import re
 import select
+import subprocess
 import sys
 import tempfile
 
@@ -82,6 +84,32 @@ def line_after_tab(name, usr, environment, typed):
     return line
 
 
+def screen_after_tab(usr, environment, typed):
+    """The screen of tmux after the tab key in bash."""
+    server = ["tmux", "-S", f"{environment['HOME']}/tmux", "-f", "/dev/null"]
+
+    def tmux(*command):
+        return subprocess.run(
+            [*server, *command], env=environment, check=True, text=True, timeout=60,
+            stdout=subprocess.PIPE).stdout
+
+    beginning = pathlib.Path(environment["HOME"], "beginning")
+    # bash runs the command of ^G when it has read the keys before it.
+    beginning.write_text(
+        f"source '{usr}/share/bash-completion/completions/slowmo'\nPS1='> '\n"
+        "bind -x '\"\\C-g\": tmux wait-for -S complete'\ntmux wait-for -S begun\n")
+    tmux("new-session", "-d", "-x", "100", "-y", "24",
+         f"bash --noprofile --rcfile '{beginning}' -i")
+    try:
+        tmux("wait-for", "begun")
+        tmux("send-keys", "-l", typed)
+        tmux("send-keys", "Tab", "C-g")
+        tmux("wait-for", "complete")
+        return tmux("capture-pane", "-p")
+    finally:
+        tmux("kill-server")
+
+
 def main(usr):
     usr = pathlib.Path(usr).resolve()
     with tempfile.TemporaryDirectory() as home:
@@ -91,7 +119,10 @@ def main(usr):
             for shell in BEGINNINGS:
                 line = line_after_tab(shell, usr, environment, typed)
                 assert line.startswith(wanted), f"{shell}: {typed!r} becomes {line!r}"
-    print(f"completion: {len(LINES)} lines in bash, zsh and fish")
+        for typed, wanted in LINES[:3]:
+            screen = screen_after_tab(usr, environment, typed)
+            assert f"> {wanted}" in screen, f"tmux: {typed!r} becomes {screen!r}"
+    print(f"completion: {len(LINES)} lines in bash, zsh and fish, and in tmux")
 
 
 if __name__ == "__main__":
