@@ -30,7 +30,7 @@ import sprint_steps  # noqa: E402
 import tracking  # noqa: E402
 
 #: With more runs, the share of intervals that contain the truth is known better.
-RUNS = 100 if os.environ.get("OVERCRANK_FULL") else 5
+RUNS = 100 if os.environ.get("OVERCRANK_FULL") else 3
 
 
 def options(file, **more):
