@@ -36,7 +36,9 @@ public final class Player: Sendable {
     case sameTime
   }
 
-  private let core: PlayerCore
+  let core: PlayerCore
+  private let settings: PlayerSettings
+  private let sampleRate: Int
   /// The format of the audio output; nil without audio.
   public let audioFormat: PlayerAudioFormat?
   /// The reason why audio is not played; nil if it is, or if no sink was given.
@@ -79,10 +81,27 @@ public final class Player: Sendable {
     audioFormat = sink == nil ? nil : format
     audioError = failure
     let used = format ?? PlayerAudioFormat(sampleRate: 48_000, channelCount: 1)
+    self.settings = settings
+    sampleRate = used.sampleRate
     let model = PlayerModel(
       timeline, settings, sampleRate: used.sampleRate, hasSink: sink != nil,
       now: settings.clock.now)
     core = PlayerCore(model, settings.clock, sink, used)
+    if settings.hasThreads { try core.start() }
+    core.perform { _, _ in }
+  }
+
+  /// Creates a player that follows another one, with its settings and without audio.
+  init(
+    following leader: Player, _ timeline: PlaybackTimeline, distance: Rational
+  ) throws(MediaError) {
+    (audioFormat, audioError) = (nil, nil)
+    (settings, sampleRate) = (leader.settings, leader.sampleRate)
+    let model = PlayerModel(
+      timeline, settings, sampleRate: sampleRate, hasSink: false, now: settings.clock.now)
+    core = PlayerCore(
+      model, settings.clock, nil, PlayerAudioFormat(sampleRate: sampleRate, channelCount: 1),
+      following: PlayerCore.Leader(core: leader.core, distance: distance))
     if settings.hasThreads { try core.start() }
     core.perform { _, _ in }
   }
@@ -224,9 +243,16 @@ public final class Player: Sendable {
   public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
 
   /// The current position, as it is on screen and heard now.
-  public var currentTime: PlayerTime {
+  public var currentTime: PlayerTime { time(at: nil) }
+
+  /// Returns the position that is on screen and heard at a time on the player's clock.
+  ///
+  /// Later commands may change the position of a time that has not come yet.
+  public func time(at hostTime: MediaTime) -> PlayerTime { time(at: .some(hostTime)) }
+
+  private func time(at hostTime: MediaTime?) -> PlayerTime {
     let (position, timeline) = core.perform { model, now in
-      let heard = model.clock.sample(at: now)
+      let heard = model.clock.sample(at: hostTime ?? now)
       let run = model.transport.shownRun(at: heard)
       return (run.position(at: heard), run.timeline)
     }

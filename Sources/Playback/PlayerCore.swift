@@ -15,6 +15,8 @@ final class PlayerCore: Sendable {
   let events = EventHub<PlayerEvent>(capacity: 4_096)
   private let model: Mutex<PlayerModel>
   private let sink: (any AudioSink)?
+  /// The player that this one follows; nil for a player of its own.
+  private let leader: Leader?
   private let audio: Mutex<PlayerAudio>
   private let decoder = Mutex(FrameDecoder())
   private let work = DispatchSemaphore(value: 0)
@@ -26,24 +28,29 @@ final class PlayerCore: Sendable {
 
   init(
     _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?,
-    _ format: PlayerAudioFormat
+    _ format: PlayerAudioFormat, following leader: Leader? = nil
   ) {
     self.model = Mutex(model)
     self.clock = clock
     self.sink = sink
+    self.leader = leader
     audio = Mutex(PlayerAudio(format))
   }
 
   /// Runs a command on the model at the current time, and reports its events.
+  ///
+  /// `wakes` is false for a query that needs no frame.
   @discardableResult
   func perform<Value: Sendable>(
+    wakes: Bool = true,
     _ body: (_ model: inout PlayerModel, _ now: MediaTime) -> Value
   ) -> Value {
     let timing = sink?.timing
-    let now = clock.now
-    defer { work.signal() }
+    let (now, state) = (clock.now, leader?.state)
+    defer { if wakes { work.signal() } }
     return model.withLock { model in
       if let timing, model.hasSink { model.clock.follow(timing) }
+      if let state { model.follow(state) }
       model.advance(to: now)
       let value = body(&model, now)
       for event in model.takeEvents() { events.send(event) }
@@ -125,9 +132,10 @@ final class PlayerCore: Sendable {
   ///
   /// - Returns: True if frames were needed, and false otherwise.
   func decodeNext() -> Bool {
-    let now = clock.now
+    let (now, state) = (clock.now, leader?.state)
     let job = model.withLock { model in
-      model.nextJob(now).map { ($0, model.assets[$0.asset].asset) }
+      if let state { model.follow(state) }
+      return model.nextJob(now).map { ($0, model.assets[$0.asset].asset) }
     }
     guard let (job, asset) = job else { return false }
     decoder.withLock { decoder in

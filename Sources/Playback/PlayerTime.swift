@@ -26,6 +26,10 @@ public struct PlayerTime: Hashable, Sendable {
   /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
   /// capture rate of the file. Nil if the file has neither.
   public let capture: MediaTime?
+  /// The speed of the segment at this position, in source seconds per composition second.
+  ///
+  /// Negative in a reversed segment, zero for a frozen frame, nil in a gap.
+  public let segmentSpeed: Rational?
 }
 
 extension PlaybackTimeline {
@@ -41,6 +45,7 @@ extension PlaybackTimeline {
           path: assets[asset].asset.path, seconds: seconds, frameIndex: frame?.frame,
           frameCount: video?.frameCount ?? 0)
       },
-      capture: frame.flatMap { assets[$0.asset].captureTime(ofFrame: $0.frame) })
+      capture: frame.flatMap { assets[$0.asset].captureTime(ofFrame: $0.frame) },
+      segmentSpeed: speed(at: position.time, before: position.isBackward))
   }
 }

@@ -6,23 +6,7 @@ import OvercrankEditing
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankPlayback
-import Synchronization
 import TestSupport
-
-/// A clock that stands still until a test advances it.
-final class VirtualClock: HostClock {
-  private let nanoseconds: Mutex<Int64>
-
-  init(at nanoseconds: Int64 = 5_000_000_000) { self.nanoseconds = Mutex(nanoseconds) }
-
-  var now: MediaTime { MediaTime(nanoseconds: nanoseconds.withLock { $0 }) }
-
-  func set(_ time: Int64) { nanoseconds.withLock { $0 = time } }
-
-  func advance(by time: Int64) { nanoseconds.withLock { $0 += time } }
-
-  func sleep(until time: MediaTime) { MonotonicClock.pause() }
-}
 
 /// A player on a virtual clock, whose work is done on the test's thread.
 final class Stage {

@@ -56,6 +56,8 @@ struct PlayerModel: Sendable {
   var runCount = 1
   /// The direction of the last step, which decides the frames that are decoded in advance.
   var stepsBackward = true
+  /// The last run of the player that this one follows; nil for a player of its own.
+  var followedRun: Int?
   /// Assets that cannot be read.
   var failedAssets: Set<Int> = []
   /// The events since the last ``takeEvents()``.
@@ -122,7 +124,7 @@ struct PlayerModel: Sendable {
     transport.forget(before: heard)
     let position = run.position(at: heard)
     if state == .scheduled, run.id == transport.last.id { change(.begin, now) }
-    guard state == .playing, run.id == transport.last.id else { return }
+    guard followedRun == nil, state == .playing, run.id == transport.last.id else { return }
     if position.loopCount > loopCount {
       loopCount = position.loopCount
       report(.looped(loopCount), now)
@@ -157,6 +159,8 @@ struct PlayerModel: Sendable {
     _ rate: Rational, at time: Rational, from start: Int64, isBackward: Bool, isJump: Bool,
     _ timeline: PlaybackTimeline
   ) {
+    // A player beside another has no runs of its own.
+    guard followedRun == nil else { return }
     let clamped = min(max(.zero, Self.short(time)), timeline.duration)
     transport.append(
       TransportRun(

@@ -116,6 +116,15 @@ final class PlaybackTimeline: Sendable {
     return (content.asset, content.mapping.nearSourceSeconds(of: time))
   }
 
+  /// Returns the source seconds per composition second at an instant; nil in a gap.
+  func speed(at time: Rational, before: Bool) -> Rational? {
+    let list = video.isEmpty ? audio : video
+    guard let mapping = Self.segment(of: list, at: time, before: before)?.content?.mapping else {
+      return nil
+    }
+    return try? mapping.speed(at: time)
+  }
+
   /// Returns the instant nearest to `time` at which a source time plays; nil if it never plays.
   func time(ofSource seconds: Rational, asset: Int, near time: Rational) -> Rational? {
     (video.isEmpty ? audio : video).compactMap { segment -> Rational? in

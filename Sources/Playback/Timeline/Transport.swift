@@ -29,6 +29,15 @@ struct TransportRun: Sendable {
   let algorithm: AudioTimePitchAlgorithm
   let timeline: PlaybackTimeline
   let sampleRate: Int
+  /// The limits of the time; those of the other player in a player beside it, and nil for the
+  /// composition.
+  var limits: Limits?
+
+  /// The composition times at which a run ends.
+  struct Limits: Hashable {
+    let lower: Rational
+    let upper: Rational
+  }
 
   /// A position in a composition.
   struct Position: Equatable {
@@ -43,20 +52,38 @@ struct TransportRun: Sendable {
 
   /// Returns the position at an output sample, which may be fractional.
   func position(at sample: Rational) -> Position {
-    guard rate != .zero else { return Position(time: origin, isBackward: isBackward) }
+    guard rate != .zero else { return inside(Position(time: origin, isBackward: isBackward)) }
     let distance = max(.zero, sample - Rational(start)) / Rational(Int64(sampleRate))
     let time = origin + rate * distance
     if let loop, let wrapped = loop.wrapped(time, from: origin, isBackward: isBackward) {
-      return wrapped
+      return inside(wrapped)
     }
-    if isBackward, time <= .zero {
-      return Position(time: .zero, isBackward: true, isAtEnd: true)
+    let limits = self.limits ?? Limits(lower: .zero, upper: timeline.duration)
+    if isBackward, time <= limits.lower {
+      return inside(Position(time: limits.lower, isBackward: true, isAtEnd: true))
     }
-    if !isBackward, time >= timeline.duration {
+    if !isBackward, time >= limits.upper {
       // The end of the composition belongs to no frame, so the last frame stays.
-      return Position(time: timeline.duration, isBackward: true, isAtEnd: true)
+      return inside(Position(time: limits.upper, isBackward: true, isAtEnd: true))
     }
-    return Position(time: time, isBackward: isBackward)
+    return inside(Position(time: time, isBackward: isBackward))
+  }
+
+  /// Returns the position moved into the composition, outside of which only a player beside another
+  /// can be.
+  private func inside(_ position: Position) -> Position {
+    var position = position
+    position.time = min(max(.zero, position.time), timeline.duration)
+    return position
+  }
+
+  /// Returns the same run of another composition, whose times are later by a distance.
+  func shifted(by distance: Rational, onto timeline: PlaybackTimeline) -> TransportRun {
+    TransportRun(
+      id: id, start: start, origin: origin + distance, rate: rate, isBackward: isBackward,
+      loop: loop.map { PlaybackLoop(start: $0.start + distance, end: $0.end + distance) },
+      isJump: isJump, algorithm: algorithm, timeline: timeline, sampleRate: sampleRate,
+      limits: Limits(lower: distance, upper: self.timeline.duration + distance))
   }
 
   /// Returns the first output sample at or after a distance from a position, at least one on.
@@ -105,6 +132,9 @@ struct Transport: Sendable {
   private(set) var runs: [TransportRun]
 
   init(_ first: TransportRun) { runs = [first] }
+
+  /// Creates the transport of a player beside another, with the runs of that player; not empty.
+  init(following runs: [TransportRun]) { self.runs = runs }
 
   /// The run that was requested last.
   var last: TransportRun { runs[runs.count - 1] }
