@@ -28,6 +28,8 @@ let package = Package(
   name: "Overcrank",
   products: [
     .library(name: "Overcrank", targets: ["Overcrank"]),
+    // Windows; needs SDL2.
+    .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
     .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
@@ -57,6 +59,8 @@ let package = Package(
 
     .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
     .systemLibrary(name: "CLinuxSystem"),
+    // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
+    .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
 
     // Values of time, which every module below may import.
     .module("MediaCore", with: [.logging]),
@@ -114,6 +118,13 @@ let package = Package(
         "ALSA", "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore",
       ], with: [.algorithms]),
 
+    // What people see: windows.
+    .module(
+      "Display",
+      on: [
+        "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Playback",
+      ], with: ["CSDL2"]),
+
     // The faces: one import for library users, one command for everyone else.
     .target(
       name: "Overcrank",
@@ -137,7 +148,8 @@ let package = Package(
     .executableTarget(
       name: "slowmo", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-core"),
     .executableTarget(
-      name: "slowmo-full", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-full"),
+      name: "slowmo-full", dependencies: ["Overcrank", "OvercrankDisplay", "SlowmoCommands"],
+      path: "Sources/slowmo-full"),
 
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
     .testTarget(
@@ -219,7 +231,7 @@ let package = Package(
         "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
-        "OvercrankLibAV", "OvercrankMediaCore",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
         "OvercrankV4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
@@ -293,6 +305,12 @@ let package = Package(
         "OvercrankALSA", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming",
         "TestSupport",
+      ]),
+    .testTarget(
+      name: "DisplayTests",
+      dependencies: [
+        "OvercrankAssets", "OvercrankDisplay", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankPlayback", "TestSupport", "CSDL2",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

@@ -9,6 +9,10 @@ build_packages=(
   librubberband-dev libasound2-dev
 )
 
+# Those of the optional libraries, which a build of everything needs besides: windows.
+# shellcheck disable=SC2034  # Used by the scripts that source this file.
+optional_packages=(libsdl2-dev)
+
 # install_packages NAME...: installs the missing packages and prints their names.
 install_packages() {
   local missing=() name

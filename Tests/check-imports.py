@@ -22,6 +22,7 @@ MODULES = {
     "CRubberBand": [],
     "CALSA": [],
     "CLinuxSystem": [],
+    "CSDL2": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
@@ -63,6 +64,10 @@ MODULES = {
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
+    "OvercrankDisplay": [
+        "CSDL2", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
+    ],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
@@ -71,7 +76,7 @@ MODULES = {
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
-    "slowmo-full": ["SlowmoCommands"],
+    "slowmo-full": ["Overcrank", "OvercrankDisplay", "SlowmoCommands"],
 }
 
 IMPORT = re.compile(

@@ -33,6 +33,12 @@ extension AVPixelFormat {
   package static var yuvj420p: AVPixelFormat { AV_PIX_FMT_YUVJ420P }
   /// YUV 4:2:2 in three planes, full range, as in JPEG.
   package static var yuvj422p: AVPixelFormat { AV_PIX_FMT_YUVJ422P }
+  /// YUV 4:2:0, luma in one plane and chroma in another.
+  package static var nv12: AVPixelFormat { AV_PIX_FMT_NV12 }
+  /// YUV 4:2:2 in one plane.
+  package static var yuyv422: AVPixelFormat { AV_PIX_FMT_YUYV422 }
+  /// Blue, green, red and alpha, 8 bits each.
+  package static var bgra: AVPixelFormat { AV_PIX_FMT_BGRA }
   /// 8-bit gray.
   package static var gray8: AVPixelFormat { AV_PIX_FMT_GRAY8 }
   /// Red, green and blue, one byte each.

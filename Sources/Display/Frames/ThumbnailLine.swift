@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankPlayback
+
+/// The thumbnails above a time line, each in the middle of its part of the time.
+struct ThumbnailLine {
+  private struct Arrangement: Hashable {
+    let slots: [ViewRect]
+    let composition: Composition
+  }
+
+  private var arrangement: Arrangement?
+  private var keys: [ThumbnailLoader.Key?] = []
+  private var decoded: [ThumbnailLoader.Key: MediaFrame] = [:]
+  /// The sizes of the decoded thumbnails by position; nil for others.
+  private(set) var sizes: [PixelSize?] = []
+
+  /// Arranges the thumbnails for a window.
+  ///
+  /// - Returns: The frames to decode, if the arrangement has changed; nil otherwise.
+  mutating func update(
+    _ scene: PlayerScene, _ composition: Composition, _ player: Player
+  ) -> [Player.FrameReference]? {
+    let slots = scene.layout.thumbnailSlots(aspect: scene.thumbnailAspect)
+    let next = Arrangement(slots: slots, composition: composition)
+    guard next != arrangement else { return nil }
+    arrangement = next
+    let count = Int64(max(1, slots.count))
+    let references = slots.indices.map { slot in
+      player.frameReference(
+        at: scene.timeline.duration * Rational(Int128(2 * slot + 1), over: Int128(2 * count)))
+    }
+    keys = references.map { reference in
+      reference.map { ThumbnailLoader.Key(path: $0.asset.path, index: $0.index) }
+    }
+    decoded = decoded.filter { keys.contains($0.key) }
+    sizes = keys.map { _ in nil }
+    return references.compactMap { $0 }.filter {
+      decoded[ThumbnailLoader.Key(path: $0.asset.path, index: $0.index)] == nil
+    }
+  }
+
+  /// Adds decoded thumbnails.
+  ///
+  /// - Returns: The thumbnails that have found their position.
+  mutating func add(
+    _ images: [(key: ThumbnailLoader.Key, image: MediaFrame)]
+  ) -> [(slot: Int, image: MediaFrame)] {
+    for (key, image) in images { decoded[key] = image }
+    var found: [(slot: Int, image: MediaFrame)] = []
+    for (slot, key) in keys.enumerated() where sizes[slot] == nil {
+      guard let key, let image = decoded[key] else { continue }
+      sizes[slot] = PixelSize(width: image.width, height: image.height)
+      found.append((slot, image))
+    }
+    return found
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The part of an image that a pane shows: a zoom and a center.
+///
+/// At zoom 1 the whole image fits, with its aspect kept. A larger zoom shows whole pixels: from two
+/// screen pixels per image pixel on, the scale is an integer, so all pixels are squares of one size.
+struct ImageViewport: Hashable, Sendable {
+  /// The magnification, relative to the image that fits.
+  private(set) var zoom = 1.0
+  /// The point of the image at the center of the pane, as fractions of its width and height.
+  private(set) var center = ViewPoint(x: 0.5, y: 0.5)
+
+  /// The most screen pixels per image pixel.
+  static let largestScale = 64.0
+
+  /// A part of an image and its position in the window.
+  struct Part: Hashable, Sendable {
+    /// The pixels of the image.
+    let source: ViewRect
+    /// The pixels of the window.
+    let destination: ViewRect
+  }
+
+  /// The position of an image along one axis of the window.
+  private struct Axis {
+    let length: Int
+    let scale: Double
+    /// The first pixel of the image, in window pixels.
+    let origin: Double
+    let pane: Range<Int>
+
+    /// The visible parts of the axis.
+    ///
+    /// With an integer scale, a pixel that is cut by the edge of the pane is a part of its own, so
+    /// the others keep their size.
+    var parts: [(source: Range<Int>, destination: Range<Int>)] {
+      let (start, end) = (Double(pane.lowerBound), Double(pane.upperBound))
+      let first = max(0, Int(((start - origin) / scale).rounded(.down)))
+      let last = min(length, Int(((end - origin) / scale).rounded(.up)))
+      guard first < last else { return [] }
+      func edge(_ pixel: Int) -> Int {
+        min(max(Int((origin + Double(pixel) * scale).rounded()), pane.lowerBound), pane.upperBound)
+      }
+      var bounds = [first, last]
+      if scale >= 2, scale == scale.rounded() {
+        if origin + Double(first) * scale < start { bounds.insert(first + 1, at: 1) }
+        if origin + Double(last) * scale > end { bounds.insert(last - 1, at: bounds.count - 1) }
+      }
+      return zip(bounds, bounds.dropFirst()).compactMap { lower, upper in
+        guard lower < upper, edge(lower) < edge(upper) else { return nil }
+        return (lower..<upper, edge(lower)..<edge(upper))
+      }
+    }
+  }
+
+  /// Window pixels per image pixel.
+  func scale(of image: PixelSize, in pane: ViewRect) -> Double {
+    let fit = Self.fit(image, pane)
+    guard zoom != 1 else { return fit }
+    let scale = min(fit * zoom, max(Self.largestScale, fit))
+    return scale >= 2 ? scale.rounded() : scale
+  }
+
+  /// True if pixels are shown as squares, and false if they are smoothed.
+  func showsPixels(of image: PixelSize, in pane: ViewRect) -> Bool {
+    zoom != 1 && scale(of: image, in: pane) >= 2
+  }
+
+  /// Returns the visible parts of an image, which do not overlap and lie in the pane.
+  func parts(of image: PixelSize, in pane: ViewRect) -> [Part] {
+    guard image.width > 0, image.height > 0, !pane.isEmpty else { return [] }
+    let axes = axes(image, pane)
+    return axes.y.parts.flatMap { row in
+      axes.x.parts.map { column in
+        Part(
+          source: ViewRect(column.source, row.source),
+          destination: ViewRect(column.destination, row.destination))
+      }
+    }
+  }
+
+  /// Returns the point of the image, in its pixels, at a point of the window.
+  ///
+  /// Outside the image, the result is negative or at least its size.
+  func imagePoint(at point: ViewPoint, of image: PixelSize, in pane: ViewRect) -> ViewPoint {
+    let (x, y) = axes(image, pane)
+    return ViewPoint(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
+  }
+
+  /// Multiplies the zoom, and keeps the image point under a point of the window where it is.
+  mutating func zoom(
+    by factor: Double, around point: ViewPoint, of image: PixelSize, in pane: ViewRect
+  ) {
+    let fixed = imagePoint(at: point, of: image, in: pane)
+    let fit = Self.fit(image, pane)
+    let largest = max(1, Self.largestScale / fit)
+    zoom = min(max(1, zoom * factor), largest)
+    let scale = scale(of: image, in: pane)
+    move(
+      to: ViewPoint(
+        x: (fixed.x - (point.x - pane.middle.x) / scale) / Double(image.width),
+        y: (fixed.y - (point.y - pane.middle.y) / scale) / Double(image.height)),
+      image, pane)
+  }
+
+  /// Moves the image by a distance in window pixels.
+  mutating func pan(x: Double, y: Double, of image: PixelSize, in pane: ViewRect) {
+    let scale = scale(of: image, in: pane)
+    move(
+      to: ViewPoint(
+        x: center.x - x / scale / Double(image.width),
+        y: center.y - y / scale / Double(image.height)),
+      image, pane)
+  }
+
+  /// Moves the center; the image always fills the pane as far as it can.
+  private mutating func move(to center: ViewPoint, _ image: PixelSize, _ pane: ViewRect) {
+    let scale = scale(of: image, in: pane)
+    func limited(_ value: Double, _ length: Int, _ pane: Int) -> Double {
+      let half = Double(pane) / 2 / (Double(length) * scale)
+      return half >= 0.5 ? 0.5 : min(max(value, half), 1 - half)
+    }
+    self.center = ViewPoint(
+      x: limited(center.x, image.width, pane.width),
+      y: limited(center.y, image.height, pane.height))
+  }
+
+  private static func fit(_ image: PixelSize, _ pane: ViewRect) -> Double {
+    min(
+      Double(max(1, pane.width)) / Double(max(1, image.width)),
+      Double(max(1, pane.height)) / Double(max(1, image.height)))
+  }
+
+  private func axes(_ image: PixelSize, _ pane: ViewRect) -> (x: Axis, y: Axis) {
+    let scale = scale(of: image, in: pane)
+    let middle = pane.middle
+    return (
+      Axis(
+        length: image.width, scale: scale,
+        origin: (middle.x - center.x * Double(image.width) * scale).rounded(),
+        pane: pane.x..<pane.right),
+      Axis(
+        length: image.height, scale: scale,
+        origin: (middle.y - center.y * Double(image.height) * scale).rounded(),
+        pane: pane.y..<pane.bottom)
+    )
+  }
+}
+
+extension ViewRect {
+  /// The center.
+  var middle: ViewPoint {
+    ViewPoint(x: Double(x) + Double(width) / 2, y: Double(y) + Double(height) / 2)
+  }
+
+  init(_ columns: Range<Int>, _ rows: Range<Int>) {
+    self.init(x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+
+/// The meaning of pointer events: dragging on the time line scrubs, dragging on an image moves it,
+/// and the wheel zooms.
+struct PointerGesture: Hashable, Sendable {
+  /// What a pointer event asks for.
+  enum Action: Hashable, Sendable {
+    /// Begins to scrub.
+    case beginScrub
+    /// Moves to a composition time.
+    case scrub(Rational)
+    /// Ends at the last time.
+    case endScrub
+    case pan(pane: Int, x: Double, y: Double)
+    case zoom(pane: Int, factor: Double, around: ViewPoint)
+  }
+
+  private enum State: Hashable {
+    case idle
+    case scrubbing(WindowEvent.Button)
+    case panning(WindowEvent.Button, pane: Int, last: ViewPoint)
+  }
+
+  private var state = State.idle
+  /// The zoom of one step of the wheel; four steps double.
+  private static let wheelFactor = 1.189_207_115_002_721
+
+  /// True while the time line is dragged.
+  var isScrubbing: Bool { if case .scrubbing = state { true } else { false } }
+
+  /// Returns the actions of an event.
+  mutating func handle(
+    _ event: WindowEvent, _ layout: WindowLayout, duration: Rational
+  ) -> [Action] {
+    switch (event, state) {
+    case (.pressed(.left, let point), .idle) where layout.scrubArea.contains(point):
+      state = .scrubbing(.left)
+      return [.beginScrub, .scrub(layout.time(atColumn: point.x, duration: duration))]
+    case (.pressed(let button, let point), .idle):
+      guard let pane = layout.pane(at: point) else { return [] }
+      state = .panning(button, pane: pane, last: point)
+      return []
+    case (.moved(let point), .scrubbing):
+      return [.scrub(layout.time(atColumn: point.x, duration: duration))]
+    case (.moved(let point), .panning(let button, let pane, let last)):
+      state = .panning(button, pane: pane, last: point)
+      return [.pan(pane: pane, x: point.x - last.x, y: point.y - last.y)]
+    case (.released(let button), .scrubbing(let held)) where button == held:
+      state = .idle
+      return [.endScrub]
+    case (.released(let button), .panning(let held, _, _)) where button == held:
+      state = .idle
+      return []
+    case (.wheel(let steps, let point), _):
+      guard let pane = layout.pane(at: point), steps != 0 else { return [] }
+      var factor = 1.0
+      let count = min(16, max(1, Int(steps.magnitude.rounded())))
+      for _ in 0..<count { factor *= Self.wheelFactor }
+      return [.zoom(pane: pane, factor: steps > 0 ? factor : 1 / factor, around: point)]
+    default: return []
+    }
+  }
+}

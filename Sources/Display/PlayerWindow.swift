@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+public import OvercrankMediaCore
+public import OvercrankPlayback
+
+/// A window that shows one player, or two side by side on one clock.
+///
+/// It shows the frame of each refresh, a time line with thumbnails, segments and their speeds, and
+/// the position. Dragging on the time line scrubs, the wheel zooms into pixels, and dragging on an
+/// image moves it. Keys are left to the owner.
+///
+/// ```swift
+/// let window = try PlayerWindow([player])
+/// let clock = MonotonicHostClock()
+/// while !window.takeInput().contains(.closed) {
+///   let refresh = try MediaTime(clock.now + MediaTime(1, over: 60))
+///   try window.present(at: refresh)
+///   clock.sleep(until: refresh)
+/// }
+/// ```
+///
+/// Only the thread that created the window may use it, which should be the main thread.
+public final class PlayerWindow {
+  private let players: [Player]
+  private let clipNames: [String]
+  private let window: SDLWindow
+  private let loader: ThumbnailLoader?
+  var scene: PlayerScene
+  private var gesture = PointerGesture()
+  private var scrub = Scrub()
+  private var composition: Composition
+  private var thumbnails = ThumbnailLine()
+  private var converters: [Int: PaneConverter] = [:]
+  private var uploaded: [Int: PlayerScene.Frame] = [:]
+  private var shown: [DrawingCommand] = []
+  private var mustDraw = true
+  private var waiting: [WindowEvent] = []
+
+  /// The position that times are measured from; nil for none.
+  public var mark: PlayerTime?
+  /// A text that is shown over the image; empty for none.
+  public var message: String {
+    get { scene.message }
+    set { scene.message = newValue }
+  }
+  /// True if the frames of all players were decoded in time for the last refresh.
+  public private(set) var isCurrent = false
+
+  /// Fails if the process has no screen to open a window on.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay`.
+  public static func checkDisplay() throws(MediaError) { try SDLWindow.check() }
+
+  /// Opens a window.
+  ///
+  /// - Parameters:
+  ///   - players: The players, from left to right. The first one receives the commands of the
+  ///     window; the others should be its followers, see `Player.makeFollower`. An empty list traps.
+  ///   - settings: The settings.
+  /// - Throws: `MediaError` with `.noDisplay`, `.outOfMemory`.
+  public init(
+    _ players: [Player], settings: PlayerWindowSettings = PlayerWindowSettings()
+  ) throws(MediaError) {
+    precondition(!players.isEmpty, "a window shows at least one player")
+    self.players = players
+    let size = Self.size(players, settings)
+    window = try SDLWindow(title: settings.title, size: size)
+    loader = settings.showsThumbnails ? try ThumbnailLoader(height: 48) : nil
+    composition = players[0].composition
+    clipNames = settings.clipNames
+    scene = PlayerScene(
+      size: window.size, panes: players.map { _ in PlayerScene.Pane() },
+      timeline: TimelineContent(composition))
+    if let clip = Self.clipSize(players[0]), clip.height > 0 {
+      scene.thumbnailAspect = Double(clip.width) / Double(clip.height)
+    }
+  }
+
+  deinit { loader?.close() }
+
+  // MARK: Input
+
+  /// Carries out pointer gestures, and returns the keys that were pressed since the last call.
+  public func takeInput() -> [WindowInput] {
+    let events = waiting + window.events()
+    waiting = []
+    return events.compactMap(handle)
+  }
+
+  /// Adds an event, as if the window system had reported it.
+  func post(_ event: WindowEvent) { waiting.append(event) }
+
+  private func handle(_ event: WindowEvent) -> WindowInput? {
+    switch event {
+    case .key(let name): return .key(name)
+    case .closed: return .closed
+    case .exposed: mustDraw = true
+    case .resized: resize()
+    case .pressed, .moved, .released, .wheel:
+      let actions = gesture.handle(event, scene.layout, duration: scene.timeline.duration)
+      for action in actions { perform(action) }
+    }
+    return nil
+  }
+
+  private func perform(_ action: PointerGesture.Action) {
+    switch action {
+    case .beginScrub: scrub.begin(players[0])
+    case .scrub(let time): scrub.move(to: time)
+    case .endScrub: scrub.end(players[0])
+    case .pan(let pane, let x, let y): pan(x: x, y: y, pane: pane)
+    case .zoom(let pane, let factor, let point):
+      guard let image = scene.panes[pane].frame?.size else { return }
+      scene.panes[pane].viewport.zoom(
+        by: factor, around: point, of: image, in: scene.layout.panes[pane])
+    }
+  }
+
+  /// Sets the size of the window in pixels.
+  public func resize(width: Int, height: Int) {
+    window.resize(to: PixelSize(width: width, height: height))
+    resize()
+  }
+
+  private func resize() {
+    scene.size = window.size
+    // Zoomed images must still fill their panes.
+    for pane in scene.panes.indices { pan(x: 0, y: 0, pane: pane) }
+    mustDraw = true
+  }
+
+  // MARK: View
+
+  /// Multiplies the zoom of all images, around their centers.
+  public func zoom(by factor: Double) {
+    for (pane, area) in scene.layout.panes.enumerated() {
+      perform(.zoom(pane: pane, factor: factor, around: area.middle))
+    }
+  }
+
+  /// Moves all images by a part of their pane's size, such as 0.1 for a tenth to the right.
+  public func pan(x: Double, y: Double) {
+    for (pane, area) in scene.layout.panes.enumerated() {
+      pan(x: x * Double(area.width), y: y * Double(area.height), pane: pane)
+    }
+  }
+
+  private func pan(x: Double, y: Double, pane: Int) {
+    guard let image = scene.panes[pane].frame?.size else { return }
+    scene.panes[pane].viewport.pan(x: x, y: y, of: image, in: scene.layout.panes[pane])
+  }
+
+  /// Shows all images whole again.
+  public func resetZoom() {
+    for pane in scene.panes.indices { scene.panes[pane].viewport = ImageViewport() }
+  }
+
+  /// Changes between the whole screen and a window.
+  public func toggleFullScreen() {
+    window.toggleFullScreen()
+    resize()
+  }
+
+  // MARK: Output
+
+  /// Shows the frames of a refresh.
+  ///
+  /// Draws only if something has changed.
+  ///
+  /// - Parameters:
+  ///   - time: The time on the players' clock at which the refresh becomes visible.
+  ///   - rate: The rate for the text; nil for that of the first player.
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer fails, `.notConvertible` for a pixel
+  ///   format that libswscale does not support.
+  public func present(at time: MediaTime, rate: Rational? = nil) throws(MediaError) {
+    scrub.update(players[0])
+    let frames = players.map { $0.frame(at: time) }
+    isCurrent = frames.allSatisfy { $0?.isCurrent ?? true } && players[0].state != .seeking
+    for (pane, frame) in frames.enumerated() { try show(frame, in: pane) }
+    for (pane, name) in zip(players.indices, clipNames) where !name.isEmpty {
+      scene.panes[pane].title = "\(name) · \(players[pane].time(at: time).text())"
+    }
+    update(players[0].time(at: time), rate: rate)
+    try updateThumbnails()
+    let drawing = scene.drawing
+    guard mustDraw || drawing != shown else { return }
+    window.draw(drawing)
+    window.present()
+    shown = drawing
+    mustDraw = false
+  }
+
+  private func show(_ frame: PlayerFrame?, in pane: Int) throws(MediaError) {
+    guard let frame else {
+      scene.panes[pane].frame = nil
+      return
+    }
+    let image = frame.image
+    let next = PlayerScene.Frame(
+      path: frame.path, index: frame.index,
+      stored: PixelSize(width: image.width, height: image.height), rotation: frame.rotation)
+    scene.panes[pane].frame = next
+    guard uploaded[pane] != next else { return }
+    let format = TextureFormat(image)
+    let converter = converters[pane] ?? PaneConverter()
+    converters[pane] = converter
+    try window.upload(
+      format == .bgra ? converter.bgra(image) : image, as: format, to: .frame(pane: pane))
+    uploaded[pane] = next
+    mustDraw = true
+  }
+
+  private func update(_ time: PlayerTime, rate: Rational?) {
+    let player = players[0]
+    let current = player.composition
+    if current != composition {
+      composition = current
+      scene.timeline = TimelineContent(current)
+    }
+    scene.position = scrub.target ?? time.composition
+    scene.loop = player.loop
+    scene.mark = mark?.composition
+    scene.isPlaying = player.state == .playing
+    scene.status = time.text(rate: rate ?? player.rate, since: mark)
+  }
+
+  private func updateThumbnails() throws(MediaError) {
+    guard let loader else { return }
+    if let wanted = thumbnails.update(scene, composition, players[0]) { loader.request(wanted) }
+    for (slot, image) in thumbnails.add(loader.takeDecoded()) {
+      try window.upload(image, as: .bgra, to: .thumbnail(slot))
+    }
+    scene.thumbnails = thumbnails.sizes
+  }
+
+  /// True if all thumbnails of the time line are decoded, or there are none.
+  var hasAllThumbnails: Bool { loader == nil || thumbnails.sizes.allSatisfy { $0 != nil } }
+
+  /// Draws the window again without its message, and returns its pixels in RGB.
+  func pixels() throws(MediaError) -> MediaFrame {
+    var scene = scene
+    scene.message = ""
+    window.draw(scene.drawing)
+    // The next refresh draws the message again.
+    mustDraw = true
+    return try window.pixels()
+  }
+
+  /// Returns the window as a PNG file, without its message.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read its pixels.
+  public func pngData() throws(MediaError) -> [UInt8] {
+    let image = try pixels()
+    do throws(LibAVError) { return try image.pngBytes() } catch {
+      throw .noDisplay("its pixels cannot be written as PNG: \(error)")
+    }
+  }
+}

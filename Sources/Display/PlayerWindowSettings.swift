@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The settings of a player's window.
+public struct PlayerWindowSettings: Hashable, Sendable {
+  /// The title of the window.
+  public var title = ""
+  /// The names of the clips, which are shown with their positions on each image; empty for none.
+  public var clipNames: [String] = []
+  /// The width of the window in pixels; zero for one that fits the clips.
+  public var width = 0
+  /// The height of the window in pixels; zero for one that fits the clips.
+  public var height = 0
+  /// Whether a strip of thumbnails is above the time line.
+  public var showsThumbnails = true
+
+  /// Creates the default settings: a window that fits the clips, with thumbnails.
+  public init() {}
+}

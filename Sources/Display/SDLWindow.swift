@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSDL2
+import FoundationEssentials
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// A window of SDL, its renderer and its textures.
+///
+/// This type alone knows SDL. Only the thread that created the window may use it; SDL wants it to be
+/// the main thread.
+final class SDLWindow {
+  /// A texture, and what it was made for.
+  private struct Texture {
+    let pointer: OpaquePointer
+    let format: UInt32
+    let size: PixelSize
+  }
+
+  private let window: OpaquePointer
+  private let renderer: OpaquePointer
+  private var textures: [DrawingCommand.Image: Texture] = [:]
+  private var conversions: [DrawingCommand.Image: SDL_YUV_CONVERSION_MODE] = [:]
+
+  /// Fails if the process has no screen.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay`.
+  static func check() throws(MediaError) {
+    try start()
+    SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
+  }
+
+  /// Connects to the screen; each call needs a matching `SDL_QuitSubSystem`.
+  private static func start() throws(MediaError) {
+    let environment = ProcessInfo.processInfo.environment
+    // Without a server to ask, SDL would try each of its drivers, and their libraries print.
+    guard
+      SDL_GetHint(SDL_HINT_VIDEODRIVER) != nil
+        || ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environment[$0]?.isEmpty == false })
+    else { throw .noDisplay("neither DISPLAY nor WAYLAND_DISPLAY is set") }
+    SDL_SetMainReady()
+    // Signals belong to the program.
+    SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1")
+    SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1")
+    guard SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0 else { throw .noDisplay(lastError) }
+  }
+
+  /// Opens a window.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay`.
+  init(title: String, size: PixelSize) throws(MediaError) {
+    try Self.start()
+    // SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
+    let centered: Int32 = 0x2FFF_0000
+    guard
+      let window = SDL_CreateWindow(
+        title, centered, centered, Int32(clamping: size.width), Int32(clamping: size.height),
+        UInt32(SDL_WINDOW_RESIZABLE.rawValue))
+    else {
+      let reason = Self.lastError
+      SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
+      throw .noDisplay(reason)
+    }
+    // Without vertical synchronization: presenting must not delay keys.
+    let made =
+      SDL_CreateRenderer(window, -1, 0)
+      ?? SDL_CreateRenderer(window, -1, UInt32(SDL_RENDERER_SOFTWARE.rawValue))
+    guard let made else {
+      let reason = Self.lastError
+      SDL_DestroyWindow(window)
+      SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
+      throw .noDisplay(reason)
+    }
+    self.window = window
+    renderer = made
+    SDL_SetRenderDrawBlendMode(renderer, SDL_BLENDMODE_BLEND)
+    SDL_StartTextInput()
+  }
+
+  deinit {
+    for texture in textures.values { SDL_DestroyTexture(texture.pointer) }
+    SDL_DestroyRenderer(renderer)
+    SDL_DestroyWindow(window)
+    SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
+  }
+
+  private static var lastError: String { String(cString: SDL_GetError()) }
+
+  /// The size of the area that is drawn, in pixels.
+  var size: PixelSize {
+    var (width, height) = (Int32(0), Int32(0))
+    SDL_GetRendererOutputSize(renderer, &width, &height)
+    return PixelSize(width: Int(width), height: Int(height))
+  }
+
+  /// Changes between the whole screen and a window.
+  func toggleFullScreen() {
+    let mode = UInt32(SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue)
+    SDL_SetWindowFullscreen(window, SDL_GetWindowFlags(window) & mode == mode ? 0 : mode)
+  }
+
+  /// Sets the size of the window.
+  func resize(to size: PixelSize) {
+    SDL_SetWindowSize(window, Int32(clamping: size.width), Int32(clamping: size.height))
+  }
+
+  // MARK: Images
+
+  /// Gives the pixels of an image to the renderer.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
+  func upload(
+    _ frame: MediaFrame, as format: TextureFormat, to image: DrawingCommand.Image
+  ) throws(MediaError) {
+    let size = PixelSize(width: frame.width, height: frame.height)
+    let kind = format.pixelFormat.rawValue
+    if let mode = format.mode {
+      conversions[image] = mode
+      SDL_SetYUVConversionMode(mode)
+    }
+    let texture = try texture(kind, size, image)
+    func line(_ plane: Int) -> Int32 { Int32(clamping: frame.bytesPerRow(plane)) }
+    let result =
+      switch format {
+      case .planar:
+        SDL_UpdateYUVTexture(
+          texture, nil, frame.planeData(0), line(0), frame.planeData(1), line(1),
+          frame.planeData(2), line(2))
+      case .biplanar:
+        SDL_UpdateNVTexture(
+          texture, nil, frame.planeData(0), line(0), frame.planeData(1), line(1))
+      case .packed, .bgra: SDL_UpdateTexture(texture, nil, frame.planeData(0), line(0))
+      }
+    guard result == 0 else { throw .noDisplay(Self.lastError) }
+  }
+
+  private func texture(
+    _ format: UInt32, _ size: PixelSize, _ image: DrawingCommand.Image
+  ) throws(MediaError) -> OpaquePointer {
+    if let known = textures[image] {
+      if known.format == format, known.size == size { return known.pointer }
+      SDL_DestroyTexture(known.pointer)
+      textures[image] = nil
+    }
+    guard
+      let made = SDL_CreateTexture(
+        renderer, format, Int32(SDL_TEXTUREACCESS_STREAMING.rawValue), Int32(clamping: size.width),
+        Int32(clamping: size.height))
+    else { throw .noDisplay(Self.lastError) }
+    // Video has no transparency.
+    SDL_SetTextureBlendMode(made, SDL_BLENDMODE_NONE)
+    textures[image] = Texture(pointer: made, format: format, size: size)
+    return made
+  }
+
+  // MARK: Drawing
+
+  /// Draws a list into the window; ``present()`` shows it.
+  func draw(_ list: [DrawingCommand]) {
+    for command in list {
+      switch command {
+      case .fill(let area, let color): fill([area], color)
+      case .text(let text, let x, let y, let scale, let color):
+        fill(DrawingText.rectangles(text, x: x, y: y, scale: scale), color)
+      case .image(let image, let source, let destination, let rotation, let isSmooth):
+        copy(image, source, destination, rotation, isSmooth)
+      }
+    }
+  }
+
+  private func fill(_ areas: [ViewRect], _ color: DisplayColor) {
+    SDL_SetRenderDrawColor(renderer, color.red, color.green, color.blue, color.alpha)
+    let rectangles = areas.filter { !$0.isEmpty }.map(SDL_Rect.init)
+    SDL_RenderFillRects(renderer, rectangles, Int32(clamping: rectangles.count))
+  }
+
+  private func copy(
+    _ image: DrawingCommand.Image, _ source: ViewRect, _ destination: ViewRect, _ rotation: Int,
+    _ isSmooth: Bool
+  ) {
+    guard let texture = textures[image] else { return }
+    // Renderers with shaders convert when they draw, and the mode is global.
+    if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
+    SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
+    var from = SDL_Rect(source)
+    // The rectangle before the rotation has the same center.
+    let isTransposed = rotation % 180 != 0
+    let (width, height) =
+      isTransposed
+      ? (destination.height, destination.width) : (destination.width, destination.height)
+    var to = SDL_FRect(
+      x: Float(destination.x) + Float(destination.width - width) / 2,
+      y: Float(destination.y) + Float(destination.height - height) / 2,
+      w: Float(width), h: Float(height))
+    SDL_RenderCopyExF(
+      renderer, texture.pointer, &from, &to, Double(rotation), nil, SDL_FLIP_NONE)
+    if conversions[image] != nil { SDL_RenderFlush(renderer) }
+  }
+
+  /// Shows what was drawn.
+  func present() { SDL_RenderPresent(renderer) }
+
+  /// Reads the pixels of what was drawn since the last ``present()``.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer cannot read them.
+  func pixels() throws(MediaError) -> MediaFrame {
+    let size = size
+    do {
+      let image = try MediaFrame.video(
+        width: size.width, height: size.height, pixelFormat: .rgb24)
+      let result = SDL_RenderReadPixels(
+        renderer, nil, SDL_PIXELFORMAT_RGB24.rawValue, image.planeData(0),
+        Int32(clamping: image.bytesPerRow(0)))
+      guard result == 0 else { throw MediaError.noDisplay(Self.lastError) }
+      return image
+    } catch let error as MediaError {
+      throw error
+    } catch {
+      throw .noDisplay("\(error)")
+    }
+  }
+}
+
+extension TextureFormat {
+  fileprivate var pixelFormat: SDL_PixelFormatEnum {
+    switch self {
+    case .planar: SDL_PIXELFORMAT_IYUV
+    case .biplanar: SDL_PIXELFORMAT_NV12
+    case .packed: SDL_PIXELFORMAT_YUY2
+    // Named by the order in an integer, which is the reverse of that in memory.
+    case .bgra: SDL_PIXELFORMAT_ARGB8888
+    }
+  }
+
+  fileprivate var mode: SDL_YUV_CONVERSION_MODE? {
+    switch self {
+    case .planar(let conversion), .biplanar(let conversion), .packed(let conversion):
+      switch conversion {
+      case .bt601: SDL_YUV_CONVERSION_BT601
+      case .bt709: SDL_YUV_CONVERSION_BT709
+      case .fullRange601: SDL_YUV_CONVERSION_JPEG
+      }
+    case .bgra: nil
+    }
+  }
+}
+
+extension SDL_Rect {
+  fileprivate init(_ area: ViewRect) {
+    self.init(
+      x: Int32(clamping: area.x), y: Int32(clamping: area.y), w: Int32(clamping: area.width),
+      h: Int32(clamping: area.height))
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import OvercrankDisplay
+
+/// The part of an image that a pane shows, compared with tables made by hand.
+struct ImageViewportTests {
+  /// An image, a pane, and the window pixels that the whole image fills.
+  struct Fit: Sendable {
+    let image: PixelSize
+    let pane: ViewRect
+    let destination: ViewRect
+  }
+
+  static let fits = [
+    // The same aspect, at one pixel per pixel, doubled, and halved.
+    Fit(
+      image: PixelSize(width: 640, height: 480),
+      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
+      destination: ViewRect(x: 0, y: 0, width: 640, height: 480)),
+    Fit(
+      image: PixelSize(width: 640, height: 480),
+      pane: ViewRect(x: 0, y: 0, width: 1_280, height: 960),
+      destination: ViewRect(x: 0, y: 0, width: 1_280, height: 960)),
+    Fit(
+      image: PixelSize(width: 1_280, height: 960),
+      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
+      destination: ViewRect(x: 0, y: 0, width: 640, height: 480)),
+    // Bars at the sides, and above and below; a pane that is not at the origin.
+    Fit(
+      image: PixelSize(width: 480, height: 480),
+      pane: ViewRect(x: 0, y: 0, width: 640, height: 480),
+      destination: ViewRect(x: 80, y: 0, width: 480, height: 480)),
+    Fit(
+      image: PixelSize(width: 640, height: 320),
+      pane: ViewRect(x: 644, y: 10, width: 640, height: 480),
+      destination: ViewRect(x: 644, y: 90, width: 640, height: 320)),
+    // Upright video.
+    Fit(
+      image: PixelSize(width: 720, height: 1_280),
+      pane: ViewRect(x: 0, y: 0, width: 1_000, height: 640),
+      destination: ViewRect(x: 320, y: 0, width: 360, height: 640)),
+  ]
+
+  @Test(arguments: fits.indices) func `An image fits, and keeps its aspect`(_ index: Int) {
+    let fit = Self.fits[index]
+    let parts = ImageViewport().parts(of: fit.image, in: fit.pane)
+    let whole = ViewRect(x: 0, y: 0, width: fit.image.width, height: fit.image.height)
+    #expect(
+      parts == [ImageViewport.Part(source: whole, destination: fit.destination)])
+  }
+
+  private let image = PixelSize(width: 128, height: 32)
+  private let pane = ViewRect(x: 0, y: 0, width: 640, height: 360)
+
+  @Test func `A zoom shows pixels as squares of one size`() {
+    var viewport = ImageViewport()
+    #expect(!viewport.showsPixels(of: image, in: pane))
+    viewport.zoom(by: 2, around: pane.middle, of: image, in: pane)
+    // Five window pixels per pixel become ten: 64 of 128 columns fit.
+    #expect(viewport.scale(of: image, in: pane) == 10)
+    #expect(viewport.showsPixels(of: image, in: pane))
+    #expect(
+      viewport.parts(of: image, in: pane) == [
+        ImageViewport.Part(
+          source: ViewRect(x: 32, y: 0, width: 64, height: 32),
+          destination: ViewRect(x: 0, y: 20, width: 640, height: 320))
+      ])
+    // Moved by three window pixels, the columns at the edges are cut, and the others keep their
+    // size.
+    viewport.pan(x: 3, y: 0, of: image, in: pane)
+    let columns = viewport.parts(of: image, in: pane)
+    #expect(columns.map(\.source.x) == [31, 32, 95])
+    #expect(columns.map(\.source.width) == [1, 63, 1])
+    #expect(columns.map(\.destination.x) == [0, 3, 633])
+    #expect(columns.map(\.destination.width) == [3, 630, 7])
+  }
+
+  @Test func `The point under the pointer stays where it is`() {
+    let point = ViewPoint(x: 101, y: 150)
+    var viewport = ImageViewport()
+    for factor in [2.0, 2, 1.5, 0.5, 3] {
+      let before = viewport.imagePoint(at: point, of: image, in: pane)
+      viewport.zoom(by: factor, around: point, of: image, in: pane)
+      let after = viewport.imagePoint(at: point, of: image, in: pane)
+      // The origin is a whole pixel of the window.
+      let tolerance = 1 / viewport.scale(of: image, in: pane)
+      #expect(abs(before.x - after.x) <= tolerance)
+    }
+  }
+
+  @Test func `Zoom and position have limits`() {
+    var viewport = ImageViewport()
+    viewport.zoom(by: 0.25, around: pane.middle, of: image, in: pane)
+    #expect(viewport == ImageViewport())
+    viewport.zoom(by: 1_000_000, around: pane.middle, of: image, in: pane)
+    #expect(viewport.scale(of: image, in: pane) == 64)
+    viewport.pan(x: 1e9, y: 1e9, of: image, in: pane)
+    let corner = viewport.parts(of: image, in: pane)
+    #expect(corner.first?.source.x == 0 && corner.first?.source.y == 0)
+    #expect(corner.first?.destination.x == 0 && corner.first?.destination.y == 0)
+  }
+
+  @Test func `Parts of a rotated image are those of the stored one`() {
+    // A stored image of 4 by 2 is 2 by 4 on screen when rotated by 90 degrees. Its first column on
+    // screen is its last row.
+    let stored = PixelSize(width: 4, height: 2)
+    let column = ViewRect(x: 0, y: 0, width: 1, height: 4)
+    #expect(
+      column.unrotated(by: 90, in: stored) == ViewRect(x: 0, y: 1, width: 4, height: 1))
+    #expect(
+      column.unrotated(by: 270, in: stored) == ViewRect(x: 0, y: 0, width: 4, height: 1))
+    let corner = ViewRect(x: 0, y: 0, width: 1, height: 1)
+    #expect(
+      corner.unrotated(by: 180, in: stored) == ViewRect(x: 3, y: 1, width: 1, height: 1))
+    #expect(corner.unrotated(by: 0, in: stored) == corner)
+    // Each corner of the screen, clockwise from the upper left one.
+    let corners = [(0, 0), (1, 0), (1, 3), (0, 3)].map {
+      ViewRect(x: $0.0, y: $0.1, width: 1, height: 1).unrotated(by: 90, in: stored)
+    }
+    #expect(corners.map(\.x) == [0, 0, 3, 3])
+    #expect(corners.map(\.y) == [1, 0, 0, 1])
+  }
+}

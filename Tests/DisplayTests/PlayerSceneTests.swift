@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankEditing
+import OvercrankMediaCore
+import OvercrankPlayback
+import Testing
+
+@testable import OvercrankDisplay
+
+/// The list of drawing steps, which needs no window.
+struct PlayerSceneTests {
+  private static func composition() throws -> Composition {
+    let source = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4))
+    var composition = Composition(source)
+    func second(_ start: Int64) throws -> TimeRange {
+      try TimeRange(start: MediaTime(seconds: start), duration: MediaTime(seconds: 1))
+    }
+    try composition.setSpeedRamp(
+      SpeedRamp(from: .normal, to: Speed(1, over: 4)), in: second(3))
+    try composition.setSpeed(Speed(2), in: second(2))
+    try composition.setSpeed(Speed(1, over: 8), in: second(1))
+    return composition
+  }
+
+  private static func scene() throws -> PlayerScene {
+    var scene = PlayerScene(
+      size: PixelSize(width: 1_280, height: 720), panes: [PlayerScene.Pane()],
+      timeline: TimelineContent(try composition()))
+    scene.panes[0].frame = PlayerScene.Frame(
+      path: "clip.mov", index: 7, stored: PixelSize(width: 640, height: 304), rotation: 0)
+    return scene
+  }
+
+  private static func texts(_ list: [DrawingCommand]) -> [String] {
+    list.compactMap { if case .text(let text, _, _, _, _) = $0 { text } else { nil } }
+  }
+
+  @Test func `The time line shows the speed of each segment`() throws {
+    let content = TimelineContent(try Self.composition())
+    #expect(content.segments.map(\.label) == ["1", "1/8", "2", "1..1/4"])
+    #expect(content.segments.map(\.kind) == [.normal, .slow, .fast, .slow])
+    #expect(content.segments.map(\.start) == [0, 1, 9, Rational(19, over: 2)])
+    // One second from speed 1 to 1/4 lasts 1.6 s.
+    #expect(content.duration == Rational(111, over: 10))
+    let labels = Self.texts(try Self.scene().drawing)
+    #expect(["1", "1/8", "2", "1..1/4"].allSatisfy(labels.contains))
+    // In a narrow window, only the longest segment has space for its label.
+    var narrow = try Self.scene()
+    narrow.size.width = 120
+    let shown = Self.texts(narrow.drawing)
+    #expect(content.segments.map(\.label).filter(shown.contains) == ["1/8"])
+  }
+
+  @Test func `Frozen frames and gaps have their own colors`() throws {
+    let source = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4))
+    var composition = Composition(source)
+    try composition.freezeFrame(at: MediaTime(seconds: 2), for: MediaTime(seconds: 1))
+    let kinds = TimelineContent(composition).segments.map(\.kind)
+    #expect(kinds == [.normal, .frozen, .normal])
+  }
+
+  @Test func `The image comes first, and everything else lies on it`() throws {
+    var scene = try Self.scene()
+    scene.message = "muted"
+    scene.status = "frame 7/960 · 0.029167 s · 1/8"
+    let list = scene.drawing
+    #expect(list.first == .fill(ViewRect(x: 0, y: 0, width: 1_280, height: 720), .background))
+    #expect(
+      list.dropFirst().first
+        == .image(
+          .frame(pane: 0), source: ViewRect(x: 0, y: 0, width: 640, height: 304),
+          destination: ViewRect(x: 0, y: 0, width: 1_280, height: 608), rotation: 0,
+          isSmooth: true))
+    let texts = Self.texts(list)
+    #expect(texts.contains(scene.status) && texts.last == "muted")
+    #expect(texts.contains("0.000 / 11.100 s"))
+  }
+
+  @Test func `Loop, mark and position stand at their times`() throws {
+    var scene = try Self.scene()
+    scene.timeline = TimelineContent(
+      Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
+    scene.position = 100
+    scene.mark = 200
+    scene.loop = try TimeRange(start: MediaTime(seconds: 300), end: MediaTime(seconds: 400))
+    func columns(_ color: DisplayColor) -> [ClosedRange<Int>] {
+      scene.drawing.compactMap {
+        guard case .fill(let area, color) = $0 else { return nil }
+        return area.x...area.right
+      }
+    }
+    #expect(columns(.playhead) == [111...113, 108...116])
+    #expect(columns(.mark) == [211...213])
+    #expect(columns(.loop) == [312...412, 312...412])
+    #expect(columns(.outside) == [12...312, 412...1_268])
+  }
+
+  @Test func `Equal scenes draw equal lists`() throws {
+    var scene = try Self.scene()
+    #expect(scene.drawing == (try Self.scene().drawing))
+    scene.position = 5
+    #expect(scene.drawing != (try Self.scene().drawing))
+  }
+
+  @Test func `A window of one pixel draws`() throws {
+    for size in [PixelSize(width: 1, height: 1), PixelSize(width: 30, height: 2_000)] {
+      var scene = try Self.scene()
+      scene.size = size
+      scene.message = "a long message"
+      #expect(!scene.drawing.isEmpty)
+    }
+  }
+
+  @Test func `Text is made of dots, and cut where it does not fit`() {
+    // A one is a stroke with a foot and a flag.
+    let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
+    #expect(
+      one == [
+        ViewRect(x: 14, y: 20, width: 2, height: 2), ViewRect(x: 12, y: 22, width: 4, height: 2),
+        ViewRect(x: 14, y: 24, width: 2, height: 2), ViewRect(x: 14, y: 26, width: 2, height: 2),
+        ViewRect(x: 14, y: 28, width: 2, height: 2), ViewRect(x: 14, y: 30, width: 2, height: 2),
+        ViewRect(x: 12, y: 32, width: 6, height: 2),
+      ])
+    #expect(DrawingText.width("12", scale: 2) == 22 && DrawingText.height(scale: 2) == 14)
+    #expect(DrawingText.rectangles(" ", x: 0, y: 0, scale: 1).isEmpty)
+    // Every character that prints has dots, and no two look the same.
+    let printed = (0x21..<0x7F).compactMap { Unicode.Scalar($0) } + ["·"]
+    let shapes = printed.map { DrawingText.rectangles(String(Character($0)), x: 0, y: 0, scale: 1) }
+    #expect(shapes.allSatisfy { !$0.isEmpty } && Set(shapes).count == printed.count)
+    // A character that the font does not have is a question mark.
+    #expect(
+      DrawingText.rectangles("é", x: 0, y: 0, scale: 1)
+        == DrawingText.rectangles("?", x: 0, y: 0, scale: 1))
+    #expect(DrawingText.fitting("frame", width: 29, scale: 1) == "frame")
+    #expect(DrawingText.fitting("frame", width: 28, scale: 1) == "fr..")
+    #expect(DrawingText.fitting("frame", width: 5, scale: 1).isEmpty)
+  }
+}

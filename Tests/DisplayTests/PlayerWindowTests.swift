@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSDL2
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankDisplay
+@testable import OvercrankPlayback
+
+/// The pixels of a window on SDL's driver without a screen.
+///
+/// SDL has one queue of events, so the tests run one after the other.
+@Suite(.serialized)
+struct PlayerWindowTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// A movie at 240 fps whose frames carry their numbers, with a key frame every 24 frames.
+  private func painted(
+    _ count: Int64 = 240, name: String = "clip.mov",
+    _ change: (inout MovieRecipe) -> Void = { _ in }
+  ) throws -> Asset {
+    var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000)
+      .h264(gop: 24, reordered: false)
+    change(&recipe)
+    let path = scratch.file(name)
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  @Test func `The window shows the frame of each seek, step and instant`() throws {
+    let stage = try WindowStage([painted()])
+    #expect(try stage.number() == 0)
+    for (time, number) in [(100, 100), (239, 239), (23, 23), (24, 24), (0, 0)] as [(Int64, Int)] {
+      stage.player.seek(to: MediaTime(time, over: 240))
+      try stage.refresh()
+      #expect(try stage.number() == number)
+      #expect(stage.window.scene.status.hasPrefix("frame \(number)/240 · "))
+    }
+    for number in [1, 2, 3] {
+      stage.player.step(by: 1)
+      try stage.refresh()
+      #expect(try stage.number() == number)
+    }
+    stage.player.step(by: -2)
+    try stage.refresh()
+    #expect(try stage.number() == 1)
+    // From frame 1 on, a quarter of a second at 1/2 speed is 30 frames.
+    try stage.player.setRate(Rational(1, over: 2))
+    try stage.advance(by: 250_000_000)
+    #expect(try stage.number() == 31)
+    #expect(stage.window.scene.isPlaying)
+    #expect(stage.window.scene.status == "frame 31/240 · 0.129167 s · 1/2")
+  }
+
+  @Test func `A drag shows key frames, and the exact frame where it rests`() throws {
+    let stage = try WindowStage([painted()])
+    try stage.player.setRate(1)
+    let line = stage.window.scene.layout.timeline
+    /// The point of the time line at a frame.
+    func point(_ frame: Int) -> ViewPoint {
+      // A column more, because a time is rounded down to its column.
+      ViewPoint(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
+    }
+    stage.window.post(.pressed(.left, point(100)))
+    _ = stage.window.takeInput()
+    try stage.window.present(at: stage.clock.now)
+    #expect(stage.player.rate == .zero)
+    stage.player.decodePending()
+    // While the pointer moves, the nearest key frame is shown.
+    stage.window.post(.moved(point(130)))
+    _ = stage.window.takeInput()
+    try stage.window.present(at: stage.clock.now)
+    stage.player.decodePending()
+    #expect(stage.player.frame(at: stage.clock.now)?.index == 120)
+    try stage.refresh()
+    #expect(try stage.number() == 130)
+    stage.window.post(.released(.left))
+    #expect(stage.window.takeInput().isEmpty)
+    // Playback goes on from there, as before.
+    stage.player.decodePending()
+    #expect(stage.player.rate == 1)
+    try stage.advance(by: 50_000_000)
+    #expect((142...143).contains(try stage.number()))
+  }
+
+  @Test func `Two clips follow one clock, each with its own origin`() throws {
+    let assets = try [painted(), painted(name: "other.mov")]
+    // Frame 100 of the first clip is shown with frame 40 of the second one.
+    let origins = [MediaTime(100, over: 240), MediaTime(40, over: 240)]
+    let stage = try WindowStage(assets, origins: origins, width: 644)
+    #expect(try stage.number(pane: 0) == 0)
+    // The second clip has not begun: its first frame stays.
+    #expect(try stage.number(pane: 1) == 0)
+    stage.player.seek(to: origins[0])
+    try stage.refresh()
+    #expect(try stage.number(pane: 0) == 100 && stage.number(pane: 1) == 40)
+    for step in [1, 1, -3] {
+      stage.player.step(by: step)
+      try stage.refresh()
+      #expect(try stage.number(pane: 1) == stage.number(pane: 0) - 60)
+    }
+    for rate in [Rational(1, over: 4), 1, -1, 2] {
+      try stage.player.setRate(rate)
+      for _ in 0..<6 {
+        try stage.advance(by: 16_666_667)
+        #expect(try stage.number(pane: 1) == stage.number(pane: 0) - 60)
+      }
+    }
+    #expect(stage.players[1].ledger.late == 0 && stage.players[1].ledger.isBalanced)
+    // At the end of the first clip, both stand still.
+    try stage.advance(by: 2_000_000_000)
+    #expect(try stage.number(pane: 0) == 239 && stage.number(pane: 1) == 179)
+    // Commands of the second player change nothing.
+    stage.players[1].seek(to: .zero)
+    try stage.refresh()
+    #expect(try stage.number(pane: 1) == 179)
+  }
+
+  @Test func `Pixels are squares in a zoom, and the number can still be read`() throws {
+    let stage = try WindowStage([painted()])
+    stage.player.seek(to: MediaTime(171, over: 240))
+    try stage.refresh()
+    stage.window.zoom(by: 2)
+    try stage.refresh()
+    let pane = stage.window.scene.layout.panes[0]
+    let pixels = try stage.window.pixels()
+    // Ten window pixels per pixel: half of the blocks are visible, four of them on each side.
+    let row = (0..<640).map { pixels.color($0, pane.height / 2)[1] > 120 }
+    let bits = (0..<8).map { block in 171 >> (block + 4) & 1 == 1 }
+    for (block, bit) in bits.enumerated() {
+      #expect(row[(block * 80 + 2)..<(block * 80 + 78)].allSatisfy { $0 == bit }, "\(block)")
+    }
+    stage.window.resetZoom()
+    try stage.refresh()
+    #expect(try stage.number() == 171)
+  }
+
+  @Test(arguments: [0, 90, 180, 270])
+  func `A rotated movie is shown upright`(_ degrees: Int) throws {
+    let rotation = try #require(FrameRotation(clockwiseDegrees: degrees, isMirrored: false))
+    let asset = try painted(24) {
+      $0.displayMatrix = rotation.displayMatrix(
+        width: PaintedBlocks.width, height: PaintedBlocks.height)
+    }
+    let stage = try WindowStage([asset], width: 400, height: 450)
+    stage.player.seek(to: MediaTime(21, over: 240))
+    try stage.refresh()
+    let pixels = try stage.window.pixels()
+    // What libav decodes and rotates is the same image.
+    let frame = try #require(stage.player.frame(at: stage.clock.now))
+    var converter = FrameConverter(to: .rgb24, isFullRange: true)
+    let upright = try converter.convert(frame.image).rotated(by: rotation)
+    let pane = stage.window.scene.layout.panes[0]
+    let size = PixelSize(width: upright.width, height: upright.height)
+    let scale = ImageViewport().scale(of: size, in: pane)
+    for index in 0..<16 {
+      // The middle of each block, along the rotated image.
+      let along = index * 8 + 4
+      let (x, y) =
+        degrees % 180 == 0
+        ? (degrees == 0 ? along : 127 - along, 16) : (16, degrees == 90 ? along : 127 - along)
+      let left = pane.middle.x + (Double(x) + 0.5 - Double(size.width) / 2) * scale
+      let top = pane.middle.y + (Double(y) + 0.5 - Double(size.height) / 2) * scale
+      let shown = pixels.color(Int(left), Int(top))
+      let wanted = upright.color(x, y)
+      #expect(zip(shown, wanted).allSatisfy { abs($0 - $1) <= 4 }, "block \(index)")
+    }
+  }
+
+  @Test(
+    arguments: [("bt709", "tv"), ("smpte170m", "tv"), ("bt470bg", "pc"), ("bt709", "pc")])
+  func `Colors are converted by the tags of the frame`(
+    _ matrix: String, _ range: String
+  ) async throws {
+    let path = scratch.file("colors.mov")
+    let made = try await run(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "smptebars=size=320x160:rate=24:duration=0.5", "-vf",
+        "scale=out_color_matrix=\(matrix == "bt709" ? "bt709" : "bt601"):out_range=\(range)",
+        "-pix_fmt", "yuv420p", "-c:v", "libx264", "-crf", "1", "-colorspace", matrix,
+        "-color_range", range, path,
+      ])
+    try #require(made.status == 0, "\(made.errors)")
+    let stage = try WindowStage([Asset(path: path)], width: 320, height: 210)
+    let pixels = try stage.window.pixels()
+    let frame = try #require(stage.player.frame(at: stage.clock.now))
+    let wanted = try frame.pixelBuffer(as: PixelFormat(rawValue: "rgb24"))
+    let bytesPerRow = wanted.planes[0].bytesPerRow
+    for x in stride(from: 20, to: 320, by: 45) {
+      let shown = pixels.color(x, 40)
+      let bytes = (0..<3).map { Int(wanted.bytes[40 * bytesPerRow + x * 3 + $0]) }
+      #expect(zip(shown, bytes).allSatisfy { abs($0 - $1) <= 3 }, "\(x): \(shown) for \(bytes)")
+    }
+  }
+
+  @Test func `Thumbnails show the frames in the middle of their parts`() throws {
+    let stage = try WindowStage([painted()], height: 320, showsThumbnails: true)
+    while !stage.window.hasAllThumbnails {
+      MonotonicClock.pause()
+      try stage.refresh()
+    }
+    try stage.refresh()
+    let slots = stage.window.scene.layout.thumbnailSlots(aspect: 4)
+    #expect(slots.count == 3)
+    let pixels = try stage.window.pixels()
+    for (index, slot) in slots.enumerated() {
+      let number = (0..<8).reduce(0) { number, block in
+        let x = slot.x + slot.width * (block * 2 + 1) / 32
+        return number | (pixels.color(x, slot.y + 20)[1] > 120 ? 1 << block : 0)
+      }
+      #expect(number == 240 * (2 * index + 1) / 6)
+    }
+  }
+
+  @Test func `An edited composition is drawn`() throws {
+    let stage = try WindowStage([painted()])
+    var slow = stage.player.composition
+    try slow.setSpeed(
+      Speed(1, over: 8), in: TimeRange(start: .zero, end: MediaTime(1, over: 2)))
+    try stage.player.replaceComposition(slow)
+    try stage.refresh()
+    #expect(stage.window.scene.timeline.segments.map(\.label) == ["1/8", "1"])
+    let line = stage.window.scene.layout.timeline
+    let pixels = try stage.window.pixels()
+    let slowColor = DisplayColor.slowSpeed
+    #expect(
+      pixels.color(line.x + line.width / 2, line.y + 2)
+        == [Int(slowColor.red), Int(slowColor.green), Int(slowColor.blue)])
+    #expect(stage.window.scene.status.hasSuffix(" · 0"))
+    try stage.player.setRate(1)
+    try stage.refresh()
+    #expect(stage.window.scene.status.hasSuffix(" · 1/8"))
+  }
+
+  @Test func `Keys come as SDL reports them`() throws {
+    let stage = try WindowStage([painted(24)])
+    _ = stage.window.takeInput()
+    func type(_ text: String) {
+      var event = SDL_Event()
+      event.type = SDL_TEXTINPUT.rawValue
+      withUnsafeMutableBytes(of: &event.text.text) { $0.copyBytes(from: Array(text.utf8) + [0]) }
+      SDL_PushEvent(&event)
+    }
+    func press(_ code: SDL_KeyCode, _ modifiers: SDL_Keymod = KMOD_NONE) {
+      var event = SDL_Event()
+      event.type = SDL_KEYDOWN.rawValue
+      event.key.keysym.sym = SDL_Keycode(code.rawValue)
+      event.key.keysym.mod = UInt16(modifiers.rawValue)
+      SDL_PushEvent(&event)
+    }
+    type(" ")
+    type("[")
+    press(SDLK_PERIOD)
+    type(".")
+    press(SDLK_LEFT)
+    press(SDLK_LEFT, KMOD_LALT)
+    press(SDLK_EQUALS, KMOD_LALT)
+    press(SDLK_s, KMOD_RCTRL)
+    press(SDLK_BACKSPACE)
+    #expect(
+      stage.window.takeInput()
+        == ["space", "[", ".", "left", "alt+left", "alt++", "ctrl+s", "backspace"].map {
+          .key($0)
+        })
+    var quit = SDL_Event()
+    quit.type = SDL_QUIT.rawValue
+    SDL_PushEvent(&quit)
+    #expect(stage.window.takeInput() == [.closed])
+  }
+
+  @Test func `A window that is resized draws all of its content`() throws {
+    let stage = try WindowStage([painted()])
+    stage.window.zoom(by: 4)
+    for (width, height) in [(320, 120), (900, 600), (200, 200)] {
+      stage.window.resize(width: width, height: height)
+      try stage.refresh()
+      let pixels = try stage.window.pixels()
+      #expect(pixels.width == width && pixels.height == height)
+    }
+  }
+
+  @Test func `The window is written as PNG`() throws {
+    let stage = try WindowStage([painted()])
+    let data = try stage.window.pngData()
+    #expect(data.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+    let pixels = try stage.window.pixels()
+    let decoded = try data.withUnsafeBytes { bytes in
+      try DecodedImage(
+        decoding: bytes, codec: "png", width: 640, height: 258, bytesPerPixel: 3)
+    }
+    #expect(
+      Array(decoded.bytes[(258 * 640 - 1) * 3..<258 * 640 * 3]).map(Int.init)
+        == pixels.color(639, 257))
+  }
+}

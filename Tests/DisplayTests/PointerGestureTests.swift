@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+import Testing
+
+@testable import OvercrankDisplay
+
+/// The meaning of pointer events, as tables of events and actions.
+struct PointerGestureTests {
+  private let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)
+  private let duration = Rational(1_256)
+
+  private func actions(_ events: [WindowEvent]) -> [PointerGesture.Action] {
+    var gesture = PointerGesture()
+    return events.flatMap { gesture.handle($0, layout, duration: duration) }
+  }
+
+  @Test func `A drag on the time line scrubs, also outside of it`() {
+    let found = actions([
+      .moved(ViewPoint(x: 100, y: 670)), .pressed(.left, ViewPoint(x: 112, y: 670)),
+      .moved(ViewPoint(x: 212, y: 100)), .moved(ViewPoint(x: -50, y: 700)),
+      .released(.right), .released(.left), .moved(ViewPoint(x: 300, y: 670)),
+    ])
+    #expect(
+      found == [.beginScrub, .scrub(100), .scrub(200), .scrub(0), .endScrub])
+  }
+
+  @Test func `Thumbnails belong to the time line, the status does not`() {
+    #expect(
+      actions([.pressed(.left, ViewPoint(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
+    #expect(actions([.pressed(.left, ViewPoint(x: 13, y: 700))]).isEmpty)
+    #expect(actions([.pressed(.right, ViewPoint(x: 13, y: 621))]).isEmpty)
+  }
+
+  @Test func `A drag on an image moves this image`() {
+    let found = actions([
+      .pressed(.left, ViewPoint(x: 700, y: 100)), .moved(ViewPoint(x: 710, y: 95)),
+      .moved(ViewPoint(x: 0, y: 0)), .released(.left), .moved(ViewPoint(x: 5, y: 5)),
+    ])
+    #expect(
+      found == [.pan(pane: 1, x: 10, y: -5), .pan(pane: 1, x: -710, y: -95)])
+  }
+
+  @Test func `Four steps of the wheel double`() throws {
+    let point = ViewPoint(x: 10, y: 20)
+    guard
+      case .zoom(0, let four, point)? = actions([.wheel(4, point)]).first,
+      case .zoom(0, let back, point)? = actions([.wheel(-4, point)]).first
+    else {
+      Issue.record("no zoom")
+      return
+    }
+    #expect(abs(four - 2) < 1e-12 && abs(back - 0.5) < 1e-12)
+    #expect(actions([.wheel(0, point), .wheel(1, ViewPoint(x: 10, y: 650))]).isEmpty)
+  }
+}
