@@ -2,4 +2,6 @@
 
 import SlowmoCommands
 
-SlowmoProgram.main()
+var components = OptionalComponents()
+components.playbackWindows = PlayerWindows()
+SlowmoProgram.main(with: components)

@@ -22,7 +22,7 @@ struct Slowmo: ParsableCommand {
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
-        slowmo play take.mov --audio none
+        slowmo play take.mov
 
       TIME: seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (frame index from 0), end, or
       -2s (from the end). RANGE: half-open, 1.2..1.5, 2..end or 0.5+1.25 (start+duration).

@@ -13,7 +13,7 @@ struct PlayTests {
   private func play(_ arguments: String...) async throws -> Finished {
     let take = try await Takes.plain()
     return try await run(
-      slowmoPath, ["play", take, "--audio", "none"] + arguments, in: scratch.path)
+      slowmoPath, ["play", take, "--terminal", "--audio", "none"] + arguments, in: scratch.path)
   }
 
   @Test func `Every frame of a range has one fate`() async throws {
@@ -75,7 +75,8 @@ struct PlayTests {
   {
     let take = try await Takes.plain()
     let finished = try await run(
-      slowmoPath, ["play", take, "--audio", "hw:29,0", "--range", "0..0.1"], in: scratch.path)
+      slowmoPath, ["play", take, "--terminal", "--audio", "hw:29,0", "--range", "0..0.1"],
+      in: scratch.path)
     #expect(finished.status == 0)
     #expect(finished.errors.contains("no audio (could not open hw:29,0"))
     #expect(finished.errors.split(separator: "\n").count == 1)
@@ -89,7 +90,7 @@ struct PlayTests {
       ["retime", take, "-o", "slow.otio", "--trim", "0..0.1", "--speed", "1/2"], in: scratch.path)
     #expect(made.status == 0, "\(made.errors)")
     let finished = try await run(
-      slowmoPath, ["play", "slow.otio", "--speed", "2", "--audio", "none", "--json"],
+      slowmoPath, ["play", "slow.otio", "--terminal", "--speed", "2", "--audio", "none", "--json"],
       in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     let document = try finished.document()

@@ -8,24 +8,31 @@ import OvercrankLinuxSystem
 struct PlayCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "play",
-    abstract: "Play a clip or a project at any speed, without a window.",
+    abstract: "Play a clip or a project at any speed, in a window or without one.",
     discussion: """
       EXAMPLES
-        slowmo play take.mov --audio none
-        slowmo play take.mov --range 0.5..1 --speed 2 --audio none
+        slowmo play take.mov
         slowmo play take.mov --range 0.5..0.7 --speed 1/8 --pitch varispeed --audio none
+        slowmo play take.mov --beside take.mov --origin 0.5 --beside-origin 120f --audio none
+        slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
         slowmo play take.mov --script keys.txt --audio none --json
 
-      This program has no window: it plays audio, decodes the frame of each refresh, and prints
-      the position on a terminal. The result counts the frames that were shown, skipped because
-      the speed shows more frames than the screen (--refresh), and late.
+      The window shows the image, a time line with thumbnails and speeds, and the position. Drag on
+      the time line to scrub, turn the wheel to zoom into pixels, and drag the image to move it. The
+      window needs slowmo-full. --terminal plays without a window: audio, and the position on a line.
+      The result counts the frames that were shown, skipped because the speed shows more frames than
+      the screen (--refresh), and late.
       --speed is from 1/32 to 32. In a project it multiplies the speeds of the project.
       --pitch low-quality plays at the nearest speed that this algorithm supports.
-      --script presses keys and ends at its last line. Each line is a time in seconds after the
-      start, and a key:
+      Keys:
         space pause, . and , next and previous frame, [ and ] half and double speed,
         backspace normal speed, r reverse, a and b start and end of a loop (b alone ends it),
-        left and right 1 s, home, end, p next pitch algorithm, u mute, q quit.
+        left and right 1 s, home, end, p next pitch algorithm, u mute, q quit,
+        m mark, from which the time is shown, s write the frame as PNG,
+        ctrl+s write the window as PNG, f full screen, alt++ and alt+- zoom, alt+backspace no zoom,
+        alt+left, alt+right, alt+up and alt+down move the image.
+      --script presses keys without a window and ends at its last line. Each line is a time in
+      seconds after the start, and a key. With --window it presses them in the window.
       """)
 
   @Argument(
@@ -53,6 +60,25 @@ struct PlayCommand: ParsableCommand, Verb {
   @Option(help: "Refreshes of the screen per second.", transform: FrameRate.init(parsing:))
   var refresh: FrameRate = 60
 
+  @Option(help: "Show another clip or project beside it, on the same clock.", completion: .file())
+  var beside: String?
+
+  @Option(
+    parsing: .unconditional, help: "The time of FILE that is shown together with --beside-origin.",
+    transform: TimeExpression.init(parsing:))
+  var origin: TimeExpression?
+
+  @Option(
+    parsing: .unconditional, help: "The time of the clip beside it that is shown with --origin.",
+    transform: TimeExpression.init(parsing:))
+  var besideOrigin: TimeExpression?
+
+  @Flag(help: "Play without a window.")
+  var terminal = false
+
+  @Flag(help: "Open the window also with --script.")
+  var window = false
+
   @Option(help: "Press the keys of this file.", completion: .file())
   var script: String?
 
@@ -63,6 +89,9 @@ struct PlayCommand: ParsableCommand, Verb {
   // The first signal ends playback, and the result is still printed.
   var endsReading: Bool { false }
 
+  /// Whether a window is opened.
+  private var opensWindow: Bool { window || !terminal && script == nil }
+
   func validate() throws {
     guard (Speed(1, over: 32)...Speed(32)).contains(speed) else {
       throw ValidationError("--speed \(speed) is not from 1/32 to 32")
@@ -70,26 +99,45 @@ struct PlayCommand: ParsableCommand, Verb {
     guard refresh <= FrameRate(1_000), refresh >= FrameRate(1) else {
       throw ValidationError("--refresh \(refresh) is not from 1 to 1000")
     }
+    if window, terminal { throw ValidationError("--window and --terminal exclude each other") }
+    if beside != nil, !opensWindow {
+      throw ValidationError("--beside needs the window: leave out --terminal, or add --window")
+    }
+    if beside == nil, origin != nil || besideOrigin != nil {
+      throw ValidationError("--origin and --beside-origin need --beside")
+    }
   }
 
   func perform() throws -> ExitStatus {
     let keys = try script.map(ScriptedKey.script)
-    let (composition, assets) = try content()
+    let windows = opensWindow ? try windows() : nil
+    let content = try PlayedContent(file, range, onError)
+    let other = try beside.map { try PlayedContent($0, nil, onError) }
     var settings = PlayerSettings()
     settings.refreshRate = refresh
     settings.algorithm = pitch.algorithm
     if audio != "none" {
       settings.audioSink = ALSAAudioSink(device: audio == "auto" ? "default" : audio)
     }
-    let player = try Player(composition, of: assets, settings: settings)
+    let player = try Player(content.composition, of: content.assets, settings: settings)
     defer { player.close() }
+    let follower = try other.map { other in
+      try player.makeFollower(
+        other.composition, of: other.assets, origin: other.time(besideOrigin),
+        besideOrigin: content.time(origin))
+    }
+    defer { follower?.close() }
+    let view = try windows?.open(
+      [player] + (follower.map { [$0] } ?? []), clipNames: [file] + (beside.map { [$0] } ?? []))
     if let error = player.audioError {
       Output.note("\(file): no audio (\(error.message)); frames play by the clock")
     }
-    if loop { try player.setLoop(TimeRange(duration: composition.duration)) }
-    let run = PlaybackSession(player, rate: speed.fraction, keys: keys, refresh: refresh)
-    try run.play()
-    let document = PlayDocument(file, player, run)
+    if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
+    let run = PlaybackSession(
+      player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
+    try run.play(in: view)
+    var document = PlayDocument(file, player, run)
+    if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
     if common.json {
       try Output.document(document)
     } else {
@@ -98,41 +146,15 @@ struct PlayCommand: ParsableCommand, Verb {
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
 
-  /// Returns the composition to play, and its assets.
-  private func content() throws -> (Composition, [Asset]) {
-    let isProject = ["otio", "llc", "edl", "fcpxml", "xml"].contains(file.fileExtension ?? "")
-    var composition: Composition
-    let assets: [Asset]
-    let length: TimeRange?
-    if isProject {
-      do {
-        let read = try ProjectReader(file, timecodeFps: nil) { (path) throws(MediaError) in
-          try openAsset(path, onError)
-        }
-        for warning in read.warnings { Output.note("\(file): \(warning)") }
-        (composition, assets) = (read.composition, read.assets)
-      } catch { throw ProjectReader.dataError(file, error) }
-      length = try range?.resolved(
-        sourceDuration: composition.duration, frameCount: 0,
-        frameTime: { (_) throws(MediaError) in
-          throw MediaError(.outsideSource, "a project has no frame numbers")
-        })
-    } else {
-      let asset = try openAsset(file, onError)
-      composition = try Composition(asset)
-      assets = [asset]
-      length = try range.map(asset.resolve)
+  /// Returns what opens windows.
+  ///
+  /// - Throws: `CommandError` if there is no screen, or no program with windows.
+  private func windows() throws -> any PlaybackWindowProvider {
+    guard let windows = OptionalComponents.current.playbackWindows else {
+      try FullProgram.replaceThisProgram(
+        for: "the window", alternative: "play without a window: --terminal")
     }
-    guard composition.duration > .zero else {
-      throw CommandError(
-        .badData, code: "invalid_project", "\(file) is empty: it has no clip",
-        hint: "choose a project with a clip on a track")
-    }
-    if let length {
-      let whole = composition
-      composition = Composition()
-      try composition.insertTimeRange(length, of: whole, at: .zero)
-    }
-    return (composition, assets)
+    try windows.checkDisplay()
+    return windows
   }
 }

@@ -49,11 +49,7 @@ extension SystemState {
 
   /// The optional programs that are neither next to a program nor in its `libexec` directory.
   static func missingPrograms(besides program: String) -> [String] {
-    let directory = program.parentDirectory
-    let isInstalled = [directory, "\(directory)/../libexec/overcrank"].contains {
-      SystemFiles.kind(of: "\($0)/slowmo-full") == .regular
-    }
-    return isInstalled ? [] : ["slowmo-full"]
+    FullProgram.path(besides: program) == nil ? [FullProgram.name] : []
   }
 }
 

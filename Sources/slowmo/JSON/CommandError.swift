@@ -70,6 +70,9 @@ struct CommandError: Error {
     case .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples,
       .engine:
       "choose another speed"
+    // Declared by a library that this module does not link.
+    case MediaError.Code(rawValue: "no_display"):
+      "run it on a screen, or without a window: --terminal"
     default: "see slowmo info for the duration of a file"
     }
   }
@@ -92,7 +95,7 @@ struct CommandError: Error {
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
-      "out_of_memory", "no_audio_output":
+      "out_of_memory", "no_audio_output", "no_display":
       .unavailable
     case "output_exists", "output_busy", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed", "output_replaced": .inputOutput

@@ -18,6 +18,21 @@ struct PlayDocument: Encodable, TextDocument {
     enum CodingKeys: CodingKey { case atNs, type, detail, positionNs }
   }
 
+  /// A clip that was shown beside the first one.
+  struct Clip: Encodable {
+    let file: String
+    let due: Int
+    let shown: Int
+    let skippedByRate: Int
+    let late: Int
+
+    init(_ file: String, _ ledger: PlaybackLedger) {
+      self.file = file
+      (due, shown, late) = (ledger.due, ledger.shown, ledger.late)
+      skippedByRate = ledger.skippedByRate
+    }
+  }
+
   let schema = schemaName("play")
   let file: String
   let duration: MediaTime
@@ -30,9 +45,12 @@ struct PlayDocument: Encodable, TextDocument {
   let audioRate: Int?
   let position: MediaTime
   let events: [Event]
+  /// The clip of `--beside`; nil without.
+  var beside: Clip?
 
   enum CodingKeys: CodingKey {
     case schema, file, duration, due, shown, skippedByRate, late, audioRate, position, events
+    case beside
   }
 
   init(_ file: String, _ player: Player, _ session: PlaybackSession) {
@@ -55,9 +73,11 @@ struct PlayDocument: Encodable, TextDocument {
   private static func description(
     _ content: PlaybackSession.Entry.Content
   ) -> (type: String, detail: String?, position: Rational?) {
-    guard case .event(let kind) = content else {
-      if case .key(let key) = content { return ("key", key.rawValue, nil) }
-      return ("key", nil, nil)
+    let kind: PlayerEvent.Kind
+    switch content {
+    case .key(let key): return ("key", key.rawValue, nil)
+    case .screenshot(let path): return ("screenshot", path, nil)
+    case .event(let event): kind = event
     }
     return switch kind {
     case .state(let state): ("state", state.rawValue, nil)
@@ -78,7 +98,13 @@ struct PlayDocument: Encodable, TextDocument {
     var lines = [
       "\(file): \(due) frames due = shown \(shown) + skipped by rate \(skippedByRate) + late \(late)"
     ]
+    if let beside {
+      lines.append(
+        "\(beside.file): \(beside.due) frames due = shown \(beside.shown) + skipped by rate "
+          + "\(beside.skippedByRate) + late \(beside.late)")
+    }
     lines.append(audioRate.map { "audio: \($0) Hz" } ?? "audio: none")
+    lines += events.filter { $0.type == "screenshot" }.map { "written: \($0.detail ?? "")" }
     lines += events.filter { ["undecodable", "file_failed", "audio_failed"].contains($0.type) }
       .map { "\($0.type.replacing("_", with: " ")): \($0.detail ?? "")" }
     return lines

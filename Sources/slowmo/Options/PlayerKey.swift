@@ -19,6 +19,17 @@ enum PlayerKey: String, CaseIterable {
   case end
   case pitch = "p"
   case mute = "u"
+  case mark = "m"
+  case screenshot = "s"
+  case windowScreenshot = "ctrl+s"
+  case fullScreen = "f"
+  case zoomIn = "alt++"
+  case zoomOut = "alt+-"
+  case zoomReset = "alt+backspace"
+  case panLeft = "alt+left"
+  case panRight = "alt+right"
+  case panUp = "alt+up"
+  case panDown = "alt+down"
   case quit = "q"
 
   /// The keys that hold while a player runs.
@@ -26,11 +37,18 @@ enum PlayerKey: String, CaseIterable {
     /// The start of a loop, until its end is set.
     var loopStart: MediaTime?
     var rate: Rational
+    /// The position that times are measured from.
+    private(set) var mark: PlayerTime?
+    /// What the last key changed, for people; empty if it shows by itself.
+    private(set) var message = ""
 
     /// Carries out a key.
     ///
     /// - Returns: False for the key that ends playback, and true for all others.
+    ///
+    /// Keys that change the view or write a file do nothing here.
     mutating func press(_ key: PlayerKey, _ player: Player) throws(MediaError) -> Bool {
+      message = ""
       switch key {
       case .space: if player.rate == .zero { try player.setRate(rate) } else { player.pause() }
       case .stepBack: player.step(by: -1)
@@ -39,7 +57,9 @@ enum PlayerKey: String, CaseIterable {
       case .faster: try change(player) { $0 * 2 }
       case .normal: try change(player) { $0 < .zero ? -1 : 1 }
       case .reverse: try change(player) { -$0 }
-      case .loopStart: loopStart = time(player)
+      case .loopStart:
+        loopStart = time(player)
+        message = "loop starts here"
       case .loopEnd: try endLoop(player)
       case .left, .right:
         let step: Rational = key == .left ? -1 : 1
@@ -50,8 +70,15 @@ enum PlayerKey: String, CaseIterable {
         let all = AudioTimePitchAlgorithm.allCases
         let index = all.firstIndex(of: player.algorithm) ?? 0
         player.algorithm = all[(index + 1) % all.count]
-      case .mute: player.isMuted.toggle()
+        message = "pitch: \(player.algorithm.rawValue)"
+      case .mute:
+        player.isMuted.toggle()
+        message = player.isMuted ? "muted" : "not muted"
+      case .mark: mark = player.currentTime
       case .quit: return false
+      case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
+        .panRight, .panUp, .panDown:
+        break
       }
       return true
     }

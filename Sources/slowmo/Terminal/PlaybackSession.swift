@@ -6,19 +6,21 @@ import Overcrank
 import OvercrankLinuxSystem
 import Synchronization
 
-/// A playback without a window: asks for the frame of each refresh, and presses the keys of a script.
+/// A playback: asks for the frame of each refresh, and carries out the keys of a script or a window.
 final class PlaybackSession: Sendable {
-  /// An event of the player, or a key.
+  /// An event of the player, a key, or a file that was written.
   struct Entry: Sendable {
     enum Content: Sendable {
       case event(PlayerEvent.Kind)
       case key(PlayerKey)
+      case screenshot(String)
     }
     let content: Content
     let hostTime: MediaTime
   }
 
   private let player: Player
+  private let file: String
   private let rate: Rational
   private let keys: [ScriptedKey]?
   private let period: Rational
@@ -26,9 +28,13 @@ final class PlaybackSession: Sendable {
   private let start: MediaTime
   private let log = Mutex<[Entry]>([])
 
-  /// Prepares a playback, which waits for the first frame; without keys, it plays to the end.
-  init(_ player: Player, rate: Rational, keys: [ScriptedKey]?, refresh: FrameRate) {
-    (self.player, self.rate, self.keys) = (player, rate, keys)
+  /// Prepares a playback, which waits for the first frame.
+  ///
+  /// Without keys and without a window, it plays to the end.
+  init(
+    _ player: Player, of file: String, rate: Rational, keys: [ScriptedKey]?, refresh: FrameRate
+  ) {
+    (self.player, self.file, self.rate, self.keys) = (player, file, rate, keys)
     period = refresh.frameDuration.seconds
     while player.state == .seeking, !Interrupt.isRequested {
       clock.sleep(until: Self.millisecond(after: clock.now))
@@ -48,8 +54,8 @@ final class PlaybackSession: Sendable {
   /// Returns the time since the start, in nanoseconds.
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
-  /// Plays until the end, the last key or a signal.
-  func play() throws {
+  /// Plays until the end, the last key, a signal, or until the window is closed.
+  func play(in window: (any PlaybackWindow)?) throws {
     let isLogged = DispatchSemaphore(value: 0)
     let events = player.events
     Task { [self] in
@@ -57,34 +63,74 @@ final class PlaybackSession: Sendable {
       isLogged.signal()
     }
     defer { PlaybackStatus.end() }
-    try refreshUntilEnd()
+    try refreshUntilEnd(PlaybackView(player, file, rate, window))
     // Closing ends the stream of events, so none is missed.
     player.close()
     isLogged.wait()
   }
 
-  private func refreshUntilEnd() throws {
-    var memory = PlayerKey.Memory(rate: rate)
+  private func refreshUntilEnd(_ view: PlaybackView) throws {
     try player.setRate(rate)
     var (next, refresh) = (0, Int64(0))
     while !Interrupt.isRequested {
-      let due = time(after: period * Rational(refresh))
-      while let keys, next < keys.count {
+      var due = time(after: period * Rational(refresh))
+      // A screenshot shows the keys before it, and none after it.
+      while let keys, next < keys.count, !view.isWaiting {
         let at = time(after: Rational(Int128(keys[next].time), over: 1_000_000_000))
         guard at <= due else { break }
         clock.sleep(until: at)
-        add(.key(keys[next].key), clock.now)
-        guard try memory.press(keys[next].key, player) else { return }
+        guard try press(keys[next].key, view) else { return }
         next += 1
       }
-      if let keys, next >= keys.count { return }
+      if let keys, next >= keys.count { return try finish(view, after: refresh) }
+      guard try pressTypedKeys(view) else { return }
       clock.sleep(until: due)
-      let frame = player.frame(at: due)
-      PlaybackStatus.show(player, frame)
+      // A window stays open at the end, for the steps back. The last refresh comes after the end, so
+      // that it counts all frames before.
+      let isLast = keys == nil && view.window == nil && player.state == .ended
+      if isLast { due = max(due, clock.now) }
+      try show(view, due)
+      if isLast { return }
       // Refreshes that have passed are not made up for, as on a screen.
       let behind = try ((clock.now - due) / period).rounded(.towardNegativeInfinity)
       refresh += 1 + Int64(clamping: max(0, behind))
-      if keys == nil, player.state == .ended { return }
+    }
+  }
+
+  /// Carries out a key.
+  ///
+  /// - Returns: False for the key that ends playback.
+  private func press(_ key: PlayerKey, _ view: PlaybackView) throws -> Bool {
+    add(.key(key), clock.now)
+    return try view.press(key)
+  }
+
+  /// Carries out the keys that were typed in the window.
+  ///
+  /// - Returns: False if the window was closed, or a key ends playback.
+  private func pressTypedKeys(_ view: PlaybackView) throws -> Bool {
+    guard let window = view.window, !view.isWaiting else { return true }
+    guard let names = window.takeKeys() else { return false }
+    for key in names.compactMap(PlayerKey.init) {
+      guard try press(key, view) else { return false }
+    }
+    return true
+  }
+
+  private func show(_ view: PlaybackView, _ due: MediaTime) throws {
+    for path in try view.show(at: due, stopsAtError: keys != nil) {
+      add(.screenshot(path), clock.now)
+    }
+  }
+
+  /// Takes the screenshots that still wait for their frames.
+  private func finish(_ view: PlaybackView, after refresh: Int64) throws {
+    var refresh = refresh
+    while view.isWaiting, !Interrupt.isRequested {
+      let due = max(time(after: period * Rational(refresh)), clock.now)
+      clock.sleep(until: due)
+      try show(view, due)
+      refresh += 1
     }
   }
 
@@ -95,28 +141,5 @@ final class PlaybackSession: Sendable {
   /// Returns the host time after a number of seconds, rounded to a nanosecond.
   private func time(after seconds: Rational) -> MediaTime {
     MediaTime(nanoseconds: nanoseconds(start.seconds + seconds))
-  }
-}
-
-/// The line that shows the position on a terminal.
-enum PlaybackStatus {
-  private static let isOn = isatty(STDERR_FILENO) != 0
-
-  /// Replaces the line.
-  static func show(_ player: Player, _ frame: PlayerFrame?) {
-    guard isOn else { return }
-    let time = player.currentTime
-    var text = ""
-    if let source = time.source, let index = source.frameIndex {
-      text = "frame \(index)/\(source.frameCount) · "
-    }
-    text += "\(decimal(time.composition.doubleValue, 6)) s · \(player.rate.displayText)"
-    Output.write(("\r\u{1B}[K" + text).systemBytes, to: STDERR_FILENO)
-  }
-
-  /// Ends the line.
-  static func end() {
-    guard isOn else { return }
-    Output.write("\r\u{1B}[K".systemBytes, to: STDERR_FILENO)
   }
 }

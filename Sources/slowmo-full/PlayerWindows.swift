@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+import OvercrankDisplay
+import SlowmoCommands
+
+/// Opens the windows of `play`.
+struct PlayerWindows: PlaybackWindowProvider {
+  func checkDisplay() throws(MediaError) { try PlayerWindow.checkDisplay() }
+
+  func open(
+    _ players: [Player], clipNames: [String]
+  ) throws(MediaError) -> any PlaybackWindow {
+    let names = clipNames.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+    var settings = PlayerWindowSettings()
+    settings.title = names.joined(separator: " | ")
+    // One clip has its name in the title alone.
+    if names.count > 1 { settings.clipNames = names }
+    return try PlayerWindow(players, settings: settings)
+  }
+}
+
+extension PlayerWindow: PlaybackWindow {
+  package func takeKeys() -> [String]? {
+    var keys: [String] = []
+    for input in takeInput() {
+      switch input {
+      case .key(let name): keys.append(name)
+      case .closed: return nil
+      }
+    }
+    return keys
+  }
+}

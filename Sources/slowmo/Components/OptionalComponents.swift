@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The parts of the command that need optional libraries.
+///
+/// A program that links them passes them to ``SlowmoProgram/main(with:)``.
+package struct OptionalComponents: Sendable {
+  /// Opens the windows of `play`; nil in a program without.
+  package var playbackWindows: (any PlaybackWindowProvider)?
+
+  /// Creates a set without any component.
+  package init() {}
+
+  private static let registered = Mutex(OptionalComponents())
+
+  /// The components of this program.
+  static var current: OptionalComponents { registered.withLock { $0 } }
+
+  /// Sets the components of this program, before its arguments are read.
+  func register() { Self.registered.withLock { $0 = self } }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+
+/// What people see of a playback: a window, or a line on the terminal.
+///
+/// Only the main thread uses it.
+final class PlaybackView {
+  private enum Screenshot { case frame, window }
+
+  private let player: Player
+  private let file: String
+  let window: (any PlaybackWindow)?
+  private var memory: PlayerKey.Memory
+  private var screenshots: [Screenshot] = []
+  /// The refreshes for which the message stays.
+  private var messageRefreshes = 0
+  /// The refreshes for which the next screenshot has waited.
+  private var waitedRefreshes = 0
+
+  /// A screenshot waits for a frame that is being decoded, for so many refreshes.
+  private static let mostWaits = 600
+  private static let messageLength = 90
+
+  init(_ player: Player, _ file: String, _ rate: Rational, _ window: (any PlaybackWindow)?) {
+    (self.player, self.file, self.window) = (player, file, window)
+    memory = PlayerKey.Memory(rate: rate)
+  }
+
+  /// True if a screenshot waits for its frame.
+  var isWaiting: Bool { !screenshots.isEmpty }
+
+  /// Carries out a key.
+  ///
+  /// - Returns: False for the key that ends playback.
+  func press(_ key: PlayerKey) throws(MediaError) -> Bool {
+    switch key {
+    case .screenshot: screenshots.append(.frame)
+    case .windowScreenshot: screenshots.append(.window)
+    case .fullScreen: window?.toggleFullScreen()
+    case .zoomIn: window?.zoom(by: 2)
+    case .zoomOut: window?.zoom(by: 0.5)
+    case .zoomReset: window?.resetZoom()
+    case .panLeft: window?.pan(x: 0.1, y: 0)
+    case .panRight: window?.pan(x: -0.1, y: 0)
+    case .panUp: window?.pan(x: 0, y: 0.1)
+    case .panDown: window?.pan(x: 0, y: -0.1)
+    default:
+      guard try memory.press(key, player) else { return false }
+      window?.mark = memory.mark
+      if !memory.message.isEmpty { report(memory.message) }
+    }
+    return true
+  }
+
+  private func report(_ message: String) {
+    window?.message = message
+    messageRefreshes = Self.messageLength
+  }
+
+  /// Shows the frame of a refresh, and takes the screenshots that waited for it.
+  ///
+  /// - Parameters:
+  ///   - time: The time of the refresh.
+  ///   - stopsAtError: Whether a screenshot that cannot be written ends playback.
+  /// - Returns: The names of the files written.
+  /// - Throws: `MediaError` if the window fails, or a screenshot cannot be written.
+  func show(at time: MediaTime, stopsAtError: Bool) throws -> [String] {
+    if messageRefreshes > 0 {
+      messageRefreshes -= 1
+      if messageRefreshes == 0 { window?.message = "" }
+    }
+    guard let window else {
+      let frame = player.frame(at: time)
+      PlaybackStatus.show(player, rate: memory.rate, mark: memory.mark)
+      return try takeScreenshots(
+        isCurrent: frame?.isCurrent ?? true, stopsAtError
+      ) { _ throws(MediaError) in try frame?.pngData() }
+    }
+    try window.present(at: time, rate: memory.rate)
+    return try takeScreenshots(
+      isCurrent: window.isCurrent, stopsAtError
+    ) { kind throws(MediaError) in
+      kind == .window ? try window.pngData() : try player.frame(at: time)?.pngData()
+    }
+  }
+
+  private func takeScreenshots(
+    isCurrent: Bool, _ stopsAtError: Bool, _ data: (Screenshot) throws(MediaError) -> [UInt8]?
+  ) throws -> [String] {
+    guard !screenshots.isEmpty else { return [] }
+    waitedRefreshes += 1
+    let isSettled = isCurrent && player.state != .seeking
+    guard isSettled || waitedRefreshes > Self.mostWaits else { return [] }
+    let kinds = screenshots
+    (screenshots, waitedRefreshes) = ([], 0)
+    var names: [String] = []
+    for kind in kinds {
+      do {
+        // In a gap there is no frame.
+        guard let bytes = try data(kind) else { continue }
+        names.append(try write(bytes))
+      } catch {
+        guard !stopsAtError else { throw error }
+        report(CommandError(error).message)
+      }
+    }
+    if let last = names.last { report("written: \(last)") }
+    return names
+  }
+
+  /// Writes a screenshot to the first free name in the working directory.
+  private func write(_ bytes: [UInt8]) throws -> String {
+    var stem = file.split(separator: "/").last.map(String.init) ?? file
+    if let dot = stem.lastIndex(of: "."), dot > stem.startIndex { stem = String(stem[..<dot]) }
+    var number = 1
+    while true {
+      let digits = String(number)
+      let zeros = String(repeating: "0", count: max(0, 4 - digits.count))
+      let name = "\(stem)-shot\(zeros)\(digits).png"
+      number += 1
+      if Files.exists(name) { continue }
+      do throws(FileCreationError) {
+        try WholeFile.write(bytes, to: name, overwrites: false)
+        return name
+      } catch {
+        guard error.isNameTaken else { throw MediaError(error) }
+      }
+    }
+  }
+}
+
+/// The line that shows the position on a terminal.
+enum PlaybackStatus {
+  private static let isOn = isatty(STDERR_FILENO) != 0
+
+  /// Replaces the line.
+  static func show(_ player: Player, rate: Rational, mark: PlayerTime?) {
+    guard isOn else { return }
+    let text = player.currentTime.text(rate: rate, since: mark)
+    Output.write(("\r\u{1B}[K" + text).systemBytes, to: STDERR_FILENO)
+  }
+
+  /// Ends the line.
+  static func end() {
+    guard isOn else { return }
+    Output.write("\r\u{1B}[K".systemBytes, to: STDERR_FILENO)
+  }
+}

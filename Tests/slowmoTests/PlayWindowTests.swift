@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankCapture
+import TestSupport
+import Testing
+
+/// `slowmo play` in a window, on SDL's driver without a screen.
+struct PlayWindowTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// Runs the command with another environment.
+  private func play(_ environment: [String], _ arguments: [String]) async throws -> Finished {
+    try await run(
+      "env", environment + [slowmoPath, "play"] + arguments, in: scratch.path)
+  }
+
+  private func pressed(_ keys: String, _ arguments: String...) async throws -> Finished {
+    _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
+    return try await play(
+      ["SDL_VIDEODRIVER=dummy"],
+      [try await Takes.plain(), "--window", "--script", "keys.txt", "--audio", "none", "--json"]
+        + arguments)
+  }
+
+  private func events(_ finished: Finished, _ type: String) throws -> [String] {
+    let events = try #require(try finished.document()["events"] as? [[String: Any]])
+    return events.filter { $0["type"] as? String == type }.compactMap { $0["detail"] as? String }
+  }
+
+  @Test func `slowmo opens the window of slowmo-full, and writes frame and window as PNG`()
+    async throws
+  {
+    let keys = """
+      0 space
+      0.1 home
+      0.2 .
+      0.3 .
+      0.4 s
+      0.5 ctrl+s
+      0.6 alt++
+      0.7 ctrl+s
+      """
+    let finished = try await pressed(keys)
+    try #require(finished.status == 0, "\(finished.errors)")
+    #expect(finished.errors.isEmpty)
+    let names = ["plain-shot0001.png", "plain-shot0002.png", "plain-shot0003.png"]
+    #expect(try events(finished, "screenshot") == names)
+    // The frame has its own size, and is the third one.
+    let frame = try bytes(of: scratch.file(names[0]))
+    let image = try frame.withUnsafeBytes {
+      try DecodedImage(decoding: $0, codec: "png", width: 320, height: 240, bytesPerPixel: 3)
+    }
+    let number = FrameNumberPattern.read(width: 320, height: 240) {
+      image.bytes[($1 * 320 + $0) * 3 + 1]
+    }
+    #expect(number == 2)
+    // The window shows it at twice its size above its panel, and then larger.
+    let whole = try bytes(of: scratch.file(names[1]))
+    let window = try whole.withUnsafeBytes {
+      try DecodedImage(
+        decoding: $0, codec: "png", width: 640, height: 480 + 98, bytesPerPixel: 3)
+    }
+    #expect(
+      FrameNumberPattern.read(width: 320, height: 240) {
+        window.bytes[($1 * 2 * 640 + $0 * 2) * 3 + 1]
+      } == 2)
+    #expect(try bytes(of: scratch.file(names[2])) != whole)
+  }
+
+  @Test func `Two clips play beside each other`() async throws {
+    let take = try await Takes.plain()
+    let finished = try await pressed(
+      "0 space\n0.1 home\n0.2 .\n0.4 q\n", "--beside", take, "--origin", "0.5",
+      "--beside-origin", "120f")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let beside = try #require(try finished.document()["beside"] as? [String: Any])
+    #expect(beside["file"] as? String == take)
+    #expect(try #require(beside["due"] as? Int) >= 2)
+    #expect(try await DocumentTests().misfit(finished.output, verb: "play", scratch) == nil)
+  }
+
+  @Test func `Without a screen, one line says what works`() async throws {
+    let finished = try await play(
+      ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"],
+      [try await Takes.plain(), "--json"])
+    #expect(finished.status == 69)
+    let error = try #require(try finished.document()["error"] as? [String: Any])
+    #expect(error["code"] as? String == "no_display")
+    #expect((error["hint"] as? String)?.contains("--terminal") == true)
+    #expect(finished.errors.isEmpty)
+  }
+
+  @Test func `Without slowmo-full, one line says how to install it and what works`() async throws {
+    let alone = scratch.file("slowmo")
+    try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
+    let finished = try await run(alone, ["play", try await Takes.plain()], in: scratch.path)
+    #expect(finished.status == 69)
+    #expect(finished.errors.split(separator: "\n").count == 1)
+    for part in ["needs slowmo-full", "sudo apt install", "overcrank-full", "--terminal"] {
+      #expect(finished.errors.contains(part), "\(finished.errors)")
+    }
+    let document = try await run(
+      alone, ["play", try await Takes.plain(), "--json"], in: scratch.path
+    ).document()
+    #expect((document["error"] as? [String: Any])?["code"] as? String == "missing_component")
+    // The rest works alone.
+    let played = try await run(
+      alone,
+      ["play", try await Takes.plain(), "--terminal", "--range", "0..0.1", "--audio", "none"],
+      in: scratch.path)
+    #expect(played.status == 0, "\(played.errors)")
+  }
+
+  @Test func `The screenshots of the documentation are made by their script`() async throws {
+    let finished = try await run(
+      "env", ["SLOWMO=\(slowmoPath)", "\(checkout)/Samples/window-screenshots.sh", scratch.path])
+    #expect(finished.status == 0, "\(finished.errors)")
+    for (name, width, height) in [
+      ("play-window.png", 960, 540 + 112), ("play-beside.png", 1_124, 420 + 112),
+    ] {
+      let data = try bytes(of: scratch.file(name))
+      _ = try data.withUnsafeBytes {
+        try DecodedImage(
+          decoding: $0, codec: "png", width: width, height: height, bytesPerPixel: 3)
+      }
+    }
+  }
+
+  @Test func `Only slowmo-full links SDL`() async throws {
+    for (program, links) in [(slowmoPath, false), (slowmoPath + "-full", true)] {
+      let dynamic = try await run("readelf", ["-d", program])
+      try #require(dynamic.status == 0)
+      #expect(dynamic.output.contains("libSDL2") == links, "\(program)")
+    }
+  }
+
+  @Test(
+    arguments: [
+      ["--window", "--terminal"], ["--terminal", "--beside", "take.mov"],
+      ["--script", "keys.txt", "--beside", "take.mov"], ["--origin", "1"],
+    ])
+  func `Options that exclude each other are refused`(_ options: [String]) async throws {
+    let finished = try await run(slowmoPath, ["play", "take.mov"] + options, in: scratch.path)
+    #expect(finished.status == 64, "\(finished.errors)")
+  }
+}
