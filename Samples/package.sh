@@ -13,7 +13,7 @@ repo=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -eq 1 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
-install_packages "${build_packages[@]}" dpkg-dev patchelf python3
+install_packages "${build_packages[@]}" "${optional_packages[@]}" dpkg-dev patchelf python3
 
 # Tests/run.sh passes the flags of its own build.
 for product in slowmo slowmo-full; do
@@ -141,7 +141,7 @@ package overcrank "$core" \
 package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full")" "$text
  .
- This package contains slowmo-full, which adds what needs optional libraries."
+ This package contains slowmo-full, which adds the window of slowmo play."
 
 # The tarball has both programs, and works from any directory.
 root=$work/overcrank-$version-linux-$(uname -m)

@@ -49,6 +49,11 @@ for file in "$root"/usr/bin/* "$root"/usr/lib/overcrank/*; do
   [ -z "$foreign" ] || fail "${file#"$root"} loads $foreign"
 done
 
+# Only slowmo-full opens windows.
+needed() { readelf -d "$root/usr/bin/$1" | grep 'NEEDED.*SDL' || true; }
+[ -z "$(needed slowmo)" ] || fail "slowmo needs $(needed slowmo)"
+[ -n "$(needed slowmo-full)" ] || fail "slowmo-full does not need SDL"
+
 # The tarball, from any directory and without any environment. Its first clip.
 mkdir "$work/tar"
 tar -xf "$work"/packages/*.tar.gz -C "$work/tar"
