@@ -95,6 +95,15 @@ extension String {
     FilePath(self).removingLastComponent().appending(name).string
   }
 
+  /// The path without the extension of its last part.
+  ///
+  /// The rest stays as it is written.
+  package var withoutExtension: String {
+    let start = lastIndex(of: "/").map(index(after:)) ?? startIndex
+    guard let dot = self[start...].lastIndex(of: "."), dot > start else { return self }
+    return String(self[..<dot])
+  }
+
   /// The last part of the path without its extension.
   package var fileStem: String { FilePath(self).stem ?? self }
 

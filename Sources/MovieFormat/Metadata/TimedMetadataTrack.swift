@@ -20,6 +20,13 @@ package struct TimedMetadataTrack {
     var bytes: [UInt8]
   }
 
+  private struct Edit {
+    /// In ticks of the movie.
+    let duration: Int64
+    /// The start in the media, or -1 for a delay.
+    let start: Int64
+  }
+
   /// Ticks per second: frame times are microseconds.
   private static let timescale: UInt32 = 1_000_000
   /// The longest duration of a sample, in ticks; `stts` has 32 bits for it.
@@ -27,8 +34,32 @@ package struct TimedMetadataTrack {
 
   private var keys: [Key] = []
   private var samples: [Sample] = []
-  /// The end of the track in ticks.
+  /// The end of the media in ticks.
   private let end: Int64
+  /// The time of the movie at which the media begins, in ticks; nil for the start.
+  private var delay: Int64?
+
+  /// The tracks of some values.
+  ///
+  /// The still-image time of a Live Photo has a track of its own, because readers look for a track
+  /// with a single sample at that time.
+  package static func tracks(of values: [TimedValue], end: Int64) -> [TimedMetadataTrack] {
+    let still = values.first { $0.key == TimedValue.stillImageTime }
+    let others = TimedMetadataTrack(values.filter { $0.key != TimedValue.stillImageTime }, end: end)
+    return [others, still.map { TimedMetadataTrack(stillImageAt: $0.ticks) }].compactMap(\.self)
+  }
+
+  /// Makes the track of the still-image time of a Live Photo.
+  private init(stillImageAt ticks: Int64) {
+    // Readers of this key require a number of 8 bits, and ignore its value.
+    keys = [Key(name: TimedValue.stillImageTime, type: 65)]
+    var item = BoxBytes()
+    item.box(1) { $0.append(bytes: [0xFF]) }
+    samples = [Sample(ticks: 0, bytes: item.bytes)]
+    // Phones store a duration of 1/600 s.
+    end = Int64(Self.timescale) / 600
+    delay = ticks
+  }
 
   /// Makes the track of some values.
   ///
@@ -97,12 +128,16 @@ package struct TimedMetadataTrack {
     let number = UInt32(Box.number(bytes[next..<next + 4]))
     let isQuickTime = movie.isQuickTime(in: bytes)
     let ratio = Rational(Int128(timescale), over: Int128(Self.timescale))
-    let duration = Int64(
-      clamping: (try? (Rational(end) * ratio).rounded(.halfAwayFromZero)) ?? Int128(end))
+    func moved(_ ticks: Int64) -> Int64 {
+      Int64(
+        clamping: (try? (Rational(ticks) * ratio).rounded(.halfAwayFromZero)) ?? Int128(ticks))
+    }
+    let (start, length) = (delay.map(moved), moved(end))
     var track = BoxBytes()
     write(
-      number: number, duration: duration, isQuickTime: isQuickTime, at: mediaStart + 8,
-      into: &track)
+      number: number, duration: (start ?? 0) + length, isQuickTime: isQuickTime,
+      edits: start.map { [Edit(duration: $0, start: -1), Edit(duration: length, start: 0)] } ?? [],
+      at: mediaStart + 8, into: &track)
     var following = BoxBytes()
     following.append(number &+ 1)
     bytes.replaceSubrange(next..<next + 4, with: following.bytes)
@@ -114,8 +149,8 @@ package struct TimedMetadataTrack {
   }
 
   private func write(
-    number: UInt32, duration: Int64, isQuickTime: Bool, at position: Int64,
-    into track: inout BoxBytes
+    number: UInt32, duration: Int64, isQuickTime: Bool,
+    edits: [Edit], at position: Int64, into track: inout BoxBytes
   ) {
     track.box(BoxType.track) { box in
       // Flags 3: the track is enabled and part of the movie.
@@ -131,6 +166,18 @@ package struct TimedMetadataTrack {
           box.append(value)
         }
         box.append(Int64(0))  // no width and height
+      }
+      if !edits.isEmpty {
+        box.box(BoxType.edits) { box in
+          box.fullBox(BoxType.editList, version: 1, flags: 0) { box in
+            box.append(UInt32(edits.count))
+            for edit in edits {
+              box.append(edit.duration)
+              box.append(edit.start)
+              box.append(UInt32(0x1_0000))  // the rate 1
+            }
+          }
+        }
       }
       // The metadata describes the first track.
       box.box(0x7472_6566) { $0.box(0x6364_7363) { $0.append(UInt32(1)) } }  // tref, cdsc

@@ -9,6 +9,9 @@ package struct TimedValue: Hashable, Sendable {
   package var key: String
   package var value: MetadataValue
 
+  /// The key that marks the frame of a Live Photo's still image.
+  package static let stillImageTime = "com.apple.quicktime.still-image-time"
+
   package init(ticks: Int64, key: String, value: MetadataValue) {
     (self.ticks, self.key, self.value) = (ticks, key, value)
   }

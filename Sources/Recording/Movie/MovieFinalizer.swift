@@ -94,11 +94,11 @@ enum MovieFinalizer {
     let values = journal.attachments(in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
     // Metadata has times of frames, so its end is that of the video.
-    if !values.isEmpty, case .at(let end)? = ends.first,
-      let track = TimedMetadataTrack(values, end: end),
-      track.add(to: &index, mediaStart: file.byteCount)
-    {
-      media = track.media
+    if case .at(let end)? = ends.first {
+      for track in TimedMetadataTrack.tracks(of: values, end: end)
+      where track.add(to: &index, mediaStart: file.byteCount + Int64(media.count)) {
+        media += track.media
+      }
     }
     try LibAVError.converting { () throws(SystemError) in
       try file.append(media + ledger + index)

@@ -42,7 +42,7 @@ extension MovieFileOutput {
   ) throws(MediaError) -> TriggeredReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
-    let begins = !session.isRunning
+    let begins = !triggers.requiresRunningSession && !session.isRunning
     var settings = settings
     settings.metadata = metadata
     if triggers.repeats, settings.minFreeDiskSpaceLimit == nil {
@@ -60,8 +60,12 @@ extension MovieFileOutput {
       capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
     var detectors: [any CaptureOutput] = []
     defer { for detector in detectors { session.removeOutput(detector) } }
-    if let audio = triggers.audio { detectors.append(try listen(for: audio, in: session)) }
-    if let motion = triggers.motion { detectors.append(try watch(for: motion, in: session)) }
+    if let audio = triggers.audio {
+      detectors.append(try session.addTrigger(audio) { [weak self] in self?.trigger($0) })
+    }
+    if let motion = triggers.motion {
+      detectors.append(try session.addTrigger(motion) { [weak self] in self?.trigger($0) })
+    }
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
     defer { detach(of: session, stops: begins) }
     take.verification = begun.verification
@@ -106,62 +110,5 @@ extension MovieFileOutput {
   /// - Parameter reason: The reason in the report. The first reason given is kept.
   public func endTriggers(_ reason: StopReason = .stopped) {
     state.withLock { $0.endOfTriggers = $0.endOfTriggers ?? reason }
-  }
-
-  /// Adds an output that triggers clips by loud audio.
-  ///
-  /// - Returns: The output, to be removed from the session.
-  private func listen(for audio: AudioTrigger, in session: CaptureSession) throws(MediaError)
-    -> AudioDataOutput
-  {
-    let listener = AudioDataOutput()
-    try session.addOutput(listener)
-    guard session.connections.contains(where: { $0.output === listener }) else {
-      session.removeOutput(listener)
-      throw MediaError(
-        .notConnected, "audio triggers need audio, and the session has none",
-        recovery: Recovery("choose a microphone", .change(.audioDevice), .listDevices))
-    }
-    let detector = Mutex(AudioTrigger.Detector(audio))
-    listener.setSampleBufferHandler { [weak self] block in
-      for time in detector.withLock({ $0.hear(block) }) {
-        self?.trigger(CaptureTrigger(source: .audio, microseconds: time))
-      }
-    }
-    return listener
-  }
-
-  /// Adds an output that triggers clips by motion.
-  ///
-  /// - Returns: The output, to be removed from the session.
-  private func watch(for motion: MotionTrigger, in session: CaptureSession) throws(MediaError)
-    -> VideoDataOutput
-  {
-    let watcher = VideoDataOutput()
-    watcher.minFrameDuration = MotionTrigger.interval
-    try session.addOutput(watcher)
-    guard watcher.availablePixelFormats.contains(.gray) else {
-      session.removeOutput(watcher)
-      throw MediaError(
-        .codecRefused, "motion triggers do not support the inter-frame compression of this mode",
-        recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
-    }
-    let detector = Mutex((motion: MotionTrigger.Detector(motion), gray: PixelBuffer(format: .gray)))
-    watcher.setSampleBufferHandler { [weak self] sample in
-      guard
-        let time = try? sample.presentationTimeStamp.converted(
-          to: 1_000_000, rounding: .towardNegativeInfinity
-        ).value
-      else { return }
-      let isMotion = detector.withLock { detector in
-        // A damaged frame counts as no motion.
-        guard (try? sample.convert(into: &detector.gray)) != nil else { return false }
-        return detector.motion.see(detector.gray, at: time)
-      }
-      if isMotion {
-        self?.trigger(CaptureTrigger(source: .motion, microseconds: time))
-      }
-    }
-    return watcher
   }
 }

@@ -44,6 +44,28 @@ public struct TriggerSettings: Sendable {
   /// Nil uses the path in the recording settings.
   public var clipPath: (@Sendable (_ number: Int) -> String)?
 
+  /// The details of a trigger's clip; nil for the details of the recording settings.
+  package var clipDetails: (@Sendable (CaptureTrigger) -> ClipDetails?)?
+  /// Called with the end of each clip on the thread that writes clips.
+  package var clipDidEnd: (@Sendable (CaptureTrigger, Result<RecordingReport, MediaError>) -> Void)?
+  /// Whether the capture fails if the session is not running, instead of starting it.
+  package var requiresRunningSession = false
+
+  /// The details of one clip.
+  package struct ClipDetails: Sendable {
+    package var path: String
+    package var overwrites: Bool
+    /// Items of the file's metadata.
+    package var metadata: [MetadataItem]
+    /// The key of a value at the time of the trigger.
+    package var markKey: String
+
+    package init(path: String, overwrites: Bool, metadata: [MetadataItem], markKey: String) {
+      (self.path, self.overwrites) = (path, overwrites)
+      (self.metadata, self.markKey) = (metadata, markKey)
+    }
+  }
+
   /// Creates settings for one clip.
   public init(preDuration: MediaTime, postDuration: MediaTime) {
     self.preDuration = preDuration
@@ -75,6 +97,8 @@ public struct CaptureTrigger: Hashable, Sendable {
   public var time: MediaTime { MediaTime(microseconds: microseconds) }
   /// The time in microseconds, the unit of V4L2 timestamps.
   package let microseconds: Int64
+  /// The number that tells triggers of one caller apart.
+  package let tag: Int64
 
   /// Creates a trigger.
   ///
@@ -85,9 +109,10 @@ public struct CaptureTrigger: Hashable, Sendable {
     self.init(source: source, microseconds: time.wholeMicroseconds)
   }
 
-  package init(source: Source, microseconds: Int64) {
+  package init(source: Source, microseconds: Int64, tag: Int64 = 0) {
     self.source = source
     self.microseconds = microseconds
+    self.tag = tag
   }
 }
 

@@ -5,6 +5,12 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 
 extension TriggeredTake {
+  /// Reports that a trigger gets no clip.
+  func refuse(_ trigger: CaptureTrigger, _ reason: String) {
+    triggers.clipDidEnd?(
+      trigger, .failure(MediaError(.nothingStored, "no clip was recorded: \(reason)")))
+  }
+
   /// The size of the ring in bytes and in frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue

@@ -132,20 +132,25 @@ struct TriggeredTake {
   ) {
     guard state.report.triggerCount < maximumClipCount else {
       state.report.ignoredTriggerCount += 1
-      return
+      return refuse(trigger, "the capture has all its clips")
     }
     switch control.requestedStop {
-    case .error, .diskFull, .minFree: return
+    case .error, .diskFull, .minFree: return refuse(trigger, "the capture is ending")
     default: break
     }
     guard state.clips.count < TriggerQueue.capacity else {
       state.report.refusedTriggerCount += 1
-      return
+      return refuse(trigger, "\(TriggerQueue.capacity) others are being recorded")
     }
     state.report.triggerCount += 1
     notify(.triggered(trigger, clip: state.report.triggerCount))
     var settings = settings
     settings.path = triggers.clipPath?(state.report.triggerCount) ?? settings.path
+    let details = triggers.clipDetails?(trigger)
+    if let details {
+      (settings.path, settings.overwrites) = (details.path, details.overwrites)
+      settings.metadata += details.metadata
+    }
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
@@ -155,16 +160,24 @@ struct TriggeredTake {
       state.report.problem = state.report.problem ?? MediaError(error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
+      triggers.clipDidEnd?(trigger, .failure(MediaError(error)))
       return
     }
     let take = MovieTake(
       input: input, settings: settings, plan: plan, control: control, audio: audio,
       beginsWithStream: false, controls: controls, geometry: geometry, trigger: trigger)
     let range = Self.range(of: trigger, triggers)
+    var recorder = TakeRecorder(take, into: file)
+    if let details {
+      recorder.add([
+        PendingValue(
+          position: .captured(trigger.microseconds), key: details.markKey, value: .integer(0))
+      ])
+    }
     state.clips.append(
       Clip(
-        of: trigger, range: range, take: TakeRecorder(take, into: file), path: settings.path,
-        from: queue, needsKeyFrames: needsKeyFrames))
+        of: trigger, range: range, take: recorder, path: settings.path, from: queue,
+        needsKeyFrames: needsKeyFrames))
   }
 
   /// The time range of a clip's frames in microseconds.
@@ -222,10 +235,12 @@ struct TriggeredTake {
         report.warnings.append(warning)
       }
       state.report.clips.append(report)
+      triggers.clipDidEnd?(clip.trigger, .success(report))
       if state.report.problem == nil { state.report.problem = report.problem }
       notify(.finished(report))
     } catch {
       state.lostWithClips += storedCount
+      triggers.clipDidEnd?(clip.trigger, .failure(error))
       state.report.warnings.append("\(clip.path) was not written: \(error)")
       // If the capture records a clip for every trigger, a clip without frames is not an error of
       // the whole capture.

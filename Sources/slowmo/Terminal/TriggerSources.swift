@@ -11,22 +11,40 @@ final class TriggerSources {
   /// Starts listening.
   ///
   /// - Throws: `CommandError` if a source cannot be opened.
-  init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
+  convenience init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
+    try self.init(kinds) {
+      movie.trigger($0)
+    } atEnd: {
+      movie.endTriggers(.signal)
+    }
+  }
+
+  /// Starts listening.
+  ///
+  /// - Parameters:
+  ///   - kinds: The sources. Audio and motion are not among those that this object listens to.
+  ///   - handler: Called with each trigger, on any thread.
+  ///   - atEnd: Called when no more triggers can come.
+  /// - Throws: `CommandError` if a source cannot be opened.
+  init(
+    _ kinds: [TriggerKind], handler: @escaping @Sendable (CaptureTrigger.Source) -> Void,
+    atEnd: @escaping @Sendable () -> Void
+  ) throws {
     // If standard input is the only trigger source, the capture ends at the end of the input,
     // because no further trigger can arrive.
     let endsWithLines = kinds.allSatisfy { $0 == .key }
     for kind in kinds {
       switch kind {
-      case .signal: Interrupt.onUserSignal { movie.trigger(.signal) }
+      case .signal: Interrupt.onUserSignal { handler(.signal) }
       case .key:
         LineInput.read {
-          movie.trigger(.key)
+          handler(.key)
         } atEnd: {
-          if endsWithLines { movie.endTriggers(.signal) }
+          if endsWithLines { atEnd() }
         }
       case .udp(let host, let port):
-        listeners.append(try DatagramListener(host: host, port: port) { movie.trigger(.udp) })
-      case .audio, .motion: break  // The recording detects these triggers itself.
+        listeners.append(try DatagramListener(host: host, port: port) { handler(.udp) })
+      case .audio, .motion: break  // Outputs of the session detect these triggers.
       }
     }
   }
