@@ -58,6 +58,8 @@ let package = Package(
       name: "CRubberBand", pkgConfig: "rubberband", providers: [.apt(["librubberband-dev"])]),
 
     .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+    .systemLibrary(
+      name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
     .systemLibrary(name: "CLinuxSystem"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
@@ -76,6 +78,7 @@ let package = Package(
     .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
     .module("ALSA", on: ["LinuxSystem", "MediaCore"], with: ["CALSA"]),
     .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
+    .module("TurboJPEG", with: ["CTurboJPEG"]),
 
     // The way of a frame.
     .module(
@@ -99,7 +102,7 @@ let package = Package(
       "Photos",
       on: [
         "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
-        "MovieFormat",
+        "MovieFormat", "Recording", "TurboJPEG",
       ]),
     .module(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
@@ -181,6 +184,7 @@ let package = Package(
     .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
     .executableTarget(
       name: "LiveAnalysis", dependencies: ["Overcrank"], path: "Samples/LiveAnalysis"),
+    .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
     .executableTarget(
       name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
     .executableTarget(

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
 build_packages=(
   pkg-config libv4l-dev libavcodec-dev libavformat-dev libswscale-dev libswresample-dev
-  librubberband-dev libasound2-dev
+  librubberband-dev libasound2-dev libturbojpeg0-dev
 )
 
 # Those of the optional libraries, which a build of everything needs besides: windows.

@@ -21,6 +21,7 @@ MODULES = {
     "CFFmpeg": [],
     "CRubberBand": [],
     "CALSA": [],
+    "CTurboJPEG": [],
     "CLinuxSystem": [],
     "CSDL2": [],
     "OvercrankMediaCore": [],
@@ -34,6 +35,7 @@ MODULES = {
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankTurboJPEG": ["CTurboJPEG"],
     "OvercrankDeviceDiscovery": [
         "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaCore",
         "OvercrankLinuxSystem", "OvercrankMovieFormat",
@@ -47,8 +49,9 @@ MODULES = {
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
     "OvercrankPhotos": [
-        "OvercrankCapture", "OvercrankFrameAccounting", "OvercrankDeviceDiscovery",
-        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
+        "OvercrankRecording", "OvercrankCapture", "OvercrankFrameAccounting",
+        "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+        "OvercrankMovieFormat", "OvercrankTurboJPEG",
     ],
     "OvercrankAssets": [
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankFrameAccounting",

@@ -19,23 +19,32 @@ struct PhotoCamera {
   let driver: ScriptedDriver
   let input: DeviceInput
   let session: CaptureSession
-  let output = PhotoOutput()
+  let output: PhotoOutput
 
   init(
-    _ steps: [ScriptedDriver.Step], layout: SyntheticDriver.Settings.Layout = .mjpeg
+    _ steps: [ScriptedDriver.Step], layout: SyntheticDriver.Settings.Layout = .mjpeg,
+    output: PhotoOutput = PhotoOutput()
   ) throws {
-    driver = ScriptedDriver(steps, bufferCount: 32)
-    let name = layout == .mjpeg ? "mjpg" : "yuyv"
-    let device = try CaptureDevice.named("synthetic:\(Self.width)x\(Self.height)@240")
     let delivered: FrameDelivery.Layout =
       layout == .mjpeg
       ? .compressed(.mjpeg)
       : .raw(try #require(LibAVPixelFormat(named: "yuyv422")), bytesPerRow: 0)
+    try self.init(
+      steps, delivery: delivered, mode: layout == .mjpeg ? "mjpg" : "yuyv", output: output)
+  }
+
+  init(
+    _ steps: [ScriptedDriver.Step], delivery: FrameDelivery.Layout, mode: String = "yuyv",
+    width: Int = Self.width, height: Int = Self.height, output: PhotoOutput = PhotoOutput()
+  ) throws {
+    self.output = output
+    driver = ScriptedDriver(steps, bufferCount: 32)
+    let device = try CaptureDevice.named("synthetic:\(width)x\(height)@240")
     input = DeviceInput(
-      device: device, format: try device.format(matching: ModeRequest(parsing: "/\(name)")),
+      device: device, format: try device.format(matching: ModeRequest(parsing: "/\(mode)")),
       driver: driver,
-      delivery: try FrameDelivery(layout: delivered, width: Self.width, height: Self.height),
-      negotiatedFrameRate: Self.rate, maximumByteCount: Self.width * Self.height * 3)
+      delivery: try FrameDelivery(layout: delivery, width: width, height: height),
+      negotiatedFrameRate: Self.rate, maximumByteCount: width * height * 3)
     session = CaptureSession(input)
     try session.addOutput(output)
   }
@@ -103,6 +112,9 @@ func story(of capture: PhotoCapture) async -> [String] {
     case .didFinishProcessingPhoto(_, .success(let photo)): story.append("photo \(photo.sequence)")
     case .didFinishProcessingPhoto(_, .failure(let error)):
       story.append("no \(error.code.rawValue)")
+    case .didFinishLivePhotoMovie(_, .success): story.append("movie")
+    case .didFinishLivePhotoMovie(_, .failure(let error)):
+      story.append("no movie: \(error.code.rawValue)")
     case .didFinishCapture(_, let error):
       story.append(error.map { "ended by \($0.code.rawValue)" } ?? "did finish")
     }

@@ -37,8 +37,9 @@ struct PhotoFileTests {
   func `ExifTool finds no fault, and reads what was stored`(mode: String) async throws {
     let scratch = try Scratch()
     let parts = mode.split(separator: " ").map(String.init)
+    let place = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: -12.5)
     let photo = try await photo(parts[0], as: parts[1], in: scratch) { settings in
-      settings.location = PhotoLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: -12.5)
+      settings.location = place
       settings.properties = [
         "FocalLength": "4.25", "LensModel": "wide", "FNumber": "2.8", "ExposureBiasValue": "-1/3",
         "ExposureTime": "1/500", "ISOSpeedRatings": "800", "Flash": "0", "WhiteBalance": "1",
@@ -68,6 +69,28 @@ struct PhotoFileTests {
     let bias = try #require(found["ExposureCompensation"].flatMap(Double.init))
     #expect(abs(abs(latitude) - 48.858_4) < 1e-7 && abs(longitude - 2.294_5) < 1e-7)
     #expect(abs(bias + 1.0 / 3) < 1e-6)
+  }
+
+  @Test(.enabled(if: ExifTool.isInstalled))
+  func `XMP values are stored beside Exif, and names that are none are refused`() async throws {
+    let scratch = try Scratch()
+    _ = try await photo("/mjpg", as: "a.jpg", in: scratch) { settings in
+      settings.xmp = [
+        "dc:title": "Goal & <glory>", "dc:subject": "ice hockey, goal", "xmp:Rating": "4",
+        "dc:creator": "Ada",
+      ]
+    }
+    let path = scratch.file("a.jpg")
+    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let found = try await run(
+      "exiftool", ["-s3", "-XMP:Title", "-XMP:Subject", "-XMP:Rating", "-XMP:Creator", path])
+    #expect(found.output == "Goal & <glory>\nice hockey, goal\n4\nAda\n")
+    for name in ["title", "dc:", "dc:a b", "other:title", "dc:title>"] {
+      await #expect(throws: MediaError.self) {
+        try await self.photo("/mjpg", as: "b.jpg", in: scratch) { $0.xmp = [name: "x"] }
+      }
+    }
   }
 
   @Test(.enabled(if: ExifTool.isInstalled))
@@ -193,10 +216,17 @@ struct PhotoFileTests {
   }
 }
 
+/// The programs of this machine.
+enum Program {
+  static func isInstalled(_ name: String) -> Bool {
+    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+      .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+  }
+}
+
 /// Phil Harvey's ExifTool, as an independent judge of metadata.
 enum ExifTool {
-  static let isInstalled = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-    .contains { FileManager.default.isExecutableFile(atPath: "\($0)/exiftool") }
+  static let isInstalled = Program.isInstalled("exiftool")
 
   /// The values of a file's tags, as numbers where they are.
   static func values(of path: String) async throws -> [String: String] {

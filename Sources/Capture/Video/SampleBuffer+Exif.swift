@@ -29,7 +29,7 @@ extension SampleBuffer {
   }
 
   /// The Exif date keys, in UTC, for a time in microseconds since 1970.
-  static func exifDate(microseconds: Int64) -> [String: String] {
+  package static func exifDate(microseconds: Int64) -> [String: String] {
     let time = MediaTime(microseconds: microseconds)
     guard let seconds = try? time.converted(to: 1, rounding: .towardNegativeInfinity).value
     else { return [:] }

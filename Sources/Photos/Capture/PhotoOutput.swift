@@ -29,13 +29,16 @@ public final class PhotoOutput: FrameOutput {
   }
 
   private let state = Mutex(State())
-  private let options = PhotoSink.Options()
-  private let processor = PhotoProcessor()
+  let options = PhotoSink.Options()
+  let processor = PhotoProcessor()
 
   /// Creates an output, to be added to a session.
   public init() {}
 
-  deinit { processor.stop() }
+  deinit {
+    processor.livePhotos?.end()
+    processor.stop()
+  }
 
   /// The session to which the output was added, or nil.
   ///
@@ -106,7 +109,7 @@ public final class PhotoOutput: FrameOutput {
   /// - Parameters:
   ///   - settings: The options. Each value is accepted once.
   ///   - time: The time for which the first photo is requested, as for ``capturePhoto(with:at:)``.
-  ///   - progress: Called with each finished photo on this thread.
+  ///   - progress: Called with each finished photo on this thread, after its movie if it has one.
   /// - Returns: The photos in capture order.
   /// - Throws: `MediaError` as ``capturePhoto(with:at:)`` does, or the first error of the capture.
   ///   Photos that were finished before the error are kept.
@@ -120,8 +123,11 @@ public final class PhotoOutput: FrameOutput {
       switch inbox.take() {
       case .didFinishProcessingPhoto(_, .success(let photo)):
         photos.append(photo)
-        progress(photo)
+        if settings.livePhoto == nil { progress(photo) }
+      case .didFinishLivePhotoMovie(_, let result):
+        photos.add(try? result.get())
       case .didFinishCapture(_, let error):
+        if settings.livePhoto != nil, let photo = photos.last { progress(photo) }
         if let error { throw error }
         return photos
       default: break
@@ -147,6 +153,7 @@ public final class PhotoOutput: FrameOutput {
         for await event in capture.events {
           switch event {
           case .didFinishProcessingPhoto(_, .success(let photo)): photos.append(photo)
+          case .didFinishLivePhotoMovie(_, let result): photos.add(try? result.get())
           case .didFinishCapture(_, let error):
             return error.map { .failure($0) } ?? .success(photos)
           default: break
@@ -185,15 +192,24 @@ public final class PhotoOutput: FrameOutput {
     let microseconds = try time.map { time throws(MediaError) in
       try time.converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
     }
+    if settings.livePhoto != nil {
+      guard isLivePhotoCaptureEnabled else {
+        throw MediaError(
+          .badConfiguration, "photo \(id): Live Photos are not enabled",
+          recovery: "call setLivePhotoCaptureEnabled(true) before the session starts")
+      }
+      alignMovies(with: connection)
+    }
+    let controls = try controls(for: settings, of: camera)
     guard settings.use() else {
       throw MediaError(
         .badConfiguration, "the settings of photo \(id) were used before",
         recovery: "make new settings for each capture")
     }
-    return try processor.request(settings, at: microseconds, listener: listener)
+    return try processor.request(settings, at: microseconds, controls, listener: listener)
   }
 
-  private var connection: CaptureConnection? {
+  var connection: CaptureConnection? {
     session?.connections.first { $0.output === self }
   }
   private var camera: DeviceInput? { connection?.camera }
@@ -204,8 +220,8 @@ public final class PhotoOutput: FrameOutput {
     guard connection.mediaType == .video, let camera = connection.camera,
       !PhotoFormat.available(for: FormatDescription(camera.delivery).mediaSubType).isEmpty
     else { return nil }
-    let outputCount = session?.outputs.count
-    options.isAlone.store(outputCount == 1, ordering: .relaxed)
+    options.isAlone.store(session?.outputs.count == 1, ordering: .relaxed)
+    processor.livePhotos?.begin()
     let result = state.withLock { state in
       Result { () throws(MediaError) -> PhotoSink in
         let identifier = ObjectIdentifier(connection.gate)
@@ -234,6 +250,13 @@ public final class PhotoOutput: FrameOutput {
       state.core = session?.core
       if session == nil { state.sink = nil }
     }
+  }
+}
+
+extension [Photo] {
+  /// Adds the movie to the last photo.
+  fileprivate mutating func add(_ movie: LivePhotoMovie?) {
+    if !isEmpty { self[count - 1].livePhotoMovie = movie }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import FoundationEssentials
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
@@ -10,7 +11,7 @@ import Synchronization
 /// Encodes and writes chosen frames on a thread of its own, and reports the life cycles of captures.
 final class PhotoProcessor: Sendable {
   /// A capture that has not ended.
-  private struct Record {
+  struct Record {
     let settings: PhotoSettings
     let resolved: ResolvedPhotoSettings
     /// The rotation of the connection at the time of the request.
@@ -18,22 +19,32 @@ final class PhotoProcessor: Sendable {
     let listener: @Sendable (PhotoEvent) -> Void
     var hasBegun = false
     var isStopRequested = false
+    /// The capture that sets exposure or light, or nil.
+    var controlled: ControlledCapture?
+    /// The value of Exif's field `Flash`, or nil if the camera has no light.
+    var flash: Int?
+    /// Whether a movie of the capture is not finished.
+    var awaitsMovie = false
+    /// The end of the photos, which the movie delays; the error is nil for a success.
+    var photosEnded: Result<Void, MediaError>?
     var error: MediaError?
   }
 
-  private struct State {
+  struct State {
     var channels: [PhotoChannel] = []
     var records: [Int64: Record] = [:]
     var readiness = PhotoReadiness.sessionNotRunning
     var hasThread = false
     var isStopped = false
+    /// Records the movies of Live Photos, or nil.
+    var livePhotos: LivePhotoRecorder?
   }
 
   /// Signaled for each selection and each change of state.
   let wake = DispatchSemaphore(value: 0)
   let events = EventHub<PhotoEvent>()
   let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   // MARK: - On any thread
 
@@ -63,6 +74,9 @@ final class PhotoProcessor: Sendable {
     state.withLock { $0.channels.last.flatMap { $0.isClosed ? nil : $0 } }
   }
 
+  /// The current time of the running camera's clock in microseconds, or nil without a stream.
+  var now: Int64? { openChannel?.source.now }
+
   var readiness: PhotoReadiness {
     guard let channel = openChannel else { return .sessionNotRunning }
     if state.withLock({ $0.records.count }) >= PhotoChannel.maximumPending {
@@ -85,11 +99,13 @@ final class PhotoProcessor: Sendable {
   /// - Parameters:
   ///   - settings: The options, which were checked.
   ///   - time: The time of the first photo in microseconds of the driver's clock, or nil for now.
+  ///   - controls: The exposure and light of the camera, if they must be set.
   ///   - listener: Called with each event of the capture, under a lock or on the thread.
   /// - Returns: The settings, with the values that the camera determines.
   /// - Throws: `MediaError` with `.notConnected` or `.notReady`.
   func request(
-    _ settings: PhotoSettings, at time: Int64?, listener: @escaping @Sendable (PhotoEvent) -> Void
+    _ settings: PhotoSettings, at time: Int64?, _ controls: PhotoControls?,
+    listener: @escaping @Sendable (PhotoEvent) -> Void
   ) throws(MediaError) -> ResolvedPhotoSettings {
     let id = settings.uniqueID
     guard let channel = openChannel else { throw .noCamera(id) }
@@ -100,31 +116,45 @@ final class PhotoProcessor: Sendable {
     let size = settings.format.size(ofFrame: format, rotation)
     let resolved = ResolvedPhotoSettings(
       uniqueID: id, format: settings.format, width: size.width, height: size.height,
-      expectedPhotoCount: settings.photoCount,
+      expectedPhotoCount: settings.expectedPhotoCount,
       keepsCompressedData: settings.format == .jpeg && settings.quality == nil
         && format.mediaSubType == .codec(.mjpeg)
-        && geometry.outputFactor(atMicroseconds: requestTime) == 1)
-    let interval = try settings.interval.map { interval throws(MediaError) in
-      try interval.nanoseconds(.halfAwayFromZero)
-    }
-    let request = PhotoRequest(
+        && geometry.outputFactor(atMicroseconds: requestTime) == 1,
+      livePhotoMovieWidth: settings.livePhoto.map { _ in format.width },
+      livePhotoMovieHeight: settings.livePhoto.map { _ in format.height })
+    var request = PhotoRequest(
       action: .take, id: id, time: requestTime, count: settings.photoCount,
-      interval: interval.map { max(1, $0) } ?? 0)
+      interval: settings.intervalNanoseconds)
+    if settings.livePhoto?.waitsForPreRoll == true {
+      request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
+    }
     let hasRoom = state.withLock { state in
       guard state.records.count < PhotoChannel.maximumPending else { return false }
-      state.records[id] = Record(
+      let movies = state.records.values.count { $0.settings.livePhoto != nil }
+      guard settings.livePhoto == nil || movies < LivePhotoRecorder.maximumCount else {
+        return false
+      }
+      var record = Record(
         settings: settings, resolved: resolved, rotation: rotation, listener: listener)
+      record.controlled = controls.map { ControlledCapture(settings, $0, channel, self) }
+      state.records[id] = record
       return true
     }
     guard hasRoom else {
       throw MediaError(
-        .notReady, "photo \(id): \(PhotoChannel.maximumPending) captures are pending",
+        .notReady, "photo \(id): as many captures as possible are pending",
         recovery: "wait until one of them is finished")
     }
-    let isPosted = channel.post(request) { send(.willBeginCapture(resolved)) }
-    guard isPosted else {
+    do throws(MediaError) {
+      if let controlled = state.withLock({ $0.records[id]?.controlled }) {
+        send(.willBeginCapture(resolved))
+        try controlled.start()
+      } else if !channel.post(request, before: { send(.willBeginCapture(resolved)) }) {
+        throw .noCamera(id)
+      }
+    } catch {
       state.withLock { _ = $0.records.removeValue(forKey: id) }
-      throw .noCamera(id)
+      throw error
     }
     updateReadiness()
     return resolved
@@ -144,7 +174,7 @@ final class PhotoProcessor: Sendable {
   /// The numbers of the captures that have not ended.
   var pendingIDs: [Int64] { state.withLock { $0.records.keys.sorted() } }
 
-  private func send(_ event: PhotoEvent) {
+  func send(_ event: PhotoEvent) {
     state.withLock { $0.records[event.id]?.listener }?(event)
     events.send(event)
   }
@@ -187,20 +217,29 @@ final class PhotoProcessor: Sendable {
   {
     let id = selected.id
     let record = state.withLock { state in
-      defer { state.records[id]?.hasBegun = true }
+      defer { if !selected.isMeasurement { state.records[id]?.hasBegun = true } }
       return state.records[id]
     }
     guard let record else {
       _ = channel.queue.withNextFrame { _ in }
       return
     }
+    if selected.isMeasurement {
+      let level = channel.queue.withNextFrame { frame in
+        encoder.meanLevel(of: frame.bytes, channel.source.format)
+      }
+      record.controlled?.noteProgress(meanLevel: level ?? 1)
+      return
+    }
     if !record.hasBegun { send(.willCapturePhoto(id: id)) }
     if selected.isLast { send(.didCapturePhoto(id: id)) }
+    let identifier = record.settings.livePhoto.map { _ in UUID().uuidString }
     let result: Result<Photo, MediaError>? = channel.queue.withNextFrame { frame in
       Result { () throws(MediaError) in
         try encoder.photo(
           of: selected, frame.bytes, from: channel.source, record.settings,
-          rotation: record.rotation)
+          PhotoContext(
+            rotation: record.rotation, contentIdentifier: identifier, flash: record.flash))
       }
     }
     guard let result else { return }
@@ -210,46 +249,11 @@ final class PhotoProcessor: Sendable {
       }
     }
     send(.didFinishProcessingPhoto(id: id, result))
-    if selected.isLast { finish(id, nil) }
-  }
-
-  private func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
-    guard let settings = state.withLock({ $0.records[id]?.settings }) else { return }
-    let isEndless = settings.photoCount == .max && takenCount > 0
-    let total = settings.photoCount == .max ? "" : "of \(settings.photoCount) "
-    let taken = "photo \(id): \(takenCount) \(total)taken"
-    let error: MediaError?
-    switch end {
-    case .stopped:
-      error = takenCount > 0 ? nil : MediaError(.cancelled, "photo \(id) was cancelled")
-    case .memoryFull:
-      error = MediaError(
-        .outOfMemory, "\(taken), because the memory for frames is full",
-        recovery: Recovery("take fewer photos, or choose a smaller format", .change(.format)))
-    case .streamEnded(let reason, let cause):
-      error =
-        cause.map {
-          MediaError($0.code, "\(taken): \($0.message)", recovery: $0.recovery, cause: $0.cause)
-        }
-        ?? (isEndless
-          ? nil
-          : MediaError(
-            .notConnected, "\(taken), because the camera stopped (\(reason.rawValue))",
-            recovery: "start the session again"))
+    if let identifier, let photo = try? result.get() {
+      beginMovie(of: photo, selected.frame.time, identifier, record.settings)
     }
-    if error == nil { send(.didCapturePhoto(id: id)) }
-    finish(id, error)
-  }
-
-  /// Ends the life cycle of a capture.
-  private func finish(_ id: Int64, _ error: MediaError?) {
-    let record = state.withLock { $0.records.removeValue(forKey: id) }
-    guard let record else { return }
-    let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
-    // The record is removed first, so that a program that waits for this event can request the next
-    // capture.
-    record.listener(event)
-    events.send(event)
+    if selected.isLast { endPhotos(id, nil) }
+    if selected.endsRequest { record.controlled?.noteProgress() }
   }
 }
 

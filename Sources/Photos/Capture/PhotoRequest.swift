@@ -8,7 +8,11 @@ import OvercrankMediaCore
 ///
 /// It has no references, so the capture thread neither allocates nor frees memory for it.
 struct PhotoRequest {
-  enum Action { case take, stop }
+  enum Action {
+    case take, stop
+    /// Selects a frame whose brightness is measured.
+    case measure
+  }
 
   let action: Action
   /// The number of the capture.
@@ -18,6 +22,12 @@ struct PhotoRequest {
   var count = 1
   /// The interval of a time lapse in nanoseconds, or 0 for consecutive frames.
   var interval: Int64 = 0
+  /// The time of frames that must precede the photo, in microseconds.
+  var preRoll: Int64 = 0
+  /// The index of the first photo in its capture.
+  var firstIndex = 0
+  /// Whether the capture ends with this request.
+  var isFinal = true
 
   /// The time for which a photo is requested, in microseconds.
   func time(ofPhoto number: Int) -> Int64 {
@@ -40,7 +50,11 @@ enum PhotoSelection {
 struct SelectedFrame {
   let id: Int64
   let index: Int
+  /// Whether the frame is the last one of its request.
+  let endsRequest: Bool
+  /// Whether the frame is the last one of its capture.
   let isLast: Bool
+  let isMeasurement: Bool
   /// In microseconds of the driver's clock.
   let requestTime: Int64
   let frame: CandidateFrame
@@ -52,6 +66,8 @@ enum PhotoEnd {
   case stopped
   /// The memory for frames that wait to be encoded is full.
   case memoryFull
+  /// The exposure or the light could not be set.
+  case failed(MediaError)
   /// The stream of the camera ended.
   case streamEnded(StopReason, MediaError?)
 }

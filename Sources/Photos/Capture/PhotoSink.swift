@@ -23,6 +23,9 @@ final class PhotoSink: FrameSink {
   /// Settings that other threads may change while frames flow.
   final class Options: Sendable {
     let keepsRecentFrames = Atomic<Bool>(true)
+    /// The time from which the movies of Live Photos have frames, in microseconds; the greatest
+    /// number before it is known.
+    let ringStart = Atomic<Int64>(.max)
     /// Whether the session has no other output.
     let isAlone = Atomic<Bool>(false)
   }
@@ -39,6 +42,8 @@ final class PhotoSink: FrameSink {
     /// The index of the last chosen frame.
     var lastIndex: Int64 = -1
 
+    /// The number of photos of the capture so far.
+    var totalCount: Int { request.firstIndex + takenCount }
     var isInBurst: Bool { takenCount > 0 && request.interval == 0 }
   }
 
@@ -107,7 +112,7 @@ final class PhotoSink: FrameSink {
     acceptRequests()
     for pending in state.pending where !takesLatest(pending) {
       channel.end(
-        id: pending.request.id, takenCount: pending.takenCount,
+        id: pending.request.id, takenCount: pending.totalCount,
         .streamEnded(end.stopReason, end.error))
     }
     state.pending.removeAll()
@@ -122,11 +127,11 @@ final class PhotoSink: FrameSink {
     while let request = channel.requests.pop() {
       let position = state.pending.firstIndex { $0.request.id == request.id }
       switch request.action {
-      case .take: state.pending.append(Pending(request: request))
+      case .take, .measure: state.pending.append(Pending(request: request))
       case .stop:
         guard let position else { continue }
         let stopped = state.pending.remove(at: position)
-        channel.end(id: request.id, takenCount: stopped.takenCount, .stopped)
+        channel.end(id: request.id, takenCount: stopped.totalCount, .stopped)
       }
     }
   }
@@ -137,6 +142,15 @@ final class PhotoSink: FrameSink {
     while position < state.pending.count {
       // A copy, because choosing a frame reads other parts of the state.
       var pending = state.pending[position]
+      if pending.request.preRoll > 0 {
+        let start = options.ringStart.load(ordering: .relaxed)
+        guard start != .max else {
+          position += 1
+          continue
+        }
+        pending.request.time = max(pending.request.time, start &+ pending.request.preRoll)
+        pending.request.preRoll = 0
+      }
       if advance(&pending, current, bytes) {
         state.pending.remove(at: position)
       } else {
@@ -185,9 +199,11 @@ final class PhotoSink: FrameSink {
     let isLast = pending.takenCount + 1 >= request.count
     let time = request.interval == 0 ? request.time : request.time(ofPhoto: pending.takenCount)
     let selected = SelectedFrame(
-      id: request.id, index: pending.takenCount, isLast: isLast, requestTime: time, frame: frame)
+      id: request.id, index: request.firstIndex + pending.takenCount, endsRequest: isLast,
+      isLast: isLast && request.isFinal, isMeasurement: request.action == .measure,
+      requestTime: time, frame: frame)
     guard channel.select(selected, bytes) else {
-      channel.end(id: request.id, takenCount: pending.takenCount, .memoryFull)
+      channel.end(id: request.id, takenCount: pending.totalCount, .memoryFull)
       return true
     }
     // A time lapse counts from its first frame, whose time is not exactly the requested one.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// The Exif metadata of a photo, and its TIFF structure.
 ///
 /// Values that are not known are left out. The standard requires some fields in each file; they have
@@ -7,9 +9,9 @@
 struct ExifMetadata {
   /// The values by their Exif names.
   let values: [String: String]
-  private let location: PhotoLocation?
+  private let location: GeographicLocation?
 
-  init(_ values: [String: String], _ location: PhotoLocation?) {
+  init(_ values: [String: String], _ location: GeographicLocation?) {
     var all = values
     // A camera digitizes an image when it is captured, and writes the file for the first time now.
     for (name, copies) in Self.copies {
@@ -31,20 +33,21 @@ struct ExifMetadata {
   /// - Parameters:
   ///   - isJPEG: Whether the fields that describe JPEG's components are required.
   ///   - thumbnail: A JPEG image without metadata, or nil.
+  ///   - contentIdentifier: The identifier of a Live Photo, or nil.
   /// - Returns: The bytes from the TIFF header on.
-  func bytes(isJPEG: Bool, thumbnail: [UInt8]?) -> [UInt8] {
-    var image = TIFFDirectory(fields: fields(in: .image))
-    var exif = TIFFDirectory(fields: fields(in: .exif))
-    Self.addResolution(to: &image)
-    exif.fields[0x9000] = .undefined(Array("0232".utf8))
-    exif.fields[0xA000] = .undefined(Array("0100".utf8))
-    // The color space is unknown unless the program states it.
-    exif.fields[0xA001] = exif.fields[0xA001] ?? .short(0xFFFF)
+  func bytes(
+    isJPEG: Bool, thumbnail: [UInt8]?, contentIdentifier: String? = nil
+  ) -> [UInt8] {
+    var image = imageDirectory
+    var exif = exifDirectory
     if isJPEG {
       image.fields[0x0213] = .short(1)
       exif.fields[0x9101] = .undefined([1, 2, 3, 0])
     }
-    let gps = location.map(Self.directory)
+    if let contentIdentifier {
+      exif.fields[0x927C] = .undefined(AppleMakerNote.bytes(contentIdentifier: contentIdentifier))
+    }
+    let gps = gpsDirectory
     // The pointers have their final size, so the offsets can be computed.
     image.fields[Self.exifPointer] = .long(0)
     if gps != nil { image.fields[Self.gpsPointer] = .long(0) }
@@ -53,7 +56,7 @@ struct ExifMetadata {
     let thumbnailOffset = gpsOffset + (gps?.byteCount ?? 0)
     image.fields[Self.exifPointer] = .long(UInt32(exifOffset))
     if gps != nil { image.fields[Self.gpsPointer] = .long(UInt32(gpsOffset)) }
-    var result: [UInt8] = Array("MM".utf8) + [0, 42, 0, 0, 0, UInt8(Self.headerSize)]
+    var result = Self.header
     result += image.bytes(
       at: Self.headerSize, next: thumbnail == nil ? 0 : thumbnailOffset)
     result += exif.bytes(at: exifOffset, next: 0)
@@ -71,8 +74,31 @@ struct ExifMetadata {
     return result
   }
 
-  private static let headerSize = 8
-  private static let (exifPointer, gpsPointer): (UInt16, UInt16) = (0x8769, 0x8825)
+  /// The size of the TIFF header.
+  static let headerSize = 8
+  static let (exifPointer, gpsPointer): (UInt16, UInt16) = (0x8769, 0x8825)
+  /// The TIFF header of a structure whose first directory follows it.
+  static let header: [UInt8] = Array("MM".utf8) + [0, 42, 0, 0, 0, UInt8(headerSize)]
+
+  /// The fields that describe the image.
+  var imageDirectory: TIFFDirectory {
+    var directory = TIFFDirectory(fields: fields(in: .image))
+    Self.addResolution(to: &directory)
+    return directory
+  }
+
+  /// The fields of Exif.
+  var exifDirectory: TIFFDirectory {
+    var directory = TIFFDirectory(fields: fields(in: .exif))
+    directory.fields[0x9000] = .undefined(Array("0232".utf8))
+    directory.fields[0xA000] = .undefined(Array("0100".utf8))
+    // The color space is unknown unless the program states it.
+    directory.fields[0xA001] = directory.fields[0xA001] ?? .short(0xFFFF)
+    return directory
+  }
+
+  /// The fields of the position, or nil without one.
+  var gpsDirectory: TIFFDirectory? { location.map(Self.directory) }
 
   /// The fields of a directory whose values are known.
   private func fields(in directory: ExifTag.Directory) -> [UInt16: TIFFValue] {
@@ -90,7 +116,7 @@ struct ExifMetadata {
     directory.fields[0x0128] = .short(2)
   }
 
-  private static func directory(of location: PhotoLocation) -> TIFFDirectory {
+  private static func directory(of location: GeographicLocation) -> TIFFDirectory {
     /// Degrees, minutes, and seconds with four decimals.
     func degrees(_ value: Double) -> TIFFValue {
       let units = UInt32((abs(value) * 36_000_000).rounded())

@@ -64,9 +64,11 @@ struct JPEGFile {
   /// has no Huffman tables, as frames of USB cameras often do, the standard ones are added. The
   /// compressed data stays the same.
   ///
-  /// - Parameter exif: The TIFF structure, at most 65 527 bytes.
+  /// - Parameters:
+  ///   - exif: The TIFF structure, at most 65 527 bytes.
+  ///   - xmp: The segment with XMP metadata, or an empty array.
   /// - Returns: The bytes of the file.
-  func bytes(withExif exif: [UInt8]) -> [UInt8] {
+  func bytes(withExif exif: [UInt8], xmp: [UInt8] = []) -> [UInt8] {
     let payload = Array("Exif".utf8) + [0, 0] + exif
     let length = payload.count + 2
     var result: [UInt8] = [0xFF, Self.soi]
@@ -75,6 +77,7 @@ struct JPEGFile {
       result += [0xFF, Self.app1, UInt8(length >> 8), UInt8(length & 0xFF)]
       result += payload
     }
+    result += xmp
     let hasTables = segments.contains { $0[$0.startIndex + 1] == Self.dht }
     for segment in segments where !Self.isReplaced(segment) {
       if segment[segment.startIndex + 1] == Self.sos, !hasTables {

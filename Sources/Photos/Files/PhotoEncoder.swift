@@ -5,6 +5,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankTurboJPEG
 
 /// Encodes frames as photo files, for one thread.
 final class PhotoEncoder {
@@ -14,13 +15,22 @@ final class PhotoEncoder {
   static let thumbnailSide = 160
 
   private let converters = ConverterPool()
+  private var compressor = JPEGCompressor()
+
+  /// Throws unless a JPEG quality is valid.
+  static func check(quality: Int) throws(MediaError) {
+    guard !(1...100).contains(quality) else { return }
+    throw MediaError(
+      .badConfiguration, "the quality \(quality) is not from 1 to 100",
+      recovery: "choose one from 1 to 100")
+  }
 
   /// Makes a photo of a frame, and writes it to its destination.
   func photo(
     of selected: SelectedFrame, _ bytes: UnsafeRawBufferPointer, from source: PhotoSource,
-    _ settings: PhotoSettings, rotation: FrameRotation
+    _ settings: PhotoSettings, _ context: PhotoContext
   ) throws(MediaError) -> Photo {
-    let frame = selected.frame
+    let (frame, rotation) = (selected.frame, context.rotation)
     let time = MediaTime(microseconds: frame.time)
     let transform = PhotoTransform(
       rotation: rotation, factor: source.geometry.outputFactor(atMicroseconds: frame.time))
@@ -31,12 +41,14 @@ final class PhotoEncoder {
     exif["Model"] = source.model
     let size = settings.format.size(ofFrame: source.format, rotation)
     (exif["PixelXDimension"], exif["PixelYDimension"]) = ("\(size.width)", "\(size.height)")
-    if settings.format == .jpeg { exif["Orientation"] = rotation.exifOrientation.map { "\($0)" } }
+    if settings.format != .png { exif["Orientation"] = rotation.exifOrientation.map { "\($0)" } }
+    if let flash = context.flash { exif["Flash"] = "\(flash)" }
     exif.merge(settings.properties) { _, own in own }
     let metadata = ExifMetadata(exif, settings.location)
     let data = try data(
       of: bytes, source.format, as: settings.format, quality: settings.quality, metadata,
-      transform, hasThumbnail: settings.hasThumbnail)
+      transform, hasThumbnail: settings.hasThumbnail, contentIdentifier: context.contentIdentifier,
+      xmp: XMPPacket(properties: settings.xmp).segment)
     var photo = Photo(
       uniqueID: selected.id, index: selected.index, format: settings.format,
       width: size.width, height: size.height, frameIndex: frame.index,
@@ -47,6 +59,22 @@ final class PhotoEncoder {
     return photo
   }
 
+  /// The mean luma of a frame, from 0 (black) to 1; nil if it cannot be decoded.
+  func meanLevel(of bytes: UnsafeRawBufferPointer, _ format: FormatDescription) -> Double? {
+    guard let image = try? converters.convert(bytes, format, to: .gray),
+      let luma = image.planeData(0)
+    else { return nil }
+    // One pixel of 64 suffices.
+    var (sum, count) = (0, 0)
+    for y in stride(from: 0, to: image.height, by: 8) {
+      for x in stride(from: 0, to: image.width, by: 8) {
+        sum += Int(luma[y * image.bytesPerRow(0) + x])
+        count += 1
+      }
+    }
+    return count == 0 ? nil : Double(sum) / Double(count) / 255
+  }
+
   /// Encodes a frame as a file.
   ///
   /// - Throws: `MediaError` with `.invalidData` for a damaged frame, `.notConvertible` for pixels
@@ -54,7 +82,7 @@ final class PhotoEncoder {
   func data(
     of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, as photoFormat: PhotoFormat,
     quality: Int?, _ metadata: ExifMetadata, _ transform: PhotoTransform = .none,
-    hasThumbnail: Bool
+    hasThumbnail: Bool, contentIdentifier: String? = nil, xmp: [UInt8] = []
   ) throws(MediaError) -> [UInt8] {
     switch photoFormat {
     case .png:
@@ -63,7 +91,10 @@ final class PhotoEncoder {
           bytes, format, to: .rgb24, magnifiedBy: transform.factor)
         return try image.rotated(by: transform.rotation).pngBytes()
       }
-      return PNGFile.adding(exif: metadata.bytes(isJPEG: false, thumbnail: nil), to: png)
+      let exif = metadata.bytes(
+        isJPEG: false, thumbnail: nil, contentIdentifier: contentIdentifier)
+      return PNGFile.adding(exif: exif, to: png)
+    case .dng: return try dng(bytes, format, metadata)
     case .jpeg:
       let (file, thumbnail) = try jpeg(
         bytes, format, quality, factor: transform.factor, hasThumbnail: hasThumbnail)
@@ -72,8 +103,35 @@ final class PhotoEncoder {
           .invalidData, "a frame of \(bytes.count) bytes is not a whole JPEG image",
           recovery: "check the camera's cable, or choose another mode")
       }
-      return file.bytes(withExif: metadata.bytes(isJPEG: true, thumbnail: thumbnail))
+      return file.bytes(
+        withExif: metadata.bytes(
+          isJPEG: true, thumbnail: thumbnail, contentIdentifier: contentIdentifier),
+        xmp: xmp)
     }
+  }
+
+  private func dng(
+    _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ metadata: ExifMetadata
+  ) throws(MediaError) -> [UInt8] {
+    guard case .pixels(let pixels) = format.mediaSubType, let pattern = BayerPattern(pixels) else {
+      throw MediaError(
+        .notConvertible, "frames of \(format.mediaSubType) are not those of a Bayer sensor",
+        recovery: Recovery("choose another format", .change(.format)))
+    }
+    let small = try encoding(format) { () throws(LibAVError) in
+      try Self.reduced(
+        self.converters.convert(bytes, format, to: .rgb24), to: .rgb24, isFullRange: false)
+    }
+    let rowBytes = 3 * small.width
+    var preview: [UInt8] = []
+    for row in 0..<small.height {
+      guard let start = small.planeData(0) else { break }
+      let line = start + row * small.bytesPerRow(0)
+      preview += UnsafeBufferPointer(start: line, count: rowBytes)
+    }
+    return DNGFile.bytes(
+      bytes, format, pattern,
+      DNGFile.Preview(width: small.width, height: small.height, pixels: preview), metadata)
   }
 
   /// The image as JPEG, or nil if it is damaged, and its thumbnail.
@@ -86,14 +144,13 @@ final class PhotoEncoder {
       // The compressed data is stored even if this decoder cannot read it. Only the thumbnail is
       // missing then.
       guard hasThumbnail else { return (file, nil) }
-      return (file, try? Self.thumbnail(ofJPEG: bytes, format))
+      return (file, try? thumbnail(ofJPEG: bytes, format))
     }
     return try encoding(format) { () throws(LibAVError) in
       let frame = try self.converters.convert(
         bytes, format, to: Self.target(for: format), magnifiedBy: factor)
-      let encoded = try frame.jpegBytes(
-        quantizer: Self.quantizer(quality ?? Self.defaultQuality))
-      let thumbnail = try hasThumbnail ? Self.thumbnail(of: frame) : nil
+      let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
+      let thumbnail = try hasThumbnail ? self.thumbnail(of: frame) : nil
       return (encoded.withUnsafeBytes { JPEGFile(parsing: $0) }, thumbnail)
     }
   }
@@ -106,6 +163,15 @@ final class PhotoEncoder {
         .notConvertible, "could not encode a frame: \(error)",
         recovery: Recovery("choose another format", .change(.format)), cause: error.cause)
     }
+  }
+
+  private func encode(_ frame: MediaFrame, _ quality: Int) throws(LibAVError) -> [UInt8] {
+    if let image = JPEGCompressor.Image(frame),
+      let bytes = compressor?.compress(image, quality: quality)
+    {
+      return bytes
+    }
+    return try frame.jpegBytes(quantizer: Self.quantizer(quality))
   }
 
   /// The pixel format for the JPEG encoder that keeps the chroma resolution.
@@ -130,13 +196,13 @@ final class PhotoEncoder {
 
   // MARK: - Thumbnails
 
-  private static func thumbnail(
+  private func thumbnail(
     ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
   ) throws(LibAVError) -> [UInt8]? {
     // The decoder can leave out the fine detail. That is several times faster than decoding the
     // whole image.
     let side = max(format.width, format.height)
-    let reduction = (0...3).last { side >> $0 >= thumbnailSide } ?? 0
+    let reduction = (0...3).last { side >> $0 >= Self.thumbnailSide } ?? 0
     var decoder = try Decoder(
       parameters: CodecParameters(
         videoCodec: "mjpeg", width: format.width, height: format.height),
@@ -147,19 +213,28 @@ final class PhotoEncoder {
     }
   }
 
-  private static func thumbnail(of frame: MediaFrame) throws(LibAVError) -> [UInt8]? {
-    let side = max(frame.width, frame.height)
-    let shown = min(side, thumbnailSide)
-    var converter = FrameConverter(
-      to: .yuvj420p, isFullRange: true, width: max(1, frame.width * shown / side),
-      height: max(1, frame.height * shown / side))
-    let small = try converter.convert(frame)
+  private func thumbnail(of frame: MediaFrame) throws(LibAVError) -> [UInt8]? {
+    var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
+    if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
+    guard let small else { return nil }
     // The whole metadata has at most 64 kB. A thumbnail of noise might exceed that.
-    for quantizer in [4, 12, 31] {
-      let bytes = try small.jpegBytes(quantizer: quantizer)
+    for quality in [85, 50, 5] {
+      let bytes = try encode(small, quality)
       if bytes.count < 60_000 { return bytes }
     }
     return nil
+  }
+
+  /// The image in the size of a thumbnail.
+  private static func reduced(
+    _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
+  ) throws(LibAVError) -> MediaFrame {
+    let side = max(frame.width, frame.height)
+    let shown = min(side, thumbnailSide)
+    var converter = FrameConverter(
+      to: format, isFullRange: isFullRange, width: max(1, frame.width * shown / side),
+      height: max(1, frame.height * shown / side))
+    return try converter.convert(frame)
   }
 
   // MARK: - Destinations
@@ -183,5 +258,24 @@ final class PhotoEncoder {
     } catch { throw MediaError(error) }
     photo.path = path
     photo.data = nil
+  }
+}
+
+extension JPEGCompressor.Image {
+  /// The planes of a frame in full range.
+  ///
+  /// Nil for a format or size that libjpeg-turbo would not read within the planes.
+  fileprivate init?(_ frame: MediaFrame) {
+    let sampling: JPEGCompressor.ChromaSampling
+    switch frame.pixelFormat {
+    case .yuvj420p: sampling = .yuv420
+    case .yuvj422p: sampling = .yuv422
+    default: return nil
+    }
+    let planes = (0..<3).compactMap { frame.planeData($0).map { UnsafePointer($0) } }
+    guard planes.count == 3, frame.width % 2 == 0, frame.height % 2 == 0 else { return nil }
+    self.init(
+      width: frame.width, height: frame.height, sampling: sampling, planes: planes,
+      bytesPerRow: (0..<3).map(frame.bytesPerRow))
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-import OvercrankLibAV
+package import OvercrankLibAV
 
 /// The rotation, mirroring and zoom of a photo.
 struct PhotoTransform: Sendable {
@@ -16,7 +16,7 @@ extension FrameRotation {
   /// The value of Exif's field `Orientation`, or nil without a rotation.
   ///
   /// Viewers apply it, so JPEG data need not be encoded again.
-  var exifOrientation: Int? {
+  package var exifOrientation: Int? {
     switch (isTransposed, flipsX, flipsY) {
     case (false, false, false): nil
     case (false, true, false): 2

@@ -16,11 +16,7 @@ extension SampleBuffer {
   ///   damaged frame, `.notConvertible` for a codec with inter-frame prediction or pixels that
   ///   libswscale cannot read.
   public func jpegData(quality: Int? = nil) throws(MediaError) -> [UInt8] {
-    if let quality, !(1...100).contains(quality) {
-      throw MediaError(
-        .badConfiguration, "the quality \(quality) is not from 1 to 100",
-        recovery: "choose one from 1 to 100")
-    }
+    if let quality { try PhotoEncoder.check(quality: quality) }
     let metadata = ExifMetadata(exif, nil)
     return try withBytes { bytes throws(MediaError) in
       try PhotoEncoder().data(

@@ -5,10 +5,13 @@ enum TIFFValue: Equatable {
   case bytes([UInt8])
   case ascii(String)
   case short(UInt16)
+  case shorts([UInt16])
   case long(UInt32)
   /// Numerators and denominators in turn.
   case rationals([UInt32])
   case signedRational(Int32, Int32)
+  /// Numerators and denominators in turn.
+  case signedRationals([Int32])
   case undefined([UInt8])
 
   /// The TIFF number of the type.
@@ -16,11 +19,11 @@ enum TIFFValue: Equatable {
     switch self {
     case .bytes: 1
     case .ascii: 2
-    case .short: 3
+    case .short, .shorts: 3
     case .long: 4
     case .rationals: 5
     case .undefined: 7
-    case .signedRational: 10
+    case .signedRational, .signedRationals: 10
     }
   }
 
@@ -29,7 +32,9 @@ enum TIFFValue: Equatable {
     case .bytes(let bytes), .undefined(let bytes): bytes.count
     case .ascii: data.count
     case .short, .long, .signedRational: 1
+    case .shorts(let numbers): numbers.count
     case .rationals(let numbers): numbers.count / 2
+    case .signedRationals(let numbers): numbers.count / 2
     }
   }
 
@@ -38,8 +43,10 @@ enum TIFFValue: Equatable {
     case .bytes(let bytes), .undefined(let bytes): bytes
     case .ascii(let text): Array(text.utf8) + [0]
     case .short(let number): number.bigEndianBytes
+    case .shorts(let numbers): numbers.flatMap(\.bigEndianBytes)
     case .long(let number): number.bigEndianBytes
     case .rationals(let numbers): numbers.flatMap(\.bigEndianBytes)
+    case .signedRationals(let numbers): numbers.flatMap(\.bigEndianBytes)
     case .signedRational(let above, let below): above.bigEndianBytes + below.bigEndianBytes
     }
   }

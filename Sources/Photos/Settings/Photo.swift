@@ -29,6 +29,12 @@ public struct Photo: Sendable {
   /// The bytes of the file, or nil if they were written to a file.
   public internal(set) var data: [UInt8]?
 
+  /// The movie of a Live Photo, or nil.
+  ///
+  /// Only the photos that `PhotoOutput.photos(with:at:)` returns have it, because the movie is
+  /// finished after the photo.
+  public internal(set) var livePhotoMovie: LivePhotoMovie?
+
   /// The time from the request to the frame.
   ///
   /// Negative if the frame was captured before the request.

@@ -16,6 +16,10 @@ public enum PhotoEvent: Sendable {
   case didCapturePhoto(id: Int64)
   /// A photo is finished, or could not be encoded or written.
   case didFinishProcessingPhoto(id: Int64, Result<Photo, MediaError>)
+  /// The movie of a Live Photo is finished, or failed with its own error.
+  ///
+  /// Comes after the photo, at most once.
+  case didFinishLivePhotoMovie(id: Int64, Result<LivePhotoMovie, MediaError>)
   /// The capture ended, with the first error if any.
   case didFinishCapture(id: Int64, error: MediaError?)
 
@@ -24,7 +28,8 @@ public enum PhotoEvent: Sendable {
     switch self {
     case .willBeginCapture(let settings): settings.uniqueID
     case .willCapturePhoto(let id), .didCapturePhoto(let id),
-      .didFinishProcessingPhoto(let id, _), .didFinishCapture(let id, _):
+      .didFinishProcessingPhoto(let id, _), .didFinishLivePhotoMovie(let id, _),
+      .didFinishCapture(let id, _):
       id
     }
   }

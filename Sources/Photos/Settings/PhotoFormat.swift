@@ -13,15 +13,20 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
   case jpeg
   /// PNG in RGB with 8 bits per channel, with Exif.
   case png
+  /// DNG with the pixels of a Bayer sensor, for raw converters.
+  ///
+  /// Only for cameras that deliver Bayer formats.
+  case dng
 
   /// The extension of file names, without a dot.
-  public var fileExtension: String { self == .jpeg ? "jpg" : "png" }
+  public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 
   /// The format of a file name, by its extension, or nil for another extension.
   public init?(path: String) {
     switch path.split(separator: ".").last?.lowercased() {
     case "jpg", "jpeg", "jpe": self = .jpeg
     case "png": self = .png
+    case "dng": self = .dng
     default: return nil
     }
   }
@@ -32,8 +37,10 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
   /// cannot read.
   public static func available(for subType: MediaSubType) -> [PhotoFormat] {
     switch subType {
-    case .codec(let codec): codec == .mjpeg ? allCases : []
-    case .pixels(let format): LibAVPixelFormat(format)?.isConvertible == true ? allCases : []
+    case .codec(let codec): return codec == .mjpeg ? [.jpeg, .png] : []
+    case .pixels(let format):
+      guard LibAVPixelFormat(format)?.isConvertible == true else { return [] }
+      return BayerPattern(format) == nil ? [.jpeg, .png] : [.jpeg, .png, .dng]
     }
   }
 
@@ -47,8 +54,8 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
       ? (frame.height, frame.width) : (frame.width, frame.height)
   }
 
-  /// Whether photos can be taken in a camera mode.
-  public static func isAvailable(for format: CaptureFormat) -> Bool {
-    format.mediaSubType.map { !available(for: $0).isEmpty } ?? false
+  /// Whether photos in this format can be taken in a camera mode.
+  public func isAvailable(for format: CaptureFormat) -> Bool {
+    format.mediaSubType.map { Self.available(for: $0).contains(self) } ?? false
   }
 }

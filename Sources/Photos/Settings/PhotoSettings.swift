@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
+public import OvercrankCapture
 public import OvercrankMediaCore
 import Synchronization
 
@@ -18,6 +18,14 @@ public enum PhotoDestination: Sendable {
   ///
   /// The directory is `XDG_PICTURES_DIR` of xdg-user-dirs. It is created if it is missing.
   case userDirectory
+
+  /// Whether existing files may be replaced.
+  var overwrites: Bool {
+    switch self {
+    case .file(_, let overwrites), .files(let overwrites, _): overwrites
+    case .memory, .userDirectory: false
+    }
+  }
 }
 
 /// The options of one capture of photos.
@@ -54,12 +62,31 @@ public struct PhotoSettings: Sendable {
   /// The photos are scheduled at multiples of the interval after the first frame, so the error of one
   /// does not delay the others.
   public var interval: MediaTime?
+  /// The exposures of a bracket, one photo each; empty for a single exposure.
+  ///
+  /// Each exposure is set, and its photo is taken when the camera has had time to follow. The
+  /// exposure before the bracket is then restored.
+  public var bracket: [BracketedExposure] = []
+  /// Whether the camera's light is on for the photos.
+  ///
+  /// The torch is lit some frames before the photos, and goes out after them. A camera with a flash
+  /// only fires it. With a light, photos are later than their request.
+  public var flashMode = FlashMode.off
   /// Whether a JPEG file contains a thumbnail of at most 160 by 160 pixels.
   public var hasThumbnail = true
   /// The position to store, or nil.
-  public var location: PhotoLocation?
+  public var location: GeographicLocation?
   /// Exif values by name, which replace those that are known from the camera.
   public var properties: [String: String] = [:]
+  /// XMP values of a JPEG file by qualified name, such as `dc:title`.
+  ///
+  /// The namespaces are `dc`, `xmp`, `xmpRights` and `photoshop`. `dc:subject` has keywords,
+  /// separated by commas. Ignored for other formats.
+  public var xmp: [String: String] = [:]
+  /// The options of a Live Photo, or nil for a still photo.
+  ///
+  /// A Live Photo has one frame, and requires `PhotoOutput.isLivePhotoCaptureEnabled`.
+  public var livePhoto: LivePhotoSettings?
   /// The destination of the photos.
   public var destination: PhotoDestination
 
@@ -78,6 +105,18 @@ public struct PhotoSettings: Sendable {
     hasThumbnail = other.hasThumbnail
     location = other.location
     properties = other.properties
+    xmp = other.xmp
+    livePhoto = other.livePhoto
+    bracket = other.bracket
+    flashMode = other.flashMode
+  }
+
+  /// The number of photos.
+  var expectedPhotoCount: Int { bracket.isEmpty ? photoCount : bracket.count }
+
+  /// The interval in nanoseconds, or 0 for consecutive frames.
+  var intervalNanoseconds: Int64 {
+    interval.map { max(1, (try? $0.nanoseconds(.halfAwayFromZero)) ?? .max) } ?? 0
   }
 
   /// Marks the settings as used.
@@ -97,11 +136,21 @@ public struct PhotoSettings: Sendable {
     if let interval, interval <= .zero {
       throw refuse("the interval is not above zero", "choose a longer interval")
     }
-    if photoCount > 1, case .file(let path, _) = destination {
-      throw refuse("\(photoCount) photos have one name, \(path)", "give each file its own name")
+    if !bracket.isEmpty, photoCount > 1 || livePhoto != nil {
+      throw refuse("a bracket has one photo of each exposure", "choose a bracket or a series")
     }
-    if location?.isValid == false {
-      throw refuse("the location is not on the earth", "check latitude and longitude")
+    if expectedPhotoCount > 1, case .file(let path, _) = destination {
+      throw refuse(
+        "\(expectedPhotoCount) photos have one name, \(path)", "give each file its own name")
+    }
+    if let name = xmp.keys.first(where: { !XMPPacket.isValid($0) }) {
+      throw refuse("\(name) is not an XMP name", "choose one such as dc:title")
+    }
+    if livePhoto != nil, photoCount > 1 {
+      throw refuse("a Live Photo has one frame", "take one photo at a time")
+    }
+    if livePhoto != nil, livePhoto?.moviePath == nil, case .memory = destination {
+      throw refuse("the movie has no path", "name a file for the movie or for the photo")
     }
   }
 }
@@ -122,4 +171,8 @@ public struct ResolvedPhotoSettings: Hashable, Sendable {
   public let expectedPhotoCount: Int
   /// Whether the compressed data of the camera's own JPEG frames is kept.
   public let keepsCompressedData: Bool
+  /// The width in pixels of a Live Photo's movie, or nil for a still photo.
+  public let livePhotoMovieWidth: Int?
+  /// The height in pixels of a Live Photo's movie, or nil for a still photo.
+  public let livePhotoMovieHeight: Int?
 }

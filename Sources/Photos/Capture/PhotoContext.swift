@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+
+/// The state of a capture that its photos depend on, besides settings and frames.
+struct PhotoContext {
+  /// The rotation of the connection at the time of the request.
+  var rotation = FrameRotation.none
+  /// The identifier of a Live Photo, or nil.
+  var contentIdentifier: String?
+  /// The value of Exif's field `Flash`, or nil if the camera has no light.
+  var flash: Int?
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankMediaCore
+import Synchronization
+
+extension PhotoProcessor {
+  /// Ends a capture early.
+  func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
+    guard let settings = state.withLock({ $0.records[id]?.settings }) else { return }
+    let isEndless = settings.photoCount == .max && takenCount > 0
+    let total = settings.photoCount == .max ? "" : "of \(settings.expectedPhotoCount) "
+    let taken = "photo \(id): \(takenCount) \(total)taken"
+    let error: MediaError?
+    switch end {
+    case .stopped:
+      error = takenCount > 0 ? nil : MediaError(.cancelled, "photo \(id) was cancelled")
+    case .failed(let problem): error = problem
+    case .memoryFull:
+      error = MediaError(
+        .outOfMemory, "\(taken), because the memory for frames is full",
+        recovery: Recovery("take fewer photos, or choose a smaller format", .change(.format)))
+    case .streamEnded(let reason, let cause):
+      error =
+        cause.map {
+          MediaError($0.code, "\(taken): \($0.message)", recovery: $0.recovery, cause: $0.cause)
+        }
+        ?? (isEndless
+          ? nil
+          : MediaError(
+            .notConnected, "\(taken), because the camera stopped (\(reason.rawValue))",
+            recovery: "start the session again"))
+    }
+    if error == nil { send(.didCapturePhoto(id: id)) }
+    endPhotos(id, error)
+  }
+
+  /// Ends the life cycle of a capture, after its movie if it has one.
+  func endPhotos(_ id: Int64, _ error: MediaError?) {
+    let isFinal = state.withLock { state in
+      guard state.records[id]?.awaitsMovie == true else { return true }
+      state.records[id]?.photosEnded = error.map { .failure($0) } ?? .success(())
+      return false
+    }
+    if isFinal { finish(id, error) }
+  }
+
+  /// Ends the life cycle of a capture.
+  func finish(_ id: Int64, _ error: MediaError?) {
+    let record = state.withLock { $0.records.removeValue(forKey: id) }
+    guard let record else { return }
+    record.controlled?.noteProgress()
+    let event = PhotoEvent.didFinishCapture(id: id, error: record.error ?? error)
+    // The record is removed first, so that a program that waits for this event can request the next
+    // capture.
+    record.listener(event)
+    events.send(event)
+  }
+}

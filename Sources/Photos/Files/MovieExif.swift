@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import OvercrankCapture
+public import OvercrankMediaCore
+
+/// Exif values of the frames of a movie, from its tags.
+public struct MovieExif: Sendable {
+  private let tags: [String: String]
+  private let start: Int64?
+
+  /// The place where the movie was recorded, or nil if the movie does not state it.
+  public let location: GeographicLocation?
+
+  /// Reads the tags of a movie, such as `Asset.metadata`.
+  public init(tags: [String: String]) {
+    self.tags = tags
+    start = tags["creation_time"].flatMap { text in
+      // The standard form has no fraction, but FFmpeg reports microseconds.
+      let whole = text.split(separator: ".").first.map { $0.hasSuffix("Z") ? "\($0)" : "\($0)Z" }
+      return whole.flatMap { try? Date($0, strategy: .iso8601) }
+        .map { Int64($0.timeIntervalSince1970) * 1_000_000 }
+    }
+    location = tags[MetadataItem.Key.location.rawValue].flatMap {
+      try? GeographicLocation(parsing: $0)
+    }
+  }
+
+  /// The values of a frame.
+  ///
+  /// - Parameters:
+  ///   - time: The time of the frame in the movie.
+  ///   - orientation: The value of `Orientation`, or nil if the image is upright.
+  /// - Returns: The values by Exif names. A movie's date has whole seconds, so there is no
+  ///   `SubSecTimeOriginal`.
+  public func values(at time: MediaTime, orientation: Int? = nil) -> [String: String] {
+    var values: [String: String] = [:]
+    if let start {
+      values = SampleBuffer.exifDate(microseconds: start + time.wholeMicroseconds)
+      values["SubSecTimeOriginal"] = nil
+    }
+    values["Make"] = tags[MetadataItem.Key.make.rawValue]
+    values["Model"] = tags[MetadataItem.Key.model.rawValue]
+    values["ImageDescription"] = tags[MetadataItem.Key.description.rawValue]
+    values["Orientation"] = orientation.map { "\($0)" }
+    return values
+  }
+}

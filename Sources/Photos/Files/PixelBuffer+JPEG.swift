@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+public import OvercrankMediaCore
+
+extension PixelBuffer {
+  /// Encodes the image as a JPEG file, with its ``attachments`` as Exif values and a thumbnail.
+  ///
+  /// - Parameters:
+  ///   - quality: The quality from 1 to 100.
+  ///   - location: The place to store, or nil.
+  /// - Returns: The bytes of the file.
+  /// - Throws: `MediaError` with `.badConfiguration` for another quality, `.notConvertible` for
+  ///   pixels that libswscale cannot read.
+  public func jpegData(
+    quality: Int = 90, location: GeographicLocation? = nil
+  ) throws(MediaError) -> [UInt8] {
+    try PhotoEncoder.check(quality: quality)
+    var exif = attachments
+    (exif["PixelXDimension"], exif["PixelYDimension"]) = ("\(width)", "\(height)")
+    let metadata = ExifMetadata(exif, location)
+    let description = FormatDescription(
+      mediaSubType: .pixels(format), width: width, height: height)
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(MediaError) in
+        try PhotoEncoder().data(
+          of: bytes, description, as: .jpeg, quality: quality, metadata, hasThumbnail: true)
+      }
+    }
+    return try result.get()
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankCapture
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// A capture that sets exposure or light before its photos, on a thread of its own.
+final class ControlledCapture: Sendable {
+  private let id: Int64
+  private let settings: PhotoSettings
+  private let controls: PhotoControls
+  private let channel: PhotoChannel
+  private let processor: PhotoProcessor
+  /// Signaled when the last frame of a request was processed, and when the capture has ended.
+  private let progressed = DispatchSemaphore(value: 0)
+  private let meanLevel = Mutex<Double?>(nil)
+
+  /// The mean level below which the automatic flash lights, from 0 (black) to 1.
+  private static let darkLevel = 0.25
+  /// The number of frames until a new setting shows in the image.
+  ///
+  /// Drivers and sensors queue settings for up to three frames, and the fourth may have begun.
+  private static let settlingFrames: Int64 = 5
+  /// The time in microseconds until automatic exposure has followed a new compensation.
+  private static let settlingTime: Int64 = 400_000
+
+  init(
+    _ settings: PhotoSettings, _ controls: PhotoControls, _ channel: PhotoChannel,
+    _ processor: PhotoProcessor
+  ) {
+    id = settings.uniqueID
+    self.settings = settings
+    self.controls = controls
+    self.channel = channel
+    self.processor = processor
+  }
+
+  /// Starts the capture.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
+  func start() throws(MediaError) { try BlockingThread.started { [self] in run() }.detach() }
+
+  /// Called when the last frame of a request was processed, and when the capture has ended.
+  func noteProgress(meanLevel level: Double? = nil) {
+    if let level { meanLevel.withLock { $0 = level } }
+    progressed.signal()
+  }
+
+  private func run() {
+    var takenCount = 0
+    do throws(MediaError) {
+      let isLit = try prepareLight()
+      let exposures: [BracketedExposure?] = settings.bracket.isEmpty ? [nil] : settings.bracket
+      for (index, exposure) in exposures.enumerated() {
+        guard processor.isWanted(id) else { break }
+        var settling: Int64 = isLit ? Self.settlingFrames * channel.source.period : 0
+        if let exposure {
+          try controls.set(exposure)
+          settling = max(settling, Self.settlingFrames * channel.source.period)
+          if case .automatic = exposure { settling = max(settling, Self.settlingTime) }
+        }
+        var request = PhotoRequest(
+          action: .take, id: id, time: channel.source.now + settling,
+          count: settings.bracket.isEmpty ? settings.photoCount : 1)
+        request.interval = settings.intervalNanoseconds
+        (request.firstIndex, request.isFinal) = (index, index == exposures.count - 1)
+        if settings.livePhoto?.waitsForPreRoll == true {
+          request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
+        }
+        try post(request)
+        takenCount += 1
+      }
+      if takenCount < exposures.count {
+        processor.end(id, takenCount: takenCount, .stopped)
+      }
+    } catch {
+      processor.end(id, takenCount: takenCount, .failed(error))
+    }
+    // The capture is over. What cannot be restored now was lost with the camera.
+    try? controls.extinguish()
+    try? controls.restoreExposure()
+  }
+
+  /// Lights the scene if the flash mode says so.
+  private func prepareLight() throws(MediaError) -> Bool {
+    switch settings.flashMode {
+    case .off:
+      if controls.hasLight { processor.setFlash(id, 16) }
+      return false
+    case .on: processor.setFlash(id, 9)
+    case .auto:
+      guard controls.hasLight, try isDark() else {
+        if controls.hasLight { processor.setFlash(id, 24) }
+        return false
+      }
+      processor.setFlash(id, 25)
+    }
+    try controls.light()
+    return true
+  }
+
+  /// Whether the current frame is dark.
+  private func isDark() throws(MediaError) -> Bool {
+    try post(PhotoRequest(action: .measure, id: id, time: channel.source.now))
+    return meanLevel.withLock { $0 ?? 1 } < Self.darkLevel
+  }
+
+  /// Sends a request, and waits until it is done.
+  private func post(_ request: PhotoRequest) throws(MediaError) {
+    guard channel.post(request) else { throw .noCamera(id) }
+    progressed.wait()
+  }
+}

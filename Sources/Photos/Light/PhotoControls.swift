@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import Synchronization
+
+/// The exposure and the light of a camera, as captures of photos set them.
+final class PhotoControls: Sendable {
+  /// The exposure before a bracket.
+  private struct Exposure {
+    let mode: ExposureMode?
+    let setting: ExposureSetting
+    let bias: Int64?
+  }
+
+  private let camera: CameraControls
+  private let before = Mutex<Exposure?>(nil)
+
+  init(_ device: CaptureDevice) throws(MediaError) { camera = try CameraControls(device: device) }
+
+  // MARK: - Exposure
+
+  /// Throws unless the camera can make all exposures.
+  func check(_ exposures: [BracketedExposure]) throws(MediaError) {
+    for exposure in exposures {
+      switch exposure {
+      case .automatic:
+        guard try !camera.exposureTargetBiases.isEmpty else {
+          throw Self.missing("an exposure compensation")
+        }
+      case .manual:
+        guard camera.isExposureModeSupported(.custom) else { throw Self.missing("manual exposure") }
+      }
+    }
+  }
+
+  /// Sets the exposure of a photo.
+  func set(_ exposure: BracketedExposure) throws(MediaError) {
+    if before.withLock({ $0 == nil }) {
+      let found = Exposure(
+        mode: try camera.exposureMode, setting: try camera.exposure,
+        bias: try camera.exposureTargetBias)
+      before.withLock { $0 = found }
+    }
+    switch exposure {
+    case .automatic(let bias):
+      if camera.isExposureModeSupported(.continuousAutoExposure) {
+        try camera.setExposureMode(.continuousAutoExposure)
+      }
+      try camera.setExposureTargetBias(bias)
+    case .manual(let duration, let gain):
+      try camera.setExposureModeCustom(
+        duration: duration, gain: gain, rounding: .halfAwayFromZero)
+    }
+  }
+
+  /// Restores the exposure before the bracket.
+  func restoreExposure() throws(MediaError) {
+    guard let exposure = before.withLock({ $0.take() }) else { return }
+    if let bias = exposure.bias { try camera.setExposureTargetBias(bias) }
+    switch exposure.mode {
+    case .custom, .locked:
+      try camera.setExposureModeCustom(
+        duration: exposure.setting.duration, gain: exposure.setting.gain,
+        rounding: .halfAwayFromZero)
+    case .continuousAutoExposure, .autoExpose:
+      try camera.setExposureMode(.continuousAutoExposure)
+    case nil: break
+    }
+  }
+
+  // MARK: - Light
+
+  /// Whether the camera has a torch or a flash.
+  var hasLight: Bool { camera.hasTorch || camera.hasFlash }
+
+  static func missing(_ what: String) -> MediaError {
+    MediaError(
+      .controlNotSupported, "the camera has no \(what)",
+      recovery: "see the camera's controls")
+  }
+
+  /// Switches the light on.
+  ///
+  /// The torch is preferred, because it lights all frames of a capture evenly.
+  func light() throws(MediaError) {
+    guard camera.hasTorch else { return try camera.fireFlash() }
+    try camera.setTorchModeOn(level: 1)
+  }
+
+  /// Switches the torch off.
+  func extinguish() throws(MediaError) {
+    if camera.hasTorch { try camera.setTorchMode(.off) }
+  }
+}

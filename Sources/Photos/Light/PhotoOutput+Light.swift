@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+
+extension PhotoOutput {
+  /// The flash modes of the connected camera.
+  ///
+  /// Only `.off` without a camera, and for a camera without a light. Blocks while the camera's
+  /// controls are read.
+  public var supportedFlashModes: [FlashMode] {
+    guard let device = connection?.camera?.device, device.kind == .v4l2,
+      let controls = try? PhotoControls(device), controls.hasLight
+    else { return [.off] }
+    return FlashMode.allCases
+  }
+
+  /// The exposure and light of a camera, or nil if a capture leaves them unchanged.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
+  func controls(
+    for settings: PhotoSettings, of camera: DeviceInput
+  ) throws(MediaError) -> PhotoControls? {
+    guard settings.flashMode != .off || !settings.bracket.isEmpty else { return nil }
+    guard camera.device.kind == .v4l2 else {
+      // An automatic flash of a camera without a light does not light.
+      guard settings.flashMode == .on || !settings.bracket.isEmpty else { return nil }
+      throw PhotoControls.missing(settings.bracket.isEmpty ? "light" : "exposure controls")
+    }
+    let controls = try PhotoControls(camera.device)
+    try controls.check(settings.bracket)
+    if settings.flashMode == .on, !controls.hasLight { throw PhotoControls.missing("light") }
+    return controls
+  }
+}

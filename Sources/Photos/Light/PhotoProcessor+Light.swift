@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+extension PhotoProcessor {
+  /// Whether a capture is to go on.
+  func isWanted(_ id: Int64) -> Bool {
+    state.withLock { $0.records[id].map { !$0.isStopRequested } ?? false }
+  }
+
+  /// Stores the value of Exif's field `Flash` for the photos of a capture.
+  func setFlash(_ id: Int64, _ value: Int) { state.withLock { $0.records[id]?.flash = value } }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+
+/// The metadata at the start of a JPEG file that tells whether a movie belongs to it.
+struct PhotoHeader {
+  /// The content identifier in Apple's MakerNote.
+  private(set) var contentIdentifier: String?
+  /// The time of the photo in its movie, from XMP.
+  private(set) var presentationTime: MediaTime?
+  /// The size of the movie at the end of the file, if it contains one.
+  private(set) var embeddedByteCount: Int64?
+
+  /// The number of bytes in which the metadata of a photo is expected.
+  private static let headerSize = 1 << 20
+
+  /// Reads the start of a file.
+  ///
+  /// Nil unless it is a JPEG file.
+  init?(readingFrom path: String) {
+    guard let file = try? RandomAccessFile(opening: path, forWriting: false) else { return nil }
+    let bytes = file.read(Self.headerSize, at: 0)
+    guard bytes.starts(with: [0xFF, 0xD8, 0xFF]) else { return nil }
+    for payload in Self.applicationSegments(bytes) {
+      if payload.starts(with: Self.exifName) {
+        contentIdentifier =
+          contentIdentifier
+          ?? TIFFReader(payload.dropFirst(Self.exifName.count)).contentIdentifier
+      } else if payload.starts(with: XMPPacket.name) {
+        read(
+          MotionPhotoXMP.Values(
+            String(decoding: payload.dropFirst(XMPPacket.name.count), as: UTF8.self)),
+          of: file)
+      }
+    }
+  }
+
+  private mutating func read(_ values: MotionPhotoXMP.Values, of file: borrowing RandomAccessFile) {
+    guard values.isMotionPhoto else { return }
+    presentationTime = values.presentationMicroseconds.map { MediaTime(microseconds: $0) }
+    guard let count = values.movieByteCount, count > 8, count < file.count(),
+      // An ISO base media file begins with an `ftyp` box.
+      file.read(4, at: file.count() - count + 4).elementsEqual("ftyp".utf8)
+    else { return }
+    embeddedByteCount = count
+  }
+
+  private static let exifName = Array("Exif".utf8) + [0, 0]
+
+  /// The payloads of the APP1 segments before the image data.
+  private static func applicationSegments(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+    var (payloads, position): ([ArraySlice<UInt8>], Int) = ([], 2)
+    while position + 4 <= bytes.count, bytes[position] == 0xFF {
+      let marker = bytes[position + 1]
+      if marker == 0xFF {
+        position += 1
+        continue
+      }
+      let length = Int(bytes[position + 2]) << 8 | Int(bytes[position + 3])
+      let end = position + 2 + length
+      guard marker != 0xDA, length >= 2, end <= bytes.count else { break }
+      if marker == 0xE1 { payloads.append(bytes[(position + 4)..<end]) }
+      position = end
+    }
+    return payloads
+  }
+}
+
+/// Reads fields of a TIFF structure, of either byte order.
+private struct TIFFReader {
+  private let bytes: [UInt8]
+  private let isBigEndian: Bool
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = Array(bytes)
+    isBigEndian = self.bytes.starts(with: "MM".utf8)
+  }
+
+  /// The content identifier in the MakerNote of an Apple device.
+  var contentIdentifier: String? {
+    guard let start = number(4, 4), let exif = field(0x8769, at: start),
+      let directory = number(exif + 8, 4), let note = field(0x927C, at: directory),
+      let size = number(note + 4, 4), let offset = number(note + 8, 4),
+      size > 16, offset + size <= bytes.count
+    else { return nil }
+    let content = bytes[offset..<offset + size]
+    guard content.starts(with: AppleMakerNote.prefix) else { return nil }
+    // Offsets count from the start of the note, which is big-endian.
+    let inner = TIFFReader(Array(content), isBigEndian: true)
+    guard
+      let entry = inner.field(Int(AppleMakerNote.identifierTag), at: AppleMakerNote.prefix.count),
+      let count = inner.number(entry + 4, 4), let place = inner.number(entry + 8, 4),
+      count > 4, place + count <= inner.bytes.count
+    else { return nil }
+    return String(
+      decoding: inner.bytes[place..<place + count].prefix { $0 != 0 }, as: UTF8.self)
+  }
+
+  private init(_ bytes: [UInt8], isBigEndian: Bool) {
+    (self.bytes, self.isBigEndian) = (bytes, isBigEndian)
+  }
+
+  /// The offset of a field's entry in a directory.
+  private func field(_ tag: Int, at directory: Int) -> Int? {
+    guard let count = number(directory, 2) else { return nil }
+    return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number($0, 2) == tag }
+  }
+
+  private func number(_ offset: Int, _ size: Int) -> Int? {
+    guard offset >= 0, offset + size <= bytes.count else { return nil }
+    let part = bytes[offset..<offset + size]
+    return (isBigEndian ? Array(part) : part.reversed()).reduce(0) { $0 << 8 | Int($1) }
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+public import OvercrankMediaCore
+import Synchronization
+
+extension PhotoOutput {
+  /// Whether the connected camera's frames can be stored as Live Photos.
+  public var isLivePhotoCaptureSupported: Bool { !availablePhotoFormats.isEmpty }
+
+  /// Whether Live Photos can be requested.
+  public var isLivePhotoCaptureEnabled: Bool { processor.livePhotos != nil }
+
+  /// Enables or disables Live Photos.
+  ///
+  /// While they are enabled, the session has one more movie output, which keeps the last 1.5 s of
+  /// frames and audio in memory. A Live Photo soon after the start of the session has less before
+  /// it. Disable Live Photos before this output leaves its session. Movies in progress end early when
+  /// they are disabled.
+  ///
+  /// - Throws: `MediaError` with `.notConnected` if the output is in no session with a camera,
+  ///   `.badConfiguration` if the session refuses the movie output.
+  public func setLivePhotoCaptureEnabled(_ isEnabled: Bool) throws(MediaError) {
+    guard isEnabled != isLivePhotoCaptureEnabled else { return }
+    guard isEnabled else {
+      let recorder = processor.livePhotos
+      processor.livePhotos = nil
+      recorder?.end()
+      if let recorder { session?.removeOutput(recorder.output) }
+      return
+    }
+    guard let session, isLivePhotoCaptureSupported else {
+      throw MediaError(
+        .notConnected, "Live Photos need a camera whose frames can be stored as photos",
+        recovery: "add the output to a session with a camera first")
+    }
+    let recorder = LivePhotoRecorder { [weak processor, options] isReady in
+      let now = isReady ? processor?.now : nil
+      options.ringStart.store(now ?? .max, ordering: .relaxed)
+    } didEnd: { [weak processor] request, result in
+      processor?.endMovie(request, result)
+    }
+    try session.addOutput(recorder.output)
+    processor.livePhotos = recorder
+    if session.isRunning { recorder.begin() }
+  }
+
+  /// The number of Live Photos whose movies are being recorded.
+  public var livePhotosInProgressCount: Int { processor.livePhotos?.count ?? 0 }
+
+  /// Gives the movies the rotation, mirroring and zoom of the photos.
+  func alignMovies(with connection: CaptureConnection) {
+    guard let recorder = processor.livePhotos,
+      let movie = session?.connections.first(where: {
+        $0.output === recorder.output && $0.mediaType == .video
+      })
+    else { return }
+    // The movie's connection can do what that of the photos can.
+    try? movie.setVideoRotationAngle(connection.videoRotationAngle)
+    movie.automaticallyAdjustsVideoMirroring = false
+    try? movie.setVideoMirrored(connection.isVideoMirrored)
+    try? movie.setVideoScaleAndCropFactor(connection.videoScaleAndCropFactor)
+  }
+}

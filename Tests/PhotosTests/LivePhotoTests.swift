@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankAssets
+import OvercrankMediaCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankPhotos
+
+/// Photos with a movie around them.
+struct LivePhotoTests {
+  /// A camera with Live Photos enabled, whose frames begin when the ring takes them.
+  ///
+  /// A request after a frame is served with the next frame. The frames after that wait until the
+  /// movie was begun.
+  private func camera(
+    _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step]
+  ) throws -> PhotoCamera {
+    let output = PhotoOutput()
+    // Each is one turn of the capture thread, so that it can take new sinks.
+    func wait(until isDone: @escaping @Sendable (LivePhotoRecorder) -> Bool)
+      -> [ScriptedDriver.Step]
+    {
+      (0..<20_000).map { _ in
+        .action { if output.processor.livePhotos.map(isDone) != true { usleep(500) } }
+      }
+    }
+    var (script, count) = (wait { $0.isReady }, 0)
+    for (number, frame) in try zip(frames, PhotoCamera.frames(frames)) {
+      script.append(frame)
+      if let step = steps[number] { script.append(step) }
+      if steps[number - 1] != nil {
+        count += 1
+        let started = count
+        script += wait { $0.startedCount >= started }
+      }
+    }
+    let camera = try PhotoCamera(script, output: output)
+    requests.join(output)
+    try output.setLivePhotoCaptureEnabled(true)
+    return camera
+  }
+
+  private func settings(_ path: String) -> PhotoSettings {
+    var settings = PhotoSettings(destination: .file(path))
+    settings.livePhoto = LivePhotoSettings()
+    return settings
+  }
+
+  /// The movie and the story of a capture.
+  private func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
+    var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
+    for await event in capture.events {
+      switch event {
+      case .willBeginCapture: story.append("begin")
+      case .willCapturePhoto: story.append("will")
+      case .didCapturePhoto: story.append("did")
+      case .didFinishProcessingPhoto(_, let result):
+        story.append("photo \(try result.get().sequence)")
+      case .didFinishLivePhotoMovie(_, .success(let made)):
+        story.append("movie")
+        movie = made
+      case .didFinishLivePhotoMovie(_, .failure(let error)):
+        story.append("no movie: \(error.code.rawValue)")
+      case .didFinishCapture(_, let error):
+        story.append(error.map { "ended by \($0.code.rawValue)" } ?? "finish")
+      }
+    }
+    return (movie, story)
+  }
+
+  @Test func `A Live Photo has the movie around it, paired in both ways`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
+    let camera = try camera(
+      requests, frames: 0..<1_000,
+      after: [480: requests.step(settings(path), at: try PhotoCamera.time(480))])
+    try await camera.playToEnd()
+    let capture = try #require(requests.captures.first)
+    #expect(capture.resolvedSettings.livePhotoMovieWidth == PhotoCamera.width)
+    let (made, story) = try await self.movie(of: capture)
+    #expect(story == ["begin", "will", "did", "photo 480", "movie", "finish"])
+    let movie = try #require(made)
+    #expect(movie.path == moviePath && movie.isEmbedded)
+    #expect(movie.duration == MediaTime(seconds: 3))
+    let asset = try Asset(path: moviePath)
+    let numbers = try paintedNumbers(asset)
+    #expect(numbers == (120..<840).map { $0 })
+    let times = asset.frameTimingRows().map(\.time)
+    #expect(movie.photoDisplayTime == times[360])
+    // The mark is at the photo's frame.
+    let marks = asset.timedMetadata()
+    #expect(marks.map(\.key) == [LivePhoto.stillImageTimeKey])
+    #expect(marks.first?.frameIndex == 360 && marks.first?.time == movie.photoDisplayTime)
+    #expect(asset.metadata[LivePhoto.contentIdentifierKey] == movie.contentIdentifier)
+
+    let pair = try #require(LivePhoto(path: path))
+    #expect(pair.photoPath == path && pair.movie == .file(moviePath))
+    #expect(pair.contentIdentifier == movie.contentIdentifier)
+    #expect(pair.photoDisplayTime == movie.photoDisplayTime)
+    #expect(LivePhoto(path: moviePath) == pair)
+
+    // The photo still decodes, and has the movie in it too.
+    let photo = try bytes(of: path)
+    let end = photo.count - (try bytes(of: moviePath)).count
+    #expect(try PhotoCamera.number(in: Array(photo[..<end])) == 480)
+    try #require(unlink(moviePath) == 0)
+    let motion = try #require(LivePhoto(path: path))
+    #expect(motion.movie == .embedded(byteCount: Int64(photo.count - end)))
+    #expect(motion.photoDisplayTime == movie.photoDisplayTime)
+    let opened = try motion.openMovie()
+    #expect(try paintedNumbers(Asset(path: opened.path)) == numbers)
+  }
+
+  @Test(.enabled(if: ExifTool.isInstalled))
+  func `ExifTool finds no fault in photo and movie, and the same identifier`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
+    let camera = try camera(
+      requests, frames: 0..<60,
+      after: [30: requests.step(settings(path), at: try PhotoCamera.time(30))])
+    try await camera.playToEnd()
+    let (made, _) = try await self.movie(of: try #require(requests.captures.first))
+    let movie = try #require(made)
+    for file in [path, moviePath] {
+      let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
+      #expect(judged.output == "OK\n", "\(file): \(judged.output)\(judged.errors)")
+    }
+    let found = try await run(
+      "exiftool",
+      ["-s3", "-MediaGroupUUID", "-ContentIdentifier", path, moviePath])
+    let lines = found.output.split(separator: "\n").filter { !$0.hasPrefix("=") }
+    #expect(lines.prefix(2).allSatisfy { $0 == movie.contentIdentifier }, "\(found.output)")
+    let motion = try await run("exiftool", ["-s3", "-XMP-GCamera:MotionPhoto", path])
+    #expect(motion.output == "1\n")
+    // FFmpeg finds one packet, at the time of the photo.
+    let packets = try await FFmpeg.probe(moviePath, "packet=pts_time", stream: "d:0")
+    let wanted = movie.photoDisplayTime.wholeMicroseconds
+    #expect(
+      packets.compactMap(Double.init).map { Int64(($0 * 1_000_000).rounded()) } == [wanted])
+  }
+
+  @Test func `A movie with another identifier is not taken for the photo's`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    var steps: [Int: ScriptedDriver.Step] = [:]
+    for (number, name) in [(20, "a"), (30, "b")] {
+      var settings = settings(scratch.file("\(name).jpg"))
+      settings.livePhoto?.embedsMovie = false
+      steps[number] = requests.step(settings, at: try PhotoCamera.time(number))
+    }
+    let camera = try camera(requests, frames: 0..<60, after: steps)
+    try await camera.playToEnd()
+    for capture in requests.captures { #expect(try await self.movie(of: capture).0 != nil) }
+    #expect(LivePhoto(path: scratch.file("a.jpg"))?.photoPath == scratch.file("a.jpg"))
+    // The movies change their places.
+    try #require(rename(scratch.file("a.mov"), scratch.file("c.mov")) == 0)
+    try #require(rename(scratch.file("b.mov"), scratch.file("a.mov")) == 0)
+    try #require(rename(scratch.file("c.mov"), scratch.file("b.mov")) == 0)
+    #expect(LivePhoto(path: scratch.file("a.jpg")) == nil)
+    let lonely = try #require(LivePhoto(path: scratch.file("a.mov")))
+    #expect(lonely.photoPath == nil && lonely.photoDisplayTime != nil)
+  }
+
+  @Test func `Overlapping Live Photos each have their own movie`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let counts = Mutex<[Int]>([])
+    var steps: [Int: ScriptedDriver.Step] = [:]
+    let output = Mutex<PhotoOutput?>(nil)
+    for number in [40, 60, 80] {
+      let request = requests.step(
+        settings(scratch.file("\(number).jpg")), at: try PhotoCamera.time(number))
+      steps[number] = .action {
+        let count = output.withLock { $0 }?.livePhotosInProgressCount
+        counts.withLock { $0.append(count ?? 0) }
+        if case .action(let body) = request { body() }
+      }
+    }
+    let camera = try camera(requests, frames: 0..<600, after: steps)
+    output.withLock { $0 = camera.output }
+    try await camera.playToEnd()
+    #expect(counts.withLock { $0 } == [0, 1, 2])
+    for (capture, number) in zip(requests.captures, [40, 60, 80]) {
+      let (made, story) = try await self.movie(of: capture)
+      #expect(story.suffix(3) == ["photo \(number)", "movie", "finish"])
+      let movie = try #require(made)
+      let numbers = try paintedNumbers(Asset(path: movie.path))
+      #expect(numbers == (0..<(number + 360)).map { $0 })
+    }
+    #expect(camera.output.livePhotosInProgressCount == 0)
+  }
+
+  @Test(.enabled(if: SmallDisk.canBeMade))
+  func `A full disk ends the movie with its error, and leaves the photo whole`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    #expect(SmallDisk.mount(at: scratch.path))
+    defer { SmallDisk.unmount(scratch.path) }
+    let path = scratch.file("a.jpg")
+    let camera = try camera(
+      requests, frames: 0..<900,
+      after: [400: requests.step(settings(path), at: try PhotoCamera.time(400))])
+    try await camera.playToEnd()
+    let (_, story) = try await self.movie(of: try #require(requests.captures.first))
+    #expect(
+      story == ["begin", "will", "did", "photo 400", "no movie: disk_full", "ended by disk_full"])
+    #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
+  }
+
+  @Test func `Live Photos that cannot be are refused`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    var memory = PhotoSettings()
+    memory.livePhoto = LivePhotoSettings()
+    var burst = settings(scratch.file("b.jpg"))
+    burst.photoCount = 2
+    burst.destination = .files { scratch.file("\($0.index).jpg") }
+    let camera = try PhotoCamera(
+      try PhotoCamera.frames(0..<3)
+        + [
+          requests.step(memory), requests.step(burst),
+          requests.step(settings(scratch.file("c.jpg"))),
+        ] + PhotoCamera.frames(3..<5))
+    requests.join(camera.output)
+    try await camera.playToEnd()
+    #expect(requests.errors.map(\.code) == Array(repeating: .badConfiguration, count: 3))
+    let error = #expect(throws: MediaError.self) {
+      try PhotoOutput().setLivePhotoCaptureEnabled(true)
+    }
+    #expect(error?.code == .notConnected)
+    #expect(try scratch.names().isEmpty)
+  }
+}
