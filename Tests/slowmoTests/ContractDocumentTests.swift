@@ -174,6 +174,11 @@ struct ContractDocumentTests {
       "-o 'd{n}.jpg' --every 10s --count 2", "-o a.jpg --json", "-o a.jpg --quality 50 -y",
       "-o e.jpg --dry-run --json", "-o e.jpg --dry-run", "-o e.gif --json", "-o e.jpg --burst 2",
       "-o e.jpg --burst 2 --every 1s", "-o e.jpg --count 2", "-o - --json",
+      "-o f.jpg --tag Artist=Ada --tag dc:title=Goal --location +46.5-007.25/ --json",
+      "-o g.jpg --bracket 0,x", "-o g.jpg --bracket 0,1", "-o 'g{n}.jpg' --bracket 0,1 --json",
+      "-o g.jpg --flash on --json", "-o g.jpg --flash auto", "-o g.jpg --live --burst 2",
+      "-o - --live", "-o g.dng", "-o g.jpg --repeat", "-o g.jpg --trigger key --every 1s",
+      "-o h.jpg --tag x:y=z", "-o g.jpg --tag x",
     ] {
       try await transcript.slowmo("photo synthetic:128x96@60?pace=max \(line) --progress none")
     }

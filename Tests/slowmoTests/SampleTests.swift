@@ -49,6 +49,30 @@ struct SampleTests {
     try checkLength("LiveAnalysis", atMost: 12)
   }
 
+  @Test func `The sample of a photo booth counts down, and takes four photos in a row`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let finished = try await run(
+      program("PhotoBooth"), ["synthetic:320x240@60?scene=pattern"], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n").map(String.init)
+    try #require(lines.count == 7 && lines.prefix(3) == ["3", "2", "1"])
+    var numbers: [Int] = []
+    for (index, line) in lines.dropFirst(3).enumerated() {
+      let parts = line.components(separatedBy: ": frame ")
+      #expect(parts.first == "booth_\(index + 1).jpg")
+      let gray = try await FFmpeg.converted(
+        scratch.file(parts[0]), ["-pix_fmt", "gray", "-f", "rawvideo"])
+      try #require(gray.count == 320 * 240)
+      let number = FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] }
+      #expect(number == Int(parts[1]))
+      numbers.append(number ?? 0)
+    }
+    // The countdown took three seconds of frames. A busy machine may cost frames, but not order.
+    #expect(numbers[0] >= 179 && numbers == numbers.sorted() && Set(numbers).count == 4)
+  }
+
   @Test func `The sample of a trigger records around it, and slows that down`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("TriggeredClip"), [], in: scratch.path)

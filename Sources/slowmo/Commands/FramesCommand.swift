@@ -5,11 +5,11 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo frames FILE`: writes single frames as PNG files, by index or by time.
+/// `slowmo frames FILE`: writes single frames as PNG or JPEG files, by index or by time.
 struct FramesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract: "Write single frames as PNG files, and the times of all frames as CSV.",
+    abstract: "Write single frames as PNG or JPEG files, and the times of all frames as CSV.",
     discussion: """
       EXAMPLES
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
@@ -18,11 +18,13 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --csv times.csv
         slowmo frames take.mov --csv - | head -n 3
         slowmo frames take.mov --at 1 -o - > second.png
+        slowmo frames take.mov --at 1 -o second.jpg
 
       Images are rotated upright, as players show the movie; --rotation keep leaves them as
       stored. --at end is the last frame. In the file name, {index} is the frame index from 0,
       {us} and {ms} its time and {name} the movie's name; {index:06} has at least six digits.
-      The name - is standard output.
+      The name - is standard output. The extension .jpg selects JPEG with Exif: the frame's date,
+      and what the movie's tags say of camera and place.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -193,7 +195,7 @@ struct FramesCommand: ParsableCommand, Verb {
       Output.note(
         "slowmo: \(file): images are not rotated: the rotation is no multiple of 90 degrees")
     }
-    var writer = PNGWriter(appliesRotation: appliesRotation)
+    var writer = FrameImageWriter(asset, appliesRotation: appliesRotation)
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
         throw CommandError(
@@ -201,7 +203,7 @@ struct FramesCommand: ParsableCommand, Verb {
           hint: "run again with --overwrite for the rest")
       }
       do {
-        let bytes = try writer.data(of: frame.index, from: &reader)
+        let bytes = try writer.data(of: frame.index, from: &reader, for: frame.path)
         try Files.write(frame.path, Data(bytes), overwrites: writing.overwrite)
       } catch {
         guard onError == .skip, reader.undecodableFrames.contains(frame.index) else { throw error }

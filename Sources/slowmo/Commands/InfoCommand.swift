@@ -15,9 +15,10 @@ struct InfoCommand: ParsableCommand, Verb {
         slowmo info take.mov --timed-metadata
 
       The capture rate is reported only if the file states it; it is never guessed.
+      FILE may be a Live Photo or a Motion Photo. Its movie is described then, and the pair named.
       """)
 
-  @Argument(help: "The movie file.", completion: .file())
+  @Argument(help: "The movie file, or a photo with a movie.", completion: .file())
   var file: String
 
   @Flag(help: "Print the values of frames, one JSON object per line.")
@@ -32,7 +33,10 @@ struct InfoCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    let asset = try Asset(path: file, allowsTruncation: true)
+    // A photo with a movie is described by its movie.
+    let pair = LivePhoto(path: file)
+    let movie = try pair?.openMovie()
+    let asset = try Asset(path: movie?.path ?? file, allowsTruncation: true)
     if timedMetadata {
       for item in asset.timedMetadata() {
         try Output.data(
@@ -40,7 +44,7 @@ struct InfoCommand: ParsableCommand, Verb {
       }
       return .done
     }
-    let document = InfoDocument(asset)
+    let document = InfoDocument(asset, of: file, pair)
     if common.json {
       try Output.document(document)
     } else {

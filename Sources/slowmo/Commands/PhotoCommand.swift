@@ -8,7 +8,7 @@ import OvercrankLinuxSystem
 struct PhotoCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "photo",
-    abstract: "Take photos, bursts and time lapses with a camera.",
+    abstract: "Take photos, Live Photos, bursts and time lapses with a camera.",
     discussion: """
       EXAMPLES
         slowmo photo synthetic:640x480@240 -o photo.jpg
@@ -16,14 +16,23 @@ struct PhotoCommand: ParsableCommand, Verb {
         slowmo photo synthetic:640x480@240 -o 'burst_{n:03}.jpg' --burst 24
         slowmo photo synthetic:640x480@240 -o 'lapse_{n:04}.png' --every 250ms --count 4 --json
         slowmo photo 'synthetic:320x240@240?pace=max' -o 'second_{n}.jpg' --every 1s -t 5s
+        slowmo photo synthetic:640x480@120 -o live.jpg --live
+        slowmo photo synthetic:640x480@240 -o 'clap_{n}.jpg' --trigger audio:-12dBFS --repeat --count 2
 
-      The extension selects JPEG (.jpg) or PNG (.png). Without -o, the files go to the user's
-      directory for images (xdg-user-dirs). Without --quality, the JPEG frames of a camera keep
-      their compressed data. Exif has what the camera reports: time, exposure, ISO, white balance.
+      The extension selects JPEG (.jpg), PNG (.png) or, for Bayer sensors, DNG (.dng). Without -o,
+      the files go to the user's directory for images (xdg-user-dirs). Without --quality, the JPEG
+      frames of a camera keep their compressed data. Exif has what the camera reports: time,
+      exposure, ISO, white balance.
       For several photos, FILE contains {n}, which counts from 1, or {index} (the frame's index
       since the start), {sequence} (the driver's counter), or {us} (microseconds since the first
       photo). --burst takes consecutive frames at the full rate. --every counts from the first
       photo, without drift; the first Ctrl-C ends it. The name - is standard output.
+      --live also records the 1.5 s before and after the photo, with the camera's own audio: to a
+      movie beside the photo (Live Photo), and at the end of the JPEG file (Motion Photo).
+      --bracket -2,0,2 takes a photo with each exposure compensation, and then restores the one
+      before. --trigger waits for a trigger, as record does; with --repeat, for several. Each takes
+      one photo, or as many as --burst or --bracket say. In the example, the triggers are the
+      clicks of the synthetic camera.
       """)
 
   @Argument(
@@ -32,7 +41,7 @@ struct PhotoCommand: ParsableCommand, Verb {
   var device: String
 
   @Option(
-    name: .shortAndLong, help: "The file or its template: .jpg or .png.", completion: .file())
+    name: .shortAndLong, help: "The file or its template: .jpg, .png or .dng.", completion: .file())
   var output: String?
 
   @Option(
@@ -46,7 +55,25 @@ struct PhotoCommand: ParsableCommand, Verb {
   @Option(help: "Take a photo at this interval.", transform: positiveDuration)
   var every: MediaTime?
 
-  @Option(help: "With --every, end after this many photos.")
+  @Option(
+    parsing: .unconditional,
+    help: "Take a photo with each exposure compensation in EV, such as -2,0,2.",
+    transform: ExposureBracket.init(parsing:))
+  var bracket: ExposureBracket?
+
+  @Option(
+    help: ArgumentHelp(
+      "Take photos at a signal (SIGUSR1), key (Enter), udp:[ADDRESS:]PORT, audio:-12dBFS or motion.",
+      valueName: "signal|key|udp:PORT|audio:-12dBFS|motion"))
+  var trigger: [TriggerKind] = []
+
+  @Flag(help: "Wait for the next trigger after each; FILE is a template: goal_{n:03}.jpg.")
+  var `repeat` = false
+
+  @Option(help: "Light the camera's torch or flash: off, on, or auto if frames are dark.")
+  var flash = FlashMode.off
+
+  @Option(help: "With --every or --repeat, end after this many photos or triggers.")
   var count: Int?
 
   @Option(
@@ -54,8 +81,23 @@ struct PhotoCommand: ParsableCommand, Verb {
     help: "With --every, end after this duration.", transform: positiveDuration)
   var duration: MediaTime?
 
+  @Flag(help: "Take a Live Photo: a photo with a movie of 3 s around it.")
+  var live = false
+
   @Option(help: "The JPEG quality, from 1 to 100; encodes a camera's JPEG frames again.")
   var quality: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Store a tag by its Exif name, or by its XMP name such as dc:title.", valueName: "key=value"),
+    transform: PhotoTag.init(parsing:))
+  var tag: [PhotoTag] = []
+
+  @Option(
+    parsing: .unconditional,
+    help: "Store the place of the photo, e.g. +46.9481+007.4474/ (ISO 6709).",
+    transform: { try GeographicLocation(parsing: $0) })
+  var location: GeographicLocation?
 
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
@@ -66,9 +108,25 @@ struct PhotoCommand: ParsableCommand, Verb {
     }
     if let burst, burst < 1 { throw ValidationError("--burst \(burst) is not above zero") }
     if let count, count < 1 { throw ValidationError("--count \(count) is not above zero") }
-    if every == nil {
-      if count != nil { throw ValidationError("--count needs --every: use --burst for a burst") }
-      if duration != nil { throw ValidationError("-t needs --every") }
+    if bracket != nil, burst != nil || every != nil || live {
+      throw ValidationError("--bracket excludes --burst, --every and --live")
+    }
+    if !trigger.isEmpty, every != nil {
+      throw ValidationError("--trigger and --every exclude each other")
+    }
+    if self.repeat, trigger.isEmpty {
+      throw ValidationError(
+        "--repeat needs a --trigger: signal, key, udp:PORT, audio:-12dBFS or motion")
+    }
+    if count != nil, every == nil, !self.repeat {
+      throw ValidationError("--count needs --every or --repeat: use --burst for a burst")
+    }
+    if duration != nil, every == nil { throw ValidationError("-t needs --every") }
+    if live, burst != nil || every != nil {
+      throw ValidationError("--live excludes --burst and --every")
+    }
+    if live, output == standardOutput {
+      throw ValidationError("a Live Photo cannot be written to standard output: name a file")
     }
     if let quality, !(1...100).contains(quality) {
       throw ValidationError("--quality \(quality) is not from 1 to 100")
@@ -81,22 +139,27 @@ struct PhotoCommand: ParsableCommand, Verb {
       return
     }
     guard PhotoFormat(path: output) != nil else {
-      throw ValidationError("cannot write \(output): use a .jpg or .png file name")
+      throw ValidationError("cannot write \(output): use a .jpg, .png or .dng file name")
     }
     do { _ = try template() } catch let error as CommandError {
       throw ValidationError(error.line)
     }
   }
 
-  /// Whether more than one photo may be taken.
-  private var isSeries: Bool { every != nil || burst ?? 1 > 1 }
+  /// The number of photos that are taken together.
+  var photosPerTrigger: Int { burst ?? bracket?.exposures.count ?? 1 }
 
-  private static let fields = ["n", "index", "sequence", "us"]
+  /// Whether more than one photo may be taken.
+  var isSeries: Bool {
+    every != nil || photosPerTrigger > 1 || self.repeat
+  }
+
+  static let fields = ["n", "index", "sequence", "us"]
 
   /// Parses the name template.
   ///
   /// Returns nil without a name.
-  private func template() throws -> NameTemplate? {
+  func template() throws -> NameTemplate? {
     guard let output else { return nil }
     let template = try NameTemplate(output, fields: Self.fields)
     if isSeries, !Self.fields.contains(where: template.holds) {
@@ -147,6 +210,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     let session = CaptureSession(input)
     let photos = PhotoOutput()
     try session.addOutput(photos)
+    if live { try photos.setLivePhotoCaptureEnabled(true) }
     let settings = try settings()
     let progress = ProgressReporter(writing.progress)
     progress.start(file: output ?? "")
@@ -156,71 +220,25 @@ struct PhotoCommand: ParsableCommand, Verb {
     var files: [PhotoDocument.File] = []
     var standardOutputData: [UInt8]?
     var problem: CommandError?
+    func note(_ photo: Photo) {
+      standardOutputData = photo.data
+      let path = photo.path ?? standardOutput
+      files.append(PhotoDocument.File(photo, path: path))
+      progress.file(path)
+    }
     do {
-      _ = try photos.photos(with: settings) { photo in
-        standardOutputData = photo.data
-        let path = photo.path ?? standardOutput
-        files.append(PhotoDocument.File(photo, path: path))
-        progress.file(path)
+      if trigger.isEmpty {
+        _ = try photos.photos(with: settings, progress: note)
+      } else {
+        let triggered = TriggeredPhotos(
+          photos, settings, maximumCount: self.repeat ? count ?? .max : 1)
+        problem = try triggered.take(trigger, in: session, progress, note)
       }
-    } catch { problem = CommandError(error) }
+    } catch let error as MediaError { problem = CommandError(error) }
     document.files = files
     // The document lists the photos, and their bytes are the output.
     if let standardOutputData { try Output.data(standardOutputData) }
     progress.end(file: nil)
     return problem
-  }
-
-  private func settings() throws -> PhotoSettings {
-    var settings = PhotoSettings(format: output.flatMap(PhotoFormat.init(path:)) ?? .jpeg)
-    settings.quality = quality
-    settings.interval = every
-    settings.photoCount = try burst ?? (every == nil ? 1 : seriesCount())
-    if let template = try template(), output != standardOutput {
-      let first = FirstTime()
-      settings.destination = .files(overwrites: writing.overwrite) { photo in
-        let time = photo.presentationTimeStamp.wholeNanoseconds
-        return template.name([
-          "n": .number(Int64(photo.index + 1)), "index": .number(photo.frameIndex),
-          "sequence": .number(Int64(photo.sequence)),
-          "us": .number((time - first.of(time)) / 1_000),
-        ])
-      }
-    } else if output == nil {
-      settings.destination = .userDirectory
-    }
-    return settings
-  }
-
-  /// The number of photos of a time lapse; the first is at its start.
-  private func seriesCount() throws -> Int {
-    guard let every, let duration else { return count ?? .max }
-    let times = try (duration.seconds / every.seconds).rounded(.towardPositiveInfinity)
-    return min(count ?? .max, max(1, Int(exactly: times) ?? .max))
-  }
-
-  /// Refuses a name that is taken, before the camera is opened.
-  private func refuseExistingFiles() throws {
-    guard let output, let template = try template() else { return }
-    guard isSeries else {
-      if Self.fields.contains(where: template.holds) { return }
-      return try Files.refuseExisting(output, overwrites: writing.overwrite)
-    }
-    // Other fields depend on the frames.
-    guard !["index", "sequence", "us"].contains(where: template.holds) else { return }
-    let count = try burst ?? seriesCount()
-    for number in 1...max(1, min(count, 10_000)) {
-      try Files.refuseExisting(
-        template.name(["n": .number(Int64(number))]), overwrites: writing.overwrite)
-    }
-  }
-
-  /// Returns the mode that `--mode` requests or, without it, the largest mode.
-  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
-    if let mode { return try device.format(matching: mode, where: PhotoFormat.isAvailable) }
-    let pixels = try device.formats().filter(PhotoFormat.isAvailable).map { $0.width * $0.height }
-    return try device.fastestFormat {
-      PhotoFormat.isAvailable(for: $0) && $0.width * $0.height == pixels.max()
-    }
   }
 }

@@ -40,7 +40,7 @@ struct RetimeCommand: ParsableCommand, Verb {
       range where the source has fewer frames than the output.
       """)
 
-  @Argument(help: "The movie file.", completion: .file())
+  @Argument(help: "The movie file, or a photo with a movie.", completion: .file())
   var file: String
 
   @Option(
@@ -143,8 +143,17 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    try OutputNames.check([output], inputs: [file, sidecar])
-    let asset = try exporting.asset(file)
+    // Of a photo with a movie, the movie is the source.
+    let pair = LivePhoto(path: file)
+    let movie = try pair?.openMovie()
+    defer { withExtendedLifetime(movie) {} }
+    try OutputNames.check([output], inputs: [file, movie?.path, sidecar])
+    if let pair, case .embedded = pair.movie, exporting.isProject(output) {
+      throw CommandError.usage(
+        "a project cannot refer to the movie inside \(file)",
+        hint: "save the movie first: slowmo retime \(file) -o movie.mov --trim 0..end --copy")
+    }
+    let asset = try exporting.asset(movie?.path ?? file)
     let kept = try trim.map { try asset.resolve($0) }
     var composition = try composition(asset, kept)
     if !kept.isEmpty { composition = try composition.trimmed(to: kept, of: asset.mediaSource()) }

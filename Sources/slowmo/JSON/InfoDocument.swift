@@ -60,6 +60,27 @@ struct InfoDocument: Encodable {
     }
   }
 
+  /// A photo and the movie that belongs to it.
+  struct LivePhotoPair: Encodable {
+    let photo: String?
+    let movie: String?
+    let embedded: Bool
+    let contentIdentifier: String?
+    let photoDisplayTime: MediaTime?
+
+    enum CodingKeys: CodingKey {
+      case photo, movie, embedded, contentIdentifier, photoDisplayTime
+    }
+
+    init(_ pair: LivePhoto) {
+      photo = pair.photoPath
+      if case .file(let path) = pair.movie { movie = path } else { movie = nil }
+      embedded = movie == nil
+      contentIdentifier = pair.contentIdentifier
+      photoDisplayTime = pair.photoDisplayTime
+    }
+  }
+
   let schema = schemaName("info")
   let file: String
   let container: String
@@ -73,13 +94,17 @@ struct InfoDocument: Encodable {
   /// The timed metadata; nil for a file without such values.
   let timedMetadata: TimedMetadata?
 
+  /// The photo and movie that the file is one of; nil for any other file.
+  let livePhoto: LivePhotoPair?
+
   enum CodingKeys: CodingKey {
     case schema, file, container, duration, video, audio, metadata, chapters, truncation
-    case timedMetadata
+    case timedMetadata, livePhoto
   }
 
-  init(_ asset: Asset) {
-    file = asset.path
+  init(_ asset: Asset, of path: String, _ pair: LivePhoto?) {
+    file = path
+    livePhoto = pair.map(LivePhotoPair.init)
     container = asset.container
     truncation = asset.truncation.map(Truncation.init)
     let timed = asset.timedMetadata()
@@ -130,6 +155,12 @@ struct InfoDocument: Encodable {
       lines.append(
         "timed metadata: \(timedMetadata.count) values of "
           + timedMetadata.keys.joined(separator: ", "))
+    }
+    if let livePhoto {
+      let time = livePhoto.photoDisplayTime.map { ", \(decimal($0.doubleValue, 6)) s" } ?? ""
+      lines.append(
+        "live photo: \(livePhoto.photo ?? "no photo beside it"), "
+          + "\(livePhoto.movie ?? "the movie is in the photo")\(time)")
     }
     if let truncation { lines.append("truncated: \(truncation.summary)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }

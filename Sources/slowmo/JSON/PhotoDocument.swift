@@ -24,7 +24,7 @@ struct PhotoDocument: Encodable {
       sequence = photo.sequence
       at = photo.presentationTimeStamp
       shutterLag = photo.shutterLag
-      movie = nil
+      movie = photo.livePhotoMovie?.path
     }
   }
 
@@ -51,6 +51,13 @@ struct PhotoDocument: Encodable {
     try container.encode(files, forKey: .files)
     try container.encodeIfPresent(problem.map(ErrorDetails.init), forKey: .error)
   }
+}
+
+/// The numbers of photos in their file names, from 1.
+final class PhotoCounter: Sendable {
+  private let count = Atomic<Int64>(0)
+
+  func next() -> Int64 { count.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
 /// The first of several times, which file names count from.

@@ -151,7 +151,7 @@ struct ExportOptions: ParsableArguments {
     for range in sparse { Output.note("\(output): \(range.summary)") }
   }
 
-  private func isProject(_ output: String) -> Bool {
+  func isProject(_ output: String) -> Bool {
     output == standardOutput || output.lowercased().hasSuffix(".otio")
   }
 
