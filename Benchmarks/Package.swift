@@ -15,6 +15,10 @@ let package = Package(
     .executableTarget(
       name: "PlaybackTiming", dependencies: [.product(name: "Overcrank", package: "Overcrank")],
       path: "PlaybackTiming"),
+    // Encodes photos, for the benchmark Photos.
+    .executableTarget(
+      name: "EncodePhotos", dependencies: [.product(name: "Overcrank", package: "Overcrank")],
+      path: "EncodePhotos"),
   ],
   swiftLanguageModes: [.v6]
 )
