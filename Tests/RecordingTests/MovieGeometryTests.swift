@@ -93,8 +93,9 @@ struct MovieGeometryTests {
     let camera = try ScriptedCamera(240)
     let input = try #require(
       try camera.session(ScriptedDriver([])).inputs.first as? DeviceInput)
-    let connection = CaptureConnection(
-      input, MovieFileOutput(settings: RecordingSettings(path: path)), .video)
+    let output = MovieFileOutput(settings: RecordingSettings(path: path))
+    defer { withExtendedLifetime(output) {} }
+    let connection = CaptureConnection(input, output, .video)
     try connection.setVideoRotationAngle(90)
     try input.setVideoZoomFactor(1)
     try connection.setVideoScaleAndCropFactor(2)

@@ -31,20 +31,21 @@ struct VideoPreviewTests {
     let session = try session("synthetic:320x240@240?pace=max", mode)
     let preview = try VideoPreview(session: session)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
-    settings.limit = CaptureLimit(frameCount: 480)
     if mode != "/mjpg" { settings.video = .codec(.mjpeg) }
     var numbers: [Int] = []
     var times: [MediaTime] = []
-    let report = try MovieFileOutput(session: session, settings: settings).record { _ in
-      // As seldom as a view of 30 frames a second, by the writer's count.
+    let output = try MovieFileOutput(session: session, settings: settings)
+    let report = try output.record { _ in
+      // The source waits for the movie, so it delivers while this thread draws.
       guard let frame = try? preview.nextFrame(as: .gray) else { return }
       #expect(frame.image.width == 320 && frame.image.height == 240)
       if let number = number(in: frame.image) { numbers.append(number) }
       times.append(frame.presentationTimeStamp)
       #expect(preview.ledger.waiting <= 1)
+      if numbers.count >= 20 { output.stop() }
     }
-    #expect(report.problem == nil && report.ledger.stored == 480 && report.ledger.dropped == 0)
-    #expect(numbers.count == times.count && !numbers.isEmpty)
+    #expect(report.problem == nil && report.ledger.isBalanced && report.ledger.dropped == 0)
+    #expect(numbers.count == times.count && numbers.count >= 20)
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "\(numbers)")
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
     // The end of the stream takes the last frame away, and all buffers are back.
@@ -57,7 +58,7 @@ struct VideoPreviewTests {
   @Test func `The gray at a tapped place is that of the frame, however it is shown`() throws {
     for row in CornerImage.table {
       let gray = CornerImage.gray(width: 64, height: 48)
-      let camera = try CaptureDevice.named("synthetic:64x48@240")
+      let camera = try CaptureDevice.named("synthetic:128x96@240")
       let layout = FrameDelivery.Layout.raw(.gray8, bytesPerRow: 0)
       let observation = FrameObservation(sequence: 0, microseconds: 5_000_000)
       let session = CaptureSession(
