@@ -26,6 +26,8 @@ COVERAGE = 2.0
 SHARED_ERRORS = 2.0
 #: The standard uncertainty of the center of a marker against a mark, in pixels.
 CENTER_ERROR = 0.25
+#: The fewest frames for a curve.
+FEWEST = 6
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 
 
@@ -187,7 +189,7 @@ class Curve:
 
     @classmethod
     def fit(cls, times: Array, positions: Array) -> Curve:
-        if len(times) < 6:
+        if len(times) < FEWEST:
             raise ValueError("too few frames; record at a higher rate")
         middle = float(times.mean())
         powers = np.vander(times - middle, 3)
@@ -252,7 +254,8 @@ def passes(path: Track, axis: str, mark: float, window: float = 0.03) -> list[Va
     """The times at which the center of a marker passes a column (axis x) or a row (axis y).
 
     The mark is read from the image with an error of at most half a pixel. The light, and what is
-    behind the marker, move its center too.
+    behind the marker, move its center too. A pass with too few frames around it, as at the end of
+    the file, is left out.
     """
     position = Value(mark, math.hypot(1 / math.sqrt(12), CENTER_ERROR))
     times, values = path.times, getattr(path, axis)
@@ -260,6 +263,8 @@ def passes(path: Track, axis: str, mark: float, window: float = 0.03) -> list[Va
     for index in np.flatnonzero(np.diff(np.sign(values - mark))):
         guess = (times[index] + times[index + 1]) / 2
         near = np.abs(times - guess) <= max(window, 4 * float(times[index + 1] - times[index]))
+        if near.sum() < FEWEST:
+            continue
         curve = Curve.fit(times[near], values[near])
         # Where it turns around, the time of a pass is not certain at all.
         if curve.speed(guess):

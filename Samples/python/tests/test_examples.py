@@ -149,6 +149,21 @@ class EventTests(unittest.TestCase):
         self.assertLessEqual(found.ratio, 3)
 
 
+class PassTests(unittest.TestCase):
+    def test_a_pass_at_the_end_of_the_file_is_left_out(self):
+        times = np.arange(100) / 240
+        y = np.where(times < 0.2, 1000 * times, 1000 * (0.4 - times))
+        path = tracking.Track(times, np.zeros(100), y)
+        self.assertEqual(len(tracking.passes(path, "y", 100.5)), 2)
+        first, second = tracking.passes(path, "y", 100.5)
+        self.assertAlmostEqual(first.value, 0.1005)
+        self.assertAlmostEqual(second.value, 0.2995)
+        rows = np.arange(10.0)
+        ended = tracking.Track(rows / 60, np.zeros(10), rows)
+        self.assertEqual(len(tracking.passes(ended, "y", 4.5)), 1)
+        self.assertEqual(tracking.passes(ended, "y", 8.5), [])
+
+
 class ScriptTests(DirectoryTestCase):
     """The scripts as programs."""
 
