@@ -111,6 +111,28 @@ struct SessionLifetimeTests {
     #expect(camera == nil)
   }
 
+  @Test func `A session that ran is freed with its outputs`() async throws {
+    weak var video: VideoDataOutput?
+    weak var audio: AudioDataOutput?
+    weak var preview: VideoPreview?
+    weak var camera: DeviceInput?
+    do {
+      let session = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      camera = session.inputs.first as? DeviceInput
+      let outputs = (VideoDataOutput(), AudioDataOutput(), try VideoPreview(session: session))
+      (video, audio, preview) = outputs
+      try session.addOutput(outputs.0)
+      try session.addOutput(outputs.1)
+      outputs.1.setSampleBufferHandler { _ in }
+      let frames = outputs.0.frames
+      try await session.startRunning()
+      for await _ in frames { break }
+      await session.stopRunning()
+    }
+    // The thread of an output may hold its last sample a moment longer.
+    while video != nil || audio != nil || preview != nil || camera != nil { await Task.yield() }
+  }
+
   @Test func `An output that left its session keeps nothing`() throws {
     weak var camera: DeviceInput?
     let output = AudioDataOutput()

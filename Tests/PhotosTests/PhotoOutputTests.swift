@@ -14,6 +14,19 @@ import Testing
 
 struct PhotoOutputTests {
   @Test(.timeLimit(.minutes(5)))
+  func `An output and its session are freed after their last photo`() async throws {
+    weak var output: PhotoOutput?
+    weak var input: DeviceInput?
+    do {
+      let camera = try PhotoCamera(try PhotoCamera.frames(0..<8))
+      (output, input) = (camera.output, camera.input)
+      try await camera.session.startRunning()
+      await camera.session.stopRunning()
+    }
+    while output != nil || input != nil { await Task.yield() }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
   func `A thousand photos at random instants are the frames asked for, and a movie loses none`()
     async throws
   {

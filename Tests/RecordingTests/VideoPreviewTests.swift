@@ -32,6 +32,7 @@ struct VideoPreviewTests {
     let preview = try VideoPreview(session: session)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     if mode != "/mjpg" { settings.video = .codec(.mjpeg) }
+    let input = try #require(session.inputs.first as? DeviceInput)
     var numbers: [Int] = []
     var times: [MediaTime] = []
     let output = try MovieFileOutput(session: session, settings: settings)
@@ -41,7 +42,8 @@ struct VideoPreviewTests {
       #expect(frame.image.width == 320 && frame.image.height == 240)
       if let number = number(in: frame.image) { numbers.append(number) }
       times.append(frame.presentationTimeStamp)
-      #expect(preview.ledger.waiting <= 1)
+      // One waits, and one may arrive just now. The movie copies compressed frames.
+      #expect(mode != "/mjpg" || input.pool.heldCount <= 2)
       if numbers.count >= 20 { output.stop() }
     }
     #expect(report.problem == nil && report.ledger.isBalanced && report.ledger.dropped == 0)
@@ -51,7 +53,6 @@ struct VideoPreviewTests {
     // The end of the stream takes the last frame away, and all buffers are back.
     let ledger = preview.ledger
     #expect(ledger.isBalanced && ledger.waiting == 0 && ledger.delivered == Int64(numbers.count))
-    let input = try #require(session.inputs.first as? DeviceInput)
     #expect(try input.pool.heldCount == 0 && preview.nextFrame(as: .gray) == nil)
   }
 

@@ -17,7 +17,7 @@ struct PhotoCommand: ParsableCommand, Verb {
         slowmo photo synthetic:640x480@240 -o 'lapse_{n:04}.png' --every 250ms --count 4 --json
         slowmo photo 'synthetic:320x240@240?pace=max' -o 'second_{n}.jpg' --every 1s -t 5s
         slowmo photo synthetic:640x480@120 -o live.jpg --live
-        slowmo photo synthetic:640x480@240 -o 'clap_{n}.jpg' --trigger audio:-12dBFS --repeat --count 2
+        slowmo photo synthetic -o '{n}.jpg' --trigger audio:-9dBFS --quiet-period 0.5 --repeat --count 2
 
       The extension selects JPEG (.jpg), PNG (.png) or, for Bayer sensors, DNG (.dng). Without -o,
       the files go to the user's directory for images (xdg-user-dirs). Without --quality, the JPEG
@@ -32,7 +32,7 @@ struct PhotoCommand: ParsableCommand, Verb {
       --bracket -2,0,2 takes a photo with each exposure compensation, and then restores the one
       before. --trigger waits for a trigger, as record does; with --repeat, for several. Each takes
       one photo, or as many as --burst or --bracket say. In the example, the triggers are the
-      clicks of the synthetic camera.
+      clicks of the synthetic camera, a second apart.
       """)
 
   @Argument(
@@ -66,6 +66,12 @@ struct PhotoCommand: ParsableCommand, Verb {
       "Take photos at a signal (SIGUSR1), key (Enter), udp:[ADDRESS:]PORT, audio:-12dBFS or motion.",
       valueName: "signal|key|udp:PORT|audio:-12dBFS|motion"))
   var trigger: [TriggerKind] = []
+
+  @Option(
+    parsing: .unconditional,
+    help: "Audio and motion triggers need this much quiet before them. Default: 1s.",
+    transform: durationOrZero)
+  var quietPeriod: MediaTime?
 
   @Flag(help: "Wait for the next trigger after each; FILE is a template: goal_{n:03}.jpg.")
   var `repeat` = false
@@ -117,6 +123,9 @@ struct PhotoCommand: ParsableCommand, Verb {
     if self.repeat, trigger.isEmpty {
       throw ValidationError(
         "--repeat needs a --trigger: signal, key, udp:PORT, audio:-12dBFS or motion")
+    }
+    if quietPeriod != nil, trigger.isEmpty {
+      throw ValidationError("--quiet-period needs a --trigger: audio:-12dBFS or motion")
     }
     if count != nil, every == nil, !self.repeat {
       throw ValidationError("--count needs --every or --repeat: use --burst for a burst")
@@ -231,7 +240,8 @@ struct PhotoCommand: ParsableCommand, Verb {
         _ = try photos.photos(with: settings, progress: note)
       } else {
         let triggered = TriggeredPhotos(
-          photos, settings, maximumCount: self.repeat ? count ?? .max : 1)
+          photos, settings, maximumCount: self.repeat ? count ?? .max : 1,
+          quietPeriod: quietPeriod ?? MediaTime(seconds: 1))
         problem = try triggered.take(trigger, in: session, progress, note)
       }
     } catch let error as MediaError { problem = CommandError(error) }

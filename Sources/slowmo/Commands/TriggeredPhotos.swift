@@ -23,15 +23,19 @@ final class TriggeredPhotos: Sendable {
   private let output: PhotoOutput
   private let settings: PhotoSettings
   private let maximumCount: Int
+  private let quietPeriod: MediaTime
   private let state = Mutex(State())
   private let arrived = DispatchSemaphore(value: 0)
   // Each trigger waits for its photos on a thread of its own, so that triggers may overlap.
   private let queue = DispatchQueue(label: "photos", attributes: .concurrent)
 
-  init(_ output: PhotoOutput, _ settings: PhotoSettings, maximumCount: Int) {
+  init(
+    _ output: PhotoOutput, _ settings: PhotoSettings, maximumCount: Int, quietPeriod: MediaTime
+  ) {
     self.output = output
     self.settings = settings
     self.maximumCount = maximumCount
+    self.quietPeriod = quietPeriod
   }
 
   /// Takes photos at each trigger, until all are taken or the user stops.
@@ -50,9 +54,11 @@ final class TriggeredPhotos: Sendable {
     for kind in kinds {
       switch kind {
       case .audio(let threshold):
-        _ = try session.addTrigger(AudioTrigger(threshold: threshold)) { self.fire(at: $0.time) }
+        let trigger = AudioTrigger(threshold: threshold, quietPeriod: quietPeriod)
+        _ = try session.addTrigger(trigger) { self.fire(at: $0.time) }
       case .motion(let share):
-        _ = try session.addTrigger(MotionTrigger(share: share)) { self.fire(at: $0.time) }
+        let trigger = MotionTrigger(share: share, quietPeriod: quietPeriod)
+        _ = try session.addTrigger(trigger) { self.fire(at: $0.time) }
       case .signal, .key, .udp: break
       }
     }
