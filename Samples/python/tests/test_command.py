@@ -122,6 +122,9 @@ class ProgramTests(DirectoryTestCase):
         self.assertEqual(caught.exception.code, "internal")
 
     def test_an_interrupt_of_python_stops_a_recording_in_order(self):
+        # A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         # The program opens a pipe when it is ready, and ends in order after an interrupt.
         os.mkfifo("ready")
         with self.script(INTERRUPTED, sys.executable):
