@@ -230,4 +230,11 @@ struct LivePhotoTests {
     #expect(error?.code == .notConnected)
     #expect(try scratch.names().isEmpty)
   }
+
+  @Test func `A pipe is no pair, and nothing waits for its writer`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("photo.jpg")
+    #expect(mkfifo(path, 0o600) == 0)
+    #expect(LivePhoto(path: path) == nil && LivePhoto(path: scratch.path) == nil)
+  }
 }

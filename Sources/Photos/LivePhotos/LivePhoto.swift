@@ -45,6 +45,8 @@ public struct LivePhoto: Hashable, Sendable {
   ///
   /// - Parameter path: The path of the photo or of the movie.
   public init?(path: String) {
+    // Opening a pipe would wait for its writer.
+    guard SystemFiles.kind(of: path) == .regular else { return nil }
     if let header = PhotoHeader(readingFrom: path) {
       self.init(photo: path, header)
     } else {
@@ -79,10 +81,10 @@ public struct LivePhoto: Hashable, Sendable {
     }
   }
 
-  /// The paths of existing files with the same name and other extensions.
+  /// The paths of regular files with the same name and other extensions.
   private static func siblings(of path: String, _ extensions: [String]) -> [String] {
     let name = path.withoutExtension
-    return extensions.map { "\(name).\($0)" }.filter { access($0.systemPath, R_OK) == 0 }
+    return extensions.map { "\(name).\($0)" }.filter { SystemFiles.kind(of: $0) == .regular }
   }
 
   private static func identifier(ofMovie path: String) -> String? {
