@@ -30,6 +30,8 @@ let package = Package(
     .library(name: "Overcrank", targets: ["Overcrank"]),
     // Windows; needs SDL2.
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
+    // HEIC photos; needs libheif.
+    .library(name: "OvercrankHEIF", targets: ["OvercrankHEIF"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
     .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
@@ -63,6 +65,7 @@ let package = Package(
     .systemLibrary(name: "CLinuxSystem"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
+    .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
 
     // Values of time, which every module below may import.
     .module("MediaCore", with: [.logging]),
@@ -128,6 +131,9 @@ let package = Package(
         "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Playback",
       ], with: ["CSDL2"]),
 
+    // Photos in a format with a library of its own.
+    .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
+
     // The faces: one import for library users, one command for everyone else.
     .target(
       name: "Overcrank",
@@ -151,7 +157,8 @@ let package = Package(
     .executableTarget(
       name: "slowmo", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-core"),
     .executableTarget(
-      name: "slowmo-full", dependencies: ["Overcrank", "OvercrankDisplay", "SlowmoCommands"],
+      name: "slowmo-full",
+      dependencies: ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
       path: "Sources/slowmo-full"),
 
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
@@ -269,9 +276,9 @@ let package = Package(
     .testTarget(
       name: "PhotosTests",
       dependencies: [
-        "OvercrankFrameAccounting", "OvercrankPhotos", "OvercrankRecording", "OvercrankCapture",
-        "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV", "OvercrankLinuxSystem",
-        "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+        "OvercrankFrameAccounting", "OvercrankHEIF", "OvercrankPhotos", "OvercrankRecording",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "slowmoTests",

@@ -13,6 +13,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 
 # What is typed before the tab key, and what the line begins with behind it.
 LINES = [
@@ -84,8 +85,8 @@ def line_after_tab(name, usr, environment, typed):
     return line
 
 
-def screen_after_tab(usr, environment, typed):
-    """The screen of tmux after the tab key in bash."""
+def screen_after_tab(usr, environment, typed, wanted):
+    """The screen of tmux after the tab key in bash, as soon as it shows a line, or after a minute."""
     server = ["tmux", "-S", f"{environment['HOME']}/tmux", "-f", "/dev/null"]
 
     def tmux(*command):
@@ -94,18 +95,22 @@ def screen_after_tab(usr, environment, typed):
             stdout=subprocess.PIPE).stdout
 
     beginning = pathlib.Path(environment["HOME"], "beginning")
-    # bash runs the command of ^G when it has read the keys before it.
     beginning.write_text(
         f"source '{usr}/share/bash-completion/completions/slowmo'\nPS1='> '\n"
-        "bind -x '\"\\C-g\": tmux wait-for -S complete'\ntmux wait-for -S begun\n")
+        "tmux wait-for -S begun\n")
     tmux("new-session", "-d", "-x", "100", "-y", "24",
          f"bash --noprofile --rcfile '{beginning}' -i")
     try:
         tmux("wait-for", "begun")
         tmux("send-keys", "-l", typed)
-        tmux("send-keys", "Tab", "C-g")
-        tmux("wait-for", "complete")
-        return tmux("capture-pane", "-p")
+        tmux("send-keys", "Tab")
+        # No signal tells that tmux has drawn what bash wrote.
+        for _ in range(600):
+            screen = tmux("capture-pane", "-p")
+            if wanted in screen:
+                break
+            time.sleep(0.1)
+        return screen
     finally:
         tmux("kill-server")
 
@@ -120,7 +125,7 @@ def main(usr):
                 line = line_after_tab(shell, usr, environment, typed)
                 assert line.startswith(wanted), f"{shell}: {typed!r} becomes {line!r}"
         for typed, wanted in LINES[:3]:
-            screen = screen_after_tab(usr, environment, typed)
+            screen = screen_after_tab(usr, environment, typed, f"> {wanted}")
             assert f"> {wanted}" in screen, f"tmux: {typed!r} becomes {screen!r}"
     print(f"completion: {len(LINES)} lines in bash, zsh and fish, and in tmux")
 

@@ -24,6 +24,7 @@ MODULES = {
     "CTurboJPEG": [],
     "CLinuxSystem": [],
     "CSDL2": [],
+    "CHEIF": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
@@ -71,6 +72,7 @@ MODULES = {
         "CSDL2", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
+    "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
@@ -79,7 +81,7 @@ MODULES = {
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
-    "slowmo-full": ["Overcrank", "OvercrankDisplay", "SlowmoCommands"],
+    "slowmo-full": ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
 }
 
 IMPORT = re.compile(

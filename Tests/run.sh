@@ -53,7 +53,8 @@ step() {
 step "packages"
 install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
   python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
-  gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
+  libheif-examples
 
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankHEIF
 import SlowmoCommands
 
 var components = OptionalComponents()
 components.playbackWindows = PlayerWindows()
+components.photoEncoders = [HEICEncoder()]
 SlowmoProgram.main(with: components)

@@ -16,10 +16,10 @@ struct LivePhotoTests {
   ///
   /// A request after a frame is served with the next frame. The frames after that wait until the
   /// movie was begun.
-  private func camera(
-    _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step]
+  static func camera(
+    _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step],
+    _ output: PhotoOutput = PhotoOutput()
   ) throws -> PhotoCamera {
-    let output = PhotoOutput()
     // Each is one turn of the capture thread, so that it can take new sinks.
     func wait(until isDone: @escaping @Sendable (LivePhotoRecorder) -> Bool)
       -> [ScriptedDriver.Step]
@@ -51,7 +51,7 @@ struct LivePhotoTests {
   }
 
   /// The movie and the story of a capture.
-  private func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
+  static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
     var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
     for await event in capture.events {
       switch event {
@@ -75,13 +75,13 @@ struct LivePhotoTests {
   @Test func `A Live Photo has the movie around it, paired in both ways`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
-    let camera = try camera(
+    let camera = try Self.camera(
       requests, frames: 0..<1_000,
       after: [480: requests.step(settings(path), at: try PhotoCamera.time(480))])
     try await camera.playToEnd()
     let capture = try #require(requests.captures.first)
     #expect(capture.resolvedSettings.livePhotoMovieWidth == PhotoCamera.width)
-    let (made, story) = try await self.movie(of: capture)
+    let (made, story) = try await Self.movie(of: capture)
     #expect(story == ["begin", "will", "did", "photo 480", "movie", "finish"])
     let movie = try #require(made)
     #expect(movie.path == moviePath && movie.isEmbedded)
@@ -115,15 +115,64 @@ struct LivePhotoTests {
     #expect(try paintedNumbers(Asset(path: opened.path)) == numbers)
   }
 
+  @Test func `The movie begins before its photo is encoded, and waits for it at its end`()
+    async throws
+  {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let recorder = Mutex<LivePhotoRecorder?>(nil)
+    let startedCounts = Mutex<[Int]>([])
+    // An encoder that needs longer than the movie.
+    let encoder = ScriptedEncoder { image in
+      guard let recorder = recorder.withLock({ $0 }) else { return [] }
+      startedCounts.withLock { $0.append(recorder.startedCount) }
+      while recorder.count > 0 { usleep(500) }
+      return [1, 2, 3]
+    }
+    var settings = PhotoSettings(format: .heic, destination: .file(scratch.file("a.heic")))
+    settings.livePhoto = LivePhotoSettings()
+    let camera = try Self.camera(
+      requests, frames: 0..<1_000,
+      after: [480: requests.step(settings, at: try PhotoCamera.time(480))],
+      PhotoOutput(encoders: [encoder]))
+    recorder.withLock { $0 = camera.output.processor.livePhotos }
+    try await camera.playToEnd()
+    let (made, story) = try await Self.movie(of: try #require(requests.captures.first))
+    #expect(startedCounts.withLock { $0 } == [1])
+    #expect(story == ["begin", "will", "did", "photo 480", "movie", "finish"])
+    let numbers = try paintedNumbers(Asset(path: try #require(made).path))
+    #expect(numbers == (120..<840).map { $0 })
+    #expect(try bytes(of: scratch.file("a.heic")) == [1, 2, 3])
+  }
+
+  @Test func `A photo that cannot be stored leaves no movie`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let encoder = ScriptedEncoder { _ in [] }
+    var settings = PhotoSettings(
+      format: .heic, destination: .file(scratch.file("missing/a.heic")))
+    settings.livePhoto = LivePhotoSettings(moviePath: scratch.file("a.mov"))
+    let camera = try Self.camera(
+      requests, frames: 0..<600,
+      after: [40: requests.step(settings, at: try PhotoCamera.time(40))],
+      PhotoOutput(encoders: [encoder]))
+    try await camera.playToEnd()
+    let events = await story(of: try #require(requests.captures.first))
+    #expect(
+      events == [
+        "will begin", "will capture", "did capture", "no cannot_create", "no movie: cancelled",
+        "ended by cannot_create",
+      ])
+    #expect(try scratch.names().isEmpty)
+  }
+
   @Test(.enabled(if: ExifTool.isInstalled))
   func `ExifTool finds no fault in photo and movie, and the same identifier`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
-    let camera = try camera(
+    let camera = try Self.camera(
       requests, frames: 0..<60,
       after: [30: requests.step(settings(path), at: try PhotoCamera.time(30))])
     try await camera.playToEnd()
-    let (made, _) = try await self.movie(of: try #require(requests.captures.first))
+    let (made, _) = try await Self.movie(of: try #require(requests.captures.first))
     let movie = try #require(made)
     for file in [path, moviePath] {
       let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
@@ -151,9 +200,9 @@ struct LivePhotoTests {
       settings.livePhoto?.embedsMovie = false
       steps[number] = requests.step(settings, at: try PhotoCamera.time(number))
     }
-    let camera = try camera(requests, frames: 0..<60, after: steps)
+    let camera = try Self.camera(requests, frames: 0..<60, after: steps)
     try await camera.playToEnd()
-    for capture in requests.captures { #expect(try await self.movie(of: capture).0 != nil) }
+    for capture in requests.captures { #expect(try await Self.movie(of: capture).0 != nil) }
     #expect(LivePhoto(path: scratch.file("a.jpg"))?.photoPath == scratch.file("a.jpg"))
     // The movies change their places.
     try #require(rename(scratch.file("a.mov"), scratch.file("c.mov")) == 0)
@@ -178,12 +227,12 @@ struct LivePhotoTests {
         if case .action(let body) = request { body() }
       }
     }
-    let camera = try camera(requests, frames: 0..<600, after: steps)
+    let camera = try Self.camera(requests, frames: 0..<600, after: steps)
     output.withLock { $0 = camera.output }
     try await camera.playToEnd()
     #expect(counts.withLock { $0 } == [0, 1, 2])
     for (capture, number) in zip(requests.captures, [40, 60, 80]) {
-      let (made, story) = try await self.movie(of: capture)
+      let (made, story) = try await Self.movie(of: capture)
       #expect(story.suffix(3) == ["photo \(number)", "movie", "finish"])
       let movie = try #require(made)
       let numbers = try paintedNumbers(Asset(path: movie.path))
@@ -198,11 +247,11 @@ struct LivePhotoTests {
     #expect(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
     let path = scratch.file("a.jpg")
-    let camera = try camera(
+    let camera = try Self.camera(
       requests, frames: 0..<900,
       after: [400: requests.step(settings(path), at: try PhotoCamera.time(400))])
     try await camera.playToEnd()
-    let (_, story) = try await self.movie(of: try #require(requests.captures.first))
+    let (_, story) = try await Self.movie(of: try #require(requests.captures.first))
     #expect(
       story == ["begin", "will", "did", "photo 400", "no movie: disk_full", "ended by disk_full"])
     #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
@@ -237,4 +286,13 @@ struct LivePhotoTests {
     #expect(mkfifo(path, 0o600) == 0)
     #expect(LivePhoto(path: path) == nil && LivePhoto(path: scratch.path) == nil)
   }
+}
+
+/// An encoder that a closure plays.
+private struct ScriptedEncoder: PhotoEncoder {
+  let body: @Sendable (PhotoImage) -> [UInt8]
+
+  var format: PhotoFormat { .heic }
+
+  func encode(_ image: PhotoImage) -> [UInt8] { body(image) }
 }

@@ -120,7 +120,7 @@ struct PhotoFileTests {
       sizes.append(file.count)
     }
     #expect(sizes[0] > sizes[1] && sizes[1] > sizes[2])
-    #expect([100, 95, 90, 75, 50, 1].map(PhotoEncoder.quantizer) == [2, 2, 3, 8, 17, 31])
+    #expect([100, 95, 90, 75, 50, 1].map(PhotoWriter.quantizer) == [2, 2, 3, 8, 17, 31])
   }
 
   @Test func `Frames without Huffman tables get the standard ones`() throws {

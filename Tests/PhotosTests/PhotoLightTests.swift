@@ -95,23 +95,26 @@ struct PhotoLightTests {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)
+    // The next exposure waits for the photo, so the thread that stores the second one stops in time.
+    let scratch = try Scratch()
+    settings.destination = .files { [output] photo in
+      if photo.index == 1 { output.stopAll() }
+      return scratch.file("\(photo.index).jpg")
+    }
     let capture = try DeviceSystem.$calls.withValue(machine) {
       try output.capturePhoto(with: settings)
     }
     var count = 0
     var last: PhotoEvent?
     for await event in capture.events {
-      if case .didFinishProcessingPhoto = event {
-        count += 1
-        if count == 2 { capture.stop() }
-      }
+      if case .didFinishProcessingPhoto = event { count += 1 }
       last = event
     }
     guard case .didFinishCapture(_, let error) = last else {
       Issue.record("the capture did not finish")
       return
     }
-    #expect(error == nil && (2..<1_000).contains(count))
+    #expect(error == nil && count == 2)
     while value(.exposureBias) != 1 { usleep(500) }
     await session.stopRunning()
   }

@@ -106,6 +106,11 @@ struct PlayWindowTests {
       alone, ["play", try await Takes.plain(), "--json"], in: scratch.path
     ).document()
     #expect((document["error"] as? [String: Any])?["code"] as? String == "missing_component")
+    let photo = try await run(
+      alone, ["photo", "synthetic", "-o", "photo.heic", "--json"], in: scratch.path)
+    #expect(photo.status == 69)
+    let missing = try photo.document()["error"] as? [String: Any]
+    #expect(missing?["code"] as? String == "missing_component")
     // The rest works alone.
     let played = try await run(
       alone,
@@ -129,11 +134,12 @@ struct PlayWindowTests {
     }
   }
 
-  @Test func `Only slowmo-full links SDL`() async throws {
+  @Test func `Only slowmo-full links SDL and libheif`() async throws {
     for (program, links) in [(slowmoPath, false), (slowmoPath + "-full", true)] {
       let dynamic = try await run("readelf", ["-d", program])
       try #require(dynamic.status == 0)
       #expect(dynamic.output.contains("libSDL2") == links, "\(program)")
+      #expect(dynamic.output.contains("libheif") == links, "\(program)")
     }
   }
 

@@ -6,8 +6,6 @@ import OvercrankLibAV
 struct PhotoContext {
   /// The rotation of the connection at the time of the request.
   var rotation = FrameRotation.none
-  /// The identifier of a Live Photo, or nil.
-  var contentIdentifier: String?
   /// The value of Exif's field `Flash`, or nil if the camera has no light.
   var flash: Int?
 }

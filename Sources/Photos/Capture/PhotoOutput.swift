@@ -30,10 +30,13 @@ public final class PhotoOutput: FrameOutput {
 
   private let state = Mutex(State())
   let options = PhotoSink.Options()
-  let processor = PhotoProcessor()
+  let processor: PhotoProcessor
 
   /// Creates an output, to be added to a session.
-  public init() {}
+  ///
+  /// - Parameter encoders: The encoders of formats such as ``PhotoFormat/heic`` that need a library
+  ///   of their own.
+  public init(encoders: [any PhotoEncoder] = []) { processor = PhotoProcessor(encoders: encoders) }
 
   deinit {
     processor.livePhotos?.end()
@@ -64,7 +67,14 @@ public final class PhotoOutput: FrameOutput {
   ///
   /// Empty without a camera.
   public var availablePhotoFormats: [PhotoFormat] {
-    camera.map { PhotoFormat.available(for: FormatDescription($0.delivery).mediaSubType) } ?? []
+    camera.map { formats(for: FormatDescription($0.delivery).mediaSubType) } ?? []
+  }
+
+  /// The formats in which frames can be stored with the encoders of the output.
+  private func formats(for subType: MediaSubType) -> [PhotoFormat] {
+    PhotoFormat.available(for: subType).filter { format in
+      format != .heic || processor.encoders.contains { $0.format == format }
+    }
   }
 
   /// Whether a capture is accepted now.
@@ -183,7 +193,7 @@ public final class PhotoOutput: FrameOutput {
       throw .noCamera(id)
     }
     let source = FormatDescription(camera.delivery).mediaSubType
-    guard PhotoFormat.available(for: source).contains(settings.format) else {
+    guard formats(for: source).contains(settings.format) else {
       throw MediaError(
         .badConfiguration,
         "photo \(id): frames of the mode \(camera.modeName) cannot be stored as photos",

@@ -25,6 +25,10 @@ final class PhotoProcessor: Sendable {
     var flash: Int?
     /// Whether a movie of the capture is not finished.
     var awaitsMovie = false
+    /// What became of the photo of the movie, or nil until it is encoded.
+    var storage: PhotoStorage?
+    /// A movie that ended before its photo was stored.
+    var endedMovie: EndedMovie?
     /// The end of the photos, which the movie delays; the error is nil for a success.
     var photosEnded: Result<Void, MediaError>?
     var error: MediaError?
@@ -45,6 +49,10 @@ final class PhotoProcessor: Sendable {
   let events = EventHub<PhotoEvent>()
   let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
   let state = Mutex(State())
+  /// The encoders of formats that need a library of their own.
+  let encoders: [any PhotoEncoder]
+
+  init(encoders: [any PhotoEncoder]) { self.encoders = encoders }
 
   // MARK: - On any thread
 
@@ -182,13 +190,13 @@ final class PhotoProcessor: Sendable {
   // MARK: - On the thread
 
   private func run() {
-    let encoder = PhotoEncoder()
+    let writer = PhotoWriter(encoders: encoders)
     while true {
       wake.wait()
       while let channel = nextChannel() {
         guard let selection = channel.selections.pop() else { continue }
         switch selection {
-        case .frame(let selected): process(selected, of: channel, encoder)
+        case .frame(let selected): process(selected, of: channel, writer)
         case .end(let id, let count, let end): self.end(id, takenCount: count, end)
         }
         updateReadiness()
@@ -207,14 +215,20 @@ final class PhotoProcessor: Sendable {
     }
   }
 
+  /// Keeps the first error of a capture.
+  func note(_ error: MediaError, of id: Int64) {
+    state.withLock { state in
+      if state.records[id]?.error == nil { state.records[id]?.error = error }
+    }
+  }
+
   private func cancelAll() {
     for id in pendingIDs {
       finish(id, MediaError(.cancelled, "photo \(id): the output was removed"))
     }
   }
 
-  private func process(_ selected: SelectedFrame, of channel: PhotoChannel, _ encoder: PhotoEncoder)
-  {
+  private func process(_ selected: SelectedFrame, of channel: PhotoChannel, _ writer: PhotoWriter) {
     let id = selected.id
     let record = state.withLock { state in
       defer { if !selected.isMeasurement { state.records[id]?.hasBegun = true } }
@@ -226,7 +240,7 @@ final class PhotoProcessor: Sendable {
     }
     if selected.isMeasurement {
       let level = channel.queue.withNextFrame { frame in
-        encoder.meanLevel(of: frame.bytes, channel.source.format)
+        writer.meanLevel(of: frame.bytes, channel.source.format)
       }
       record.controlled?.noteProgress(meanLevel: level ?? 1)
       return
@@ -234,24 +248,23 @@ final class PhotoProcessor: Sendable {
     if !record.hasBegun { send(.willCapturePhoto(id: id)) }
     if selected.isLast { send(.didCapturePhoto(id: id)) }
     let identifier = record.settings.livePhoto.map { _ in UUID().uuidString }
+    let context = PhotoContext(rotation: record.rotation, flash: record.flash)
     let result: Result<Photo, MediaError>? = channel.queue.withNextFrame { frame in
       Result { () throws(MediaError) in
-        try encoder.photo(
-          of: selected, frame.bytes, from: channel.source, record.settings,
-          PhotoContext(
-            rotation: record.rotation, contentIdentifier: identifier, flash: record.flash))
+        let draft = try writer.draft(of: selected, from: channel.source, record.settings, context)
+        // The movie begins before the image is encoded, because the ring holds the frames before the
+        // photo only for a limited time.
+        if let identifier {
+          beginMovie(of: draft.photo, selected.frame.time, identifier, record.settings)
+        }
+        return try writer.photo(
+          draft, frame.bytes, from: channel.source, record.settings, contentIdentifier: identifier)
       }
     }
     guard let result else { return }
-    if case .failure(let error) = result {
-      state.withLock { state in
-        if state.records[id]?.error == nil { state.records[id]?.error = error }
-      }
-    }
+    if case .failure(let error) = result { note(error, of: id) }
     send(.didFinishProcessingPhoto(id: id, result))
-    if let identifier, let photo = try? result.get() {
-      beginMovie(of: photo, selected.frame.time, identifier, record.settings)
-    }
+    if identifier != nil { endPhotoOfMovie(id, try? result.get()) }
     if selected.isLast { endPhotos(id, nil) }
     if selected.endsRequest { record.controlled?.noteProgress() }
   }

@@ -1,281 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
-import OvercrankFrameAccounting
-import OvercrankLibAV
-import OvercrankLinuxSystem
-import OvercrankMediaCore
-import OvercrankTurboJPEG
+public import OvercrankMediaCore
 
-/// Encodes frames as photo files, for one thread.
-final class PhotoEncoder {
-  /// The JPEG quality of frames that the camera did not compress.
-  static let defaultQuality = 90
-  /// The longest side of a thumbnail in pixels.
-  static let thumbnailSide = 160
+/// An encoder of a file format that needs a library of its own, such as HEIC.
+///
+/// A ``PhotoOutput`` gets its encoders when it is created. The product `OvercrankHEIC` has one for
+/// ``PhotoFormat/heic``.
+public protocol PhotoEncoder: Sendable {
+  /// The format of the files.
+  var format: PhotoFormat { get }
 
-  private let converters = ConverterPool()
-  private var compressor = JPEGCompressor()
-
-  /// Throws unless a JPEG quality is valid.
-  static func check(quality: Int) throws(MediaError) {
-    guard !(1...100).contains(quality) else { return }
-    throw MediaError(
-      .badConfiguration, "the quality \(quality) is not from 1 to 100",
-      recovery: "choose one from 1 to 100")
-  }
-
-  /// Makes a photo of a frame, and writes it to its destination.
-  func photo(
-    of selected: SelectedFrame, _ bytes: UnsafeRawBufferPointer, from source: PhotoSource,
-    _ settings: PhotoSettings, _ context: PhotoContext
-  ) throws(MediaError) -> Photo {
-    let (frame, rotation) = (selected.frame, context.rotation)
-    let time = MediaTime(microseconds: frame.time)
-    let transform = PhotoTransform(
-      rotation: rotation, factor: source.geometry.outputFactor(atMicroseconds: frame.time))
-    let attachments = SampleBuffer.Attachments(
-      frame.observation, frame.exposure,
-      FrameZoom(source.geometry, atMicroseconds: frame.time))
-    var exif = attachments.exif(capturedAt: time, as: source.format)
-    exif["Model"] = source.model
-    let size = settings.format.size(ofFrame: source.format, rotation)
-    (exif["PixelXDimension"], exif["PixelYDimension"]) = ("\(size.width)", "\(size.height)")
-    if settings.format != .png { exif["Orientation"] = rotation.exifOrientation.map { "\($0)" } }
-    if let flash = context.flash { exif["Flash"] = "\(flash)" }
-    exif.merge(settings.properties) { _, own in own }
-    let metadata = ExifMetadata(exif, settings.location)
-    let data = try data(
-      of: bytes, source.format, as: settings.format, quality: settings.quality, metadata,
-      transform, hasThumbnail: settings.hasThumbnail, contentIdentifier: context.contentIdentifier,
-      xmp: XMPPacket(properties: settings.xmp).segment)
-    var photo = Photo(
-      uniqueID: selected.id, index: selected.index, format: settings.format,
-      width: size.width, height: size.height, frameIndex: frame.index,
-      sequence: frame.observation.sequence, presentationTimeStamp: time,
-      requestTime: MediaTime(microseconds: selected.requestTime), exif: metadata.values, path: nil,
-      data: data)
-    try store(&photo, to: settings.destination)
-    return photo
-  }
-
-  /// The mean luma of a frame, from 0 (black) to 1; nil if it cannot be decoded.
-  func meanLevel(of bytes: UnsafeRawBufferPointer, _ format: FormatDescription) -> Double? {
-    guard let image = try? converters.convert(bytes, format, to: .gray),
-      let luma = image.planeData(0)
-    else { return nil }
-    // One pixel of 64 suffices.
-    var (sum, count) = (0, 0)
-    for y in stride(from: 0, to: image.height, by: 8) {
-      for x in stride(from: 0, to: image.width, by: 8) {
-        sum += Int(luma[y * image.bytesPerRow(0) + x])
-        count += 1
-      }
-    }
-    return count == 0 ? nil : Double(sum) / Double(count) / 255
-  }
-
-  /// Encodes a frame as a file.
+  /// Encodes an image as a file.
   ///
-  /// - Throws: `MediaError` with `.invalidData` for a damaged frame, `.notConvertible` for pixels
-  ///   that cannot be converted.
-  func data(
-    of bytes: UnsafeRawBufferPointer, _ format: FormatDescription, as photoFormat: PhotoFormat,
-    quality: Int?, _ metadata: ExifMetadata, _ transform: PhotoTransform = .none,
-    hasThumbnail: Bool, contentIdentifier: String? = nil, xmp: [UInt8] = []
-  ) throws(MediaError) -> [UInt8] {
-    switch photoFormat {
-    case .png:
-      let png = try encoding(format) { () throws(LibAVError) in
-        let image = try self.converters.convert(
-          bytes, format, to: .rgb24, magnifiedBy: transform.factor)
-        return try image.rotated(by: transform.rotation).pngBytes()
-      }
-      let exif = metadata.bytes(
-        isJPEG: false, thumbnail: nil, contentIdentifier: contentIdentifier)
-      return PNGFile.adding(exif: exif, to: png)
-    case .dng: return try dng(bytes, format, metadata)
-    case .jpeg:
-      let (file, thumbnail) = try jpeg(
-        bytes, format, quality, factor: transform.factor, hasThumbnail: hasThumbnail)
-      guard let file else {
-        throw MediaError(
-          .invalidData, "a frame of \(bytes.count) bytes is not a whole JPEG image",
-          recovery: "check the camera's cable, or choose another mode")
-      }
-      return file.bytes(
-        withExif: metadata.bytes(
-          isJPEG: true, thumbnail: thumbnail, contentIdentifier: contentIdentifier),
-        xmp: xmp)
-    }
-  }
-
-  private func dng(
-    _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ metadata: ExifMetadata
-  ) throws(MediaError) -> [UInt8] {
-    guard case .pixels(let pixels) = format.mediaSubType, let pattern = BayerPattern(pixels) else {
-      throw MediaError(
-        .notConvertible, "frames of \(format.mediaSubType) are not those of a Bayer sensor",
-        recovery: Recovery("choose another format", .change(.format)))
-    }
-    let small = try encoding(format) { () throws(LibAVError) in
-      try Self.reduced(
-        self.converters.convert(bytes, format, to: .rgb24), to: .rgb24, isFullRange: false)
-    }
-    let rowBytes = 3 * small.width
-    var preview: [UInt8] = []
-    for row in 0..<small.height {
-      guard let start = small.planeData(0) else { break }
-      let line = start + row * small.bytesPerRow(0)
-      preview += UnsafeBufferPointer(start: line, count: rowBytes)
-    }
-    return DNGFile.bytes(
-      bytes, format, pattern,
-      DNGFile.Preview(width: small.width, height: small.height, pixels: preview), metadata)
-  }
-
-  /// The image as JPEG, or nil if it is damaged, and its thumbnail.
-  private func jpeg(
-    _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
-    factor: Double, hasThumbnail: Bool
-  ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
-    if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
-      guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
-      // The compressed data is stored even if this decoder cannot read it. Only the thumbnail is
-      // missing then.
-      guard hasThumbnail else { return (file, nil) }
-      return (file, try? thumbnail(ofJPEG: bytes, format))
-    }
-    return try encoding(format) { () throws(LibAVError) in
-      let frame = try self.converters.convert(
-        bytes, format, to: Self.target(for: format), magnifiedBy: factor)
-      let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
-      let thumbnail = try hasThumbnail ? self.thumbnail(of: frame) : nil
-      return (encoded.withUnsafeBytes { JPEGFile(parsing: $0) }, thumbnail)
-    }
-  }
-
-  private func encoding<Result>(
-    _ format: FormatDescription, _ body: () throws(LibAVError) -> Result
-  ) throws(MediaError) -> Result {
-    do throws(LibAVError) { return try body() } catch {
-      throw MediaError(
-        .notConvertible, "could not encode a frame: \(error)",
-        recovery: Recovery("choose another format", .change(.format)), cause: error.cause)
-    }
-  }
-
-  private func encode(_ frame: MediaFrame, _ quality: Int) throws(LibAVError) -> [UInt8] {
-    if let image = JPEGCompressor.Image(frame),
-      let bytes = compressor?.compress(image, quality: quality)
-    {
-      return bytes
-    }
-    return try frame.jpegBytes(quantizer: Self.quantizer(quality))
-  }
-
-  /// The pixel format for the JPEG encoder that keeps the chroma resolution.
-  private static func target(for format: FormatDescription) -> PixelFormat {
-    let isWide =
-      switch format.mediaSubType {
-      case .codec: true
-      case .pixels(let pixels): LibAVPixelFormat(pixels)?.isWideChroma ?? false
-      }
-    return PixelFormat(rawValue: isWide ? "yuvj422p" : "yuvj420p")
-  }
-
-  /// The quantizer of libav's encoder that is nearest to a quality of the Independent JPEG Group.
+  /// Called on a thread of the output, for one photo after the other. Frames wait in memory
+  /// meanwhile.
   ///
-  /// The group's library scales its tables, whose mean is 57.6 for luma, by 50 / quality or by
-  /// 2 - quality / 50. libav scales the table of MPEG-1, whose mean is 27.4, by an eighth of the
-  /// quantizer.
-  static func quantizer(_ quality: Int) -> Int {
-    let scale = quality < 50 ? 50 / Double(quality) : 2 - Double(quality) / 50
-    return max(2, min(31, Int((scale * 57.6 * 8 / 27.4).rounded())))
-  }
-
-  // MARK: - Thumbnails
-
-  private func thumbnail(
-    ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
-  ) throws(LibAVError) -> [UInt8]? {
-    // The decoder can leave out the fine detail. That is several times faster than decoding the
-    // whole image.
-    let side = max(format.width, format.height)
-    let reduction = (0...3).last { side >> $0 >= Self.thumbnailSide } ?? 0
-    var decoder = try Decoder(
-      parameters: CodecParameters(
-        videoCodec: "mjpeg", width: format.width, height: format.height),
-      subject: "a photo", threadCount: 1, reduction: reduction)
-    try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
-    return try decoder.nextFrame().flatMap { frame throws(LibAVError) in
-      try thumbnail(of: frame)
-    }
-  }
-
-  private func thumbnail(of frame: MediaFrame) throws(LibAVError) -> [UInt8]? {
-    var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
-    if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
-    guard let small else { return nil }
-    // The whole metadata has at most 64 kB. A thumbnail of noise might exceed that.
-    for quality in [85, 50, 5] {
-      let bytes = try encode(small, quality)
-      if bytes.count < 60_000 { return bytes }
-    }
-    return nil
-  }
-
-  /// The image in the size of a thumbnail.
-  private static func reduced(
-    _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
-  ) throws(LibAVError) -> MediaFrame {
-    let side = max(frame.width, frame.height)
-    let shown = min(side, thumbnailSide)
-    var converter = FrameConverter(
-      to: format, isFullRange: isFullRange, width: max(1, frame.width * shown / side),
-      height: max(1, frame.height * shown / side))
-    return try converter.convert(frame)
-  }
-
-  // MARK: - Destinations
-
-  private func store(
-    _ photo: inout Photo, to destination: PhotoDestination
-  ) throws(MediaError) {
-    switch destination {
-    case .memory: return
-    case .file(let path, let overwrites): try Self.write(&photo, to: path, overwrites)
-    case .files(let overwrites, let path): try Self.write(&photo, to: path(photo), overwrites)
-    case .userDirectory: try UserImageDirectory.store(&photo)
-    }
-  }
-
-  static func write(
-    _ photo: inout Photo, to path: String, _ overwrites: Bool
-  ) throws(MediaError) {
-    do throws(FileCreationError) {
-      try WholeFile.write(photo.data ?? [], to: path, overwrites: overwrites)
-    } catch { throw MediaError(error) }
-    photo.path = path
-    photo.data = nil
-  }
+  /// - Throws: `MediaError` with `.outOfMemory` or `.notConvertible`.
+  func encode(_ image: PhotoImage) throws(MediaError) -> [UInt8]
 }
 
-extension JPEGCompressor.Image {
-  /// The planes of a frame in full range.
+/// An image for a ``PhotoEncoder``.
+public struct PhotoImage: Sendable {
+  /// The width in pixels, after the rotation of the connection.
+  public let width: Int
+  /// The height in pixels, after the rotation of the connection.
+  public let height: Int
+  /// The planes Y, Cb and Cr, one after the other, with 8 bits in full range of BT.601.
   ///
-  /// Nil for a format or size that libjpeg-turbo would not read within the planes.
-  fileprivate init?(_ frame: MediaFrame) {
-    let sampling: JPEGCompressor.ChromaSampling
-    switch frame.pixelFormat {
-    case .yuvj420p: sampling = .yuv420
-    case .yuvj422p: sampling = .yuv422
-    default: return nil
-    }
-    let planes = (0..<3).compactMap { frame.planeData($0).map { UnsafePointer($0) } }
-    guard planes.count == 3, frame.width % 2 == 0, frame.height % 2 == 0 else { return nil }
-    self.init(
-      width: frame.width, height: frame.height, sampling: sampling, planes: planes,
-      bytesPerRow: (0..<3).map(frame.bytesPerRow))
-  }
+  /// Rows have no padding. Chroma has half the columns and half the rows, rounded up.
+  public let pixels: [UInt8]
+  /// The quality from 1 to 100.
+  public let quality: Int
+  /// The Exif metadata from its TIFF header on.
+  public let exif: [UInt8]
+  /// The XMP packet as UTF-8, or an empty array without values.
+  public let xmp: [UInt8]
+  /// The longest side of the thumbnail in pixels, or nil for none.
+  public let thumbnailSide: Int?
 }

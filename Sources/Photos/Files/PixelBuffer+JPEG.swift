@@ -15,7 +15,7 @@ extension PixelBuffer {
   public func jpegData(
     quality: Int = 90, location: GeographicLocation? = nil
   ) throws(MediaError) -> [UInt8] {
-    try PhotoEncoder.check(quality: quality)
+    try PhotoWriter.check(quality: quality)
     var exif = attachments
     (exif["PixelXDimension"], exif["PixelYDimension"]) = ("\(width)", "\(height)")
     let metadata = ExifMetadata(exif, location)
@@ -23,7 +23,7 @@ extension PixelBuffer {
       mediaSubType: .pixels(format), width: width, height: height)
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(MediaError) in
-        try PhotoEncoder().data(
+        try PhotoWriter().data(
           of: bytes, description, as: .jpeg, quality: quality, metadata, hasThumbnail: true)
       }
     }

@@ -16,10 +16,10 @@ extension SampleBuffer {
   ///   damaged frame, `.notConvertible` for a codec with inter-frame prediction or pixels that
   ///   libswscale cannot read.
   public func jpegData(quality: Int? = nil) throws(MediaError) -> [UInt8] {
-    if let quality { try PhotoEncoder.check(quality: quality) }
+    if let quality { try PhotoWriter.check(quality: quality) }
     let metadata = ExifMetadata(exif, nil)
     return try withBytes { bytes throws(MediaError) in
-      try PhotoEncoder().data(
+      try PhotoWriter().data(
         of: bytes, formatDescription, as: .jpeg, quality: quality, metadata, hasThumbnail: true)
     }
   }

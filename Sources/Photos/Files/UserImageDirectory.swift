@@ -47,20 +47,41 @@ enum UserImageDirectory {
     return nil
   }
 
-  /// Writes a photo to a new file in the directory.
-  static func store(_ photo: inout Photo) throws(MediaError) {
+  /// The first path for a photo that neither a photo nor a movie has.
+  ///
+  /// - Throws: `MediaError` with `.cannotCreate` if the user has no home directory.
+  static func unusedPath(for photo: Photo) throws(MediaError) -> String {
     let directory = try path()
+    let paths = (1...attempts).lazy.map { path(of: photo, in: directory, attempt: $0) }
+    func isUsed(_ path: String) -> Bool { access(path.systemPath, F_OK) == 0 }
+    return paths.first { !isUsed($0) && !isUsed("\($0.withoutExtension).mov") }
+      ?? path(of: photo, in: directory, attempt: attempts)
+  }
+
+  /// Writes a photo to a new file in the directory.
+  ///
+  /// - Parameters:
+  ///   - photo: The photo, which gets the path of its file.
+  ///   - path: The path of ``unusedPath(for:)``. If another program has used it meanwhile, the photo
+  ///     gets the next one.
+  /// - Throws: `MediaError` if the file cannot be written.
+  static func store(_ photo: inout Photo, at path: String) throws(MediaError) {
+    let directory = path.parentDirectory
     makeDirectory(directory)
-    let name = "IMG_\(stamp(of: photo))"
+    var path = path
     for attempt in 1...attempts {
-      let suffix = attempt == 1 ? "" : "_\(attempt)"
-      let path = "\(directory)/\(name)\(suffix).\(photo.format.fileExtension)"
       do throws(MediaError) {
-        return try PhotoEncoder.write(&photo, to: path, false)
+        return try PhotoWriter.write(&photo, to: path, false)
       } catch {
         guard error.code == .outputExists, attempt < attempts else { throw error }
+        path = Self.path(of: photo, in: directory, attempt: attempt)
       }
     }
+  }
+
+  private static func path(of photo: Photo, in directory: String, attempt: Int) -> String {
+    let suffix = attempt == 1 ? "" : "_\(attempt)"
+    return "\(directory)/IMG_\(stamp(of: photo))\(suffix).\(photo.format.fileExtension)"
   }
 
   /// The capture time as `20260131_140509` in UTC.

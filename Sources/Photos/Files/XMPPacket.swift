@@ -40,11 +40,14 @@ struct XMPPacket: Sendable {
       && parts[1].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
   }
 
+  /// Whether the packet has neither values nor a movie.
+  var isEmpty: Bool { movie == nil && properties.isEmpty }
+
   /// The APP1 segment of a JPEG file, or an empty array without values.
   ///
   /// A segment has at most 64 kB. Values beyond that are left out.
   var segment: [UInt8] {
-    guard movie != nil || !properties.isEmpty else { return [] }
+    if isEmpty { return [] }
     let payload = Self.name + Array(text.utf8)
     let length = payload.count + 2
     guard length <= 0xFFFF else {

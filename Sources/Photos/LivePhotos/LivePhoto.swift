@@ -33,7 +33,7 @@ public struct LivePhoto: Hashable, Sendable {
   /// The key of the value at the photo's frame in a movie's timed metadata.
   package static let stillImageTimeKey = TimedValue.stillImageTime
 
-  private static let photoExtensions = ["jpg", "jpeg", "JPG", "JPEG"]
+  private static let photoExtensions = ["jpg", "jpeg", "heic", "JPG", "JPEG", "HEIC"]
   private static let movieExtensions = ["mov", "MOV", "mp4", "MP4"]
 
   /// Reads the pair that a photo or a movie belongs to.

@@ -18,7 +18,6 @@ final class LivePhotoRecorder: Sendable {
     /// The capture time of the photo's frame, in microseconds.
     let time: Int64
     let contentIdentifier: String
-    let photoPath: String?
     let moviePath: String
     let overwrites: Bool
     let embedsMovie: Bool

@@ -3,7 +3,7 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The metadata at the start of a JPEG file that tells whether a movie belongs to it.
+/// The metadata of a JPEG or HEIC file that tells whether a movie belongs to it.
 struct PhotoHeader {
   /// The content identifier in Apple's MakerNote.
   private(set) var contentIdentifier: String?
@@ -15,13 +15,17 @@ struct PhotoHeader {
   /// The number of bytes in which the metadata of a photo is expected.
   private static let headerSize = 1 << 20
 
-  /// Reads the start of a file.
+  /// Reads the metadata of a file.
   ///
-  /// Nil unless it is a JPEG file.
+  /// Nil unless it is a JPEG file, or a HEIC file with Exif.
   init?(readingFrom path: String) {
     guard let file = try? RandomAccessFile(opening: path, forWriting: false) else { return nil }
     let bytes = file.read(Self.headerSize, at: 0)
-    guard bytes.starts(with: [0xFF, 0xD8, 0xFF]) else { return nil }
+    guard bytes.starts(with: [0xFF, 0xD8, 0xFF]) else {
+      guard let exif = HEICFile.exif(in: file) else { return nil }
+      contentIdentifier = TIFFReader(exif[...]).contentIdentifier
+      return
+    }
     for payload in Self.applicationSegments(bytes) {
       if payload.starts(with: Self.exifName) {
         contentIdentifier =

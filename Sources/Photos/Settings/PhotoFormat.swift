@@ -17,6 +17,10 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
   ///
   /// Only for cameras that deliver Bayer formats.
   case dng
+  /// HEIC (HEVC in HEIF) with 4:2:0 chroma, with Exif.
+  ///
+  /// Only with a ``PhotoEncoder`` for it.
+  case heic
 
   /// The extension of file names, without a dot.
   public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
@@ -27,6 +31,7 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
     case "jpg", "jpeg", "jpe": self = .jpeg
     case "png": self = .png
     case "dng": self = .dng
+    case "heic", "heif": self = .heic
     default: return nil
     }
   }
@@ -34,23 +39,26 @@ public enum PhotoFormat: String, Hashable, Sendable, CaseIterable, Codable {
   /// The formats in which frames can be stored as photos.
   ///
   /// Empty for a codec with inter-frame prediction, such as H.264, and for pixels that libswscale
-  /// cannot read.
+  /// cannot read. ``heic`` also needs an encoder.
   public static func available(for subType: MediaSubType) -> [PhotoFormat] {
     switch subType {
-    case .codec(let codec): return codec == .mjpeg ? [.jpeg, .png] : []
+    case .codec(let codec): return codec == .mjpeg ? [.jpeg, .png, .heic] : []
     case .pixels(let format):
       guard LibAVPixelFormat(format)?.isConvertible == true else { return [] }
-      return BayerPattern(format) == nil ? [.jpeg, .png] : [.jpeg, .png, .dng]
+      return BayerPattern(format) == nil ? [.jpeg, .png, .heic] : [.jpeg, .png, .dng, .heic]
     }
   }
 
+  /// Whether the image in a file is rotated, rather than described by Exif's `Orientation`.
+  var isRotated: Bool { self == .png || self == .heic }
+
   /// The size in pixels of a photo of a frame.
   ///
-  /// JPEG files keep the frame and have the rotation in their metadata. PNG files are rotated.
+  /// JPEG and DNG files keep the frame and have the rotation in their metadata.
   func size(ofFrame frame: FormatDescription, _ rotation: FrameRotation) -> (
     width: Int, height: Int
   ) {
-    self == .png && rotation.isTransposed
+    isRotated && rotation.isTransposed
       ? (frame.height, frame.width) : (frame.width, frame.height)
   }
 

@@ -6,7 +6,7 @@ import OvercrankLinuxSystem
 extension PhotoCommand {
   /// Returns the library's settings for the options.
   func settings() throws -> PhotoSettings {
-    var settings = PhotoSettings(format: output.flatMap(PhotoFormat.init(path:)) ?? .jpeg)
+    var settings = PhotoSettings(format: photoFormat ?? .jpeg)
     settings.quality = quality
     settings.interval = every
     settings.bracket = bracket?.exposures ?? []
@@ -40,6 +40,9 @@ extension PhotoCommand {
     return settings
   }
 
+  /// The format that the name selects, or nil for standard output and for no name.
+  var photoFormat: PhotoFormat? { output.flatMap(PhotoFormat.init(path:)) }
+
   /// The number of photos of a time lapse; the first is at its start.
   private func seriesCount() throws -> Int {
     guard let every, let duration else { return count ?? .max }
@@ -71,7 +74,7 @@ extension PhotoCommand {
 
   /// Returns the mode that `--mode` requests or, without it, the largest mode.
   func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
-    let photo = output.flatMap(PhotoFormat.init(path:)) ?? .jpeg
+    let photo = photoFormat ?? .jpeg
     if let mode { return try device.format(matching: mode, where: photo.isAvailable) }
     let pixels = try device.formats().filter(photo.isAvailable).map { $0.width * $0.height }
     return try device.fastestFormat {

@@ -17,12 +17,13 @@ struct PhotoCommand: ParsableCommand, Verb {
         slowmo photo synthetic:640x480@240 -o 'lapse_{n:04}.png' --every 250ms --count 4 --json
         slowmo photo 'synthetic:320x240@240?pace=max' -o 'second_{n}.jpg' --every 1s -t 5s
         slowmo photo synthetic:640x480@120 -o live.jpg --live
+        slowmo photo synthetic:640x480@120 -o photo.heic --quality 70
         slowmo photo synthetic -o '{n}.jpg' --trigger audio:-9dBFS --quiet-period 0.5 --repeat --count 2
 
-      The extension selects JPEG (.jpg), PNG (.png) or, for Bayer sensors, DNG (.dng). Without -o,
-      the files go to the user's directory for images (xdg-user-dirs). Without --quality, the JPEG
-      frames of a camera keep their compressed data. Exif has what the camera reports: time,
-      exposure, ISO, white balance.
+      The extension selects JPEG (.jpg), PNG (.png), HEIC (.heic, needs slowmo-full) or, for Bayer
+      sensors, DNG (.dng). Without -o, the files go to the user's directory for images
+      (xdg-user-dirs). Without --quality, the JPEG frames of a camera keep their compressed data.
+      Exif has what the camera reports: time, exposure, ISO, white balance.
       For several photos, FILE contains {n}, which counts from 1, or {index} (the frame's index
       since the start), {sequence} (the driver's counter), or {us} (microseconds since the first
       photo). --burst takes consecutive frames at the full rate. --every counts from the first
@@ -41,7 +42,8 @@ struct PhotoCommand: ParsableCommand, Verb {
   var device: String
 
   @Option(
-    name: .shortAndLong, help: "The file or its template: .jpg, .png or .dng.", completion: .file())
+    name: .shortAndLong, help: "The file or its template: .jpg, .png, .heic or .dng.",
+    completion: .file())
   var output: String?
 
   @Option(
@@ -148,7 +150,7 @@ struct PhotoCommand: ParsableCommand, Verb {
       return
     }
     guard PhotoFormat(path: output) != nil else {
-      throw ValidationError("cannot write \(output): use a .jpg, .png or .dng file name")
+      throw ValidationError("cannot write \(output): use a .jpg, .png, .heic or .dng file name")
     }
     do { _ = try template() } catch let error as CommandError {
       throw ValidationError(error.line)
@@ -180,6 +182,10 @@ struct PhotoCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
+    let encoders = OptionalComponents.current.photoEncoders
+    if let photoFormat, photoFormat == .heic, !encoders.contains(where: { $0.format == .heic }) {
+      try FullProgram.replaceThisProgram(for: "HEIC", alternative: "name a .jpg file")
+    }
     let device = try CaptureDevice.named(self.device)
     let clip = device.kind == .file ? device.path : nil
     try OutputNames.check([output], inputs: [clip])
@@ -217,7 +223,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     from input: DeviceInput, into document: inout PhotoDocument
   ) throws -> CommandError? {
     let session = CaptureSession(input)
-    let photos = PhotoOutput()
+    let photos = PhotoOutput(encoders: OptionalComponents.current.photoEncoders)
     try session.addOutput(photos)
     if live { try photos.setLivePhotoCaptureEnabled(true) }
     let settings = try settings()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Overcrank
 import Synchronization
 
 /// The parts of the command that need optional libraries.
@@ -8,6 +9,9 @@ import Synchronization
 package struct OptionalComponents: Sendable {
   /// Opens the windows of `play`; nil in a program without.
   package var playbackWindows: (any PlaybackWindowProvider)?
+
+  /// The encoders of photos in formats such as HEIC; empty in a program without.
+  package var photoEncoders: [any PhotoEncoder] = []
 
   /// Creates a set without any component.
   package init() {}

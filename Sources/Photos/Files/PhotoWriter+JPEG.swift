@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankTurboJPEG
+
+/// JPEG images and thumbnails.
+extension PhotoWriter {
+  /// The image as JPEG, or nil if it is damaged, and its thumbnail.
+  func jpeg(
+    _ bytes: UnsafeRawBufferPointer, _ format: FormatDescription, _ quality: Int?,
+    factor: Double, hasThumbnail: Bool
+  ) throws(MediaError) -> (file: JPEGFile?, thumbnail: [UInt8]?) {
+    if format.mediaSubType == .codec(.mjpeg), quality == nil, factor == 1 {
+      guard let file = JPEGFile(parsing: bytes) else { return (nil, nil) }
+      // The compressed data is stored even if this decoder cannot read it. Only the thumbnail is
+      // missing then.
+      guard hasThumbnail else { return (file, nil) }
+      return (file, try? thumbnail(ofJPEG: bytes, format))
+    }
+    return try encoding(format) { () throws(LibAVError) in
+      let frame = try self.converters.convert(
+        bytes, format, to: Self.target(for: format), magnifiedBy: factor)
+      let encoded = try self.encode(frame, quality ?? Self.defaultQuality)
+      let thumbnail = try hasThumbnail ? self.thumbnail(of: frame) : nil
+      return (encoded.withUnsafeBytes { JPEGFile(parsing: $0) }, thumbnail)
+    }
+  }
+
+  private func encode(_ frame: MediaFrame, _ quality: Int) throws(LibAVError) -> [UInt8] {
+    if let image = JPEGCompressor.Image(frame),
+      let bytes = compressor?.compress(image, quality: quality)
+    {
+      return bytes
+    }
+    return try frame.jpegBytes(quantizer: Self.quantizer(quality))
+  }
+
+  /// The pixel format for the JPEG encoder that keeps the chroma resolution.
+  private static func target(for format: FormatDescription) -> PixelFormat {
+    let isWide =
+      switch format.mediaSubType {
+      case .codec: true
+      case .pixels(let pixels): LibAVPixelFormat(pixels)?.isWideChroma ?? false
+      }
+    return PixelFormat(rawValue: isWide ? "yuvj422p" : "yuvj420p")
+  }
+
+  /// The quantizer of libav's encoder that is nearest to a quality of the Independent JPEG Group.
+  ///
+  /// The group's library scales its tables, whose mean is 57.6 for luma, by 50 / quality or by
+  /// 2 - quality / 50. libav scales the table of MPEG-1, whose mean is 27.4, by an eighth of the
+  /// quantizer.
+  static func quantizer(_ quality: Int) -> Int {
+    let scale = quality < 50 ? 50 / Double(quality) : 2 - Double(quality) / 50
+    return max(2, min(31, Int((scale * 57.6 * 8 / 27.4).rounded())))
+  }
+
+  // MARK: - Thumbnails
+
+  private func thumbnail(
+    ofJPEG bytes: UnsafeRawBufferPointer, _ format: FormatDescription
+  ) throws(LibAVError) -> [UInt8]? {
+    // The decoder can leave out the fine detail. That is several times faster than decoding the
+    // whole image.
+    let side = max(format.width, format.height)
+    let reduction = (0...3).last { side >> $0 >= Self.thumbnailSide } ?? 0
+    var decoder = try Decoder(
+      parameters: CodecParameters(
+        videoCodec: "mjpeg", width: format.width, height: format.height),
+      subject: "a photo", threadCount: 1, reduction: reduction)
+    try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+    return try decoder.nextFrame().flatMap { frame throws(LibAVError) in
+      try thumbnail(of: frame)
+    }
+  }
+
+  private func thumbnail(of frame: MediaFrame) throws(LibAVError) -> [UInt8]? {
+    var small = try ThumbnailReducer.reduced(frame, to: Self.thumbnailSide)
+    if small == nil { small = try Self.reduced(frame, to: .yuvj420p, isFullRange: true) }
+    guard let small else { return nil }
+    // The whole metadata has at most 64 kB. A thumbnail of noise might exceed that.
+    for quality in [85, 50, 5] {
+      let bytes = try encode(small, quality)
+      if bytes.count < 60_000 { return bytes }
+    }
+    return nil
+  }
+
+  /// The image in the size of a thumbnail.
+  static func reduced(
+    _ frame: MediaFrame, to format: LibAVPixelFormat, isFullRange: Bool
+  ) throws(LibAVError) -> MediaFrame {
+    let side = max(frame.width, frame.height)
+    let shown = min(side, thumbnailSide)
+    var converter = FrameConverter(
+      to: format, isFullRange: isFullRange, width: max(1, frame.width * shown / side),
+      height: max(1, frame.height * shown / side))
+    return try converter.convert(frame)
+  }
+}
+
+extension JPEGCompressor.Image {
+  /// The planes of a frame in full range.
+  ///
+  /// Nil for a format or size that libjpeg-turbo would not read within the planes.
+  fileprivate init?(_ frame: MediaFrame) {
+    let sampling: JPEGCompressor.ChromaSampling
+    switch frame.pixelFormat {
+    case .yuvj420p: sampling = .yuv420
+    case .yuvj422p: sampling = .yuv422
+    default: return nil
+    }
+    let planes = (0..<3).compactMap { frame.planeData($0).map { UnsafePointer($0) } }
+    guard planes.count == 3, frame.width % 2 == 0, frame.height % 2 == 0 else { return nil }
+    self.init(
+      width: frame.width, height: frame.height, sampling: sampling, planes: planes,
+      bytesPerRow: (0..<3).map(frame.bytesPerRow))
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankHEIF
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankPhotos
+
+/// Photos in HEIC, judged by ExifTool and by libheif's decoder.
+struct HEICTests {
+  /// Takes a photo of frame 5, into a file.
+  private func photo(
+    in path: String, angle: Int = 0, _ change: (inout PhotoSettings) -> Void = { _ in }
+  ) async throws -> Photo {
+    let requests = Requests()
+    var settings = PhotoSettings(format: .heic, destination: .file(path))
+    change(&settings)
+    let camera = try PhotoCamera(
+      try PhotoCamera.frames(0..<6) + [requests.step(settings, at: try PhotoCamera.time(5))]
+        + PhotoCamera.frames(6..<8), output: PhotoOutput(encoders: [HEICEncoder()]))
+    requests.join(camera.output)
+    try camera.session.connections.first?.setVideoRotationAngle(angle)
+    try await camera.playToEnd()
+    #expect(camera.output.availablePhotoFormats.contains(.heic) && requests.errors.isEmpty)
+    for await event in try #require(requests.captures.first).events {
+      if case .didFinishProcessingPhoto(_, let result) = event { return try result.get() }
+    }
+    throw MediaError(.cancelled, "there is no photo")
+  }
+
+  @Test func `ExifTool finds no fault, and reads what was stored`() async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.heic")
+    let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: nil)
+    let photo = try await photo(in: path) { settings in
+      settings.location = location
+      settings.properties = ["LensModel": "wide", "ExposureTime": "1/500"]
+      settings.xmp = ["dc:title": "Goal"]
+    }
+    #expect(photo.path == path && photo.width == PhotoCamera.width && photo.sequence == 5)
+    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let found = try await ExifTool.values(of: path)
+    for (name, value) in [
+      "LensModel": "wide", "ExposureTime": "0.002", "GPSLatitudeRef": "S",
+      "DateTimeOriginal": photo.exif["DateTimeOriginal"] ?? "",
+    ] { #expect(found[name] == value, "\(name)") }
+    let kind = try await run("exiftool", ["-s3", "-FileType", "-Title", path])
+    #expect(kind.output == "HEIC\nGoal\n")
+  }
+
+  @Test(arguments: [0, 90, 180, 270])
+  func `The image is upright, and is that of the frame`(angle: Int) async throws {
+    let scratch = try Scratch()
+    let (path, png) = (scratch.file("a.heic"), scratch.file("a.png"))
+    let photo = try await photo(in: path, angle: angle)
+    let isTransposed = angle % 180 != 0
+    #expect(photo.width == (isTransposed ? PhotoCamera.height : PhotoCamera.width))
+    let converted = try await run("heif-convert", [path, png])
+    try #require(converted.status == 0, "\(converted.output)\(converted.errors)")
+    let (width, height) = (photo.width, photo.height)
+    let pixels = try bytes(of: png).withUnsafeBytes { bytes in
+      try DecodedImage(
+        decoding: bytes, codec: "png", width: width, height: height, bytesPerPixel: 3
+      ).bytes
+    }
+    // The number is read in the frame as it was before its rotation.
+    let number = FrameNumberPattern.read(width: PhotoCamera.width, height: PhotoCamera.height) {
+      x, y in
+      let (right, bottom) = (PhotoCamera.width - 1 - x, PhotoCamera.height - 1 - y)
+      let (column, row) =
+        switch angle {
+        case 90: (bottom, x)
+        case 180: (right, bottom)
+        case 270: (y, right)
+        default: (x, y)
+        }
+      return pixels[(row * width + column) * 3]
+    }
+    #expect(number == 5)
+  }
+
+  @Test func `A Live Photo in HEIC is found with its movie`() async throws {
+    let (requests, scratch) = (Requests(), try Scratch())
+    let path = scratch.file("a.heic")
+    var settings = PhotoSettings(format: .heic, destination: .file(path))
+    settings.livePhoto = LivePhotoSettings()
+    let output = PhotoOutput(encoders: [HEICEncoder()])
+    let camera = try LivePhotoTests.camera(
+      requests, frames: 0..<60,
+      after: [30: requests.step(settings, at: try PhotoCamera.time(30))], output)
+    try await camera.playToEnd()
+    let (made, story) = try await LivePhotoTests.movie(
+      of: try #require(requests.captures.first))
+    #expect(story == ["begin", "will", "did", "photo 30", "movie", "finish"])
+    let movie = try #require(made)
+    // Only JPEG files contain their movie.
+    #expect(!movie.isEmbedded)
+    let pair = try #require(LivePhoto(path: path))
+    #expect(pair.movie == .file(movie.path) && pair.photoPath == path)
+    #expect(pair.contentIdentifier == movie.contentIdentifier)
+    #expect(LivePhoto(path: movie.path) == pair)
+    // Damaged files are no pairs, or the same one.
+    let file = try bytes(of: path)
+    var random = SeededGenerator(seed: 1)
+    for _ in 0..<300 {
+      var damaged = file
+      for _ in 0..<3 {
+        damaged[Int(random.next() % 600)] = UInt8(truncatingIfNeeded: random.next())
+      }
+      if random.next() % 4 == 0 { damaged.removeLast(Int(random.next() % UInt64(file.count))) }
+      #expect(LivePhoto(path: try scratch.write(damaged, as: "b.heic")) == nil)
+    }
+  }
+
+  @Test func `Without an encoder, HEIC is refused`() async throws {
+    let requests = Requests()
+    let camera = try PhotoCamera(
+      try PhotoCamera.frames(0..<2) + [requests.step(PhotoSettings(format: .heic))]
+        + PhotoCamera.frames(2..<4))
+    requests.join(camera.output)
+    try await camera.playToEnd()
+    #expect(requests.errors.map(\.code) == [.badConfiguration])
+    #expect(!camera.output.availablePhotoFormats.contains(.heic))
+  }
+}
