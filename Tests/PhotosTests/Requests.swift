@@ -22,16 +22,19 @@ final class Requests: Sendable {
   func step(
     _ settings: PhotoSettings = PhotoSettings(), at time: Int64? = nil
   ) -> ScriptedDriver.Step {
-    .action { [self] in
-      guard let output = state.withLock({ $0.output }) else { return }
-      do throws(MediaError) {
-        let capture = try output.capturePhoto(
-          with: settings, at: time.map { MediaTime(microseconds: $0) })
-        state.withLock { $0.captures.append(capture) }
-      } catch {
-        let problem = error
-        state.withLock { $0.errors.append(problem) }
-      }
+    .action { [self] in request(settings, at: time) }
+  }
+
+  /// Requests photos.
+  func request(_ settings: PhotoSettings, at time: Int64? = nil) {
+    guard let output = state.withLock({ $0.output }) else { return }
+    do throws(MediaError) {
+      let capture = try output.capturePhoto(
+        with: settings, at: time.map { MediaTime(microseconds: $0) })
+      state.withLock { $0.captures.append(capture) }
+    } catch {
+      let problem = error
+      state.withLock { $0.errors.append(problem) }
     }
   }
 

@@ -133,11 +133,14 @@ public final class DeviceInput: Sendable {
   ///
   /// - Parameters:
   ///   - newDevice: The same device at its current location. Nil keeps the location.
-  ///   - format: Another mode, used at its highest rate. Nil keeps the mode and its rate.
+  ///   - format: Another mode. Nil keeps the mode.
+  ///   - frameRate: The frame rate. Nil keeps that of the mode, or selects the highest of another
+  ///     mode.
   /// - Throws: `MediaError` as ``init(device:format:)`` does. The input is then closed, and cannot
   ///   start until a call of this method succeeds.
   func open(
-    at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil
+    at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil,
+    frameRate: FrameRate? = nil
   ) throws(MediaError) {
     guard let sharesSettings else {
       throw MediaError(
@@ -150,10 +153,10 @@ public final class DeviceInput: Sendable {
     before.pool.close()
     try reach.perform { () throws(MediaError) in
       var locked = try (newDevice ?? before.device).lockForConfiguration()
-      try locked.setActiveFormat(format ?? before.format)
-      if format == nil, before.requestedFrameRate != before.format.maxFrameRate {
-        try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
-      }
+      let mode = format ?? before.format
+      let rate = frameRate ?? (format == nil ? before.requestedFrameRate : mode.maxFrameRate)
+      try locked.setActiveFormat(mode)
+      if rate != mode.maxFrameRate { try locked.setActiveVideoFrameDuration(rate.frameDuration) }
       if sharesSettings { try locked.sharingSettings() }
       let new = try OpenedDevice(locked)
       opened.withLock { $0 = new }

@@ -210,13 +210,13 @@ public final class PhotoOutput: FrameOutput {
       }
       alignMovies(with: connection)
     }
-    let controls = try controls(for: settings, of: camera)
+    let preparation = try preparation(for: settings, of: camera)
     guard settings.use() else {
       throw MediaError(
         .badConfiguration, "the settings of photo \(id) were used before",
         recovery: "make new settings for each capture")
     }
-    return try processor.request(settings, at: microseconds, controls, listener: listener)
+    return try processor.request(settings, at: microseconds, preparation, listener: listener)
   }
 
   var connection: CaptureConnection? {

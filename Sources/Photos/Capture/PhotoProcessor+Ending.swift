@@ -35,14 +35,30 @@ extension PhotoProcessor {
     endPhotos(id, error)
   }
 
-  /// Ends the life cycle of a capture, after its movie if it has one.
+  /// Ends the life cycle of a capture, after all else that must end before.
   func endPhotos(_ id: Int64, _ error: MediaError?) {
-    let isFinal = state.withLock { state in
-      guard state.records[id]?.awaitsMovie == true else { return true }
+    let open = state.withLock { state -> Record? in
+      guard let record = state.records[id], record.openEndCount > 0 else { return nil }
       state.records[id]?.photosEnded = error.map { .failure($0) } ?? .success(())
-      return false
+      return record
     }
-    if isFinal { finish(id, error) }
+    guard let open else { return finish(id, error) }
+    // Its thread restores the camera's mode.
+    open.controlled?.noteProgress()
+  }
+
+  /// Notes that a movie has ended, or that the camera's mode is restored.
+  func endWait(for id: Int64) {
+    let ended = state.withLock { state -> Result<Void, MediaError>? in
+      state.records[id]?.openEndCount -= 1
+      guard let record = state.records[id], record.openEndCount == 0 else { return nil }
+      return record.photosEnded
+    }
+    switch ended {
+    case .success: finish(id, nil)
+    case .failure(let error): finish(id, error)
+    case nil: break
+    }
   }
 
   /// Ends the life cycle of a capture.

@@ -23,13 +23,13 @@ final class PhotoProcessor: Sendable {
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?
-    /// Whether a movie of the capture is not finished.
-    var awaitsMovie = false
+    /// The number of things that end after the photos: a movie, the restoring of the camera's mode.
+    var openEndCount = 0
     /// What became of the photo of the movie, or nil until it is encoded.
     var storage: PhotoStorage?
     /// A movie that ended before its photo was stored.
     var endedMovie: EndedMovie?
-    /// The end of the photos, which the movie delays; the error is nil for a success.
+    /// The end of the photos, if something else has not ended.
     var photosEnded: Result<Void, MediaError>?
     var error: MediaError?
   }
@@ -82,6 +82,14 @@ final class PhotoProcessor: Sendable {
     state.withLock { $0.channels.last.flatMap { $0.isClosed ? nil : $0 } }
   }
 
+  /// The channel of the running stream.
+  ///
+  /// - Throws: `MediaError` with `.notConnected` without a stream.
+  func currentChannel(for id: Int64) throws(MediaError) -> PhotoChannel {
+    guard let channel = openChannel else { throw .noCamera(id) }
+    return channel
+  }
+
   /// The current time of the running camera's clock in microseconds, or nil without a stream.
   var now: Int64? { openChannel?.source.now }
 
@@ -107,17 +115,17 @@ final class PhotoProcessor: Sendable {
   /// - Parameters:
   ///   - settings: The options, which were checked.
   ///   - time: The time of the first photo in microseconds of the driver's clock, or nil for now.
-  ///   - controls: The exposure and light of the camera, if they must be set.
+  ///   - preparation: What is set before the photos, or nil.
   ///   - listener: Called with each event of the capture, under a lock or on the thread.
   /// - Returns: The settings, with the values that the camera determines.
   /// - Throws: `MediaError` with `.notConnected` or `.notReady`.
   func request(
-    _ settings: PhotoSettings, at time: Int64?, _ controls: PhotoControls?,
+    _ settings: PhotoSettings, at time: Int64?, _ preparation: PhotoPreparation?,
     listener: @escaping @Sendable (PhotoEvent) -> Void
   ) throws(MediaError) -> ResolvedPhotoSettings {
     let id = settings.uniqueID
     guard let channel = openChannel else { throw .noCamera(id) }
-    let format = channel.source.format
+    let format = preparation?.stillMode?.description ?? channel.source.format
     let requestTime = time ?? channel.source.now
     let geometry = channel.source.geometry
     let rotation = geometry.rotation
@@ -144,7 +152,8 @@ final class PhotoProcessor: Sendable {
       }
       var record = Record(
         settings: settings, resolved: resolved, rotation: rotation, listener: listener)
-      record.controlled = controls.map { ControlledCapture(settings, $0, channel, self) }
+      record.controlled = preparation.map { ControlledCapture(settings, $0, channel, self) }
+      if preparation?.stillMode != nil { record.openEndCount = 1 }
       state.records[id] = record
       return true
     }

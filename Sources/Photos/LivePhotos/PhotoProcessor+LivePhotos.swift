@@ -35,7 +35,7 @@ extension PhotoProcessor {
       let path = live.moviePath ?? photo.path.map({ "\($0.withoutExtension).mov" })
     else { return }
     let recorder = state.withLock { state in
-      state.records[id]?.awaitsMovie = true
+      state.records[id]?.openEndCount += 1
       return state.livePhotos
     }
     let request = LivePhotoRecorder.Request(
@@ -101,14 +101,6 @@ extension PhotoProcessor {
     }
     if case .failure(let error) = result { note(error, of: id) }
     send(.didFinishLivePhotoMovie(id: id, result))
-    let photosEnded = state.withLock { state in
-      state.records[id]?.awaitsMovie = false
-      return state.records[id]?.photosEnded
-    }
-    switch photosEnded {
-    case .success: finish(id, nil)
-    case .failure(let error): finish(id, error)
-    case nil: break
-    }
+    endWait(for: id)
   }
 }

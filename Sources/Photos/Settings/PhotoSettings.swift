@@ -72,6 +72,14 @@ public struct PhotoSettings: Sendable {
   /// The torch is lit some frames before the photos, and goes out after them. A camera with a flash
   /// only fires it. With a light, photos are later than their request.
   public var flashMode = FlashMode.off
+  /// Whether the camera takes the photo in its largest mode.
+  ///
+  /// Default: false, so that the photo is a frame of the running stream. If true and the camera has
+  /// a larger mode, the session restarts it in that mode, takes the photo, and restores the mode and
+  /// the rate. Other outputs get no frames meanwhile. A take ends as `reconfigured`, unless
+  /// `SegmentSettings.reconnectTimeout` lets it wait; its next file then goes on, and its ledger
+  /// names the gap.
+  public var isHighResolutionPhotoEnabled = false
   /// Whether a JPEG file contains a thumbnail of at most 160 by 160 pixels.
   public var hasThumbnail = true
   /// The position to store, or nil.
@@ -109,6 +117,7 @@ public struct PhotoSettings: Sendable {
     livePhoto = other.livePhoto
     bracket = other.bracket
     flashMode = other.flashMode
+    isHighResolutionPhotoEnabled = other.isHighResolutionPhotoEnabled
   }
 
   /// The number of photos.
@@ -148,6 +157,9 @@ public struct PhotoSettings: Sendable {
     }
     if livePhoto != nil, photoCount > 1 {
       throw refuse("a Live Photo has one frame", "take one photo at a time")
+    }
+    if livePhoto != nil, isHighResolutionPhotoEnabled {
+      throw refuse("the movie of a Live Photo has one mode", "choose a Live Photo or a large photo")
     }
     if livePhoto != nil, livePhoto?.moviePath == nil, case .memory = destination {
       throw refuse("the movie has no path", "name a file for the movie or for the photo")

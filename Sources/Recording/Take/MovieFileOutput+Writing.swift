@@ -89,7 +89,8 @@ extension MovieFileOutput {
         files.failed(current, error, events)
       }
       let end = stream.sink.end ?? CaptureEnd()
-      guard let timeout, end.stopReason == .deviceLost, take.control.requestedStop == nil,
+      guard let timeout, [.deviceLost, .reconfigured].contains(end.stopReason),
+        take.control.requestedStop == nil,
         let reconnection = state.withLock({ $0.reconnection })
       else {
         if let report { files.ended(report) }

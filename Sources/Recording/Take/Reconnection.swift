@@ -6,9 +6,10 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The sinks of a take whose camera may be lost and return.
+/// The sinks of a take whose camera may be lost and return, or may take a photo in another mode.
 ///
-/// When the session restarts the camera, the take gets a new queue for the new buffers.
+/// When the session restarts the camera in the mode of the take, the take gets a new queue for the
+/// new buffers.
 final class Reconnection: Sendable {
   /// A sink and its queue.
   struct Stream: Sendable {
@@ -16,7 +17,11 @@ final class Reconnection: Sendable {
     let queue: FrameQueue
   }
 
+  /// The reasons after which a camera may return.
+  static let reasons: Set<StopReason> = [.deviceLost, .interrupted, .reconfigured]
+
   private let take: MovieTake
+  private let modeName: String
   private let current: Mutex<Stream>
   private let change = DispatchSemaphore(value: 0)
   /// The interval at which a stop request is noticed.
@@ -24,6 +29,7 @@ final class Reconnection: Sendable {
 
   init(_ take: MovieTake, _ first: Stream) {
     self.take = take
+    modeName = take.input.modeName
     current = Mutex(first)
   }
 
@@ -34,8 +40,8 @@ final class Reconnection: Sendable {
   func sink() throws(MediaError) -> TakeSink {
     let result = current.withLock { stream in
       Result { () throws(MediaError) -> TakeSink in
-        guard let reason = stream.sink.end?.stopReason,
-          [.deviceLost, .interrupted].contains(reason), take.control.requestedStop == nil
+        guard let reason = stream.sink.end?.stopReason, Self.reasons.contains(reason),
+          take.control.requestedStop == nil, take.input.modeName == modeName
         else { return stream.sink }
         let queue = try take.makeQueue()
         stream = Stream(sink: stream.sink.continued(in: queue), queue: queue)

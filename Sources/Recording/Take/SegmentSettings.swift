@@ -12,9 +12,10 @@ public struct SegmentSettings: Sendable {
   ///
   /// Nil if only the camera's return begins another file.
   public var duration: MediaTime?
-  /// The time to wait for a camera that was lost.
+  /// The time to wait for a camera that was lost, or that is in another mode.
   ///
-  /// If it returns in time, the take goes on in the next file, and the missing periods are
+  /// A session that was running before the take may change the camera's mode for a photo. If the
+  /// camera returns in time, the take goes on in the next file, and the missing periods are
   /// `lostDevice` in the ledger of the take. Nil ends the take when the camera is lost.
   public var reconnectTimeout: MediaTime?
   /// Returns the path of the file with this number, from 1.

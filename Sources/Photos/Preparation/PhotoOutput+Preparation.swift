@@ -16,10 +16,24 @@ extension PhotoOutput {
     return FlashMode.allCases
   }
 
+  /// What a capture sets before its photos, or nil if it leaves the camera unchanged.
+  ///
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
+  func preparation(
+    for settings: PhotoSettings, of camera: DeviceInput
+  ) throws(MediaError) -> PhotoPreparation? {
+    var preparation = PhotoPreparation()
+    preparation.controls = try controls(for: settings, of: camera)
+    if settings.isHighResolutionPhotoEnabled, let session {
+      preparation.stillMode = try StillMode(of: camera, in: session, for: settings.format)
+    }
+    return preparation.isEmpty ? nil : preparation
+  }
+
   /// The exposure and light of a camera, or nil if a capture leaves them unchanged.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
-  func controls(
+  private func controls(
     for settings: PhotoSettings, of camera: DeviceInput
   ) throws(MediaError) -> PhotoControls? {
     guard settings.flashMode != .off || !settings.bracket.isEmpty else { return nil }

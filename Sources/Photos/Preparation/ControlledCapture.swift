@@ -6,11 +6,13 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// A capture that sets exposure or light before its photos, on a thread of its own.
+/// A capture that sets exposure, light or the camera's mode before its photos, on a thread of its
+/// own.
 final class ControlledCapture: Sendable {
   private let id: Int64
   private let settings: PhotoSettings
-  private let controls: PhotoControls
+  private let controls: PhotoControls?
+  private let stillMode: StillMode?
   private let channel: PhotoChannel
   private let processor: PhotoProcessor
   /// Signaled when the last frame of a request was processed, and when the capture has ended.
@@ -27,12 +29,13 @@ final class ControlledCapture: Sendable {
   private static let settlingTime: Int64 = 400_000
 
   init(
-    _ settings: PhotoSettings, _ controls: PhotoControls, _ channel: PhotoChannel,
+    _ settings: PhotoSettings, _ preparation: PhotoPreparation, _ channel: PhotoChannel,
     _ processor: PhotoProcessor
   ) {
     id = settings.uniqueID
     self.settings = settings
-    self.controls = controls
+    controls = preparation.controls
+    stillMode = preparation.stillMode
     self.channel = channel
     self.processor = processor
   }
@@ -51,13 +54,17 @@ final class ControlledCapture: Sendable {
   private func run() {
     var takenCount = 0
     do throws(MediaError) {
-      let isLit = try prepareLight()
+      try stillMode?.begin()
+      let channel = stillMode == nil ? channel : try processor.currentChannel(for: id)
+      let isLit = try prepareLight(channel)
       let exposures: [BracketedExposure?] = settings.bracket.isEmpty ? [nil] : settings.bracket
+      // The first frames of a mode are often dark or incomplete.
+      let isSettling = isLit || stillMode != nil
       for (index, exposure) in exposures.enumerated() {
         guard processor.isWanted(id) else { break }
-        var settling: Int64 = isLit ? Self.settlingFrames * channel.source.period : 0
+        var settling: Int64 = isSettling ? Self.settlingFrames * channel.source.period : 0
         if let exposure {
-          try controls.set(exposure)
+          try controls?.set(exposure)
           settling = max(settling, Self.settlingFrames * channel.source.period)
           if case .automatic = exposure { settling = max(settling, Self.settlingTime) }
         }
@@ -69,7 +76,7 @@ final class ControlledCapture: Sendable {
         if settings.livePhoto?.waitsForPreRoll == true {
           request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
         }
-        try post(request)
+        try post(request, channel)
         takenCount += 1
       }
       if takenCount < exposures.count {
@@ -79,19 +86,23 @@ final class ControlledCapture: Sendable {
       processor.end(id, takenCount: takenCount, .failed(error))
     }
     // The capture is over. What cannot be restored now was lost with the camera.
-    try? controls.extinguish()
-    try? controls.restoreExposure()
+    try? controls?.extinguish()
+    try? controls?.restoreExposure()
+    guard let stillMode else { return }
+    do throws(MediaError) { try stillMode.end() } catch { processor.note(error, of: id) }
+    processor.endWait(for: id)
   }
 
   /// Lights the scene if the flash mode says so.
-  private func prepareLight() throws(MediaError) -> Bool {
+  private func prepareLight(_ channel: PhotoChannel) throws(MediaError) -> Bool {
+    guard let controls else { return false }
     switch settings.flashMode {
     case .off:
       if controls.hasLight { processor.setFlash(id, 16) }
       return false
     case .on: processor.setFlash(id, 9)
     case .auto:
-      guard controls.hasLight, try isDark() else {
+      guard controls.hasLight, try isDark(channel) else {
         if controls.hasLight { processor.setFlash(id, 24) }
         return false
       }
@@ -102,13 +113,13 @@ final class ControlledCapture: Sendable {
   }
 
   /// Whether the current frame is dark.
-  private func isDark() throws(MediaError) -> Bool {
-    try post(PhotoRequest(action: .measure, id: id, time: channel.source.now))
+  private func isDark(_ channel: PhotoChannel) throws(MediaError) -> Bool {
+    try post(PhotoRequest(action: .measure, id: id, time: channel.source.now), channel)
     return meanLevel.withLock { $0 ?? 1 } < Self.darkLevel
   }
 
   /// Sends a request, and waits until it is done.
-  private func post(_ request: PhotoRequest) throws(MediaError) {
+  private func post(_ request: PhotoRequest, _ channel: PhotoChannel) throws(MediaError) {
     guard channel.post(request) else { throw .noCamera(id) }
     progressed.wait()
   }

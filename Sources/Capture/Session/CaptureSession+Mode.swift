@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankDeviceDiscovery
+package import OvercrankMediaCore
+import Synchronization
+
+extension CaptureSession {
+  /// Restarts a running camera in another mode.
+  ///
+  /// Blocks. The outputs get new sinks. A take ends as `reconfigured`, unless it may wait for its
+  /// camera.
+  ///
+  /// - Parameters:
+  ///   - input: A camera of the session.
+  ///   - format: The mode.
+  ///   - frameRate: The frame rate, or nil for the highest of the mode.
+  /// - Throws: `MediaError` with `.notConnected` if the session is not running, or as
+  ///   ``DeviceInput/init(device:format:)`` does. The camera then stands still.
+  package func restart(
+    _ input: DeviceInput, as format: CaptureFormat, frameRate: FrameRate? = nil
+  ) throws(MediaError) {
+    let result = core.work.withLock { _ in
+      Result { () throws(MediaError) in
+        let (graph, isWanted, running) = core.state.withLock { state in
+          (state.graph, state.isWanted, state.runningNow.filter { $0.input === input })
+        }
+        guard isWanted else {
+          throw MediaError(
+            .notConnected, "the session of \(input.device.address) is not running",
+            recovery: "start the session first")
+        }
+        beginChange()
+        defer { endChange() }
+        for entry in running {
+          entry.control.stop(.reconfigured)
+          entry.capture.waitUntilEnded()
+        }
+        try input.open(as: format, frameRate: frameRate)
+        try start(input, in: graph)
+      }
+    }
+    try result.get()
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import OvercrankRecording
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankPhotos
+
+/// Photos in a larger mode than that of the stream.
+struct StillModeTests {
+  private let scratch: Scratch
+  private let input: DeviceInput
+  private let session: CaptureSession
+  private let output = PhotoOutput()
+
+  init() throws {
+    scratch = try Scratch()
+    let camera = try CaptureDevice.named("synthetic?scene=pattern")
+    input = try DeviceInput(
+      device: camera, format: try camera.format(matching: ModeRequest(parsing: "640x480@120/mjpg")))
+    session = CaptureSession(input)
+    try session.addOutput(output)
+  }
+
+  private func settings(_ name: String) -> PhotoSettings {
+    var settings = PhotoSettings(destination: .file(scratch.file(name)))
+    settings.isHighResolutionPhotoEnabled = true
+    return settings
+  }
+
+  @Test func `The camera takes the photo in its largest mode, and returns to its mode`()
+    async throws
+  {
+    let largest = try input.device.formats().map { $0.width * $0.height }.max()
+    let rate = input.requestedFrameRate
+    try await session.startRunning()
+    let capture = try output.capturePhoto(with: settings("a.jpg"))
+    let events = await story(of: capture)
+    #expect(events.count == 5 && events.last == "did finish", "\(events)")
+    // The mode is restored when the capture has ended.
+    #expect(input.format.id.hasPrefix("640x480@120") && input.requestedFrameRate == rate)
+    let resolved = capture.resolvedSettings
+    #expect(resolved.width * resolved.height == largest)
+    let bytes = try bytes(of: scratch.file("a.jpg"))
+    _ = try bytes.withUnsafeBytes {
+      try DecodedImage(
+        decoding: $0, codec: "mjpeg", width: resolved.width, height: resolved.height,
+        bytesPerPixel: 1)
+    }
+    // The stream goes on.
+    let small = try await output.photos(with: PhotoSettings())
+    #expect(small.map(\.width) == [640])
+    await session.stopRunning()
+  }
+
+  @Test func `A movie that may wait names the gap, and its next file goes on`() async throws {
+    let settings = settings("a.jpg")
+    let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("1.mov")))
+    try session.addOutput(movie)
+    try await session.startRunning()
+    var segments = SegmentSettings { [scratch] in scratch.file("\($0).mov") }
+    segments.reconnectTimeout = MediaTime(seconds: 600)
+    let requests = Requests()
+    requests.join(output)
+    let count = Atomic<Int>(0)
+    let report = try await movie.record(in: segments) { event in
+      switch event {
+      case .progress(let state):
+        if state.stored > 0, requests.captures.isEmpty { requests.request(settings) }
+        if count.load(ordering: .relaxed) == 2 { movie.stop(.stopped) }
+      case .didStart: count.wrappingAdd(1, ordering: .relaxed)
+      default: break
+      }
+    }
+    let events = await story(of: try #require(requests.captures.first))
+    #expect(events.count == 5 && events.last == "did finish", "\(events)")
+    await session.stopRunning()
+    #expect(report.files.map(\.stoppedBy) == [.reconfigured, .stopped])
+    #expect(report.take.ledger.isBalanced && report.files.allSatisfy(\.ledger.isBalanced))
+    let stored = report.files.map(\.ledger.stored)
+    #expect(report.take.ledger.stored == stored[0] + stored[1])
+    // The frames between the files are in the ledger of the take alone.
+    #expect(report.take.gaps.contains { $0.cause == .lostDevice })
+    #expect(report.take.ledger.lostDevice > report.files.map(\.ledger.lostDevice).reduce(0, +))
+  }
+
+  @Test func `Another movie ends as after a change of the session`() async throws {
+    let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("a.mov")))
+    try session.addOutput(movie)
+    try await session.startRunning()
+    let requests = Requests()
+    requests.join(output)
+    let settings = settings("a.jpg")
+    let report = try movie.record { state in
+      if state.stored > 0, requests.captures.isEmpty { requests.request(settings) }
+    }
+    #expect(await story(of: try #require(requests.captures.first)).last == "did finish")
+    #expect(report.stoppedBy == .reconfigured && report.isPlayable && report.ledger.isBalanced)
+    await session.stopRunning()
+  }
+
+  @Test func `A camera without a larger mode keeps its stream, and a Live Photo is refused`()
+    async throws
+  {
+    let requests = Requests()
+    var live = settings("b.jpg")
+    live.livePhoto = LivePhotoSettings()
+    let camera = try PhotoCamera(
+      try PhotoCamera.frames(0..<6)
+        + [requests.step(settings("a.jpg"), at: try PhotoCamera.time(5)), requests.step(live)]
+        + PhotoCamera.frames(6..<8))
+    requests.join(camera.output)
+    try await camera.playToEnd()
+    let capture = try #require(requests.captures.first)
+    #expect(
+      await story(of: capture)
+        == ["will begin", "will capture", "did capture", "photo 5", "did finish"])
+    #expect(requests.errors.map(\.code) == [.badConfiguration])
+  }
+}
