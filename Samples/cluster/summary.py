@@ -41,7 +41,8 @@ def main():
             ends = ["died" if result is None else result["status"] for result in found]
             print(f"{clip}: done again, {len(found)} attempts: {', '.join(ends)}")
         for result in [result for result in found if result and result["status"] == "failed"][-1:]:
-            print(f"{clip}: {result['error']['message']}; {result['error']['hint']}")
+            error = result.get("error", {})
+            print(f"{clip}: {error.get('message', 'failed')}; {error.get('hint', '')}")
     made = sum(bool(result) and result["status"] == "made"
                for found in known.values() for result in found)
     again = sum(len(found) > 1 for found in known.values())
