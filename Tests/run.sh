@@ -172,6 +172,21 @@ if [[ $full ]]; then
   install_packages gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
   SLOWMO="$PWD/$programs/slowmo" Tests/Tools/FakeVideo4Linux/check.sh "$clips/fake"
 
+  step "batches on clusters, while exports, workers and hosts die"
+  # shellcheck disable=SC2046  # Words, not one.
+  install_packages $(grep -v '^#' Tests/Tools/Cluster/packages)
+  dask_python=$PWD/.build/python-dask/bin/python3
+  if ! "$dask_python" -c 'import distributed' 2>/dev/null; then
+    /usr/bin/python3 -m venv "${dask_python%/bin/python3}"
+    "$dask_python" -m pip install --quiet --only-binary :all: dask distributed
+  fi
+  python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --dask-python "$dask_python"
+  if python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --engine parallel --careless \
+    >/dev/null 2>&1; then
+    echo "check.py of the clusters does not find what it is there to find" >&2
+    exit 1
+  fi
+
   step "under the sanitizers for threads and addresses"
   Tests/sanitize.sh
 

@@ -167,13 +167,17 @@ public struct ExportSession: Sendable {
     let started = ContinuousClock.now
     let plan = try ExportPlan(self, settings)
     progress(0, plan.frameCount)
-    var file = try WholeFile(creating: settings.path, overwrites: settings.overwrites)
+    var file = try WholeFile(
+      creating: plan.report.path,
+      overwrites: settings.overwrites || plan.shard?.file.mayBeReplaced ?? false,
+      isLocked: settings.digest != nil)
     let audio = try plan.audio.map { try AudioExport($0, isCancelled) }
     defer { audio?.stop() }
     var report: ExportReport
     do {
       report = try write(
         plan, audio, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
+      if plan.shard != nil { try FileSeal.seal(file.writtenPath) }
     } catch let error as LibAVError { throw file.errorNamingTarget(error) }
     try file.finish()
     report.audio = audio?.report
@@ -188,7 +192,7 @@ public struct ExportSession: Sendable {
   ) throws -> ExportReport {
     var output = ExportOutput(
       path: path, plan: plan, asset: asset, properties: composition.track(.video),
-      captureFrameRate: settings.captureFrameRate, audio: audio, isCancelled: isCancelled)
+      settings: settings, audio: audio, isCancelled: isCancelled)
     var report = plan.report
     switch plan.frames {
     case .copied(let frames, let crf):
@@ -197,10 +201,12 @@ public struct ExportSession: Sendable {
         undecodable: settings.undecodableFrames
       )
       .write(to: &output, progress)
+    case .joined(let shards): try shards.write(to: &output, progress)
     case .rendered(let frames, let geometry, let rendering):
       let written = try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: rendering,
-        undecodable: settings.undecodableFrames, geometry: geometry
+        undecodable: settings.undecodableFrames, geometry: geometry,
+        processorCount: settings.processorCount
       )
       .write(to: &output, progress)
       report.undecodable = written.undecodable

@@ -16,6 +16,14 @@ extension MediaError.Code {
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
   /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")
+  /// The export cannot be made in shards, or not in so many.
+  public static let shardRefused = Self(rawValue: "shard_refused")
+  /// A shard of an export has no file.
+  public static let shardMissing = Self(rawValue: "shard_missing")
+  /// The file of a shard is incomplete or has changed since it was made.
+  public static let shardDamaged = Self(rawValue: "shard_damaged")
+  /// A file is not a shard, or a shard of another source, plan or version.
+  public static let shardForeign = Self(rawValue: "shard_foreign")
   /// The audio cannot be retimed with this algorithm.
   public static let audioRefused = Self(rawValue: "sound_refused")
 }

@@ -4,9 +4,9 @@ import Glibc
 
 /// Names of temporary files in the directory of their target file.
 package enum TemporaryName {
-  /// The two kinds of temporary file: `part` is being written, and `old` was moved aside for a new
-  /// file.
-  package static let (part, old) = ("part", "old")
+  /// The kinds of temporary file: `part` is being written, `job` is being written and locked, and
+  /// `old` was moved aside for a new file.
+  package static let (part, job, old) = ("part", "job", "old")
 
   /// The maximum length of a Linux file name in bytes (NAME_MAX).
   private static let maximumBytes = 255
@@ -50,6 +50,52 @@ package enum TemporaryName {
       guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
     }
     throw FileCreationError(path: path, errorNumber: EEXIST)
+  }
+
+  /// Creates a file with a temporary name of the kind ``job``, and locks it.
+  ///
+  /// The lock ends with the process, also on another computer with the same network disk. It
+  /// distinguishes a file in use from an abandoned one.
+  ///
+  /// - Returns: The open file, and its path.
+  /// - Throws: `FileCreationError` that names the target path.
+  package static func createLocked(
+    beside path: String
+  ) throws(FileCreationError) -> (file: OpenFile, path: String) {
+    for _ in 0..<attempts {
+      let made = try create(beside: path, job)
+      let file = OpenFile(adopting: made.descriptor, path: made.path)
+      var status = stat()
+      // Another process may have found the file before it was locked, and removed it.
+      if FileLock.take(made.descriptor), fstat(made.descriptor, &status) == 0, status.st_nlink > 0 {
+        return (file, made.path)
+      }
+    }
+    throw FileCreationError(path: path, errorNumber: EBUSY)
+  }
+
+  /// Removes the files of the kind ``job`` that killed processes left beside their targets.
+  ///
+  /// A file whose lock is held stays, and so does every file on a file system without locks.
+  ///
+  /// - Parameter targets: The target files.
+  /// - Returns: The targets of the removed files.
+  package static func removeAbandoned(of targets: [String]) -> Set<String> {
+    var abandoned: Set<String> = []
+    for (directory, targets) in Dictionary(grouping: targets, by: \.parentDirectory) {
+      for name in SystemFiles.entries(in: directory)
+      where name.hasPrefix(".") && name.contains(".\(job).") {
+        let owner = targets.first { process(in: name, job, of: $0.lastPathComponent) != nil }
+        guard let owner else { continue }
+        let path = owner.replacingLastPathComponent(with: name)
+        let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { continue }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }
+        if unlink(path.systemPath) == 0 { abandoned.insert(owner) }
+      }
+    }
+    return abandoned
   }
 
   /// The number of alternative names to try.

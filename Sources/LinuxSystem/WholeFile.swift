@@ -20,15 +20,21 @@ package struct WholeFile: ~Copyable {
   private let overwrites: Bool
   private let replaces: Bool
   private var isFinished = false
+  /// Holds the lock of the temporary file; nil for a file without a lock, and after the end.
+  private var lock: OpenFile?
 
   /// Creates the empty temporary file.
   ///
   /// - Parameters:
   ///   - target: The target path.
   ///   - overwrites: Whether an existing file may be replaced.
+  ///   - isLocked: Whether the temporary file is locked, so that
+  ///     ``TemporaryName/removeAbandoned(of:)`` removes it if this process is killed.
   /// - Throws: `FileCreationError` if the name is taken, the target is being recorded, or the
   ///   directory is missing or not writable.
-  package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
+  package init(
+    creating target: String, overwrites: Bool, isLocked: Bool = false
+  ) throws(FileCreationError) {
     var (location, status) = (target, stat())
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
@@ -47,9 +53,9 @@ package struct WholeFile: ~Copyable {
       if FileLock.isHeld(on: location) { throw FileCreationError(path: target, errorNumber: EBUSY) }
       replaces = kind == S_IFREG
     }
-    let created = try Self.create(location, for: target)
-    if replaces { fchmod(created.descriptor, status.st_mode & 0o777) }
-    close(created.descriptor)
+    let created = try Self.create(location, for: target, isLocked: isLocked)
+    if replaces { fchmod(created.file.descriptor, status.st_mode & 0o777) }
+    lock = isLocked ? created.file : nil
     self.target = target
     self.location = location
     self.overwrites = overwrites
@@ -58,10 +64,12 @@ package struct WholeFile: ~Copyable {
   }
 
   private static func create(
-    _ location: String, for target: String
-  ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
+    _ location: String, for target: String, isLocked: Bool
+  ) throws(FileCreationError) -> (file: OpenFile, path: String) {
     do throws(FileCreationError) {
-      return try TemporaryName.create(beside: location, TemporaryName.part)
+      if isLocked { return try TemporaryName.createLocked(beside: location) }
+      let made = try TemporaryName.create(beside: location, TemporaryName.part)
+      return (OpenFile(adopting: made.descriptor, path: made.path), made.path)
     } catch {
       throw FileCreationError(path: target, errorNumber: error.errorNumber)
     }
@@ -79,6 +87,7 @@ package struct WholeFile: ~Copyable {
     let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)
     guard failure == 0 else { throw error(failure) }
     isFinished = true
+    lock = nil
   }
 
   /// Gives the file its target's name, even if another file has received this name since the start.

@@ -62,6 +62,22 @@ struct WholeFileTests {
     #expect(FileManager.default.fileExists(atPath: two.writtenPath))
   }
 
+  @Test func `A locked temporary file counts as abandoned only once its lock is gone`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
+    let unlocked = try WholeFile(creating: path, overwrites: false)
+    #expect(TemporaryName.removeAbandoned(of: [path]) == [])
+    try file.finish()
+    #expect(!FileLock.isHeld(on: path))
+    // As a killed process leaves it, in the name of another target as well.
+    for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.job.\(target)") }
+    #expect(TemporaryName.removeAbandoned(of: [scratch.file("c.mov"), path]) == [path])
+    #expect(
+      try scratch.names()
+        == [".77.job.b.mov", "a.mov", unlocked.writtenPath.lastPathComponent].sorted())
+  }
+
   @Test func `A file that is being recorded is not replaced`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")

@@ -48,6 +48,16 @@ struct HelpTests {
         "retime", take, "-o", scratch.file("project.otio"), "--preset", "impact", "--at", "1")
       #expect(made.status == 0, "\(made.errors)")
     }
+    if ["edit", "retime"].contains(verb) {
+      // Batches take all files of a directory.
+      let name = verb == "edit" ? "project.otio" : "take.mov"
+      try FileManager.default.createDirectory(
+        atPath: scratch.file("a"), withIntermediateDirectories: false)
+      for copy in ["1", "2"] {
+        try FileManager.default.createSymbolicLink(
+          atPath: scratch.file("a/\(copy)_\(name)"), withDestinationPath: "../\(name)")
+      }
+    }
     for example in examples {
       // Examples may share an output; each is shown as the first to write it.
       if verb == "record" || verb == "retime" {

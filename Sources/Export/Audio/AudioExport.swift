@@ -146,7 +146,7 @@ final class AudioExport {
     }
     let rendered = try retimer.render(
       segments: segments, duration: plan.duration,
-      parallelism: Processors.count,
+      parallelism: plan.processorCount,
       isCancelled: { belt.isStopped },
       read: { try readers[$0.id].samples(from: $1, count: $2, isReversed: $0.isReversed) },
       write: { samples in

@@ -24,6 +24,7 @@ struct AudioExportPlan: Sendable {
   let method: Method
   let duration: MediaTime
   let language: String?
+  let processorCount: Int
   /// The expected report.
   ///
   /// The final report may differ, because some values are known only after rendering.
@@ -57,6 +58,7 @@ struct AudioExportPlan: Sendable {
     self.assets = assets
     self.track = track
     language = composed.language
+    processorCount = settings.usedProcessorCount
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
     let rate = Int128(track.sampleRate)
     if settings.audioCodec?.isUncompressed == true, container != "mov" {

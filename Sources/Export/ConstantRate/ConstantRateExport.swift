@@ -19,6 +19,8 @@ struct ConstantRateExport {
   let settings: RenderSettings
   let undecodable: UndecodableFramePolicy
   let geometry: FrameGeometry
+  /// The number of processors to use; nil for all.
+  let processorCount: Int?
 
   /// Writes the frames.
   ///
@@ -29,20 +31,24 @@ struct ConstantRateExport {
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
-      settings: settings, undecodable: undecodable)
+      settings: settings, undecodable: undecodable, processorCount: processorCount)
     defer { work.stop() }
-    guard case .ready(let parameters, let timescale, let ticksPerSlot)? = try output.next(of: work)
-    else { throw MediaError.exportCancelled }
-    try output.begin(parameters, timescale: timescale, isUpright: settings.appliesRotation)
+    guard case .ready(let parameters)? = try output.next(of: work) else {
+      throw MediaError.exportCancelled
+    }
+    let timing = try SlotTiming(plan.slots.rate)
+    let count = Int64(plan.rendered.count)
+    try output.begin(parameters, timescale: timing.timescale, isUpright: settings.appliesRotation)
     var done: Int64 = 0
     while let made = try output.next(of: work) {
-      guard case .packet(let packet) = made else { continue }
+      guard case .packet(let packet, let start) = made else { continue }
       let pts = packet.pts ?? 0
-      try output.write(packet, pts: pts, dts: packet.dts ?? pts, duration: ticksPerSlot)
+      try output.write(
+        packet, pts: start + pts, dts: start + (packet.dts ?? pts), duration: timing.ticksPerSlot)
       done += 1
-      progress(done, plan.slots.count)
+      progress(done, count)
     }
-    return (work.undecodable.withLock { $0 }, plan.slots.count - done)
+    return (work.undecodable.withLock { $0 }, count - done)
   }
 }
 
@@ -55,8 +61,9 @@ extension ExportOutput {
 /// The three threads of an export; they share only the queues.
 private final class FrameWork: Sendable {
   enum Encoded: Sendable {
-    case ready(CodecParameters, timescale: Int32, ticksPerSlot: Int64)
-    case packet(Packet)
+    case ready(CodecParameters)
+    /// A packet, and the time of the first frame of its encoder in ticks.
+    case packet(Packet, start: Int64)
   }
 
   /// One source frame of a blended output frame.
@@ -92,10 +99,11 @@ private final class FrameWork: Sendable {
   private let colors: Encoder.ColorTags
   private let settings: RenderSettings
   private let policy: UndecodableFramePolicy
+  private let processorCount: Int?
 
   init(
     plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
-    settings: RenderSettings, undecodable policy: UndecodableFramePolicy
+    settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?
   ) {
     self.plan = plan
     self.assets = assets
@@ -103,6 +111,7 @@ private final class FrameWork: Sendable {
     self.colors = colors
     self.settings = settings
     self.policy = policy
+    self.processorCount = processorCount
     start("decode", decoded) { try $0.decode() }
     start("paint", painted) { try $0.paint() }
     start("encode", encoded) { try $0.encode() }
@@ -133,7 +142,14 @@ private final class FrameWork: Sendable {
     for item in plan.items {
       for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
     }
-    let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
+    // The decoder gets only half of the processors. The encoder runs at the same time and uses the
+    // others, and decoding on more threads costs more CPU time: for 8 s of H.264 at 1280x720@240,
+    // 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a warning that
+    // libav prints above it.
+    let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
+    let readers = zip(assets, wanted).map {
+      FrameSource($0, wanted: $1, policy, threadCount: threadCount)
+    }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one
@@ -181,31 +197,22 @@ private final class FrameWork: Sendable {
   }
 
   private func encode() throws {
-    let rate = plan.slots.rate
-    // With the frame rate as timescale, one tick would be a whole frame, and times that players
-    // round to ticks (such as edits) would be coarse. So the timescale is a multiple of it, at
-    // least 24000.
-    let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
-    guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
-      throw MediaError(
-        .unsupportedSource, "a rate of \(rate) fps cannot be stored",
-        recovery: "choose a rate such as 30")
-    }
+    let timing = try SlotTiming(plan.slots.rate)
     var video = Encoder.VideoSettings(
       codec: settings.encoding.encoderName, width: geometry.encoded.width,
-      height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
-    video.frameRate = rate
+      height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timing.timescale)
+    video.frameRate = plan.slots.rate
     video.isFullRange = geometry.isFullRange
     video.colors = colors
     video.pixelAspect = geometry.pixelAspect
+    // The packets depend on the number of threads, and those of a group must be the same on every
+    // computer.
+    video.threadCount = plan.groupLength != nil ? 1 : processorCount ?? 0
     settings.encoding.configure(&video)
     var encoder = try Encoder(video: video)
-    let ticksPerSlot = Int64(rate.denominator) * factor
-    guard
-      encoded.put(
-        .ready(encoder.parameters, timescale: timescale, ticksPerSlot: ticksPerSlot))
-    else { return }
-    var slot: Int64 = 0
+    guard encoded.put(.ready(encoder.parameters)) else { return }
+    // Slots are counted from the first one of the encoder.
+    var (slot, start): (Int64, Int64) = (0, 0)
     while case .element(let next) = try painted.take() {
       guard let image = next.image else {
         slot += next.count
@@ -215,64 +222,29 @@ private final class FrameWork: Sendable {
         // An encoder may take many frames before it returns a packet, so a stop is checked for each
         // frame.
         if encoded.isStopped { return }
-        try encoder.send(image, at: slot * ticksPerSlot)
+        if slot == plan.groupLength {
+          guard try finish(&encoder, start) else { return }
+          encoder = try Encoder(video: video)
+          start += slot * timing.ticksPerSlot
+          slot = 0
+        }
+        try encoder.send(image, at: slot * timing.ticksPerSlot)
         slot += 1
         while let packet = try encoder.nextPacket() {
-          guard encoded.put(.packet(packet)) else { return }
+          guard encoded.put(.packet(packet, start: start)) else { return }
         }
       }
     }
-    if encoded.isStopped { return }
+    _ = try finish(&encoder, start)
+  }
+
+  /// Passes on the last packets of an encoder; returns false if the export was stopped.
+  private func finish(_ encoder: inout Encoder, _ start: Int64) throws -> Bool {
+    if encoded.isStopped { return false }
     try encoder.send(nil)
     while !encoded.isStopped, let packet = try encoder.nextPacket() {
-      guard encoded.put(.packet(packet)) else { return }
+      guard encoded.put(.packet(packet, start: start)) else { return false }
     }
-  }
-}
-
-/// A frame reader of one asset, opened at first use.
-private final class FrameSource {
-  private let asset: Asset
-  private let wanted: [Bool]
-  private let policy: UndecodableFramePolicy
-  private var reader: FrameReader?
-
-  init(_ asset: Asset, wanted: [Bool], _ policy: UndecodableFramePolicy) {
-    self.asset = asset
-    self.wanted = wanted
-    self.policy = policy
-  }
-
-  /// The frames that could not be decoded.
-  var failed: [ExportReport.UndecodableFrame] {
-    (reader?.undecodableFrames ?? []).compactMap {
-      try? ExportReport.UndecodableFrame(asset, $0)
-    }
-  }
-
-  /// Returns the image of a frame; nil if it cannot be decoded, the policy is `skip`, and
-  /// `mayLeaveOut` is true.
-  func mediaFrame(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
-    do throws(MediaError) { return try mediaFrame(at: index) } catch {
-      guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
-      return mayLeaveOut ? nil : try reader?.substitute(for: index)
-    }
-  }
-
-  private func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
-    if reader == nil {
-      // The decoder gets only half of the processors. The encoder runs at the same time and uses
-      // the others, and decoding on more threads costs more CPU time: for 8 s of H.264 at
-      // 1280x720@240, 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a
-      // warning that libav prints above it.
-      reader = try FrameReader(
-        asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
-        undecodable: policy)
-    }
-    guard let image = try reader?.mediaFrame(at: index) else {
-      throw MediaError(
-        .invalidData, "\(asset.path) has no video", recovery: "choose a movie with video")
-    }
-    return image
+    return !encoded.isStopped
   }
 }

@@ -29,9 +29,13 @@ struct ConstantRatePlan: Sendable {
   }
 
   let slots: OutputFrameGrid
-  let items: [Item]
+  private(set) var items: [Item]
+  /// The output frames of the items: all, or those of a shard.
+  private(set) var rendered: Range<Int64>
+  /// The number of frames that one encoder encodes; nil for all.
+  private(set) var groupLength: Int64?
   /// The number of output frames that repeat the previous image.
-  let duplicatedCount: Int64
+  private(set) var duplicatedCount: Int64
   /// The number of source frames that no output frame shows.
   let skippedCount: Int64
   /// Ranges with fewer source frames than output frames.
@@ -47,6 +51,7 @@ struct ConstantRatePlan: Sendable {
     let paths = assets.map(\.path)
     let slots = try Self.slots(track, rate, paths, tables)
     self.slots = slots
+    rendered = 0..<slots.count
     let isRegular = tables.map(\.isRegular)
     var frames: [Frame?] = []
     var times: [Rational] = []
@@ -91,6 +96,26 @@ struct ConstantRatePlan: Sendable {
     for image in blended { for part in image.parts { isShown[part.frame] = true } }
     skippedCount = zip(frames, isShown).reduce(0) { $0 + ($1.0 != nil && !$1.1 ? 1 : 0) }
     sparse = try Self.sparse(track, slots, times)
+  }
+
+  /// The groups of output frames for shards.
+  var groups: FrameGroups { FrameGroups(slots) }
+
+  /// Returns the plan of the output frames in a range of whole groups, each group with an encoder of
+  /// its own.
+  func limited(to frames: Range<Int64>) -> ConstantRatePlan {
+    var part = self
+    part.items = []
+    var slot: Int64 = 0
+    for item in items {
+      let kept = (slot..<slot + item.count).clamped(to: frames)
+      slot += item.count
+      if !kept.isEmpty { part.items.append(Item(parts: item.parts, count: Int64(kept.count))) }
+    }
+    part.duplicatedCount = Int64(frames.count - part.items.count)
+    part.rendered = frames
+    part.groupLength = groups.length
+    return part
   }
 
   /// Returns the segments with at least three fewer source frames than output frames.

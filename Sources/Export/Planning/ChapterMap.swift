@@ -22,7 +22,9 @@ struct ChapterMap {
   private(set) var lost: [String] = []
 
   /// Maps each chapter to every range of the composition that plays part of it.
-  init(_ track: CompositionTrack, _ assets: [Asset], timescale: Int32) throws {
+  ///
+  /// Without a track, nothing is mapped.
+  init(_ track: CompositionTrack?, _ assets: [Asset], timescale: Int32) throws {
     /// A chapter, or a part of it, as played by one segment.
     ///
     /// Consecutive parts of the same chapter are joined later.
@@ -31,7 +33,7 @@ struct ChapterMap {
       var chapter: MappedChapter
     }
     self.timescale = timescale
-    guard assets.contains(where: { !$0.chapters.isEmpty }) else { return }
+    guard let track, assets.contains(where: { !$0.chapters.isEmpty }) else { return }
     var pieces: [Piece] = []
     for segment in track.segments {
       guard let mapping = segment.mapping,

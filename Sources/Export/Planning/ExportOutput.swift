@@ -12,6 +12,8 @@ struct ExportOutput: ~Copyable {
   private let asset: Asset
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
+  /// The tags that identify the export.
+  private let marks: [String: String]
   private let keepsRecording: Bool
   private let frameCount: Int64
   private let chapters: ChapterMap
@@ -28,13 +30,22 @@ struct ExportOutput: ~Copyable {
   /// `properties` is the composition's video track, whose rotation and language the output gets.
   init(
     path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
-    captureFrameRate: FrameRate?, audio: AudioExport?, isCancelled: @escaping () -> Bool
+    settings: ExportSettings, audio: AudioExport?, isCancelled: @escaping () -> Bool
   ) {
     self.path = path
     container = plan.container
     self.asset = asset
     self.properties = properties
-    self.captureFrameRate = captureFrameRate
+    captureFrameRate = settings.captureFrameRate
+    if let shard = plan.shard {
+      marks = [
+        ShardFile.key: shard.file.stamp(shard.digest), FileSeal.key: FileSeal.placeholder,
+      ]
+    } else if let digest = settings.digest {
+      marks = [ExportDigest.key: digest.description]
+    } else {
+      marks = [:]
+    }
     // The metadata of a recording describes frames by index and time. It is copied only if both are
     // unchanged.
     keepsRecording = plan.keepsRecording
@@ -59,6 +70,7 @@ struct ExportOutput: ~Copyable {
       settings.metadata[Asset.captureRateKey] = captureFrameRate.description
       settings.metadata[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
     }
+    settings.metadata.merge(marks) { $1 }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
@@ -127,8 +139,9 @@ struct ExportOutput: ~Copyable {
     }
   }
 
-  /// Metadata keys that the muxer writes itself and that are therefore not copied.
+  /// Metadata keys that are not copied, because they describe the source file itself.
   private static let ownKeys: Set<String> = [
-    "major_brand", "minor_version", "compatible_brands", "encoder",
+    "major_brand", "minor_version", "compatible_brands", "encoder", ExportDigest.key,
+    ShardFile.key, FileSeal.key,
   ]
 }

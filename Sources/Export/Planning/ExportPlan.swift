@@ -13,8 +13,11 @@ struct ExportPlan {
   enum FrameSource {
     case copied(PassthroughPlan, crf: Int)
     case rendered(ConstantRatePlan, FrameGeometry, RenderSettings)
+    case joined(ShardJoin)
   }
 
+  /// The file and the digest of a shard; nil unless a shard is made.
+  let shard: (file: ShardFile, digest: ExportDigest)?
   let container: String
   /// The assets with visible video, in order of first use.
   let assets: [Asset]
@@ -38,7 +41,9 @@ struct ExportPlan {
 
   init(_ session: ExportSession, _ settings: ExportSettings) throws {
     let composition = session.composition
-    container = try settings.container()
+    let container = try settings.container()
+    shard = try Self.shard(session, settings)
+    self.container = shard == nil ? container : "mov"
     let (track, assets) = try Self.frames(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {
       throw MediaError.hasNoFrames(session.asset.path)
@@ -72,19 +77,34 @@ struct ExportPlan {
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
           recovery: Recovery("use the extension .mov, or choose H.264", .change(.codec)))
       }
-      let plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
+      var plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
+      if let shard {
+        plan = plan.limited(to: try plan.groups.frames(of: shard.file.shard))
+        report.path = shard.file.path
+        report.shard = ExportReport.Shard(
+          number: shard.file.shard.number, count: shard.file.shard.count,
+          firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
+      }
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
-      frames = .rendered(
-        plan, try FrameGeometry(video, matrix: matrix, rendering), rendering)
-      chapters = try ChapterMap(track, assets, timescale: 240_000)
-      report.framesEncoded = plan.slots.count
+      let geometry = try FrameGeometry(video, matrix: matrix, rendering)
+      if settings.part == .joined {
+        frames = .joined(
+          try ShardJoin(
+            plan, settings, settings.digest ?? session.digest(settings, version: ""),
+            isUpright: rendering.appliesRotation))
+      } else {
+        frames = .rendered(plan, geometry, rendering)
+      }
+      chapters = try ChapterMap(shard == nil ? track : nil, assets, timescale: 240_000)
+      report.framesEncoded = Int64(plan.rendered.count)
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
       report.sparse = plan.sparse
-      report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
+      report.duration = try MediaTime(plan.slots.seconds(of: Int64(plan.rendered.count)))
     }
     keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
-    if let audio = try AudioExportPlan(session, settings, container) {
+    // The audio is planned for a shard as well, so that a refusal comes first.
+    if let audio = try AudioExportPlan(session, settings, container), shard == nil {
       report.audio = audio.report
       report.warnings += audio.speedWarning.map { [$0] } ?? []
       report.avEndDifference = try Self.duration(
@@ -104,6 +124,30 @@ struct ExportPlan {
         of: asset, settings, container, keepsRecording: keepsRecording)
     }
     self.report = report
+  }
+
+  /// Returns the file and the digest of a shard; nil for other parts of an export.
+  ///
+  /// - Throws: `MediaError` with `.shardRefused`, or if a source cannot be read.
+  private static func shard(
+    _ session: ExportSession, _ settings: ExportSettings
+  ) throws -> (file: ShardFile, digest: ExportDigest)? {
+    guard settings.part != .whole else { return nil }
+    guard !settings.mode.isPassthrough else {
+      throw MediaError(
+        .shardRefused, "an export that copies packets has no shards",
+        recovery: Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
+    }
+    guard settings.undecodableFrames != .skip else {
+      throw MediaError(
+        .shardRefused, "an export in shards cannot skip frames",
+        recovery: "repeat the previous frame instead")
+    }
+    guard case .shard(let shard) = settings.part else { return nil }
+    return (
+      ShardFile(shard, besides: settings.path),
+      try settings.digest ?? session.digest(settings, version: "")
+    )
   }
 
   /// Returns the video track and its assets in order of first use.

@@ -93,6 +93,18 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let freeAfter: MediaTime?
   }
 
+  /// The output frames in a shard of an export.
+  public struct Shard: Hashable, Sendable, Codable {
+    /// The number of the shard, from 1.
+    public let number: Int
+    /// The number of shards of the export.
+    public let count: Int
+    /// The index of the first output frame, from 0.
+    public let firstFrame: Int64
+    /// The number of output frames.
+    public let frameCount: Int64
+  }
+
   /// The path of the output file.
   public internal(set) var path = ""
   /// The segments of the video track.
@@ -133,6 +145,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
   ///
   /// They do not make an export fail.
   public internal(set) var warnings: [String] = []
+  /// The frames of a shard; nil unless a shard was made.
+  public internal(set) var shard: Shard?
   /// The elapsed time of the export; nil for a plan.
   public internal(set) var elapsed: Duration?
 
@@ -141,7 +155,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
     case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata, warnings
-    case undecodable = "undecodableFrames"
+    case undecodable = "undecodableFrames", shard
     case sparse = "sparseFrames"
     case hiddenDuration = "hidden"
     case elapsed = "wall"

@@ -2,6 +2,7 @@
 
 public import OvercrankAssets
 import OvercrankLibAV
+import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 public import OvercrankRetiming
@@ -60,12 +61,28 @@ public struct ExportSettings: Sendable {
   public var captureFrameRate: FrameRate?
   /// True to replace an existing file, false to throw if the file exists.
   public var overwrites = false
+  /// The part of the export to write.
+  ///
+  /// A shard of a constant-rate export is written into a file of its own beside ``path``.
+  public var part = ExportPart.whole
+  /// The digest to store in the output's metadata, from ``ExportSession/digest(_:version:)``; nil
+  /// to store none.
+  ///
+  /// With a digest, the temporary file is locked while it is written.
+  public var digest: ExportDigest?
+  /// The number of processors to use; nil for all.
+  ///
+  /// For several exports at the same time.
+  public var processorCount: Int?
 
   /// Creates export settings.
   public init(path: String, mode: ExportMode) {
     self.path = path
     self.mode = mode
   }
+
+  /// The number of processors that the export's threads share, at least 1.
+  var usedProcessorCount: Int { max(1, processorCount ?? Processors.count) }
 
   /// Returns libavformat's name of the container.
   ///

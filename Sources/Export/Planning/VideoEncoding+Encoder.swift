@@ -53,6 +53,11 @@ extension VideoEncoding {
       video.options = settings.options
       // Without this option libx265 writes its log to standard error.
       video.options["x265-params"] = "log-level=none"
+      // libx265 takes the number of threads only in its own parameters.
+      if video.threadCount > 0 {
+        video.options["x265-params"]?.append(":pools=\(video.threadCount)")
+      }
+      if video.threadCount == 1 { video.options["x265-params"]?.append(":frame-threads=1") }
     case .mjpeg: video.quantizer = 3
     case .ffv1: video.options = ["level": "3"]
     }

@@ -4,7 +4,7 @@ import ArgumentParser
 import Overcrank
 
 /// `slowmo edit PROJECT -o OUT`: exports a composition of many ranges and files.
-struct EditCommand: ParsableCommand, Verb {
+struct EditCommand: ParsableCommand, Verb, Sendable {
   static let configuration = CommandConfiguration(
     commandName: "edit",
     abstract: "Export a project (.otio, .llc, .edl, .fcpxml) of many sources and ranges.",
@@ -14,6 +14,10 @@ struct EditCommand: ParsableCommand, Verb {
         slowmo edit project.otio -o film.mp4 --fps 30
         slowmo edit project.otio -o film2.mov --copy --dry-run
         slowmo edit project.otio -o again.otio
+        slowmo edit a/*.otio -o 'film_{n:03}.mp4' --fps 30 --jobs 2
+        slowmo edit project.otio -o joined.mp4 --fps 30 --shard 1/2
+        slowmo edit project.otio -o joined.mp4 --fps 30 --shard 2/2
+        slowmo edit project.otio -o joined.mp4 --fps 30 --join
 
       Formats: OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) and Final Cut Pro XML
       1.x (.fcpxml), detected by content. A Samsung phone's movie with slow-motion ranges in its
@@ -24,16 +28,23 @@ struct EditCommand: ParsableCommand, Verb {
       File names are relative to the project's directory. To create a project, run slowmo retime
       with -o NAME.otio: it stores exact times and ramps beside the standard values.
       --copy needs sources with the same encoding. Cuts between key frames follow --boundary.
+      \(BatchOptions.explanation)
+      --shard encodes a part of the video, on any computer, and --join puts the parts together:
+      the movie is the same for any number of shards. A finished shard is kept.
       """)
 
   @Argument(
-    help: "The project file: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.",
-    completion: .file())
-  var project: String
+    help: ArgumentHelp(
+      "The project files: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.",
+      valueName: "project"), completion: .file())
+  var projects: [String]
 
   @Option(
     name: .shortAndLong,
-    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project.",
+    help: """
+      The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project; for \
+      several projects, a directory or a template.
+      """,
     completion: .file())
   var output: String
 
@@ -43,22 +54,36 @@ struct EditCommand: ParsableCommand, Verb {
   var timecodeFps: FrameRate?
 
   @OptionGroup var exporting: ExportOptions
+  @OptionGroup var batch: BatchOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    try exporting.check(output: output)
+    if try batch.isUsed(projects, output) {
+      try batch.check(output, exporting)
+    } else {
+      try exporting.check(output: output)
+    }
     try common.check(standardOutputFor: "-o", output)
   }
 
   func perform() throws -> ExitStatus {
-    try OutputNames.check([output], inputs: [project])
-    let read: ProjectReader
-    do {
-      read = try ProjectReader(project, timecodeFps: timecodeFps, open: exporting.asset)
-    } catch {
-      throw ProjectReader.dataError(project, error)
+    if try batch.isUsed(projects, output) {
+      let batch = try BatchExport(
+        "edit", projects, output, batch, exporting, writing, prepare: { try prepared($0, $1) },
+        refine: { refined($0, $1) })
+      return try batch.perform(common)
     }
+    do {
+      return try exporting.export(
+        prepared(projects[0], output), to: output, verb: "edit", writing, common)
+    } catch { throw refined(projects[0], error) }
+  }
+
+  /// Reads a project and opens its movies.
+  private func prepared(_ project: String, _ output: String) throws -> PreparedExport {
+    try OutputNames.check([output], inputs: [project])
+    let read = try ProjectReader(project, timecodeFps: timecodeFps, open: exporting.asset)
     for warning in read.warnings { Output.note("\(project): \(warning)") }
     try OutputNames.check([output], inputs: read.assets.map(\.path))
     guard read.composition.duration > .zero else {
@@ -66,19 +91,19 @@ struct EditCommand: ParsableCommand, Verb {
         .badData, code: "invalid_project", "\(project) is empty: it has no clip",
         hint: "choose a project with a clip on a track")
     }
-    do {
-      return try exporting.export(
-        read.composition, of: read.assets, to: output, verb: "edit", writing, common)
-    } catch let error as MediaError where error.code == .audioRefused {
-      // If even the spectral algorithm cannot play this speed, no option helps, so the project's
-      // data is bad. With another algorithm, the value of `--pitch` is wrong, so this is a usage
-      // error.
-      throw CommandError(
-        exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
-        "\(project): \(error.message)",
-        hint: error.recovery.map(Advice.text) ?? "choose another speed")
-    } catch {
-      throw ProjectReader.dataError(project, error)
+    return PreparedExport(composition: read.composition, assets: read.assets)
+  }
+
+  /// Attributes an error to the project if its data causes it.
+  private func refined(_ project: String, _ error: any Error) -> any Error {
+    guard let error = error as? MediaError, error.code == .audioRefused else {
+      return ProjectReader.dataError(project, error)
     }
+    // If even the spectral algorithm cannot play this speed, no option helps, so the project's data
+    // is bad. With another algorithm, the value of `--pitch` is wrong, so this is a usage error.
+    return CommandError(
+      exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
+      "\(project): \(error.message)",
+      hint: error.recovery.map(Advice.text) ?? "choose another speed")
   }
 }

@@ -4,7 +4,7 @@ public import ArgumentParser
 import Overcrank
 
 /// `slowmo retime FILE -o OUT`: plays parts of a clip at another speed.
-struct RetimeCommand: ParsableCommand, Verb {
+struct RetimeCommand: ParsableCommand, Verb, Sendable {
   static let configuration = CommandConfiguration(
     commandName: "retime",
     abstract: "Trim a clip and play parts slower or faster, copied or at a constant rate.",
@@ -23,6 +23,7 @@ struct RetimeCommand: ParsableCommand, Verb {
         slowmo retime take.mov -o part.mov --trim 0.5..1.5 --copy
         slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --speed 1/4 --copy
         slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
+        slowmo retime a/*.mov -o 'slow_{name}.mov' --speed 1/8 --copy --jobs 2
 
       --trim keeps only this range of the source; several ranges play in the order given. All
       times are source times, also with --trim. A --range is clipped to the trimmed part. A
@@ -38,14 +39,20 @@ struct RetimeCommand: ParsableCommand, Verb {
       --fps shows the last frame due at each output time. --sampling nearest shows the nearest
       frame; blend mixes all frames of an output period in linear light. A note reports each
       range where the source has fewer frames than the output.
+      \(BatchOptions.explanation)
       """)
 
-  @Argument(help: "The movie file, or a photo with a movie.", completion: .file())
-  var file: String
+  @Argument(
+    help: ArgumentHelp("The movie files, or photos with a movie.", valueName: "file"),
+    completion: .file())
+  var files: [String]
 
   @Option(
     name: .shortAndLong,
-    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project.",
+    help: """
+      The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project; for \
+      several files, a directory or a template.
+      """,
     completion: .file())
   var output: String
 
@@ -99,11 +106,16 @@ struct RetimeCommand: ParsableCommand, Verb {
   var playbackRate: FrameRate?
 
   @OptionGroup var exporting: ExportOptions
+  @OptionGroup var batch: BatchOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    try exporting.check(output: output)
+    if try batch.isUsed(files, output) {
+      try batch.check(output, exporting)
+    } else {
+      try exporting.check(output: output)
+    }
     try common.check(standardOutputFor: "-o", output)
     // With a preset, `--speed` only sets the preset's slow speed, so it does not count as a second
     // method.
@@ -143,10 +155,21 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
+    guard try batch.isUsed(files, output) else {
+      return try exporting.export(
+        prepared(files[0], output), to: output, verb: "retime", writing, common)
+    }
+    return try BatchExport(
+      "retime", files, output, batch, exporting, writing, prepare: { try prepared($0, $1) }
+    )
+    .perform(common)
+  }
+
+  /// Opens a movie and makes the composition for the options.
+  private func prepared(_ file: String, _ output: String) throws -> PreparedExport {
     // Of a photo with a movie, the movie is the source.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
-    defer { withExtendedLifetime(movie) {} }
     try OutputNames.check([output], inputs: [file, movie?.path, sidecar])
     if let pair, case .embedded = pair.movie, exporting.isProject(output) {
       throw CommandError.usage(
@@ -157,14 +180,12 @@ struct RetimeCommand: ParsableCommand, Verb {
     let kept = try trim.map { try asset.resolve($0) }
     var composition = try composition(asset, kept)
     if !kept.isEmpty { composition = try composition.trimmed(to: kept, of: asset.mediaSource()) }
-    return try exporting.export(
-      composition, of: [asset], to: output, verb: "retime", writing, common
-    ) { settings in
-      if playbackRate != nil {
-        settings.captureFrameRate =
-          asset.captureFrameRate?.rate ?? asset.videoTrack?.nominalFrameRate
-      }
+    var prepared = PreparedExport(composition: composition, assets: [asset], openMovie: movie)
+    if playbackRate != nil {
+      prepared.captureFrameRate =
+        asset.captureFrameRate?.rate ?? asset.videoTrack?.nominalFrameRate
     }
+    return prepared
   }
 
   /// Returns the composition for the options, without the effect of `--trim`.

@@ -57,6 +57,9 @@ struct CommandError: Error {
       self.init(
         Self.status(error.code.rawValue), code: error.code.rawValue, error.message,
         hint: error.recovery.map(Advice.text) ?? Self.hint(error.code))
+      if error.code == .shardMissing || error.code == .shardDamaged || error.code == .shardForeign {
+        hint += " (--shard, then --join)"
+      }
     default:
       self.init(.internalError, code: "internal", "\(error)", hint: "report this error")
     }
@@ -87,12 +90,13 @@ struct CommandError: Error {
       "bad_configuration", "not_convertible", "overflow", "not_positive", "syntax", "not_exact",
       "outside_composition", "overlapping_ranges", "invalid_segments", "cut_in_ramp",
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
-      "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range":
+      "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range",
+      "shard_refused":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
-      "invalid_project", "missing_asset":
+      "invalid_project", "missing_asset", "shard_damaged", "shard_foreign":
       .badData
-    case "file_not_found": .noInput
+    case "file_not_found", "shard_missing": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
       "out_of_memory", "no_audio_output", "no_display":

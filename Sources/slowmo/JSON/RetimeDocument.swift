@@ -10,12 +10,14 @@ struct RetimeDocument: Encodable, TextDocument {
     case done(ExportReport)
     /// The plan of an export; nothing is written.
     case plan(ExportReport)
+    /// The plan of a shard or a join whose output was finished before; nothing is written.
+    case kept(ExportReport)
     /// A project file; nothing is exported.
     case project(path: String, isDryRun: Bool)
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case schema, dryRun, file, duration, plan, cuts, lostMetadata, warnings
+    case schema, dryRun, kept, shard, file, duration, plan, cuts, lostMetadata, warnings
     // A project file is not an export, so these keys are null for it.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
@@ -23,6 +25,7 @@ struct RetimeDocument: Encodable, TextDocument {
     static let unknownOfProject: [Self] = [
       .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
       .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
+      .shard,
     ]
   }
 
@@ -47,6 +50,14 @@ struct RetimeDocument: Encodable, TextDocument {
     segments = try plan.segments.map(SegmentDocument.init)
   }
 
+  /// Creates the document of a shard or a join that was finished before.
+  init(_ verb: String, kept plan: ExportReport) throws {
+    self.verb = verb
+    content = .kept(plan)
+    duration = plan.duration
+    segments = try plan.segments.map(SegmentDocument.init)
+  }
+
   /// Creates the document of a project.
   init(_ verb: String, _ file: String, _ composition: Composition, isDryRun: Bool) throws {
     self.verb = verb
@@ -58,11 +69,15 @@ struct RetimeDocument: Encodable, TextDocument {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch content {
-    case .done(let report), .plan(let report):
+    case .done(let report), .plan(let report), .kept(let report):
       try report.encode(to: encoder)
       try container.encode(report.cuts.map(CutDocument.init), forKey: .cuts)
       try container.encode(report.sparse.map(SparseDocument.init), forKey: .sparseFrames)
       if case .plan = content { try container.encode(true, forKey: .dryRun) }
+      if case .kept = content {
+        try container.encode(false, forKey: .dryRun)
+        try container.encode(true, forKey: .kept)
+      }
     case .project(let path, let isDryRun):
       for key in CodingKeys.unknownOfProject { try container.encodeNil(forKey: key) }
       try container.encode(path, forKey: .file)
@@ -86,6 +101,7 @@ extension RetimeDocument {
     case .plan(let report):
       return segments.map(\.line) + Self.planLines(report)
         + ["\(report.path): would last \(seconds) s; nothing written"]
+    case .kept(let report): return ["\(report.path): kept, it was finished before"]
     case .project(let path, let isDryRun):
       return segments.map(\.line) + [
         isDryRun

@@ -3,13 +3,13 @@
 import ArgumentParser
 
 /// Options of every verb.
-struct CommonOptions: ParsableArguments {
+struct CommonOptions: ParsableArguments, Sendable {
   @Flag(name: .long, help: "Print exactly one JSON document on standard output.")
   var json = false
 }
 
 /// Options of every verb that writes a file.
-struct WritingOptions: ParsableArguments {
+struct WritingOptions: ParsableArguments, Sendable {
   @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
   var overwrite = false
 

@@ -6,7 +6,7 @@ import Overcrank
 import OvercrankLinuxSystem
 
 /// Export options shared by `retime` and `edit`.
-struct ExportOptions: ParsableArguments {
+struct ExportOptions: ParsableArguments, Sendable {
   @Flag(help: "Copy the video packets and change only their times.")
   var copy = false
 
@@ -45,6 +45,16 @@ struct ExportOptions: ParsableArguments {
   @Option(help: "Rotation with --fps: keep it as metadata, or apply it to the frames.")
   var rotation = RotationPolicy.keep
 
+  @Option(
+    help: """
+      With --fps: encode only this shard, such as 3/8, into a file beside the output, such as \
+      film.shard-3-of-8.mov.
+      """, transform: exportShard)
+  var shard: ExportShard?
+
+  @Flag(help: "With --fps: join the shards beside the output, and add the audio.")
+  var join = false
+
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
   @Option(help: "Codec of rendered audio: auto, aac or pcm.")
@@ -58,6 +68,16 @@ struct ExportOptions: ParsableArguments {
   var boundary = CutPolicy.auto
 
   func validate() throws {
+    if shard != nil && join { throw ValidationError("--shard and --join exclude each other") }
+    if part != .whole {
+      let name = join ? "--join" : "--shard"
+      guard fps != nil else {
+        throw ValidationError("\(name) needs --fps: only a constant rate has shards")
+      }
+      guard onError != .skip else {
+        throw ValidationError("\(name) excludes --on-error skip: use hold")
+      }
+    }
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
     if let encoderPreset, !EncoderSettings.presets.contains(encoderPreset) {
@@ -87,6 +107,9 @@ struct ExportOptions: ParsableArguments {
     }
   }
 
+  /// The part of the export that is written.
+  private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
+
   private var mode: ExportMode {
     guard let fps else { return .passthrough(boundary: boundary) }
     var encoder = EncoderSettings()
@@ -103,25 +126,37 @@ struct ExportOptions: ParsableArguments {
   /// Opens a movie with the policy of `--on-error`.
   func asset(_ path: String) throws(MediaError) -> Asset { try openAsset(path, onError) }
 
-  /// Exports a composition, prints the plan of the export, or writes a project file.
-  ///
-  /// Then prints the result.
-  func export(
-    _ composition: Composition, of assets: [Asset], to output: String, verb: String,
-    _ writing: WritingOptions, _ common: CommonOptions,
-    change: (inout ExportSettings) -> Void = { _ in }
-  ) throws -> ExitStatus {
-    if isProject(output) {
-      return try writeProject(composition, output, verb: verb, writing, common)
-    }
-    let session = try ExportSession(composition, of: assets)
+  /// Returns the settings of an export.
+  func settings(
+    for prepared: PreparedExport, to output: String, overwrites: Bool
+  ) -> ExportSettings {
     var settings = ExportSettings(path: output, mode: mode)
     settings.audioTimePitchAlgorithm = pitch.algorithm
     settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec
     settings.undecodableFrames = onError
-    settings.overwrites = writing.overwrite
-    change(&settings)
+    settings.part = part
+    settings.captureFrameRate = prepared.captureFrameRate
+    settings.overwrites = overwrites
+    return settings
+  }
+
+  /// Exports a composition, prints the plan of the export, or writes a project file.
+  ///
+  /// Then prints the result.
+  func export(
+    _ prepared: PreparedExport, to output: String, verb: String, _ writing: WritingOptions,
+    _ common: CommonOptions
+  ) throws -> ExitStatus {
+    let composition = prepared.composition
+    if isProject(output) {
+      return try writeProject(composition, output, verb: verb, writing, common)
+    }
+    let session = try prepared.session()
+    var settings = settings(for: prepared, to: output, overwrites: writing.overwrite)
+    if part != .whole, let kept = try keptPart(&settings, session, writing) {
+      return try emit(RetimeDocument(verb, kept: kept), common)
+    }
     if writing.dryRun {
       let plan = try session.plan(settings)
       note(plan.sparse, output)
@@ -145,6 +180,22 @@ struct ExportOptions: ParsableArguments {
       noteUndecodable(frame.path, frame.index, frame.time, onError)
     }
     return try emit(RetimeDocument(verb, report), common)
+  }
+
+  /// Prepares the export of a shard or a join.
+  ///
+  /// Returns the plan if its output is finished, and nil if it must be made.
+  private func keptPart(
+    _ settings: inout ExportSettings, _ session: ExportSession, _ writing: WritingOptions
+  ) throws -> ExportReport? {
+    settings.digest = try session.digest(settings, version: OvercrankVersion.number)
+    let path = shard?.path(besides: settings.path) ?? settings.path
+    if !writing.dryRun { _ = TemporaryName.removeAbandoned(of: [path]) }
+    guard session.isFinished(settings) else { return nil }
+    var known = settings
+    // The shards may be gone after they were joined.
+    if join { known.part = .whole }
+    return try session.plan(known)
   }
 
   private func note(_ sparse: [ExportReport.LowRateRange], _ output: String) {
@@ -174,7 +225,7 @@ struct ExportOptions: ParsableArguments {
         verb, output, composition, isDryRun: writing.dryRun), common)
   }
 
-  private func emit(
+  func emit(
     _ document: some Encodable & TextDocument, _ common: CommonOptions
   ) throws -> ExitStatus {
     if common.json {
@@ -202,6 +253,15 @@ private func videoSize(_ text: String) throws -> VideoSize {
     throw ValidationError("\(text) is not a size; write it as 1280x720")
   }
   return VideoSize(width: width, height: height)
+}
+
+/// Parses a shard such as `3/8`.
+private func exportShard(_ text: String) throws -> ExportShard {
+  let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+  guard numbers.count == 2, let number = numbers[0], let count = numbers[1],
+    let shard = ExportShard(exactly: number, of: count)
+  else { throw ValidationError("\(text) is not a shard; write it as 3/8") }
+  return shard
 }
 
 extension ArgumentHelp {

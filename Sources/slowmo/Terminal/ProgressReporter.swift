@@ -13,6 +13,21 @@ enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
   /// Newline-delimited JSON events.
   case json
   case none
+
+  /// The style, with `auto` replaced by the style for the present standard error.
+  var resolved: ProgressStyle {
+    guard self == .auto else { return self }
+    return isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb" ? .bar : .plain
+  }
+
+  /// The shortest time between two reports.
+  var interval: Duration {
+    switch self {
+    case .bar: .milliseconds(200)
+    case .json: .milliseconds(250)
+    default: .seconds(5)
+    }
+  }
 }
 
 /// Writes progress to standard error in one of the styles.
@@ -42,8 +57,7 @@ final class ProgressReporter {
   private var hasWarnedOfQueue = false
 
   init(_ style: ProgressStyle) {
-    let isTerminal = isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"
-    self.style = style == .auto ? (isTerminal ? .bar : .plain) : style
+    self.style = style.resolved
   }
 
   /// Reports that work on a file starts.
@@ -103,14 +117,8 @@ final class ProgressReporter {
       lastDrops = drops
     }
     guard style != .none else { return }
-    let pause: Duration =
-      switch style {
-      case .bar: .milliseconds(200)
-      case .json: .milliseconds(250)
-      default: .seconds(5)
-      }
     let now = ContinuousClock.now
-    guard now - (lastShown ?? started) >= pause else { return }
+    guard now - (lastShown ?? started) >= style.interval else { return }
     lastShown = now
     switch style {
     case .none: break

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Summarizes the attempts of a batch on a cluster, from the reports that job.sh keeps.
+
+    summary.py REPORTS CLIP...           what became of each clip; exits with 1 if one is not done
+    summary.py REPORTS --left CLIP...    only the clips that are not done, one a line
+"""
+import json
+import pathlib
+import sys
+
+
+def attempts(reports, clip):
+    """The results of a clip's attempts; None for an attempt that did not end."""
+    found = []
+    for path in sorted(pathlib.Path(reports).glob(f"{pathlib.Path(clip).stem}.????????"),
+                       key=lambda path: path.stat().st_mtime_ns):
+        try:
+            document = json.loads(path.read_text())
+            found.append(document.get("files", [{**document, "status": "failed"}])[0])
+        except ValueError:
+            found.append(None)
+    return found
+
+
+def is_done(found):
+    return any(result and result["status"] in ("made", "kept") for result in found)
+
+
+def main():
+    reports, *clips = sys.argv[1:]
+    only_left = clips[:1] == ["--left"]
+    clips = clips[1:] if only_left else clips
+    known = {clip: attempts(reports, clip) for clip in clips}
+    left = [clip for clip in clips if not is_done(known[clip])]
+    if only_left:
+        print("\n".join(left), end="\n" if left else "")
+        return
+    for clip, found in known.items():
+        if len(found) > 1:
+            ends = ["died" if result is None else result["status"] for result in found]
+            print(f"{clip}: done again, {len(found)} attempts: {', '.join(ends)}")
+        for result in [result for result in found if result and result["status"] == "failed"][-1:]:
+            error = result.get("error", {})
+            print(f"{clip}: {error.get('message', 'failed')}; {error.get('hint', '')}")
+    made = sum(bool(result) and result["status"] == "made"
+               for found in known.values() for result in found)
+    again = sum(len(found) > 1 for found in known.values())
+    print(f"{len(clips)} clips: {len(clips) - len(left)} done, {again} of them with several "
+          f"attempts; {made} exports made")
+    for clip in left:
+        print(f"not done: {clip}")
+    sys.exit(1 if left else 0)
+
+
+main()

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+public import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankLinuxSystem
+public import OvercrankMediaCore
+
+/// The digest of everything that determines the output of an export: the content of the sources,
+/// the composition, the settings and the version of the program.
+///
+/// An export stores it in the output if ``ExportSettings/digest`` is set. A later run then
+/// recognizes a finished output:
+///
+/// ```swift
+/// settings.digest = try session.digest(settings, version: "1")
+/// if (try? Asset(path: settings.path))?.exportDigest == settings.digest { return }
+/// try session.export(settings)
+/// ```
+public struct ExportDigest: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
+  /// The digest as 64 hexadecimal digits.
+  public let rawValue: String
+  /// The digest as 64 hexadecimal digits.
+  public var description: String { rawValue }
+
+  /// The metadata key of the digest.
+  package static let key = "com.overcrank.export_digest"
+
+  /// Makes a digest from its text.
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+extension Asset {
+  /// The digest of the export that made the file; nil if the file stores none.
+  public var exportDigest: ExportDigest? {
+    metadata[ExportDigest.key].map(ExportDigest.init(rawValue:))
+  }
+}
+
+extension ExportSession {
+  /// Returns the digest of an export.
+  ///
+  /// The sources count by their content, so moved or copied sources give the same digest. Of a
+  /// source above 16 MiB, its size and samples of its content are compared, and not every byte.
+  /// The output's path counts only by its container. The number of processors and whether an
+  /// existing file is replaced do not count.
+  ///
+  /// Blocks while the sources are read.
+  ///
+  /// - Parameters:
+  ///   - settings: The settings of the export.
+  ///   - version: The version of the program. Another version gives another digest.
+  /// - Returns: The digest.
+  /// - Throws: `MediaError` with `.unsupportedContainer`, or if a source cannot be read.
+  public func digest(
+    _ settings: ExportSettings, version: String
+  ) throws(MediaError) -> ExportDigest {
+    do {
+      var contents: [String: String] = [:]
+      for path in Set(composition.sources.map(\.path) + [asset.path]) {
+        contents[path] = try ContentDigest.ofFile(path)
+      }
+      let plan = try composition.replacingSourcePaths { contents[$0] ?? $0 }
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys]
+      var digest = try ContentDigest()
+      digest.update([UInt8](try encoder.encode(plan)))
+      let parts: [Any] = [
+        version, contents[asset.path] ?? "", try settings.container(), settings.mode,
+        settings.audioTimePitchAlgorithm, settings.otherAudioSpeeds,
+        settings.audioCodec?.rawValue ?? "auto", settings.undecodableFrames,
+        settings.captureFrameRate?.description ?? "none",
+        // All shards and their join have one digest.
+        settings.part == .whole ? "whole" : "groups",
+      ]
+      digest.update(parts.map { "\n\($0)" }.joined())
+      return ExportDigest(rawValue: digest.finish())
+    } catch let error as SystemError {
+      throw MediaError(
+        .readFailed, error.description,
+        recovery: "check that the source can be read")
+    } catch { throw MediaError(exporting: error) }
+  }
+
+  /// Returns true if the output of an export exists and is complete, and false otherwise.
+  ///
+  /// A movie is recognized by its digest, and by an index that fits the file. A shard is read
+  /// completely.
+  ///
+  /// - Parameter settings: The settings of the export, with a digest.
+  /// - Returns: False if the settings have no digest.
+  public func isFinished(_ settings: ExportSettings) -> Bool {
+    guard let digest = settings.digest else { return false }
+    guard case .shard(let shard) = settings.part else {
+      return (try? Asset(path: settings.path))?.exportDigest == digest
+    }
+    let file = ShardFile(shard, besides: settings.path)
+    return (try? file.check(digest)) != nil
+  }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+
+/// The file of a shard, with the stamp that says what it holds.
+struct ShardFile: Sendable {
+  let shard: ExportShard
+  let path: String
+
+  /// The metadata key of the stamp.
+  static let key = "com.overcrank.shard"
+
+  init(_ shard: ExportShard, besides output: String) {
+    self.shard = shard
+    path = shard.path(besides: output)
+  }
+
+  /// Returns the stamp: the shard, and the digest of the whole export.
+  func stamp(_ digest: ExportDigest) -> String { "\(shard) \(digest)" }
+
+  /// True unless the path leads to a movie that is not a shard, which must not be replaced.
+  var mayBeReplaced: Bool {
+    guard let found = try? Demuxer(opening: path) else { return true }
+    return found.metadata[Self.key] != nil
+  }
+
+  /// Checks that the file is complete and belongs to an export.
+  ///
+  /// - Throws: `MediaError` with `.shardMissing`, `.shardDamaged` or `.shardForeign`.
+  func check(_ digest: ExportDigest) throws(MediaError) {
+    guard SystemFiles.exists(path) else {
+      throw failure(.shardMissing, "shard \(shard) is missing: \(path) does not exist")
+    }
+    let metadata: [String: String]
+    do throws(LibAVError) { metadata = try Demuxer(opening: path).metadata } catch {
+      throw failure(.shardDamaged, "shard \(shard) is damaged: \(path) cannot be read")
+    }
+    guard let stamp = metadata[Self.key] else {
+      throw failure(.shardForeign, "\(path) is not a shard")
+    }
+    guard FileSeal.isIntact(path) else {
+      throw failure(
+        .shardDamaged, "shard \(shard) is damaged: \(path) has changed since it was made")
+    }
+    guard stamp == self.stamp(digest) else {
+      throw failure(
+        .shardForeign,
+        "\(path) is a shard of another export: another source, plan or version")
+    }
+  }
+
+  func failure(_ code: MediaError.Code, _ message: String) -> MediaError {
+    MediaError(code, message, recovery: Self.recovery([shard]))
+  }
+
+  /// Returns the advice to make shards again.
+  static func recovery(_ shards: [ExportShard]) -> Recovery {
+    let names = shards.map(\.description).joined(separator: ", ")
+    return "make \(shards.count == 1 ? "shard" : "the shards") \(names) again, then join"
+  }
+}

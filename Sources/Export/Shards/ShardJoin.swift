@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+
+/// Writes the video packets of all shards of an export, one shard after the other.
+struct ShardJoin {
+  let files: [ShardFile]
+  let plan: ConstantRatePlan
+  let isUpright: Bool
+
+  /// Finds the shards beside an output and checks them.
+  ///
+  /// - Throws: `MediaError` of the first shard that is missing, damaged or foreign; its recovery
+  ///   names all that must be made again.
+  init(
+    _ plan: ConstantRatePlan, _ settings: ExportSettings, _ digest: ExportDigest, isUpright: Bool
+  ) throws(MediaError) {
+    let shards = ExportShard.found(besides: settings.path)
+    guard !shards.isEmpty else {
+      throw MediaError(
+        .shardMissing, "no shard of \(settings.path) exists",
+        recovery: "make the shards first")
+    }
+    files = shards.map { ShardFile($0, besides: settings.path) }
+    var failures: [(shard: ExportShard, error: MediaError)] = []
+    for file in files {
+      _ = try plan.groups.frames(of: file.shard)
+      do throws(MediaError) { try file.check(digest) } catch {
+        failures.append((file.shard, error))
+      }
+    }
+    if let first = failures.first?.error {
+      let more = failures.count > 1 ? ", and \(failures.count - 1) more" : ""
+      throw MediaError(
+        first.code, first.message + more, recovery: ShardFile.recovery(failures.map(\.shard)))
+    }
+    self.plan = plan
+    self.isUpright = isUpright
+  }
+
+  /// Writes the packets.
+  func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
+    let timing = try SlotTiming(plan.slots.rate)
+    var parameters: CodecParameters?
+    var done: Int64 = 0
+    for file in files {
+      var demuxer = try Demuxer(opening: file.path)
+      guard let track = demuxer.tracks.first(where: { $0.kind == .video }),
+        track.timeBase == Rational(1, over: Int128(timing.timescale))
+      else { throw Self.damaged(file) }
+      if let parameters {
+        guard track.parameters.decodesLike(parameters) else {
+          throw file.failure(
+            .shardForeign,
+            "\(file.path) has another video format than the first shard: another encoder made it")
+        }
+      } else {
+        parameters = track.parameters
+        try output.begin(track.parameters, timescale: timing.timescale, isUpright: isUpright)
+      }
+      let frames = try plan.groups.frames(of: file.shard)
+      let start = frames.lowerBound * timing.ticksPerSlot
+      var isKnown = [Bool](repeating: false, count: frames.count)
+      while let packet = try demuxer.nextPacket() {
+        guard packet.trackIndex == track.index, let ticks = packet.pts, let decoded = packet.dts
+        else { continue }
+        let (slot, rest) = ticks.quotientAndRemainder(dividingBy: timing.ticksPerSlot)
+        guard rest == 0, let index = Int(exactly: slot), isKnown.indices.contains(index),
+          !isKnown[index],
+          packet.isKeyFrame || (slot + frames.lowerBound) % plan.groups.length != 0
+        else { throw Self.damaged(file) }
+        isKnown[index] = true
+        try output.write(
+          packet, pts: start + ticks, dts: start + decoded, duration: timing.ticksPerSlot)
+        done += 1
+        progress(done, plan.slots.count)
+      }
+      guard isKnown.allSatisfy(\.self) else { throw Self.damaged(file) }
+    }
+  }
+
+  private static func damaged(_ file: ShardFile) -> MediaError {
+    file.failure(
+      .shardDamaged,
+      "shard \(file.shard) is damaged: \(file.path) does not have its frames once each")
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+import Synchronization
+
+/// Exports several files, some of them at the same time, and reports on each.
+struct BatchExport: Sendable {
+  /// Opens an input for an output.
+  typealias Prepare = @Sendable (_ input: String, _ output: String) throws -> PreparedExport
+  /// Adds what is known of an input to its error.
+  typealias Refine = @Sendable (_ input: String, _ error: any Error) -> any Error
+
+  private let verb: String
+  private let files: [(input: String, output: String)]
+  private let jobCount: Int
+  private let exporting: ExportOptions
+  private let writing: WritingOptions
+  private let prepare: Prepare
+  private let refine: Refine
+
+  /// Names the outputs.
+  ///
+  /// - Throws: `CommandError` as ``BatchOptions/outputs(of:_:)``.
+  init(
+    _ verb: String, _ inputs: [String], _ output: String, _ batch: BatchOptions,
+    _ exporting: ExportOptions, _ writing: WritingOptions, prepare: @escaping Prepare,
+    refine: @escaping Refine = { $1 }
+  ) throws {
+    self.verb = verb
+    files = Array(zip(inputs, try BatchOptions.outputs(of: inputs, output)))
+    jobCount = min(batch.jobs ?? 1, inputs.count)
+    self.exporting = exporting
+    self.writing = writing
+    self.prepare = prepare
+    self.refine = refine
+  }
+
+  /// Exports all files and prints the summary.
+  func perform(_ common: CommonOptions) throws -> ExitStatus {
+    let started = ContinuousClock.now
+    // What a killed run left is removed first, so that its space is free again.
+    let abandoned =
+      writing.dryRun ? [] : TemporaryName.removeAbandoned(of: files.map(\.output))
+    let progress = BatchProgress(writing.progress, fileCount: files.count)
+    let next = Atomic<Int>(0)
+    let results = Mutex<[Int: BatchDocument.File]>([:])
+    let group = DispatchGroup()
+    for number in 0..<jobCount {
+      DispatchQueue(label: "batch.\(number)").async(group: group) {
+        while !Interrupt.isRequested {
+          let index = next.add(1, ordering: .relaxed).oldValue
+          guard index < files.count else { return }
+          let result = export(index, abandoned, progress)
+          results.withLock { $0[index] = result }
+          progress.finish(index, result)
+        }
+      }
+    }
+    group.wait()
+    let known = results.withLock { $0 }
+    var document = BatchDocument(
+      verb: verb, isDryRun: writing.dryRun, jobs: jobCount,
+      files: files.indices.map {
+        known[$0] ?? BatchDocument.File(source: files[$0].input, file: files[$0].output)
+      })
+    document.elapsed = ContinuousClock.now - started
+    progress.end(document)
+    _ = try exporting.emit(document, common)
+    return Interrupt.isRequested ? Interrupt.status : document.worstStatus
+  }
+
+  /// Exports one file, unless its output is finished.
+  private func export(
+    _ index: Int, _ abandoned: Set<String>, _ progress: BatchProgress
+  ) -> BatchDocument.File {
+    let (input, output) = files[index]
+    var result = BatchDocument.File(source: input, file: output)
+    let started = ContinuousClock.now
+    if abandoned.contains(output) { result.earlier = .unfinished }
+    do {
+      let prepared = try prepare(input, output)
+      let session = try prepared.session()
+      var settings = exporting.settings(
+        for: prepared, to: output, overwrites: writing.overwrite)
+      settings.processorCount = max(1, Processors.count / jobCount)
+      settings.digest = try session.digest(settings, version: OvercrankVersion.number)
+      if Files.exists(output) {
+        if session.isFinished(settings) {
+          result.status = .kept
+          return result
+        }
+        guard writing.overwrite else { throw Self.isTaken(output) }
+        result.earlier = .outdated
+      }
+      if writing.dryRun {
+        let plan = try session.plan(settings)
+        result.frames = plan.framesCopied + plan.framesEncoded
+        result.status = .planned
+        return result
+      }
+      progress.start(index, input, output)
+      let report: ExportReport
+      do throws(MediaError) {
+        report = try session.export(settings, isCancelled: { Interrupt.isRequested }) {
+          progress.update(index, done: $0, of: $1)
+        }
+      } catch {
+        // Another run may have finished the same output meanwhile.
+        guard error.code == .outputExists, session.isFinished(settings) else { throw error }
+        result.status = .kept
+        return result
+      }
+      for warning in report.warnings { Output.warning("\(output): \(warning)") }
+      for frame in report.undecodable {
+        noteUndecodable(frame.path, frame.index, frame.time, exporting.onError)
+      }
+      result.frames = report.framesCopied + report.framesEncoded
+      result.status = .made
+    } catch {
+      if Interrupt.isRequested {
+        result.status = .interrupted
+      } else {
+        result.fail(CommandError(refine(input, error)))
+      }
+    }
+    result.elapsed = ContinuousClock.now - started
+    return result
+  }
+
+  private static func isTaken(_ output: String) -> CommandError {
+    CommandError(
+      .cannotCreate, code: "output_exists",
+      "\(output) already exists, and is not the result of this source, plan and version",
+      hint: "choose another name, or replace the file with --overwrite")
+  }
+}
