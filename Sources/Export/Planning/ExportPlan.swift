@@ -54,7 +54,8 @@ struct ExportPlan {
       try Self.checkStorable(video, asset, container)
       let plan = try PassthroughPlan(track, assets, boundary: boundary)
       frames = .copied(plan, crf: crf)
-      chapters = try ChapterMap(track, assets, timescale: plan.timescale)
+      chapters = try ChapterMap(
+        track, assets, markers: composition.markers, timescale: plan.timescale)
       report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
       report.framesEncoded = plan.encodedCount
       report.copies = plan.copies
@@ -76,7 +77,8 @@ struct ExportPlan {
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
       frames = .rendered(
         plan, try FrameGeometry(video, matrix: matrix, rendering), rendering)
-      chapters = try ChapterMap(track, assets, timescale: 240_000)
+      chapters = try ChapterMap(
+        track, assets, markers: composition.markers, timescale: 240_000)
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
