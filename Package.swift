@@ -189,6 +189,7 @@ let package = Package(
     .executableTarget(
       name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
     .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
+    .executableTarget(name: "SlowCamera", dependencies: ["Overcrank"], path: "Samples/SlowCamera"),
     .executableTarget(
       name: "LiveAnalysis", dependencies: ["Overcrank"], path: "Samples/LiveAnalysis"),
     .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
@@ -332,11 +333,11 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Tests/sanitize.sh builds the tests of the way of a frame alone, once for each sanitizer.
+// Tests/sanitize.sh builds the tests of capture and playback alone, once for each sanitizer.
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
   let kept = [
     "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
-    "RecordingTests", "PhotosTests",
+    "RecordingTests", "PhotosTests", "PlaybackTests",
   ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }

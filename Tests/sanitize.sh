@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of the way of a frame under the sanitizers for threads and for addresses, each
+# Runs the tests of capture and playback under the sanitizers for threads and for addresses, each
 # built in a folder of its own. What they find fails; nothing of this project is suppressed.
 #
 #   Tests/sanitize.sh [thread] [address]      both, unless told otherwise
@@ -10,7 +10,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests)\.'
+suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests)\.'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 

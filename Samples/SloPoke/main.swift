@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The workflow of the SloPoke sample (WWDC 2013, session 610), call by call. Locks the frame
-// duration of the fastest format, records a movie, slows down its middle, and exports it in two
-// ways.
+// duration of the fastest format, records a movie, slows down its middle, plays that with each pitch
+// algorithm and at several speeds, and exports it in two ways.
 //
 //   SloPoke [DEVICE]
 import Overcrank
@@ -30,17 +30,58 @@ try session.commitConfiguration()
 let report = try movie.record()
 print("recorded \(report.ledger.stored) frames, \(report.ledger.dropped) missing")
 
-// The composition contains the whole asset, with the second from 1 to 2 stretched eight times.
+// The composition contains the whole asset, with the second from 1 to 2 at a lower speed.
 let asset = try Asset(path: "slopoke.mov")
-var composition = Composition()
 let source = try asset.mediaSource()
-try composition.insertTimeRange(
-  try TimeRange(duration: source.duration), of: source, at: .zero)
 let middle = try TimeRange(start: MediaTime(seconds: 1), duration: MediaTime(seconds: 1))
-try composition.scaleTimeRange(middle, toDuration: MediaTime(seconds: 8))
+
+func composition(middleAt speed: Speed) throws -> Composition {
+  var composition = Composition()
+  try composition.insertTimeRange(
+    try TimeRange(duration: source.duration), of: source, at: .zero)
+  try composition.scaleTimeRange(middle, toDuration: MediaTime(middle.duration * speed.stretch))
+  return composition
+}
+
+let clock = MonotonicHostClock()
+
+/// Shows a player's frames for a quarter of a second, as a screen would at 60 Hz.
+///
+/// Returns the indices of the frames.
+func watch(_ player: Player) throws -> Set<Int> {
+  while player.state == .seeking {
+    clock.sleep(until: try MediaTime(clock.now + MediaTime(1, over: 1_000)))
+  }
+  var shown: Set<Int> = []
+  for _ in 0..<15 {
+    let refresh = try MediaTime(clock.now + MediaTime(nanoseconds: 16_666_667))
+    if let frame = player.frame(at: refresh), frame.isCurrent { shown.insert(frame.index) }
+    clock.sleep(until: refresh)
+  }
+  return shown
+}
+
+// Without a sound card, the frames play by the machine's clock.
+var output = PlayerSettings()
+output.audioSink = ALSAAudioSink()
+let player = try Player(composition(middleAt: Speed(1, over: 8)), of: [asset], settings: output)
+for algorithm in [AudioTimePitchAlgorithm.lowQuality, .timeDomain, .spectral, .varispeed] {
+  player.algorithm = algorithm
+  player.seek(to: middle.start)
+  try player.setRate(1)
+  print("played \(try watch(player).count) frames with \(algorithm.rawValue)")
+}
+for speed in [Speed(1, over: 2), Speed(1, over: 4), Speed(1, over: 8)] {
+  // The middle goes on at the same source time, at another speed.
+  try player.replaceComposition(composition(middleAt: speed))
+  player.seek(to: middle.start)
+  try player.setRate(1)
+  print("played \(try watch(player).count) frames at \(speed)")
+}
+player.close()
 
 // One export keeps the original frames and times; the other has a constant 30 fps for every player.
-let export = ExportSession(composition, of: asset)
+let export = ExportSession(try composition(middleAt: Speed(1, over: 8)), of: asset)
 var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough())
 passthrough.audioTimePitchAlgorithm = .spectral
 try export.export(passthrough)

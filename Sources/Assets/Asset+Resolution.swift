@@ -3,17 +3,18 @@
 public import OvercrankMediaCore
 
 extension Asset {
-  /// Resolves a time expression in this asset, such as `1.25`, `120f` or `end`.
+  /// Resolves a time expression in this asset, such as `1.25`, `120f`, `@hit` or `end`.
   ///
   /// A time after the end is returned unchanged.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that does
-  ///   not exist, `.overflow` for a time without an exact representation.
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start, or a frame or mark
+  ///   that does not exist, `.overflow` for a time without an exact representation.
   public func resolve(_ time: TimeExpression) throws(MediaError) -> MediaTime {
     let frames = videoTrack?.frames
     return try time.resolved(
       sourceDuration: duration, frameCount: Int64(frames?.entries.count ?? 0),
-      frameTime: { (index) throws(MediaError) in try frames?.time(ofFrame: index) ?? .zero })
+      frameTime: { (index) throws(MediaError) in try frames?.time(ofFrame: index) ?? .zero },
+      markTime: { (name) throws(MediaError) in try markTime(name) })
   }
 
   /// Resolves a range expression in this asset, such as `1.2..1.5` or `0f..240f`.
@@ -24,6 +25,7 @@ extension Asset {
     let frames = videoTrack?.frames
     return try range.resolved(
       sourceDuration: duration, frameCount: Int64(frames?.entries.count ?? 0),
-      frameTime: { (index) throws(MediaError) in try frames?.time(ofFrame: index) ?? .zero })
+      frameTime: { (index) throws(MediaError) in try frames?.time(ofFrame: index) ?? .zero },
+      markTime: { (name) throws(MediaError) in try markTime(name) })
   }
 }

@@ -15,11 +15,13 @@ extension FrameReader {
   ///   - range: The indices of the first and the last frame.
   ///   - isWanted: Returns true for frames that `body` needs. Other frames are decoded only if a
   ///     wanted frame depends on them.
+  ///   - neighborCount: The number of frames before the range that `body` also receives, if they are
+  ///     decoded anyway.
   ///   - body: Receives each wanted frame. Returns true to continue and false to stop.
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or the error of reading
   ///   the file.
   package mutating func readFrames(
-    in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool,
+    in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool, neighborCount: Int = 0,
     _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
   ) throws(MediaError) {
     guard track.frames.entries.indices.contains(range.lowerBound),
@@ -34,18 +36,19 @@ extension FrameReader {
       start = keyFrame(before: start)
       try seek(to: start)
     }
-    if try pass(range, isWanted, body) || start == 0 { return }
+    if try pass(range, isWanted, neighborCount, body) || start == 0 { return }
     // The key frame may be marked wrongly, or the container may have gone past it. The second
     // attempt starts at the key frame before.
     try seek(to: keyFrame(before: max(0, start - 1)))
-    _ = try pass(range, isWanted, body)
+    _ = try pass(range, isWanted, neighborCount, body)
   }
 
   /// Decodes on to the end of a range.
   ///
   /// Returns true if the decoder returned a frame of the range, and false otherwise.
   private mutating func pass(
-    _ range: ClosedRange<Int>, _ isWanted: (Int) -> Bool, _ body: (Int, MediaFrame) -> Bool
+    _ range: ClosedRange<Int>, _ isWanted: (Int) -> Bool, _ neighborCount: Int,
+    _ body: (Int, MediaFrame) -> Bool
   ) throws(MediaError) -> Bool {
     let frames = track.frames
     // The decoder needs packets after the last frame of the range before it returns that frame. So
@@ -70,6 +73,8 @@ extension FrameReader {
       guard let ticks = frame.pts, let index = frames.index(ofFileTicks: ticks) else { continue }
       nextIndex = index + 1
       if index > range.upperBound { return isFound }
+      let isNeighbor = (range.lowerBound - neighborCount..<range.lowerBound).contains(index)
+      if isNeighbor, !body(index, frame) { return true }
       if index >= range.lowerBound {
         isFound = true
         if isWanted(index), !body(index, frame) { return true }

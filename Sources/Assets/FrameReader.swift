@@ -26,6 +26,10 @@ public struct FrameReader: ~Copyable {
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int
+  /// The packets that earlier sources sent to their decoders.
+  private var retiredPacketCount = 0
+  /// The number of packets sent to the decoder so far, including those that it skips.
+  package var sentPacketCount: Int { retiredPacketCount + source.sentCount }
   private let undecodable: UndecodableFramePolicy
   /// The frames that could not be decoded: those requested, and those tried as a substitute.
   private var broken: Set<Int> = []
@@ -207,18 +211,21 @@ public struct FrameReader: ~Copyable {
 
   mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil
-    let entry = track.frames.entries[index]
+    let frames = track.frames
+    let entry = frames.entries[index]
+    // MOV seeks by decode time, other containers by presentation time.
+    let stored = asset.container == "mov" && frames.madeTicks == nil ? entry.decodeTicks : nil
+    do throws(LibAVError) {
+      if entry.isKeyFrame, let stored {
+        if try source.seek(toKeyFrameDecodedAt: stored) || entry.decodeIndex > 0 { return }
+      } else if entry.decodeIndex > 0, frames.madeTicks == nil {
+        return try source.seek(to: stored ?? frames.fileTicks(of: index))
+      }
+    } catch { throw MediaError(reading: error) }
     // Some containers cannot seek to the start, so the file is reopened. If packets have no times,
     // they are identified by their count from the start, so every seek reopens the file.
-    guard entry.decodeIndex > 0, track.frames.madeTicks == nil else {
-      source = try PacketSource.open(asset, track.format, threadCount: threadCount)
-      return
-    }
-    // MOV seeks by decode time, other containers by presentation time.
-    let stored = asset.container == "mov" ? entry.decodeTicks : nil
-    do throws(LibAVError) {
-      try source.seek(to: stored ?? track.frames.fileTicks(of: index))
-    } catch { throw MediaError(reading: error) }
+    retiredPacketCount += source.sentCount
+    source = try PacketSource.open(asset, track.format, threadCount: threadCount)
   }
 }
 

@@ -16,7 +16,7 @@ public import OvercrankPlayback
 /// let window = try PlayerWindow([player])
 /// let clock = MonotonicHostClock()
 /// while !window.takeInput().contains(.closed) {
-///   let refresh = try MediaTime(clock.now + MediaTime(1, over: 60))
+///   let refresh = try MediaTime(clock.now + MediaTime(nanoseconds: 16_666_667))
 ///   try window.present(at: refresh)
 ///   clock.sleep(until: refresh)
 /// }
@@ -41,6 +41,8 @@ public final class PlayerWindow {
 
   /// The position that times are measured from; nil for none.
   public var mark: PlayerTime?
+  /// The composition times that the time line shows as marks.
+  public var marks: [Rational] = []
   /// A text that is shown over the image; empty for none.
   public var message: String {
     get { scene.message }
@@ -223,6 +225,7 @@ public final class PlayerWindow {
     scene.position = scrub.target ?? time.composition
     scene.loop = player.loop
     scene.mark = mark?.composition
+    scene.marks = marks
     scene.isPlaying = player.state == .playing
     scene.status = time.text(rate: rate ?? player.rate, since: mark)
   }

@@ -302,9 +302,19 @@ package struct Demuxer: ~Copyable {
   ///
   /// - Throws: `LibAVError` with the operation "seek in".
   package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(LibAVError) {
+    try seek(track, ticks, flags: AVSEEK_FLAG_BACKWARD)
+  }
+
+  /// Seeks to the last packet at or before a time, in track ticks.
+  ///
+  /// - Throws: `LibAVError` with the operation "seek in".
+  package mutating func seek(track: Int, toPacketBefore ticks: Int64) throws(LibAVError) {
+    try seek(track, ticks, flags: AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_ANY)
+  }
+
+  private mutating func seek(_ track: Int, _ ticks: Int64, flags: Int32) throws(LibAVError) {
     try LibAVError.check(
-      av_seek_frame(context, Int32(clamping: track), ticks, AVSEEK_FLAG_BACKWARD), "seek in",
-      path)
+      av_seek_frame(context, Int32(clamping: track), ticks, flags), "seek in", path)
     fields.reset()
   }
 }

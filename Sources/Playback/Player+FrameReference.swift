@@ -11,6 +11,15 @@ extension Player {
     package let index: Int
   }
 
+  /// The composition time at which the frame on screen begins; the current time without video.
+  package var frameStart: Rational {
+    core.perform(wakes: false) { model, now in
+      let position = model.position(at: now)
+      let shown = model.timeline.presentation(at: position.time, before: position.isBackward)
+      return shown?.start ?? position.time
+    }
+  }
+
   /// Returns the frame that playback shows at a composition time; nil in a gap.
   package func frameReference(at time: Rational) -> FrameReference? {
     core.perform(wakes: false) { model, _ in

@@ -276,6 +276,14 @@ public final class Player: Sendable {
   /// Decodes all frames that are needed soon, on the caller's thread.
   package func decodePending() { while core.decodeNext() {} }
 
+  /// Decodes the frames that are needed next, on the caller's thread.
+  ///
+  /// Returns true if frames were needed, and false otherwise.
+  package func decodeNext() -> Bool { core.decodeNext() }
+
+  /// The number of packets that were sent to decoders so far.
+  package var sentPacketCount: Int { core.sentPacketCount }
+
   /// Renders as many samples as the output has space for, on the caller's thread.
   package func renderAudio() { core.renderAll() }
 }

@@ -154,6 +154,9 @@ final class PlayerCore: Sendable {
     return true
   }
 
+  /// The number of packets sent to decoders; waits for the frame that is being decoded.
+  var sentPacketCount: Int { decoder.withLock { $0.sentPacketCount } }
+
   private func insert(_ image: MediaFrame, _ key: FrameKey, _ job: DecodeJob) -> Bool {
     perform { $0.insert(image, for: key, of: job, $1) }
   }

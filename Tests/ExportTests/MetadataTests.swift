@@ -233,6 +233,50 @@ struct MetadataTests {
     }
   }
 
+  @Test func `Markers of a composition become chapters, beside those of the movie`() async throws {
+    let asset = try await chaptered()
+    var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
+    // The first one is the chapter itself, the second lies inside it, the last one after the end.
+    composition.markers = try [("the hit", 300), ("mark1", 900), ("late", 5_000)].map {
+      name, time in
+      CompositionMarker(
+        name, try TimeRange(start: .milliseconds(time), end: .milliseconds(time)))
+    }
+    for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
+      var settings = ExportSettings(path: folder.file("marked.mov"), mode: mode)
+      settings.overwrites = true
+      let report = try await ExportSession(composition, of: asset).export(settings)
+      #expect(report.lostMetadata == ["marker late"])
+      let result = try Asset(path: report.path)
+      #expect(
+        result.chapters.map { "\($0.title) \($0.start.doubleValue)..\($0.end.doubleValue)" }
+          == ["before 0.0..0.3", "the hit 0.3..0.9", "mark1 0.9..1.5", "after 1.5..1.9"])
+      let mark = try #require(result.marks.first { $0.name == "mark1" })
+      #expect(mark.time == .milliseconds(900))
+      #expect(mark.frameIndex == result.videoTrack?.frames.index(at: mark.time))
+      #expect(try result.resolve(TimeExpression(parsing: "@mark1")) == mark.time)
+    }
+  }
+
+  @Test func `A marker at a frame is a mark at that frame, with its capture time`() throws {
+    let path = folder.file("source.mov")
+    try MovieRecipe.constant(240, count: 100, timescale: 240_000).write(to: path)
+    let asset = try Asset(path: path)
+    var composition = try Composition(asset)
+    // A 240th of a second is no whole millisecond.
+    let time = MediaTime(37, over: 240)
+    composition.markers = [CompositionMarker("hit", try TimeRange(start: time, end: time))]
+    for container in ["mov", "mp4"] {
+      let settings = ExportSettings(
+        path: folder.file("marked.\(container)"), mode: .passthrough())
+      let report = try ExportSession(composition, of: asset).export(settings)
+      let result = try Asset(path: report.path)
+      let mark = try #require(result.marks.first)
+      #expect(mark.name == "hit" && mark.frameIndex == 37 && mark.time == time)
+      #expect(mark.captureTime == result.captureTimes()[37])
+    }
+  }
+
   @Test func `Chapters follow ramps, halts and reverses`() async throws {
     let asset = try await chaptered()
     var composition = try Composition(asset)

@@ -28,6 +28,29 @@ struct RangeSyntaxTests {
   }
 
   @Test(
+    "Marks are times",
+    arguments: [
+      ("@run..@hit", "1/1", "5/2"), ("@hit+1", "5/2", "7/2"), ("..@ball hit", "0/1", "3/1"),
+      ("@hit..end", "5/2", "10/1"),
+    ])
+  func marks(text: String, start: String, end: String) throws {
+    let times = ["run": MediaTime(seconds: 1), "hit": MediaTime(5, over: 2)]
+    let written = try TimeRangeExpression(parsing: text)
+    #expect(!written.needsFrames && written.description.contains("@"))
+    let range = try written.resolved(
+      sourceDuration: MediaTime(seconds: 10), frameCount: 2_400,
+      frameTime: { (_) throws(MediaError) in .zero },
+      markTime: { (name) throws(MediaError) in times[name] ?? MediaTime(seconds: 3) })
+    #expect(try range.start.seconds == Rational(parsing: start))
+    #expect(try range.end.seconds == Rational(parsing: end))
+    #expect(try TimeRangeExpression(parsing: written.description) == written)
+    // Without marks, a name means nothing.
+    #expect(code { _ = try resolved(written) } == .outsideSource)
+    #expect(code { _ = try TimeRangeExpression(parsing: "@..1") } == .syntax)
+    #expect(code { _ = try TimeRangeExpression(parsing: "@hit+60f") } == .syntax)
+  }
+
+  @Test(
     "What is no range is refused as such",
     arguments: [
       "", " ", "+", "..", ".", "...", "....", "1", "1.5", "end", "1..2..3", "1...2", "1.. 2",

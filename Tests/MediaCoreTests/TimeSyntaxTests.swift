@@ -142,7 +142,7 @@ struct TimeSyntaxTests {
       ("1:75", #""1:75" is not a time: minutes and seconds of a clock end at 59"#),
       (
         "1e5",
-        #""1e5" is not a time: write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, end, or -2s from the end"#
+        #""1e5" is not a time: write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, @mark, end, or -2s from the end"#
       ),
       ("1/0", #""1/0" is not a time: it divides by zero"#),
       (

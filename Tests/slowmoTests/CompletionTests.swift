@@ -33,6 +33,7 @@ struct CompletionTests {
     for name in ["take one.mov", "take.mov", "take.json"] { _ = try scratch.write([], as: name) }
     try FileManager.default.createDirectory(
       atPath: scratch.file("takes"), withIntermediateDirectories: true)
+    let marked = try await Takes.marked()
     let files = " <take one.mov> <take.json> <take.mov> <takes>"
     let wanted = [
       "slowmo info ta": files, "slowmo retime ta": files, "slowmo retime take.mov -o ta": files,
@@ -60,6 +61,12 @@ struct CompletionTests {
       "slowmo controls /dev/fakevideo0 gai": " <gain=>",
       "slowmo controls /dev/fakevideo0 auto_exposure=": Self.exposures,
       "slowmo record synthetic --audio n": " <none>",
+      // bash has the @ already.
+      "slowmo frames \(marked) --at @": " <mark1> <mark2>",
+      "slowmo frames \(marked) --at ": " <@mark1> <@mark2>",
+      "slowmo retime \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
+      "slowmo play \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
+      "slowmo frames \(marked) --at 1": " <>",
     ]
     let lines = wanted.keys.sorted()
     let list = try scratch.write(

@@ -42,6 +42,7 @@ struct HelpTests {
     }
     if ["", "play"].contains(verb) {
       _ = try scratch.write(Array("0.1 space\n0.2 .\n".utf8), as: "keys.txt")
+      _ = try scratch.write(Array("0.1 i\n0.2 o\n0.2 8\n0.2 w\n".utf8), as: "edits.txt")
     }
     if verb == "edit" {
       let made = try await slowmo(

@@ -72,8 +72,9 @@ struct PlayWindowTests {
 
   @Test func `Two clips play beside each other`() async throws {
     let take = try await Takes.plain()
+    // A screenshot waits for the frames of its refresh, however busy the machine is.
     let finished = try await pressed(
-      "0 space\n0.1 home\n0.2 .\n0.4 q\n", "--beside", take, "--origin", "0.5",
+      "0 space\n0.1 home\n0.1 s\n0.2 .\n0.2 s\n0.4 q\n", "--beside", take, "--origin", "0.5",
       "--beside-origin", "120f")
     try #require(finished.status == 0, "\(finished.errors)")
     let beside = try #require(try finished.document()["beside"] as? [String: Any])

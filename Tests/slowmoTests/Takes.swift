@@ -24,6 +24,24 @@ actor Takes {
       "lossy.mov", "synthetic:320x240@240?drop=5%&seed=7&pace=max", seconds: "2")
   }
 
+  /// The plain take with the marks `mark1` at 1 s and `mark2` at 2 s.
+  static func marked() async throws -> String { try await shared.markedTake() }
+
+  private func markedTake() async throws -> String {
+    if let task = running["marked.mov"] { return try await task.value }
+    let (path, keys) = try (#require(folder).file("marked.mov"), #require(folder).file("marks.txt"))
+    let task = Task {
+      try "0 space\n0 home\n0 right\n0 m\n0 right\n0 m\n0 w\n".write(
+        toFile: keys, atomically: true, encoding: .utf8)
+      let finished = try await slowmo(
+        "play", Self.plain(), "--script", keys, "--audio", "none", "-o", path)
+      try #require(finished.status == 0, "\(finished.errors)")
+      return path
+    }
+    running["marked.mov"] = task
+    return try await task.value
+  }
+
   private func take(_ name: String, _ device: String, seconds: String) async throws -> String {
     if let task = running[name] { return try await task.value }
     let path = try #require(folder).file(name)

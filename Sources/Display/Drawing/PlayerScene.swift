@@ -34,6 +34,8 @@ struct PlayerScene: Hashable, Sendable {
   var loop: TimeRange?
   /// The composition time of the mark; nil for none.
   var mark: Rational?
+  /// The composition times of other marks.
+  var marks: [Rational] = []
   var isPlaying = false
   /// The text of the status line.
   var status = ""

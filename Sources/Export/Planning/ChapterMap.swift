@@ -5,7 +5,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The chapters of the sources, mapped to composition time.
+/// The chapters of the sources, mapped to composition time, and the markers of the composition.
 struct ChapterMap {
   /// A chapter of the output, in ticks.
   struct MappedChapter: Equatable {
@@ -21,10 +21,24 @@ struct ChapterMap {
   /// Descriptions of chapters that could not be kept.
   private(set) var lost: [String] = []
 
-  /// Maps each chapter to every range of the composition that plays part of it.
+  /// Maps each chapter to every range of the composition that plays part of it, and adds a chapter
+  /// for each marker.
   ///
   /// Without a track, nothing is mapped.
-  init(_ track: CompositionTrack?, _ assets: [Asset], timescale: Int32) throws {
+  init(
+    _ track: CompositionTrack?, _ assets: [Asset], markers: [CompositionMarker], timescale: Int32
+  ) throws {
+    self.timescale = timescale
+    guard let track else { return }
+    try map(track, assets)
+    try add(markers, end: Self.tick(track.duration.seconds, timescale))
+    // Movies store chapters without a gap before the first one, so it would begin at zero.
+    if let first = chapters.first, first.start > 0 {
+      chapters.insert(MappedChapter(title: "", start: 0, end: first.start), at: 0)
+    }
+  }
+
+  private mutating func map(_ track: CompositionTrack, _ assets: [Asset]) throws {
     /// A chapter, or a part of it, as played by one segment.
     ///
     /// Consecutive parts of the same chapter are joined later.
@@ -32,8 +46,7 @@ struct ChapterMap {
       let source: (asset: Int, chapter: Int)
       var chapter: MappedChapter
     }
-    self.timescale = timescale
-    guard let track, assets.contains(where: { !$0.chapters.isEmpty }) else { return }
+    guard assets.contains(where: { !$0.chapters.isEmpty }) else { return }
     var pieces: [Piece] = []
     for segment in track.segments {
       guard let mapping = segment.mapping,
@@ -70,6 +83,31 @@ struct ChapterMap {
         continue
       }
       chapters.append(chapter)
+    }
+  }
+
+  /// Adds markers.
+  ///
+  /// Chapters have a duration, so a marker lasts until the next chapter or to the end. A chapter
+  /// that contains the start of a marker ends there.
+  private mutating func add(_ markers: [CompositionMarker], end: Int64) throws {
+    for marker in markers.sorted(by: { $0.range.start < $1.range.start }) {
+      let start = try Self.tick(marker.range.start.seconds, timescale)
+      // The next chapter, or the one at the same time.
+      let next = chapters.firstIndex { $0.start >= start } ?? chapters.count
+      // A chapter with the same title is the mark that the movie had before.
+      if next < chapters.count, chapters[next].start == start, chapters[next].title == marker.name {
+        continue
+      }
+      guard !marker.name.isEmpty, start >= 0, start < end,
+        next == chapters.count || chapters[next].start > start
+      else {
+        lost.append("marker \(marker.name)")
+        continue
+      }
+      if next > 0 { chapters[next - 1].end = min(chapters[next - 1].end, start) }
+      let last = next < chapters.count ? chapters[next].start : end
+      chapters.insert(MappedChapter(title: marker.name, start: start, end: last), at: next)
     }
   }
 

@@ -59,7 +59,8 @@ struct ExportPlan {
       try Self.checkStorable(video, asset, container)
       let plan = try PassthroughPlan(track, assets, boundary: boundary)
       frames = .copied(plan, crf: crf)
-      chapters = try ChapterMap(track, assets, timescale: plan.timescale)
+      chapters = try ChapterMap(
+        track, assets, markers: composition.markers, timescale: plan.timescale)
       report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
       report.framesEncoded = plan.encodedCount
       report.copies = plan.copies
@@ -95,7 +96,8 @@ struct ExportPlan {
       } else {
         frames = .rendered(plan, geometry, rendering)
       }
-      chapters = try ChapterMap(shard == nil ? track : nil, assets, timescale: 240_000)
+      chapters = try ChapterMap(
+        shard == nil ? track : nil, assets, markers: composition.markers, timescale: 240_000)
       report.framesEncoded = Int64(plan.rendered.count)
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimeExpression {
-  /// True if ``resolved(sourceDuration:frameCount:frameTime:)`` needs the frames of the source,
+  /// True if ``resolved(sourceDuration:frameCount:frameTime:markTime:)`` needs the frames of the source,
   /// false if only its duration.
   public var needsFrames: Bool {
     switch form {
-    case .afterStart, .beforeEnd: false
+    case .afterStart, .beforeEnd, .mark: false
     case .frame, .frameBeforeEnd: true
     }
   }
@@ -21,17 +21,22 @@ extension TimeExpression {
   ///   - frameCount: The number of frames in the source; evaluated only if ``needsFrames`` is true.
   ///   - frameTime: Returns the time of the frame with an index from 0 to `frameCount - 1`. Called
   ///     only if ``needsFrames`` is true.
+  ///   - markTime: Returns the time of the mark with a name; nil if the source has none.
   /// - Returns: The time, never negative.
-  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame out of
-  ///   range, `.overflow` when the time is not exactly representable. Errors of `frameCount` and
-  ///   `frameTime` are rethrown.
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start, a frame out of range
+  ///   or an unknown mark, `.overflow` when the time is not exactly representable. Errors of
+  ///   `frameCount`, `frameTime` and `markTime` are rethrown.
   public func resolved(
     sourceDuration: MediaTime,
     frameCount: @autoclosure () throws(MediaError) -> Int64,
-    frameTime: (Int64) throws(MediaError) -> MediaTime
+    frameTime: (Int64) throws(MediaError) -> MediaTime,
+    markTime: ((String) throws(MediaError) -> MediaTime)? = nil
   ) throws(MediaError) -> MediaTime {
     switch form {
     case .afterStart(let time): return time
+    case .mark(let name):
+      guard let markTime else { throw .unknownMark(name, among: []) }
+      return try markTime(name)
     case .beforeEnd(let duration):
       guard duration <= sourceDuration else {
         throw MediaError.beforeStart(
@@ -56,7 +61,7 @@ extension TimeExpression {
   func frameIndex(frameCount: Int64) -> Int64? {
     switch form {
     case .afterStart(let time): time == .zero ? 0 : nil
-    case .beforeEnd: nil
+    case .beforeEnd, .mark: nil
     case .frame(let index): index
     case .frameBeforeEnd(let left): frameCount - left
     }
@@ -74,6 +79,17 @@ extension TimeExpression {
 }
 
 extension MediaError {
+  /// The error for a mark that the source does not have.
+  package static func unknownMark(
+    _ name: String, in source: String = "the source", among names: [String]
+  ) -> MediaError {
+    let known = names.map { "@\($0)" }.joined(separator: ", ")
+    return MediaError(
+      .outsideSource, "\(source) has no mark named \(name)",
+      recovery: Recovery(
+        names.isEmpty ? "write a time instead" : "choose one of its marks: \(known)"))
+  }
+
   static func beforeStart(_ what: String) -> MediaError {
     MediaError(.outsideSource, "\(what) is before the start of the source")
   }

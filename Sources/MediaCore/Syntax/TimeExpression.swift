@@ -12,10 +12,11 @@
 /// | `start` `end` | the first instant of the source, the first instant after it |
 /// | `-2s` `-250ms` `-1:02.5` | a time that long before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
+/// | `@hit` | the time of the mark `hit` |
 ///
 /// In clock notation every field but the first has two digits, and minutes and seconds are at most
 /// 59. In a sum of units every number but the last is whole. A decimal point needs digits on both
-/// sides. Nothing is rounded: a time that no ``MediaTime`` represents exactly is an error. Such
+/// sides. The name of a mark is the rest of the text. Nothing is rounded: a time that no ``MediaTime`` represents exactly is an error. Such
 /// times usually have more than nine decimals.
 public struct TimeExpression: Hashable, Sendable {
   enum Form: Hashable, Sendable {
@@ -25,6 +26,8 @@ public struct TimeExpression: Hashable, Sendable {
     /// The count is above zero. A count of zero means the end and is stored as `beforeEnd(.zero)`,
     /// so that equal expressions compare equal.
     case frameBeforeEnd(Int64)
+    /// The name is not empty.
+    case mark(String)
   }
 
   let form: Form
@@ -74,6 +77,16 @@ public struct TimeExpression: Hashable, Sendable {
     form = count == 0 ? .beforeEnd(.zero) : .frameBeforeEnd(count)
   }
 
+  /// Makes an expression for the time of a mark.
+  ///
+  /// - Throws: `MediaError` with `.syntax` for an empty name.
+  public init(mark name: String) throws(MediaError) {
+    guard !name.isEmpty else {
+      throw MediaError(.syntax, "write the name of a mark after the @, such as @hit")
+    }
+    form = .mark(name)
+  }
+
   /// Parses a time.
   ///
   /// - Throws: `MediaError` with `.syntax` for text that is not a time, `.overflow` for a time that
@@ -93,6 +106,7 @@ public struct TimeExpression: Hashable, Sendable {
   private static func read(_ text: Substring) throws(MediaError) -> TimeExpression {
     if text == "start" { return .start }
     if text == "end" { return .end }
+    if text.first == "@" { return try TimeExpression(mark: String(text.dropFirst())) }
     var reader = TextReader(text)
     let isBeforeEnd = reader.take("-")
     if let frame = try reader.takeFrameAtEnd() {
@@ -101,7 +115,7 @@ public struct TimeExpression: Hashable, Sendable {
     guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
       throw MediaError(
         .syntax,
-        "write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, end, or -2s from the end")
+        "write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, @mark, end, or -2s from the end")
     }
     let time = try MediaTime(seconds)
     return try isBeforeEnd ? TimeExpression(beforeEnd: time) : TimeExpression(time)
@@ -109,7 +123,7 @@ public struct TimeExpression: Hashable, Sendable {
 }
 
 extension TimeExpression: CustomStringConvertible {
-  /// The expression in the parseable syntax: `1.25`, `1/3`, `120f`, `-2s`, `end`.
+  /// The expression in the parseable syntax: `1.25`, `1/3`, `120f`, `-2s`, `@hit`, `end`.
   ///
   /// The text parses back to an equal expression.
   public var description: String {
@@ -119,6 +133,7 @@ extension TimeExpression: CustomStringConvertible {
     case .beforeEnd(let duration): "-\(duration.secondsText)s"
     case .frame(let index): "\(index)f"
     case .frameBeforeEnd(let count): "-\(count)f"
+    case .mark(let name): "@\(name)"
     }
   }
 }

@@ -8,6 +8,7 @@
 /// | `-2s..end` `120f..240f` | each side is a ``TimeExpression`` |
 /// | `3..` `..3` | from 3 s to the end, from the start to 3 s |
 /// | `0.5+1.25` | 1.25 s from 0.5 s on |
+/// | `@hit+1` `@run..@hit` | from a mark on; its name contains neither `..` nor `+` |
 /// | `120f+60f` | 60 frames from frame 120 on; the start is a frame, or `start` |
 public struct TimeRangeExpression: Hashable, Sendable {
   enum Extent: Hashable, Sendable {
@@ -120,7 +121,7 @@ extension TimeRangeExpression: CustomStringConvertible {
 }
 
 extension TimeRangeExpression {
-  /// True if ``resolved(sourceDuration:frameCount:frameTime:)`` needs the frames of the source,
+  /// True if ``resolved(sourceDuration:frameCount:frameTime:markTime:)`` needs the frames of the source,
   /// false if only its duration.
   public var needsFrames: Bool {
     switch extent {
@@ -140,21 +141,25 @@ extension TimeRangeExpression {
   ///   - frameCount: The number of frames in the source; evaluated only if ``needsFrames`` is true.
   ///   - frameTime: Returns the time of the frame with an index from 0 to `frameCount - 1`. Called
   ///     only if ``needsFrames`` is true.
+  ///   - markTime: Returns the time of the mark with a name; nil if the source has none.
   /// - Returns: The range, longer than zero.
   /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or reversed. Errors of
-  ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` are rethrown.
+  ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:markTime:)`` are rethrown.
   public func resolved(
     sourceDuration: MediaTime,
     frameCount: @autoclosure () throws(MediaError) -> Int64,
-    frameTime: (Int64) throws(MediaError) -> MediaTime
+    frameTime: (Int64) throws(MediaError) -> MediaTime,
+    markTime: ((String) throws(MediaError) -> MediaTime)? = nil
   ) throws(MediaError) -> TimeRange {
     let first = try start.resolved(
-      sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
+      sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime,
+      markTime: markTime)
     let last: MediaTime
     switch extent {
     case .until(let end):
       last = try end.resolved(
-        sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
+        sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime,
+        markTime: markTime)
     case .lasting(let duration): last = try MediaTime(first + duration)
     case .frames(let length):
       let count = try frameCount()

@@ -14,6 +14,8 @@ struct DecodeJob: Sendable {
   let asset: Int
   /// The wanted frames of the asset, in ascending order; not empty.
   let frames: [Int]
+  /// The number of frames before the first wanted one that are kept if they are decoded anyway.
+  let neighborCount: Int
   /// The number of the position that needs the frames; see ``PlayerCore``.
   let generation: Int
 

@@ -27,6 +27,8 @@ final class FrameDecoder {
 
   private var readers: [Kind: OpenReader] = [:]
   private var stamp = 0
+  /// The packets that went to decoders that are closed.
+  private var closedPacketCount = 0
   /// The most decoders that stay open.
   private static let mostReaders = 6
 
@@ -35,13 +37,20 @@ final class FrameDecoder {
   /// - Parameters:
   ///   - job: The frames to decode.
   ///   - asset: The job's asset.
-  ///   - body: Receives the frames in ascending order. Returns true to continue and false to stop.
+  ///   - body: Receives the frames in ascending order, and the neighbors that were decoded before
+  ///     them. Returns true to continue and false to stop.
   /// - Throws: `MediaError` from opening or reading the file.
   func run(
     _ job: DecodeJob, of asset: Asset, _ body: (_ index: Int, _ image: MediaFrame) -> Bool
   ) throws(MediaError) {
     let wanted = Set(job.frames)
-    try reader(job, asset).reader.readFrames(in: job.range, wanted: wanted.contains, body)
+    try reader(job, asset).reader.readFrames(
+      in: job.range, wanted: wanted.contains, neighborCount: job.neighborCount, body)
+  }
+
+  /// The number of packets sent to decoders so far.
+  var sentPacketCount: Int {
+    readers.values.reduce(closedPacketCount) { $0 + $1.reader.sentPacketCount }
   }
 
   private func reader(_ job: DecodeJob, _ asset: Asset) throws(MediaError) -> OpenReader {
@@ -54,6 +63,7 @@ final class FrameDecoder {
     if readers.count >= Self.mostReaders,
       let oldest = readers.min(by: { $0.value.stamp < $1.value.stamp })
     {
+      closedPacketCount += oldest.value.reader.sentPacketCount
       readers[oldest.key] = nil
     }
     let open = try OpenReader(asset, job.purpose)

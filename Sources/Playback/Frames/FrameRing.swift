@@ -85,6 +85,19 @@ struct FrameRing: Sendable {
     return true
   }
 
+  /// Adds a frame that is not needed now, if it replaces no frame that is.
+  mutating func keep(_ image: MediaFrame, for key: FrameKey) {
+    guard entries[key] == nil else { return }
+    stamp += 1
+    while byteCount + image.byteCount > budget {
+      let unneeded = entries.filter { ranks[$0.key] == nil }.min { $0.value.stamp < $1.value.stamp }
+      guard let unneeded else { return }
+      byteCount -= entries.removeValue(forKey: unneeded.key)?.image.byteCount ?? 0
+    }
+    entries[key] = Entry(image: image, stamp: stamp)
+    byteCount += image.byteCount
+  }
+
   private func victim(for key: FrameKey) -> FrameKey? {
     let unneeded = entries.filter { ranks[$0.key] == nil }.min { $0.value.stamp < $1.value.stamp }
     if let unneeded { return unneeded.key }

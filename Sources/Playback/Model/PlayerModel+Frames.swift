@@ -83,6 +83,10 @@ extension PlayerModel {
   mutating func insert(
     _ image: MediaFrame, for key: FrameKey, of job: DecodeJob, _ now: MediaTime
   ) -> Bool {
+    guard job.frames.contains(key.frame) else {
+      ring.keep(image, for: key)
+      return job.generation == generation
+    }
     let isAdded = ring.insert(image, for: key)
     settleSeek(now)
     return isAdded && job.generation == generation

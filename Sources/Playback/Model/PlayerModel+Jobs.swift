@@ -8,6 +8,8 @@ extension PlayerModel {
   ///
   /// Each refresh costs two exact positions each time that the list is made.
   private static let mostRefreshes = 64
+  /// The most frames on one side of a frame on screen that are decoded in advance.
+  private static let mostNeighbors = 12
 
   /// The frames that are needed next, in the order of need, each once.
   struct NeededFrames: Sendable {
@@ -53,7 +55,8 @@ extension PlayerModel {
     let key = keys[first]
     let isStill = state != .playing
     let run = missing.prefix { $0.asset == key.asset }.map(\.frame)
-    let isDescending = run.count > 1 && run[1] < run[0]
+    // Two frames of one refresh may be in either order, so a later refresh shows the direction.
+    let isDescending = run[min(4, run.count - 1)] < run[0]
     var frames: [Int]
     if isDescending {
       // A group of frames is decoded from its key frame. So a pass waits until it gives many frames,
@@ -68,10 +71,18 @@ extension PlayerModel {
       frames = ascendingRun(run)
     }
     // The frame of a seek is decoded before others, and stops at it.
-    if state == .seeking, first == 0 { frames = frames.filter { $0 <= key.frame } }
+    if state == .seeking, first == 0 { frames = [key.frame] }
     return DecodeJob(
-      purpose: isStill ? .scrubbing : .playing, asset: key.asset, frames: frames.sorted(),
+      purpose: isStill && !isFar(key) ? .scrubbing : .playing, asset: key.asset,
+      frames: frames.sorted(), neighborCount: isStill ? Self.mostNeighbors : 0,
       generation: generation)
+  }
+
+  /// Returns true for a frame so far from its key frame that several threads decode it sooner than
+  /// one, although each thread delays the decoder's output by a frame.
+  private func isFar(_ key: FrameKey) -> Bool {
+    guard let table = assets[key.asset].asset.videoTrack?.frames else { return false }
+    return key.frame - (table.keyFrame(atOrBefore: key.frame) ?? 0) > 16
   }
 
   private mutating func rest(from start: Rational, to end: Rational, _ refresh: Rational) {
@@ -93,21 +104,28 @@ extension PlayerModel {
   private func ascendingRun(_ run: [Int]) -> [Int] {
     var frames: [Int] = []
     for frame in run.prefix(16) {
-      if let last = frames.last, frame <= last { break }
+      // A loop begins again at a lower frame; the frames of one refresh are neighbors.
+      if let most = frames.max(), frame < most - 1 { break }
       frames.append(frame)
     }
     return frames
   }
 
-  /// Returns the frames of one pass for reverse playback: those of the first frame's group, and at
-  /// least eight.
+  /// Returns the frames of one pass for reverse playback: those of the first frame's group.
+  ///
+  /// If the group before it were a part of the pass, it would be decoded again for its other frames.
+  /// Where each frame is a group, a pass has eight.
   private func descendingRun(_ run: [Int], asset: Int) -> [Int] {
-    let key = assets[asset].asset.videoTrack?.frames.keyFrame(atOrBefore: run[0]) ?? 0
+    guard let table = assets[asset].asset.videoTrack?.frames else { return [run[0]] }
+    let key = table.keyFrame(atOrBefore: run[0]) ?? 0
+    let next = table.keyFrame(after: run[0]) ?? table.entries.count
     var frames: [Int] = []
     for frame in run {
-      if let last = frames.last, frame >= last { break }
-      if frame < key, frames.count >= 8 { break }
-      frames.append(frame)
+      if frame < key {
+        let isIntra = table.entries[frame...run[0]].allSatisfy(\.isKeyFrame)
+        guard isIntra, frames.count < 8 else { break }
+      }
+      if frame < next { frames.append(frame) }
     }
     return frames
   }
@@ -163,7 +181,7 @@ extension PlayerModel {
     else { return (refresh, needed) }
     needed.add(here.frame, at: sample)
     // A frame that is stepped to needs its neighbors next, most of them in the direction of steps.
-    let (most, few) = (min(12, count / 2), min(4, count / 4))
+    let (most, few) = (min(Self.mostNeighbors, count / 2), min(4, count / 4))
     for (isForward, length) in [(!stepsBackward, most), (stepsBackward, few)] {
       var last = here
       for _ in 0..<length {

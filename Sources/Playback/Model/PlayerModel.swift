@@ -101,6 +101,10 @@ struct PlayerModel: Sendable {
   }
 
   mutating func report(_ kind: PlayerEvent.Kind, _ now: MediaTime) {
+    // The change to the closed state is the last event, whatever a thread still reports.
+    if state == .closed {
+      guard case .state = kind else { return }
+    }
     events.append(PlayerEvent(kind: kind, hostTime: now))
   }
 

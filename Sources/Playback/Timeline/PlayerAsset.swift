@@ -17,12 +17,10 @@ final class PlayerAsset: Sendable {
   func captureTime(ofFrame index: Int) -> MediaTime? {
     let times = captureTimes.withLock { times in
       if let times { return times }
-      let read = asset.frameTimingRows().map(\.captureTime)
+      let read = asset.captureTimes()
       times = read
       return read
     }
-    if times.indices.contains(index), let time = times[index] { return time }
-    guard let rate = asset.captureFrameRate?.rate else { return nil }
-    return MediaTime(exactly: Rational(Int64(index)) / rate.framesPerSecond)
+    return times.indices.contains(index) ? times[index] : nil
   }
 }

@@ -21,8 +21,9 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --at 1 -o second.jpg
 
       Images are rotated upright, as players show the movie; --rotation keep leaves them as
-      stored. --at end is the last frame. In the file name, {index} is the frame index from 0,
-      {us} and {ms} its time and {name} the movie's name; {index:06} has at least six digits.
+      stored. --at end is the last frame, and --at @hit the frame of a mark. In the file name,
+      {index} is the frame index from 0, {us} and {ms} its time and {name} the movie's name;
+      {index:06} has at least six digits.
       The name - is standard output. The extension .jpg selects JPEG with Exif: the frame's date,
       and what the movie's tags say of camera and place.
       """)
@@ -32,12 +33,12 @@ struct FramesCommand: ParsableCommand, Verb {
 
   @Option(
     parsing: .unconditional, help: "The frames of this range, such as 1.2..1.5.",
-    transform: TimeRangeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
 
   @Option(
     parsing: .unconditionalSingleValue, help: "The frame shown at this time; may be repeated.",
-    transform: TimeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var at: [TimeExpression] = []
 
   @Option(

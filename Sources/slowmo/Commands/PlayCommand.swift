@@ -16,6 +16,7 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --beside take.mov --origin 0.5 --beside-origin 120f --audio none
         slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
         slowmo play take.mov --script keys.txt --audio none --json
+        slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
       The window shows the image, a time line with thumbnails and speeds, and the position. Drag on
       the time line to scrub, turn the wheel to zoom into pixels, and drag the image to move it. The
@@ -29,8 +30,12 @@ struct PlayCommand: ParsableCommand, Verb {
         backspace normal speed, r reverse, a and b start and end of a loop (b alone ends it),
         left and right 1 s, home, end, p next pitch algorithm, u mute, q quit,
         m mark, from which the time is shown, s write the frame as PNG,
+        i and o start and end of a range, 1 to 9 its speed (8 is 1/8; without a range: of all),
+        w write the file of -o: a project (.otio), or a movie with its frames copied or at --fps,
         ctrl+s write the window as PNG, f full screen, alt++ and alt+- zoom, alt+backspace no zoom,
         alt+left, alt+right, alt+up and alt+down move the image.
+      Marks are named mark1, mark2 and so on. They become markers of the project and chapters of
+      the movie, and times can name them: --range @mark1..@mark2.
       --script presses keys without a window and ends at its last line. Each line is a time in
       seconds after the start, and a key. With --window it presses them in the window.
       """)
@@ -44,7 +49,7 @@ struct PlayCommand: ParsableCommand, Verb {
 
   @Option(
     parsing: .unconditional, help: "Play this range alone, such as 1.2..1.5.",
-    transform: TimeRangeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
 
   @Flag(help: "Repeat until interrupted, or until the script ends.")
@@ -65,7 +70,7 @@ struct PlayCommand: ParsableCommand, Verb {
 
   @Option(
     parsing: .unconditional, help: "The time of FILE that is shown together with --beside-origin.",
-    transform: TimeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var origin: TimeExpression?
 
   @Option(
@@ -82,8 +87,18 @@ struct PlayCommand: ParsableCommand, Verb {
   @Option(help: "Press the keys of this file.", completion: .file())
   var script: String?
 
+  @Option(
+    name: .shortAndLong, help: "The file that w writes: .otio for a project, .mov, .mp4 or .m4v.",
+    completion: .file())
+  var output: String?
+
+  @Option(
+    help: "Write the movie at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
+  var fps: FrameRate?
+
   @Option(help: .onError) var onError = UndecodableFramePolicy.hold
 
+  @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
   // The first signal ends playback, and the result is still printed.
@@ -103,6 +118,12 @@ struct PlayCommand: ParsableCommand, Verb {
     if beside != nil, !opensWindow {
       throw ValidationError("--beside needs the window: leave out --terminal, or add --window")
     }
+    if output == standardOutput {
+      throw ValidationError("-o needs a file name: the result is written to standard output")
+    }
+    if fps != nil, output.map({ $0.lowercased().hasSuffix(".otio") }) ?? true {
+      throw ValidationError("--fps needs -o with a movie, such as -o slow.mp4")
+    }
     if beside == nil, origin != nil || besideOrigin != nil {
       throw ValidationError("--origin and --beside-origin need --beside")
     }
@@ -110,8 +131,17 @@ struct PlayCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let keys = try script.map(ScriptedKey.script)
+    if output == nil, keys?.contains(where: { $0.key == .write }) ?? false {
+      throw CommandError.usage(
+        "the key w has no file to write", hint: "name it: -o edited.otio, or -o edited.mov")
+    }
+    try OutputNames.check([output], inputs: [file, beside, script])
+    if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
     let content = try PlayedContent(file, range, onError)
+    try OutputNames.check([output], inputs: content.assets.map(\.path))
+    let project = PlaybackProject(
+      content, output.map { PlaybackProject.Output(path: $0, rate: fps, writing: writing) })
     let other = try beside.map { try PlayedContent($0, nil, onError) }
     var settings = PlayerSettings()
     settings.refreshRate = refresh
@@ -135,8 +165,8 @@ struct PlayCommand: ParsableCommand, Verb {
     if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
-    try run.play(in: view)
-    var document = PlayDocument(file, player, run)
+    try run.play(in: view, editing: project)
+    var document = try PlayDocument(file, player, run, project)
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
     if common.json {
       try Output.document(document)

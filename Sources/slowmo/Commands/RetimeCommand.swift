@@ -25,6 +25,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
         slowmo retime a/*.mov -o 'slow_{name}.mov' --speed 1/8 --copy --jobs 2
 
+      Times may be marks of the source, such as --at @hit or --range @run..@hit.
       --trim keeps only this range of the source; several ranges play in the order given. All
       times are source times, also with --trim. A --range is clipped to the trimmed part. A
       --range or --at outside the trimmed part is refused.
@@ -59,12 +60,12 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   @Option(
     parsing: .unconditionalSingleValue,
     help: "Keep only this range of the source, such as 1.2..1.5; may be repeated.",
-    transform: TimeRangeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var trim: [TimeRangeExpression] = []
 
   @Option(
     parsing: .unconditionalSingleValue, help: "A range of the source, such as 1.2..1.5.",
-    transform: TimeRangeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: [TimeRangeExpression] = []
 
   @Option(
@@ -86,7 +87,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   @Option(
     parsing: .unconditional, help: "The source time of --preset.",
-    transform: TimeExpression.init(parsing:))
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var at: TimeExpression?
 
   @Option(

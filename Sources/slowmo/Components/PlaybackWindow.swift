@@ -27,6 +27,8 @@ package protocol PlaybackWindowProvider: Sendable {
 package protocol PlaybackWindow: AnyObject {
   /// The position that times are measured from; nil for none.
   var mark: PlayerTime? { get set }
+  /// The composition times of all marks.
+  var marks: [Rational] { get set }
   /// A text that is shown over the image; empty for none.
   var message: String { get set }
   /// True if the last refresh showed the frames of its time.

@@ -43,6 +43,28 @@ struct InfoDocument: Encodable {
     let endNs: Int64
   }
 
+  /// A mark: a chapter with a title.
+  struct Mark: Encodable {
+    let name: String
+    let atNs: Int64
+    /// The frame on screen, from 0; nil after the last frame.
+    let frameIndex: Int?
+    /// The capture time of the frame; nil if unknown.
+    let captureNs: Int64?
+
+    enum CodingKeys: CodingKey { case name, atNs, frameIndex, captureNs }
+
+    init(_ mark: Asset.Mark) {
+      (name, atNs, frameIndex) = (mark.name, mark.time.wholeNanoseconds, mark.frameIndex)
+      captureNs = mark.captureTime?.wholeNanoseconds
+    }
+
+    var line: String {
+      let frame = frameIndex.map { ", frame \($0)" } ?? ""
+      return "mark: @\(name) at \(decimal(Double(atNs) / 1e9, 6)) s\(frame)"
+    }
+  }
+
   /// The timed metadata tracks.
   struct TimedMetadata: Encodable {
     let count: Int
@@ -89,6 +111,7 @@ struct InfoDocument: Encodable {
   let audio: Audio?
   let metadata: [String: String]
   let chapters: [Chapter]
+  let marks: [Mark]
   /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
   /// The timed metadata; nil for a file without such values.
@@ -98,7 +121,7 @@ struct InfoDocument: Encodable {
   let livePhoto: LivePhotoPair?
 
   enum CodingKeys: CodingKey {
-    case schema, file, container, duration, video, audio, metadata, chapters, truncation
+    case schema, file, container, duration, video, audio, metadata, chapters, marks, truncation
     case timedMetadata, livePhoto
   }
 
@@ -117,6 +140,7 @@ struct InfoDocument: Encodable {
       Chapter(
         title: chapter.title, startNs: nanoseconds(chapter.start), endNs: nanoseconds(chapter.end))
     }
+    marks = asset.marks.map(Mark.init)
     audio = asset.audioTrack.map {
       Audio(
         codec: $0.codec.rawValue, sampleRate: $0.sampleRate, channels: $0.channelCount,
@@ -164,6 +188,7 @@ struct InfoDocument: Encodable {
     }
     if let truncation { lines.append("truncated: \(truncation.summary)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
+    lines += marks.map(\.line)
     return lines
   }
 }

@@ -18,6 +18,26 @@ struct PlayDocument: Encodable, TextDocument {
     enum CodingKeys: CodingKey { case atNs, type, detail, positionNs }
   }
 
+  /// A mark that a key has set.
+  struct Mark: Encodable {
+    let name: String
+    /// The composition time.
+    let atNs: Int64
+    /// The frame of the source, from 0; nil in a gap.
+    let frameIndex: Int?
+    /// The capture time of the frame; nil if unknown.
+    let captureNs: Int64?
+
+    enum CodingKeys: CodingKey { case name, atNs, frameIndex, captureNs }
+
+    init(_ mark: PlaybackProject.Mark) {
+      name = mark.name
+      atNs = nanoseconds(mark.time.composition)
+      frameIndex = mark.time.source?.frameIndex
+      captureNs = mark.time.capture?.wholeNanoseconds
+    }
+  }
+
   /// A clip that was shown beside the first one.
   struct Clip: Encodable {
     let file: String
@@ -47,14 +67,26 @@ struct PlayDocument: Encodable, TextDocument {
   let events: [Event]
   /// The clip of `--beside`; nil without.
   var beside: Clip?
+  let marks: [Mark]
+  /// The segments of the composition at the end.
+  let plan: [SegmentDocument]
+  /// The file of `-o`; nil without.
+  let output: String?
+  /// Whether the file of `-o` was written.
+  let written: Bool
 
   enum CodingKeys: CodingKey {
     case schema, file, duration, due, shown, skippedByRate, late, audioRate, position, events
-    case beside
+    case beside, marks, plan, output, written
   }
 
-  init(_ file: String, _ player: Player, _ session: PlaybackSession) {
+  init(
+    _ file: String, _ player: Player, _ session: PlaybackSession, _ project: PlaybackProject
+  ) throws {
     self.file = file
+    marks = project.newMarks.map(Mark.init)
+    plan = try player.composition.segments.map(SegmentDocument.init)
+    (output, written) = (project.output?.path, project.isWritten)
     duration = player.composition.duration
     let ledger = player.ledger
     (due, shown, late) = (ledger.due, ledger.shown, ledger.late)
@@ -104,6 +136,11 @@ struct PlayDocument: Encodable, TextDocument {
           + "\(beside.skippedByRate) + late \(beside.late)")
     }
     lines.append(audioRate.map { "audio: \($0) Hz" } ?? "audio: none")
+    lines += marks.map { mark in
+      let frame = mark.frameIndex.map { ", frame \($0)" } ?? ""
+      return "mark: @\(mark.name) at \(decimal(Double(mark.atNs) / 1e9, 6)) s\(frame)"
+    }
+    if written, let output { lines.append("written: \(output)") }
     lines += events.filter { $0.type == "screenshot" }.map { "written: \($0.detail ?? "")" }
     lines += events.filter { ["undecodable", "file_failed", "audio_failed"].contains($0.type) }
       .map { "\($0.type.replacing("_", with: " ")): \($0.detail ?? "")" }

@@ -39,6 +39,27 @@ enum Completions {
       CaptureDevice.discover().devices.filter { $0.media == [.audio] }.map(\.address) + ["none"])
   }
 
+  /// Completes the marks of the movie on the command line, also after `..` in a range.
+  static let mark = CompletionKind.custom { commandLine, index, prefix in
+    let prefix = unquoted(prefix)
+    let start = prefix.lastIndex(of: "@") ?? prefix.startIndex
+    guard prefix.isEmpty || prefix[start...].hasPrefix("@"),
+      let asset = movie(in: commandLine, completing: index)
+    else { return [] }
+    // A name with a space needs quotes, which a completion cannot add.
+    let names = asset.marks.map(\.name).filter { !$0.contains(where: \.isWhitespace) }
+    return shown(names.map { "\(prefix[..<start])@\($0)" })
+  }
+
+  /// The first movie that the other arguments name.
+  private static func movie(in commandLine: [String], completing index: Int) -> Asset? {
+    let arguments = commandLine.enumerated().filter { $0.offset != index }.map {
+      unquoted($0.element)
+    }
+    return arguments.dropFirst(2).lazy.filter { ["mov", "mp4", "m4v"].contains($0.fileExtension) }
+      .compactMap { try? Asset(path: $0) }.first
+  }
+
   /// The candidates for a device: paths first, and its other names once the word begins.
   private static func devices(_ prefix: String) -> [String] {
     let prefix = unquoted(prefix)

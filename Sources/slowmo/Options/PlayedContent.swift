@@ -7,11 +7,15 @@ import OvercrankLinuxSystem
 struct PlayedContent {
   private(set) var composition: Composition
   let assets: [Asset]
+  /// The marks of the movie or project, in composition time.
+  let marks: [CompositionMarker]
   /// The movie, for times in frames; nil for a project.
   private let asset: Asset?
   /// The start of the range, in the clip's or project's own time.
   private let start: MediaTime
   private let file: String
+  /// The marks of the whole movie or project, in its own time.
+  private let allMarks: [CompositionMarker]
 
   /// Opens a movie or a project, or a range of it.
   init(
@@ -20,6 +24,7 @@ struct PlayedContent {
     self.file = file
     let isProject = ["otio", "llc", "edl", "fcpxml", "xml"].contains(file.fileExtension ?? "")
     let length: TimeRange?
+    var marks: [CompositionMarker]
     if isProject {
       asset = nil
       do {
@@ -29,18 +34,22 @@ struct PlayedContent {
         for warning in read.warnings { Output.note("\(file): \(warning)") }
         (composition, assets) = (read.composition, read.assets)
       } catch { throw ProjectReader.dataError(file, error) }
+      marks = composition.markers
+      composition.markers = []
       length = try range?.resolved(
         sourceDuration: composition.duration, frameCount: 0,
-        frameTime: { (_) throws(MediaError) in
-          throw MediaError(.outsideSource, "a project has no frame numbers")
-        })
+        frameTime: Self.refuseFrame, markTime: Self.markTime(marks, file))
     } else {
       let asset = try openAsset(file, onError)
       self.asset = asset
       composition = try Composition(asset)
       assets = [asset]
       length = try range.map(asset.resolve)
+      marks = try asset.marks.map { mark throws(MediaError) in
+        CompositionMarker(mark.name, try TimeRange(start: mark.time, end: mark.time))
+      }
     }
+    allMarks = marks
     guard composition.duration > .zero else {
       throw CommandError(
         .badData, code: "invalid_project", "\(file) is empty: it has no clip",
@@ -51,6 +60,30 @@ struct PlayedContent {
       let whole = composition
       composition = Composition()
       try composition.insertTimeRange(length, of: whole, at: .zero)
+      marks = try marks.filter { length.contains($0.range.start) }.map { mark in
+        var moved = mark
+        let end = min(mark.range.end, length.end)
+        moved.range = try TimeRange(
+          start: MediaTime(mark.range.start - length.start), end: MediaTime(end - length.start))
+        return moved
+      }
+    }
+    self.marks = marks
+  }
+
+  private static func refuseFrame(_ index: Int64) throws(MediaError) -> MediaTime {
+    throw MediaError(.outsideSource, "a project has no frame numbers")
+  }
+
+  /// Returns a function that finds the time of a mark by its name.
+  private static func markTime(
+    _ marks: [CompositionMarker], _ file: String
+  ) -> (String) throws(MediaError) -> MediaTime {
+    { name throws(MediaError) in
+      guard let mark = marks.first(where: { $0.name == name }) else {
+        throw .unknownMark(name, in: file, among: marks.map(\.name))
+      }
+      return mark.range.start
     }
   }
 
@@ -59,10 +92,8 @@ struct PlayedContent {
     guard let expression else { return .zero }
     if let asset { return try MediaTime(asset.resolve(expression) - start) }
     let time = try expression.resolved(
-      sourceDuration: composition.duration, frameCount: 0,
-      frameTime: { (_) throws(MediaError) in
-        throw MediaError(.outsideSource, "a project has no frame numbers")
-      })
+      sourceDuration: composition.duration, frameCount: 0, frameTime: Self.refuseFrame,
+      markTime: Self.markTime(allMarks, file))
     return try MediaTime(time - start)
   }
 }

@@ -20,6 +20,18 @@ enum PlayerKey: String, CaseIterable {
   case pitch = "p"
   case mute = "u"
   case mark = "m"
+  case rangeStart = "i"
+  case rangeEnd = "o"
+  case speed1 = "1"
+  case speed2 = "2"
+  case speed3 = "3"
+  case speed4 = "4"
+  case speed5 = "5"
+  case speed6 = "6"
+  case speed7 = "7"
+  case speed8 = "8"
+  case speed9 = "9"
+  case write = "w"
   case screenshot = "s"
   case windowScreenshot = "ctrl+s"
   case fullScreen = "f"
@@ -31,6 +43,9 @@ enum PlayerKey: String, CaseIterable {
   case panUp = "alt+up"
   case panDown = "alt+down"
   case quit = "q"
+
+  /// The divisor of the speed that a digit sets: `8` is 1/8; nil for other keys.
+  var speedDivisor: Int? { Int(rawValue) }
 
   /// The keys that hold while a player runs.
   struct Memory {
@@ -46,7 +61,7 @@ enum PlayerKey: String, CaseIterable {
     ///
     /// - Returns: False for the key that ends playback, and true for all others.
     ///
-    /// Keys that change the view or write a file do nothing here.
+    /// Keys that change the view, edit or write a file do nothing here.
     mutating func press(_ key: PlayerKey, _ player: Player) throws(MediaError) -> Bool {
       message = ""
       switch key {
@@ -77,7 +92,8 @@ enum PlayerKey: String, CaseIterable {
       case .mark: mark = player.currentTime
       case .quit: return false
       case .screenshot, .windowScreenshot, .fullScreen, .zoomIn, .zoomOut, .zoomReset, .panLeft,
-        .panRight, .panUp, .panDown:
+        .panRight, .panUp, .panDown, .rangeStart, .rangeEnd, .speed1, .speed2, .speed3, .speed4,
+        .speed5, .speed6, .speed7, .speed8, .speed9, .write:
         break
       }
       return true

@@ -55,7 +55,7 @@ final class PlaybackSession: Sendable {
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
   /// Plays until the end, the last key, a signal, or until the window is closed.
-  func play(in window: (any PlaybackWindow)?) throws {
+  func play(in window: (any PlaybackWindow)?, editing project: PlaybackProject) throws {
     let isLogged = DispatchSemaphore(value: 0)
     let events = player.events
     Task { [self] in
@@ -63,7 +63,8 @@ final class PlaybackSession: Sendable {
       isLogged.signal()
     }
     defer { PlaybackStatus.end() }
-    try refreshUntilEnd(PlaybackView(player, file, rate, window))
+    try refreshUntilEnd(
+      PlaybackView(player, file, rate, project, window, stopsAtError: keys != nil))
     // Closing ends the stream of events, so none is missed.
     player.close()
     isLogged.wait()
@@ -118,7 +119,7 @@ final class PlaybackSession: Sendable {
   }
 
   private func show(_ view: PlaybackView, _ due: MediaTime) throws {
-    for path in try view.show(at: due, stopsAtError: keys != nil) {
+    for path in try view.show(at: due) {
       add(.screenshot(path), clock.now)
     }
   }

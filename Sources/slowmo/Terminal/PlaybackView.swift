@@ -13,6 +13,9 @@ final class PlaybackView {
   private let player: Player
   private let file: String
   let window: (any PlaybackWindow)?
+  private let project: PlaybackProject
+  /// Whether an edit that fails ends playback; otherwise its message is shown.
+  private let stopsAtError: Bool
   private var memory: PlayerKey.Memory
   private var screenshots: [Screenshot] = []
   /// The refreshes for which the message stays.
@@ -24,9 +27,14 @@ final class PlaybackView {
   private static let mostWaits = 600
   private static let messageLength = 90
 
-  init(_ player: Player, _ file: String, _ rate: Rational, _ window: (any PlaybackWindow)?) {
+  init(
+    _ player: Player, _ file: String, _ rate: Rational, _ project: PlaybackProject,
+    _ window: (any PlaybackWindow)?, stopsAtError: Bool
+  ) {
     (self.player, self.file, self.window) = (player, file, window)
+    (self.project, self.stopsAtError) = (project, stopsAtError)
     memory = PlayerKey.Memory(rate: rate)
+    window?.marks = project.markTimes
   }
 
   /// True if a screenshot waits for its frame.
@@ -35,7 +43,16 @@ final class PlaybackView {
   /// Carries out a key.
   ///
   /// - Returns: False for the key that ends playback.
-  func press(_ key: PlayerKey) throws(MediaError) -> Bool {
+  func press(_ key: PlayerKey) throws -> Bool {
+    do {
+      if let message = try project.press(key, player) {
+        window?.marks = project.markTimes
+        if !message.isEmpty { report(message) }
+      }
+    } catch {
+      guard !stopsAtError else { throw error }
+      report(CommandError(error).message)
+    }
     switch key {
     case .screenshot: screenshots.append(.frame)
     case .windowScreenshot: screenshots.append(.window)
@@ -62,12 +79,10 @@ final class PlaybackView {
 
   /// Shows the frame of a refresh, and takes the screenshots that waited for it.
   ///
-  /// - Parameters:
-  ///   - time: The time of the refresh.
-  ///   - stopsAtError: Whether a screenshot that cannot be written ends playback.
+  /// - Parameter time: The time of the refresh.
   /// - Returns: The names of the files written.
   /// - Throws: `MediaError` if the window fails, or a screenshot cannot be written.
-  func show(at time: MediaTime, stopsAtError: Bool) throws -> [String] {
+  func show(at time: MediaTime) throws -> [String] {
     if messageRefreshes > 0 {
       messageRefreshes -= 1
       if messageRefreshes == 0 { window?.message = "" }
@@ -76,19 +91,19 @@ final class PlaybackView {
       let frame = player.frame(at: time)
       PlaybackStatus.show(player, rate: memory.rate, mark: memory.mark)
       return try takeScreenshots(
-        isCurrent: frame?.isCurrent ?? true, stopsAtError
+        isCurrent: frame?.isCurrent ?? true
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
     try window.present(at: time, rate: memory.rate)
     return try takeScreenshots(
-      isCurrent: window.isCurrent, stopsAtError
+      isCurrent: window.isCurrent
     ) { kind throws(MediaError) in
       kind == .window ? try window.pngData() : try player.frame(at: time)?.pngData()
     }
   }
 
   private func takeScreenshots(
-    isCurrent: Bool, _ stopsAtError: Bool, _ data: (Screenshot) throws(MediaError) -> [UInt8]?
+    isCurrent: Bool, _ data: (Screenshot) throws(MediaError) -> [UInt8]?
   ) throws -> [String] {
     guard !screenshots.isEmpty else { return [] }
     waitedRefreshes += 1

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+public import OvercrankMediaCore
+
+extension Asset {
+  /// A named instant of a movie.
+  ///
+  /// Movies keep marks as chapters, so other players show them too. An export moves them with the
+  /// frames.
+  public struct Mark: Hashable, Sendable {
+    /// The name.
+    public let name: String
+    /// The time after the first frame.
+    public let time: MediaTime
+    /// The frame on screen at this time, from 0; nil after the last frame and without video.
+    public let frameIndex: Int?
+    /// The capture time of that frame.
+    ///
+    /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
+    /// capture rate of the file. Nil if the file has neither.
+    public let captureTime: MediaTime?
+  }
+
+  /// The marks of the movie: its chapters with a title, in the order of their starts.
+  ///
+  /// Reads the capture times from the file if it has marks.
+  public var marks: [Mark] {
+    let known = markTimes
+    guard !known.isEmpty else { return [] }
+    let frames = videoTrack?.frames
+    let captured = frames == nil ? [] : captureTimes()
+    return known.map { name, time in
+      let index = frames?.index(at: time)
+      return Mark(
+        name: name, time: time, frameIndex: index,
+        captureTime: index.flatMap { captured.indices.contains($0) ? captured[$0] : nil })
+    }
+  }
+
+  /// The names and times of the marks.
+  private var markTimes: [(name: String, time: MediaTime)] {
+    var origin = Rational.zero
+    if let video = videoTrack {
+      origin = Rational(video.frames.originTicks) * video.format.timeBase
+    }
+    return chapters.filter { !$0.title.isEmpty }.compactMap { chapter in
+      let seconds = max(.zero, chapter.start - origin)
+      // A time with a very long fraction is rounded to a nanosecond.
+      let units = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
+      let near = units.flatMap { Int64(exactly: $0) }.map(MediaTime.init(nanoseconds:))
+      return (MediaTime(exactly: seconds) ?? near).map { (chapter.title, $0) }
+    }
+    .sorted { $0.time < $1.time }
+  }
+
+  /// Returns the time of the first mark with a name.
+  func markTime(_ name: String) throws(MediaError) -> MediaTime {
+    let known = markTimes
+    guard let mark = known.first(where: { $0.name == name }) else {
+      throw .unknownMark(name, in: path, among: known.map(\.name))
+    }
+    return mark.time
+  }
+
+  /// Returns the capture time of each frame; nil for a frame whose time is unknown.
+  package func captureTimes() -> [MediaTime?] {
+    let rate = captureFrameRate?.rate.framesPerSecond
+    return frameTimingRows().enumerated().map { index, row in
+      if let time = row.captureTime { return time }
+      return rate.flatMap { MediaTime(exactly: Rational(Int64(index)) / $0) }
+    }
+  }
+}

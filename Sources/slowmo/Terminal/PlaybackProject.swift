@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Overcrank
+import OvercrankLinuxSystem
+
+/// The edits of a playback, and the file that they are written to.
+///
+/// Only the main thread uses it.
+final class PlaybackProject {
+  /// The file that the key for writing creates.
+  struct Output {
+    let path: String
+    /// The rate of a movie at a constant rate; nil to copy the frames.
+    let rate: FrameRate?
+    let writing: WritingOptions
+
+    var isProject: Bool { path.lowercased().hasSuffix(".otio") }
+  }
+
+  /// A mark that was set in this playback.
+  struct Mark {
+    let name: String
+    let time: PlayerTime
+  }
+
+  private var edit: PlayerEdit
+  private let assets: [Asset]
+  let output: Output?
+  /// The marks that were set, in their order.
+  private(set) var newMarks: [Mark] = []
+  /// Whether the output was written.
+  private(set) var isWritten = false
+
+  init(_ content: PlayedContent, _ output: Output?) {
+    edit = PlayerEdit(content.composition, marks: content.marks)
+    (assets, self.output) = (content.assets, output)
+  }
+
+  /// The edited composition.
+  ///
+  /// - Throws: `MediaError` with `.notExact` for a time that no `MediaTime` represents.
+  func composition() throws(MediaError) -> Composition { try edit.composition() }
+
+  /// The times of all marks in the edited composition.
+  var markTimes: [Rational] {
+    edit.marks.map { edit.editedTime(of: $0.range.start.seconds) }
+  }
+
+  /// Carries out a key that edits.
+  ///
+  /// - Returns: What it has changed, for people; nil for a key that does not edit.
+  func press(_ key: PlayerKey, _ player: Player) throws -> String? {
+    switch key {
+    case .rangeStart:
+      let time = frameStart(player)
+      edit.beginRange(at: time)
+      return "range starts at \(time.displayText) s"
+    case .rangeEnd:
+      guard let range = try edit.endRange(at: frameStart(player)) else {
+        return "the range is empty"
+      }
+      return "range \(range.displayText): press 1 to 9 for its speed"
+    case .mark:
+      let time = player.currentTime
+      let captured = time.capture.map { "captured at \($0.displayText) s" } ?? ""
+      let added = try edit.addMark(at: frameStart(player), comment: captured)
+      guard let mark = added else { return "" }
+      newMarks.append(Mark(name: mark.name, time: time))
+      return "@\(mark.name)"
+    case .write: return try write(player)
+    default:
+      guard let divisor = key.speedDivisor else { return nil }
+      return try setSpeed(Speed(1, over: divisor), player)
+    }
+  }
+
+  /// Returns the start of the frame on screen, in base time.
+  private func frameStart(_ player: Player) -> MediaTime {
+    let time = edit.baseTime(of: player.frameStart)
+    return MediaTime(exactly: time) ?? PlayerKey.time(time)
+  }
+
+  private func setSpeed(_ speed: Speed, _ player: Player) throws(MediaError) -> String {
+    try edit.setSpeed(speed)
+    let isWholeLoop = player.loop.map { $0.duration == player.composition.duration.seconds }
+    let edited = try edit.composition()
+    try player.replaceComposition(edited)
+    if isWholeLoop == true { try player.setLoop(TimeRange(duration: edited.duration)) }
+    return "\(edit.range?.displayText ?? "all") at speed \(speed)"
+  }
+
+  private func write(_ player: Player) throws -> String {
+    guard let output else { return "nothing written: start play with -o FILE" }
+    player.pause()
+    let composition = try edit.composition()
+    guard !output.writing.dryRun else { return "nothing written: --dry-run" }
+    // The file of an earlier press is this playback's own.
+    let overwrites = output.writing.overwrite || isWritten
+    if output.isProject {
+      let project = OpenTimelineDocument(
+        try composition.replacingSourcePaths { ProjectPaths.path($0, seenFrom: output.path) },
+        name: output.path.lastPathComponent)
+      try Files.write(output.path, Data(try project.text().utf8), overwrites: overwrites)
+    } else {
+      try export(composition, output, player.algorithm, overwrites: overwrites)
+    }
+    isWritten = true
+    return "written: \(output.path)"
+  }
+
+  private func export(
+    _ composition: Composition, _ output: Output, _ algorithm: AudioTimePitchAlgorithm,
+    overwrites: Bool
+  ) throws {
+    var settings = ExportSettings(
+      path: output.path, mode: output.rate.map { .constant($0) } ?? .passthrough())
+    settings.audioTimePitchAlgorithm = algorithm
+    settings.overwrites = overwrites
+    let progress = ProgressReporter(output.writing.progress)
+    progress.start(file: output.path)
+    let seconds = composition.duration.doubleValue
+    let report = try ExportSession(composition, of: assets).export(
+      settings, isCancelled: { Interrupt.isRequested }
+    ) { done, total in
+      progress.update(
+        ProgressReporter.State(
+          frame: done, totalFrames: total,
+          seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
+    }
+    for warning in report.warnings { progress.warning(warning) }
+    progress.end(file: output.path)
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankCapture
+import TestSupport
+import Testing
+
+/// Ranges, speeds and marks that keys set, and the file that `w` writes.
+struct PlayEditTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// Sets the second from 1 to 2 to 1/8, with a mark at its start, and writes the file.
+  private static let keys = """
+    0 space
+    0.05 home
+    0.1 right
+    0.15 i
+    0.15 m
+    0.2 right
+    0.25 o
+    0.3 8
+    0.35 w
+    """
+
+  private func play(_ keys: String, _ arguments: String...) async throws -> Finished {
+    try await play(keys, arguments)
+  }
+
+  private func play(_ keys: String, _ arguments: [String]) async throws -> Finished {
+    _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
+    return try await run(
+      slowmoPath,
+      ["play", try await Takes.plain(), "--script", "keys.txt", "--audio", "none", "--json"]
+        + arguments, in: scratch.path)
+  }
+
+  private func document(_ arguments: String...) async throws -> [String: Any] {
+    let finished = try await run(slowmoPath, arguments + ["--json"], in: scratch.path)
+    try #require(finished.status == 0, "\(arguments): \(finished.errors)")
+    return try finished.document()
+  }
+
+  private func speeds(_ document: [String: Any]) -> [String] {
+    (document["plan"] as? [[String: Any]] ?? []).compactMap { $0["speed"] as? String }
+  }
+
+  private func marks(_ document: [String: Any]) throws -> [String] {
+    try #require(document["marks"] as? [[String: Any]]).map { mark in
+      "\(mark["name"] ?? "") \(mark["at_ns"] ?? "") \(mark["frame_index"] ?? "")"
+    }
+  }
+
+  @Test(arguments: [["edited.otio"], ["edited.mov"], ["edited.mp4", "--fps", "30"]])
+  func `A range, its speed and a mark are written`(_ output: [String]) async throws {
+    let finished = try await play(
+      Self.keys, ["--progress", "none", "-o"] + output)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let played = try finished.document()
+    #expect(try marks(played) == ["mark1 1000000000 240"])
+    #expect(speeds(played) == ["1/1", "1/8", "1/1"])
+    #expect(played["duration_ns"] as? Int == 11_000_000_000)
+    #expect(played["written"] as? Bool == true && played["output"] as? String == output[0])
+    var movie = output[0]
+    if movie == "edited.otio" {
+      let project = try String(contentsOfFile: scratch.file(movie), encoding: .utf8)
+      #expect(project.contains("captured at"))
+      let edited = try await document("edit", movie, "-o", "edited-again.mov", "--copy")
+      #expect(speeds(edited) == ["1/1", "1/8", "1/1"])
+      movie = "edited-again.mov"
+    }
+    let info = try await document("info", movie)
+    #expect(info["duration_ns"] as? Int == 11_000_000_000)
+    // The second before the mark is unchanged: 240 frames, or 30.
+    let frame = output.count > 1 ? 30 : 240
+    #expect(try marks(info) == ["mark1 1000000000 \(frame)"])
+  }
+
+  @Test func `Times name marks, and marks move with an export`() async throws {
+    let made = try await play(Self.keys, "-o", "marked.mov", "--progress", "none")
+    try #require(made.status == 0, "\(made.errors)")
+    let frame = try await document("frames", "marked.mov", "--at", "@mark1", "-o", "mark.png")
+    let frames = try #require(frame["frames"] as? [[String: Any]])
+    #expect(frames.compactMap { $0["index"] as? Int } == [240])
+    let gray = try await FFmpeg.converted(
+      scratch.file("mark.png"), ["-pix_fmt", "gray", "-f", "rawvideo"])
+    try #require(gray.count == 320 * 240)
+    #expect(FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] } == 240)
+    // Everything before the mark at half the speed: the mark moves from 1 s to 2 s.
+    for (name, way, index) in [("b.mov", ["--copy"], 240), ("b.mp4", ["--fps", "30"], 60)] {
+      let retimed = try await run(
+        slowmoPath,
+        ["retime", "marked.mov", "-o", name, "--range", "0..@mark1", "--speed", "1/2"] + way,
+        in: scratch.path)
+      #expect(retimed.status == 0, "\(retimed.errors)")
+      #expect(try marks(try await document("info", name)) == ["mark1 2000000000 \(index)"])
+    }
+    let ramp = try await document(
+      "retime", "marked.mov", "-o", "c.mov", "--ramp", "@mark1=1 2=1/2", "--copy", "--dry-run")
+    let plan = try #require(ramp["plan"] as? [[String: Any]])
+    #expect((plan.first?["source"] as? [String: String])?["end"] == "1/1")
+    let preset = try await document(
+      "retime", "marked.mov", "-o", "d.mov", "--preset", "impact", "--at", "@mark1", "--copy",
+      "--dry-run")
+    #expect(preset["plan"] != nil)
+    let part = try await run(
+      slowmoPath,
+      ["play", "marked.mov", "--terminal", "--audio", "none", "--range", "@mark1+0.1", "--json"],
+      in: scratch.path)
+    #expect(try part.document()["duration_ns"] as? Int == 100_000_000)
+    let unknown = try await run(
+      slowmoPath, ["frames", "marked.mov", "--at", "@hit", "-o", "hit.png"], in: scratch.path)
+    #expect(unknown.status == 64)
+    #expect(unknown.errors.contains("no mark named hit") && unknown.errors.contains("@mark1"))
+  }
+
+  @Test func `A new range replaces what it covers, and times stay those of the clip`()
+    async throws
+  {
+    let keys = """
+      0 space
+      0 home
+      0 4
+      0.1 right
+      0.1 i
+      0.1 right
+      0.1 o
+      0.1 1
+      0.2 home
+      0.2 m
+      """
+    let finished = try await play(keys)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let played = try finished.document()
+    // At a quarter of the speed, a second of playback is a quarter of a second of the clip.
+    #expect(speeds(played) == ["1/4", "1/1", "1/4"])
+    #expect(played["duration_ns"] as? Int == 16_000_000_000 - 750_000_000)
+    #expect(try marks(played) == ["mark1 0 0"])
+    #expect(played["written"] as? Bool == false && played["output"] is NSNull)
+  }
+
+  @Test func `An output is refused before playback, and a key without one too`() async throws {
+    let nameless = try await play("0 w")
+    #expect(nameless.status == 64 && nameless.output.contains("the key w has no file"))
+    _ = try scratch.write([1], as: "taken.otio")
+    #expect(try await play("0 w", "-o", "taken.otio").status == 73)
+    #expect(try await play("0 w", "-o", "taken.otio", "-y").status == 0)
+    #expect(try await play("0 w", "-o", try await Takes.plain(), "-y").status == 73)
+    #expect(try await play("0 q", "--fps", "30").status == 64)
+    let planned = try await play(Self.keys, "-o", "planned.mov", "--dry-run")
+    #expect(planned.status == 0)
+    #expect(speeds(try planned.document()) == ["1/1", "1/8", "1/1"])
+    #expect(try planned.document()["written"] as? Bool == false)
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("planned.mov")))
+  }
+}
