@@ -30,6 +30,8 @@ let package = Package(
     .library(name: "Overcrank", targets: ["Overcrank"]),
     // Windows; needs SDL2.
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
+    // Frames as textures; needs EGL and OpenGL ES 3.
+    .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
     .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
@@ -63,6 +65,7 @@ let package = Package(
     .systemLibrary(name: "CLinuxSystem"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
+    .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
 
     // Values of time, which every module below may import.
     .module("MediaCore", with: [.logging]),
@@ -128,6 +131,9 @@ let package = Package(
         "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Playback",
       ], with: ["CSDL2"]),
 
+    // Frames for programs that draw with a GPU: textures.
+    .module("Textures", on: ["Capture", "LibAV", "MediaCore"], with: ["CGLES"]),
+
     // The faces: one import for library users, one command for everyone else.
     .target(
       name: "Overcrank",
@@ -187,6 +193,10 @@ let package = Package(
     .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
     .executableTarget(
       name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
+    .executableTarget(
+      name: "LiveCube", dependencies: ["Overcrank", "OvercrankTextures"], path: "Samples/LiveCube"),
+    .executableTarget(
+      name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
     .executableTarget(
       name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
 
@@ -315,6 +325,12 @@ let package = Package(
       dependencies: [
         "OvercrankAssets", "OvercrankDisplay", "OvercrankEditing", "OvercrankLibAV",
         "OvercrankMediaCore", "OvercrankPlayback", "TestSupport", "CSDL2",
+      ]),
+    .testTarget(
+      name: "TexturesTests",
+      dependencies: [
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
+        "OvercrankTextures", "TestSupport", "CFFmpeg",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

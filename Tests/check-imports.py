@@ -24,6 +24,7 @@ MODULES = {
     "CTurboJPEG": [],
     "CLinuxSystem": [],
     "CSDL2": [],
+    "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
@@ -71,6 +72,7 @@ MODULES = {
         "CSDL2", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
+    "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
