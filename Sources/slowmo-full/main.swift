@@ -4,4 +4,5 @@ import SlowmoCommands
 
 var components = OptionalComponents()
 components.playbackWindows = PlayerWindows()
+components.previewWindows = PreviewWindows()
 SlowmoProgram.main(with: components)

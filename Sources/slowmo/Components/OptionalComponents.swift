@@ -9,6 +9,9 @@ package struct OptionalComponents: Sendable {
   /// Opens the windows of `play`; nil in a program without.
   package var playbackWindows: (any PlaybackWindowProvider)?
 
+  /// Opens the windows of `preview`; nil in a program without.
+  package var previewWindows: (any PreviewWindowProvider)?
+
   /// Creates a set without any component.
   package init() {}
 
