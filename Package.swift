@@ -32,6 +32,8 @@ let package = Package(
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
     // HEIC photos; needs libheif.
     .library(name: "OvercrankHEIF", targets: ["OvercrankHEIF"]),
+    // Frames as textures; needs EGL and OpenGL ES 3.
+    .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
     .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
@@ -66,6 +68,7 @@ let package = Package(
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
+    .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
 
     // Values of time, which every module below may import.
     .module("MediaCore", with: [.logging]),
@@ -133,6 +136,8 @@ let package = Package(
 
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
+    // Frames for programs that draw with a GPU: textures.
+    .module("Textures", on: ["Capture", "LibAV", "MediaCore"], with: ["CGLES"]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -195,6 +200,10 @@ let package = Package(
     .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
     .executableTarget(
       name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
+    .executableTarget(
+      name: "LiveCube", dependencies: ["Overcrank", "OvercrankTextures"], path: "Samples/LiveCube"),
+    .executableTarget(
+      name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
     .executableTarget(
       name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
 
@@ -323,6 +332,12 @@ let package = Package(
       dependencies: [
         "OvercrankAssets", "OvercrankDisplay", "OvercrankEditing", "OvercrankLibAV",
         "OvercrankMediaCore", "OvercrankPlayback", "TestSupport", "CSDL2",
+      ]),
+    .testTarget(
+      name: "TexturesTests",
+      dependencies: [
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
+        "OvercrankTextures", "TestSupport", "CFFmpeg",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

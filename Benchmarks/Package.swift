@@ -15,6 +15,14 @@ let package = Package(
     .executableTarget(
       name: "PlaybackTiming", dependencies: [.product(name: "Overcrank", package: "Overcrank")],
       path: "PlaybackTiming"),
+    // Uploads frames as textures, for the benchmark Preview.
+    .executableTarget(
+      name: "TextureTiming",
+      dependencies: [
+        .product(name: "Overcrank", package: "Overcrank"),
+        .product(name: "OvercrankTextures", package: "Overcrank"),
+      ],
+      path: "TextureTiming"),
     // Encodes photos, for the benchmark Photos.
     .executableTarget(
       name: "EncodePhotos", dependencies: [.product(name: "Overcrank", package: "Overcrank")],

@@ -9,9 +9,12 @@ build_packages=(
   librubberband-dev libasound2-dev libturbojpeg0-dev
 )
 
-# Those of the optional libraries, which a build of everything needs besides: windows, HEIC photos.
+# Those of the optional libraries, which a build of everything needs besides: windows, HEIC photos,
+# textures and the renderer that works without a GPU.
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
-optional_packages=(libsdl2-dev libheif-dev)
+optional_packages=(
+  libsdl2-dev libheif-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri
+)
 
 # install_packages NAME...: installs the missing packages and prints their names.
 install_packages() {

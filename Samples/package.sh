@@ -141,8 +141,8 @@ package overcrank "$core" \
 package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full")" "$text
  .
- This package contains slowmo-full, which adds the window of slowmo play
- and HEIC photos."
+ This package contains slowmo-full, which adds the windows of slowmo play,
+ slowmo preview and slowmo record --preview, and HEIC photos."
 
 # The tarball has both programs, and works from any directory.
 root=$work/overcrank-$version-linux-$(uname -m)

@@ -25,6 +25,7 @@ MODULES = {
     "CLinuxSystem": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
@@ -73,6 +74,7 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
+    "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",

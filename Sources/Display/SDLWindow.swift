@@ -134,6 +134,18 @@ final class SDLWindow {
     guard result == 0 else { throw .noDisplay(Self.lastError) }
   }
 
+  /// Gives the pixels of a BGRA image to the renderer.
+  ///
+  /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
+  func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
+    let size = PixelSize(width: pixels.width, height: pixels.height)
+    let texture = try texture(TextureFormat.bgra.pixelFormat.rawValue, size, image)
+    let result = pixels.withUnsafeBytes(ofPlane: 0) { bytes in
+      SDL_UpdateTexture(texture, nil, bytes.baseAddress, Int32(clamping: pixels.width * 4))
+    }
+    guard result == 0 else { throw .noDisplay(Self.lastError) }
+  }
+
   private func texture(
     _ format: UInt32, _ size: PixelSize, _ image: DrawingCommand.Image
   ) throws(MediaError) -> OpaquePointer {

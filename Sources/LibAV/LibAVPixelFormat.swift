@@ -81,5 +81,11 @@ extension AVPixelFormat {
     return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0
   }
 
+  /// The powers of two by which chroma is subsampled, horizontally and vertically.
+  package var chromaShift: (x: Int, y: Int) {
+    guard let description = av_pix_fmt_desc_get(self) else { return (0, 0) }
+    return (Int(description.pointee.log2_chroma_w), Int(description.pointee.log2_chroma_h))
+  }
+
   private var flags: UInt64 { av_pix_fmt_desc_get(self)?.pointee.flags ?? 0 }
 }

@@ -6,4 +6,5 @@ import SlowmoCommands
 var components = OptionalComponents()
 components.playbackWindows = PlayerWindows()
 components.photoEncoders = [HEICEncoder()]
+components.previewWindows = PreviewWindows()
 SlowmoProgram.main(with: components)

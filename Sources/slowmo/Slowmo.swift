@@ -37,8 +37,8 @@ struct Slowmo: ParsableCommand {
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
-      FramesCommand.self, RecoverCommand.self, PlayCommand.self, DoctorCommand.self,
-      BenchCommand.self,
+      FramesCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
+      DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

@@ -50,7 +50,7 @@ struct DocumentTests {
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
       ["play", take, "--terminal", "--range", "0..0.2", "--audio", "none"],
-      ["play", "missing.mov", "--terminal"],
+      ["play", "missing.mov", "--terminal"], ["preview", "/dev/video99", "--terminal"],
       ["bench", "capture", "synthetic:320x240@60?pace=max", "-t", "0.5"],
       ["recover", take], ["recover", "missing.mov"], ["doctor"], ["doctor", "synthetic"],
       ["doctor", "/dev/video99"],

@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
-    "recover", "play", "bench", "doctor",
+    "recover", "play", "preview", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)
@@ -84,12 +84,14 @@ struct HelpTests {
           case "$*" in
             play*--terminal* | play*--script*) command slowmo "$@" ;;
             play*) SDL_VIDEODRIVER=dummy command slowmo "$@" --window --script keys.txt ;;
+            preview*--terminal*) script -qec "slowmo $*" /dev/null ;;
+            preview* | record*--preview*) SDL_VIDEODRIVER=dummy command slowmo "$@" ;;
             *) command slowmo "$@" ;;
           esac
         }
 
         """
-      let functions = timeout + (["", "play"].contains(verb) ? window : "")
+      let functions = timeout + (["", "play", "preview", "record"].contains(verb) ? window : "")
       let finished = try await bash(functions + example, in: scratch.path)
       #expect(finished.status == 0, "\(example): \(finished.errors)")
     }

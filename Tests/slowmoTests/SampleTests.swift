@@ -82,6 +82,44 @@ struct SampleTests {
     try checkLength("LiveAnalysis", atMost: 12)
   }
 
+  @Test func `The sample of a cube shows live video on its sides`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(program("LiveCube"), [], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    var images: [[UInt8]] = []
+    for number in 1...4 {
+      let gray = try await FFmpeg.converted(
+        scratch.file("cube_\(number).png"), ["-pix_fmt", "gray", "-f", "rawvideo"])
+      try #require(gray.count == 640 * 480)
+      // The corners are black, and the middle is a side of the cube.
+      let corners = [0, 639, 640 * 479, 640 * 480 - 1]
+      #expect(corners.allSatisfy { gray[$0] == 0 })
+      let row = 240 * 640
+      let middle = gray[(row + 310)..<(row + 330)]
+      #expect(middle.contains { $0 > 0 })
+      images.append(Array(gray))
+    }
+    #expect(Set(images).count == 4)
+    #expect(finished.output.contains(" textures for 48 frames"))
+  }
+
+  @Test func `The sample of a zoom moves a slider, ramps and cancels`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(
+      program("ZoomCamera"), ["synthetic:640x480@60?scene=pattern"], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n").map(String.init)
+    let slider = ["zoom_1.png: factor 1.0", "zoom_2.png: factor 2.0", "zoom_3.png: factor 4.0"]
+    #expect(Array(lines.prefix(3)) == slider)
+    #expect(lines.count == 6 && lines[3].hasPrefix("zoom_4.png: factor "))
+    #expect(Array(lines.suffix(2)) == ["cancelled", "the preview follows"])
+    for number in 1...4 {
+      let gray = try await FFmpeg.converted(
+        scratch.file("zoom_\(number).png"), ["-pix_fmt", "gray", "-f", "rawvideo"])
+      #expect(gray.count == 640 * 480)
+    }
+  }
+
   @Test func `The sample of a photo booth counts down, and takes four photos in a row`()
     async throws
   {

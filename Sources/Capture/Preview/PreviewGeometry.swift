@@ -97,6 +97,18 @@ public struct PreviewGeometry: Hashable, Sendable {
     self.zoomFactor = zoomFactor
   }
 
+  /// The present image of a connection in a view, or nil without a camera.
+  init?(
+    of connection: CaptureConnection, viewWidth: Double, viewHeight: Double, gravity: PreviewGravity
+  ) {
+    guard let camera = connection.camera else { return nil }
+    self.init(
+      imageWidth: camera.delivery.width, imageHeight: camera.delivery.height,
+      viewWidth: viewWidth, viewHeight: viewHeight, gravity: gravity,
+      rotationAngle: connection.videoRotationAngle, isMirrored: connection.isVideoMirrored,
+      zoomFactor: connection.geometry.outputFactor(atMicroseconds: camera.driver.microseconds()))
+  }
+
   /// The rectangle of the image in the view.
   ///
   /// With ``PreviewGravity/resizeAspectFill`` it exceeds the view.

@@ -23,19 +23,21 @@ final class PreviewSink: FrameSink {
   let geometry: ConnectionGeometry
   let gate: ConnectionGate
   private let counters: DataOutputCounters
+  private let arrivals: ArrivalCounter
   private let waiting = Mutex<Waiting?>(nil)
   /// The number of frames that are being drawn.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
 
   init(
-    _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: DataOutputCounters
+    _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: DataOutputCounters,
+    _ arrivals: ArrivalCounter
   ) {
     pool = camera.pool
     format = FormatDescription(camera.delivery)
     geometry = connection.geometry
     gate = connection.gate
-    self.counters = counters
+    (self.counters, self.arrivals) = (counters, arrivals)
   }
 
   // MARK: - The capture thread
@@ -43,6 +45,7 @@ final class PreviewSink: FrameSink {
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
+    arrivals.note(frame.observation)
     guard frame.isWhole else {
       counters.note(.corrupt)
       return nil

@@ -33,7 +33,8 @@ public final class VideoPreview: FrameOutput {
 
   private let state = Mutex(State())
   private let counters = DataOutputCounters()
-  private let converter = Mutex(SampleConverter())
+  private let arrivalCounter = ArrivalCounter()
+  private let decoder = PreviewDecoder()
 
   /// Creates a preview, to be added to a session.
   public init() {}
@@ -47,15 +48,11 @@ public final class VideoPreview: FrameOutput {
     try session.addOutput(self)
     guard let camera else {
       session.removeOutput(self)
-      throw MediaError(
-        .notConnected, "the session has no camera to show", recovery: "add a camera first")
+      throw .noCameraToShow
     }
     guard FormatDescription(camera.delivery).isConvertible else {
       session.removeOutput(self)
-      throw MediaError(
-        .notConvertible,
-        "frames of \(camera.device.address) depend on others and cannot be shown alone",
-        recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
+      throw .notShownAlone(camera.device.address)
     }
   }
 
@@ -88,6 +85,9 @@ public final class VideoPreview: FrameOutput {
   /// A frame that a newer one replaced counts as ``FrameDropReason/frameWasLate``.
   public var ledger: DataOutputLedger { counters.ledger }
 
+  /// The frames that have arrived so far.
+  public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
+
   /// Whether a frame waits that was not shown yet.
   public var hasNextFrame: Bool { state.withLock { $0.sink }?.hasFrame ?? false }
 
@@ -96,12 +96,9 @@ public final class VideoPreview: FrameOutput {
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.
   public func geometry(viewWidth: Double, viewHeight: Double) -> PreviewGeometry? {
-    guard let connection, let camera = connection.camera else { return nil }
+    guard let connection else { return nil }
     return PreviewGeometry(
-      imageWidth: camera.delivery.width, imageHeight: camera.delivery.height,
-      viewWidth: viewWidth, viewHeight: viewHeight, gravity: gravity,
-      rotationAngle: connection.videoRotationAngle, isMirrored: connection.isVideoMirrored,
-      zoomFactor: connection.geometry.outputFactor(atMicroseconds: camera.driver.microseconds()))
+      of: connection, viewWidth: viewWidth, viewHeight: viewHeight, gravity: gravity)
   }
 
   /// Takes the newest frame, and decodes and scales it for a view.
@@ -120,48 +117,21 @@ public final class VideoPreview: FrameOutput {
     guard maximumWidth > 0, maximumHeight > 0, let sink = state.withLock({ $0.sink }) else {
       return nil
     }
-    let result = sink.withNext { frame, bytes -> Result<PreviewFrame, MediaError> in
-      let work = SampleConverter.Work(
-        settings: settings(format, of: sink, maximumWidth, maximumHeight),
-        rotation: sink.geometry.rotation,
-        factor: sink.geometry.outputFactor(atMicroseconds: frame.observation.microseconds))
-      let image = converter.withLock { converter in
-        Result { try converter.convert(bytes, sink.format, work) }
-      }
-      switch image {
-      case .success(let (image, images)):
-        counters.delivered.wrappingAdd(1, ordering: .releasing)
-        return .success(
-          PreviewFrame(
-            image, of: images, sequence: frame.observation.sequence,
-            at: MediaTime(microseconds: frame.observation.microseconds)))
-      case .failure(let error):
-        counters.note(.corrupt)
-        return .failure(
-          error as? MediaError
-            ?? MediaError(
-              .invalidData, "could not show a frame: \(error)",
-              recovery: Recovery("choose another format", .change(.format))))
-      }
+    let result = sink.withNext { frame, bytes in
+      let source = PreviewDecoder.Source(
+        observation: frame.observation, exposure: frame.exposure, format: sink.format,
+        geometry: sink.geometry)
+      return decoder.frame(bytes, source, as: format, maximumWidth, maximumHeight)
     }
-    return try result?.get()
-  }
-
-  /// The size of the image for a view.
-  private func settings(
-    _ format: PixelFormat, of sink: PreviewSink, _ maximumWidth: Int, _ maximumHeight: Int
-  ) -> VideoDataSettings {
-    let isTransposed = sink.geometry.rotation.isTransposed
-    let (width, height) =
-      isTransposed
-      ? (sink.format.height, sink.format.width) : (sink.format.width, sink.format.height)
-    let rect = PreviewGeometry(
-      imageWidth: width, imageHeight: height, viewWidth: Double(min(width, maximumWidth)),
-      viewHeight: Double(min(height, maximumHeight))
-    ).imageRect
-    return VideoDataSettings(
-      pixelFormat: format, width: max(1, Int(rect.width.rounded())),
-      height: max(1, Int(rect.height.rounded())))
+    switch result {
+    case .success(let frame)?:
+      counters.delivered.wrappingAdd(1, ordering: .releasing)
+      return frame
+    case .failure(let error)?:
+      counters.note(.corrupt)
+      throw error
+    case nil: return nil
+    }
   }
 
   // MARK: - FrameOutput
@@ -175,7 +145,7 @@ public final class VideoPreview: FrameOutput {
       if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
         return sink
       }
-      let sink = PreviewSink(camera, connection, counters)
+      let sink = PreviewSink(camera, connection, counters, arrivalCounter)
       state.sink = sink
       return sink
     }
@@ -189,26 +159,4 @@ public final class VideoPreview: FrameOutput {
       if session == nil { state.sink = nil }
     }
   }
-}
-
-/// A frame that a preview shows.
-///
-/// When it is released, the memory of its image is used again.
-public final class PreviewFrame: Sendable {
-  /// The image, rotated, mirrored and cropped as the connection asks.
-  public let image: PixelBuffer
-  /// The driver's frame counter, which wraps at 2^32.
-  public let sequence: UInt32
-  /// The capture time, on the capture clock (`CLOCK_MONOTONIC`).
-  public let presentationTimeStamp: MediaTime
-  private let pool: PixelBufferPool
-
-  init(_ image: PixelBuffer, of pool: PixelBufferPool, sequence: UInt32, at time: MediaTime) {
-    self.image = image
-    self.pool = pool
-    self.sequence = sequence
-    presentationTimeStamp = time
-  }
-
-  deinit { pool.recycle(image) }
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
+package import OvercrankLibAV
 import OvercrankMediaCore
 
 /// Makes uncompressed frames of a camera's bytes, one frame at a time.
 ///
 /// Use an instance on one thread at a time.
-struct FrameDecoder: ~Copyable {
+package struct FrameDecoder: ~Copyable {
   private var decoder: Decoder?
+
+  package init() {}
 
   /// Decodes a compressed frame, or copies an uncompressed one.
   ///
   /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
-  mutating func frame(
+  package mutating func frame(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription
   ) throws(LibAVError) -> MediaFrame {
     switch description.mediaSubType {

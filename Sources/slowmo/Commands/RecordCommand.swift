@@ -19,6 +19,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-12dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
         slowmo record synthetic -o 'game_{n:03}.mov' -t 3 --segment 1s
+        slowmo record synthetic -o seen.mov -t 1 --preview
         slowmo record synthetic -o tagged.mov -t 1 --tag make=Acme --location +46.9481+007.4474/
         slowmo record synthetic -o speed.mov -t 1 --metadata-fd 3 3<speeds.json
 
@@ -40,6 +41,9 @@ struct RecordCommand: ParsableCommand, Verb {
       a template as above. With --reconnect, the recording goes on in the next file when its
       camera returns; the missing frames are lost_device in the ledger. --max-size limits each
       file, all other limits apply to the whole recording.
+
+      PREVIEW: --preview shows the camera with the keys of slowmo preview. The recording ends when the
+      window is closed.
 
       METADATA: --metadata-fd reads one JSON object per line, such as
       {"key": "com.example.speed", "value": 41.5, "frame": 120}. The frame is counted from 0 over
@@ -113,6 +117,9 @@ struct RecordCommand: ParsableCommand, Verb {
     completion: .file())
   var framesCSV: String?
 
+  @Flag(help: "Show the camera in a window; needs slowmo-full.")
+  var preview = false
+
   @OptionGroup var triggers: TriggerOptions
   @OptionGroup var segments: SegmentOptions
   @OptionGroup var metadata: MetadataOptions
@@ -164,6 +171,9 @@ struct RecordCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     try OutputNames.check([output, report, framesCSV], inputs: [])
+    let windows =
+      preview && !writing.dryRun
+      ? try PreviewCommand.windows(alternative: "leave out --preview") : nil
     let device = try CaptureDevice.named(self.device)
     // A file can also be the device. It is then an input, which the output must not overwrite.
     let clip = device.kind == .file ? device.path : nil
@@ -191,6 +201,11 @@ struct RecordCommand: ParsableCommand, Verb {
     let input = try DeviceInput(device: device, format: format)
     let session = try audio.session(of: input)
     let movie = try MovieFileOutput(session: session, settings: settings)
+    let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
+    func shown<Result>(_ work: () throws -> Result) throws -> Result {
+      guard let window else { return try work() }
+      return try window.show(while: work)
+    }
     Interrupt.onFirst { movie.stop(.signal) }
     let progress = ProgressReporter(writing.progress)
     let preflight = try movie.preflight()
@@ -206,7 +221,7 @@ struct RecordCommand: ParsableCommand, Verb {
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
-      let result = try clips.record(movie)
+      let result = try shown { try clips.record(movie) { window?.note($0) } }
       let problem = problem(result)
       // If no clip was recorded, the report would be empty, so only the problem is reported.
       if let problem, result.clips.isEmpty { throw problem }
@@ -220,6 +235,7 @@ struct RecordCommand: ParsableCommand, Verb {
     // callback. The value is therefore copied.
     let fillsMemory = burst
     func update(_ state: MovieFileOutput.Progress) {
+      window?.note(state)
       for warning in lines?.take() ?? [] { progress.warning(warning) }
       progress.update(
         ProgressReporter.State(
@@ -232,14 +248,14 @@ struct RecordCommand: ParsableCommand, Verb {
       let files = SegmentedRecording(
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
-      let result = try files.record(movie, update: update)
+      let result = try shown { try files.record(movie, update: update) }
       for warning in lines?.take() ?? [] { progress.warning(warning) }
       return try finish(
         RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
         RecordText.lines(result), tableOf: nil)
     }
     progress.start(file: output)
-    let result = try movie.record(progress: update)
+    let result = try shown { try movie.record(progress: update) }
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
     // `--exec` command must not receive it.

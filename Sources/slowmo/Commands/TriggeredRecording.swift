@@ -10,7 +10,11 @@ struct TriggeredRecording {
   let progress: ProgressReporter
 
   /// Records clips until the capture ends.
-  func record(_ movie: MovieFileOutput) throws -> TriggeredReport {
+  ///
+  /// `update` is called with the state now and then.
+  func record(
+    _ movie: MovieFileOutput, update: (MovieFileOutput.Progress) -> Void
+  ) throws -> TriggeredReport {
     var settings = options.settings()
     let names = try names()
     if let names { settings.clipPath = { _ in names.next() } }
@@ -25,6 +29,7 @@ struct TriggeredRecording {
           progress.trigger(
             trigger.source.rawValue, clip: clip, file: names?.coming() ?? output)
         case .progress(let state):
+          update(state)
           progress.update(
             ProgressReporter.State(
               frame: state.stored, seconds: state.duration.doubleValue, drops: state.missing,

@@ -13,6 +13,9 @@ package struct OptionalComponents: Sendable {
   /// The encoders of photos in formats such as HEIC; empty in a program without.
   package var photoEncoders: [any PhotoEncoder] = []
 
+  /// Opens the windows of `preview`; nil in a program without.
+  package var previewWindows: (any PreviewWindowProvider)?
+
   /// Creates a set without any component.
   package init() {}
 

@@ -160,7 +160,7 @@ struct ScriptedKey {
   }
 
   /// Returns a time after the start of playback, in nanoseconds.
-  private static func seconds(_ text: Substring) throws(MediaError) -> Int64 {
+  static func seconds(_ text: Substring) throws(MediaError) -> Int64 {
     guard text.first?.isNumber == true else { throw MediaError(.syntax, "\(text) is not a time") }
     let longest = MediaTime(seconds: 1_000_000)
     let time = try TimeExpression(parsing: String(text)).resolved(

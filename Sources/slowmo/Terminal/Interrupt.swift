@@ -10,6 +10,7 @@ import Synchronization
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
+  private static let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// Whether one of the terminating signals has arrived.
@@ -75,6 +76,7 @@ enum Interrupt {
           // force the exit.
           if number == SIGHUP { continue }
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
+          lastAction.withLock { $0 }?()
           _exit(status(for: number).rawValue)
         }
         first = .now
@@ -94,6 +96,13 @@ enum Interrupt {
   static func onFirst(_ body: @escaping @Sendable () -> Void) {
     action.withLock { $0 = body }
     if isRequested { body() }
+  }
+
+  /// Sets the action before a second terminating signal ends the process.
+  ///
+  /// It must not block.
+  static func beforeForcedExit(_ body: @escaping @Sendable () -> Void) {
+    lastAction.withLock { $0 = body }
   }
 
   /// Sets the action for each SIGUSR1.

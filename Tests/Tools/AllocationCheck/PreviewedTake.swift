@@ -9,11 +9,13 @@ import OvercrankMediaCore
 import OvercrankRecording
 import Synchronization
 
-/// A movie beside a preview, which a thread draws 60 times a second.
+/// A movie beside a preview with its marks and a delayed mirror, which a thread draws 60 times a
+/// second.
 struct PreviewedTake {
   let outcome: Outcome
   private let report: RecordingReport
   private let ledger: DataOutputLedger
+  private let mirrorLedger: DataOutputLedger
 
   init(frames: Int64) throws {
     let input = try input("synthetic", "640x480@240/mjpg")
@@ -24,10 +26,17 @@ struct PreviewedTake {
         negotiatedFrameRate: input.negotiatedFrameRate,
         maximumByteCount: input.maximumByteCount))
     let preview = try VideoPreview(session: session)
+    let mirror = try DelayedVideoPreview(session: session, delay: MediaTime(1, over: 4))
     let isOver = Flag()
     try BlockingThread.started {
       while !isOver.value {
-        _ = try? preview.nextFrame(as: .bgra, maximumWidth: 320, maximumHeight: 240)
+        let frame = try? preview.nextFrame(as: .bgra, maximumWidth: 320, maximumHeight: 240)
+        if var image = frame?.image {
+          _ = LumaHistogram(image)
+          PreviewAids(showsFocusPeaking: true, showsZebra: true).apply(to: &image)
+        }
+        let now = MediaTime(microseconds: MonotonicClock.microseconds())
+        _ = try? mirror.nextFrame(as: .bgra, maximumWidth: 320, maximumHeight: 240, at: now)
         usleep(16_667)
       }
     }.detach()
@@ -39,6 +48,7 @@ struct PreviewedTake {
     report = try MovieFileOutput(session: session, settings: settings).record()
     isOver.value = true
     ledger = preview.ledger
+    mirrorLedger = mirror.ledger
     let requests = driver.requests.dropFirst(warmUp)
     outcome = Outcome(frames: requests.count, requests: requests.reduce(0, +))
   }
@@ -57,12 +67,13 @@ struct PreviewedTake {
   /// Whether both ledgers balance, and frames were shown.
   var isAccounted: Bool {
     report.ledger.isBalanced && report.problem == nil && ledger.isBalanced && ledger.delivered > 0
+      && mirrorLedger.isBalanced && mirrorLedger.offered == ledger.offered
   }
 
   var description: String {
     """
     previewed take: movie: \(report.ledger.stored) of \(report.ledger.expected) frames stored, \
-    \(report.ledger.dropped) lost; preview: \(ledger.delivered) of \(ledger.offered) frames shown
+    \(report.ledger.dropped) lost; preview: \(ledger.delivered) of \(ledger.offered) frames shown; mirror: \(mirrorLedger.delivered)
     """
   }
 }

@@ -175,6 +175,18 @@ static int64_t stamp(device_node *node, int64_t late, bool jitters) {
   return wrap == 0 ? microseconds : microseconds % wrap;
 }
 
+/// Paints a time as four gray columns: its 16 bits in units of 100 us, the highest four bits first.
+static void paint_time(const device_node *node, uint8_t *memory, int64_t microseconds) {
+  for (uint32_t y = 0; y < node->height; y++) {
+    uint8_t *row = memory + (size_t)y * node->bytes_per_line;
+    for (uint32_t x = 0; x < node->width; x++) {
+      uint32_t column = x * 4 / node->width;
+      row[x * 2] = (uint8_t)(16 + 13 * (microseconds / 100 >> (12 - 4 * column) & 15));
+      row[x * 2 + 1] = 128;
+    }
+  }
+}
+
 /// Fills the oldest queued buffer with the frame of the current period.
 static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_t late) {
   uint32_t index = node->queued[node->queued_start];
@@ -211,6 +223,8 @@ static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_
   if (node->kind->shows_brightness)
     memset(
       buffer->memory, (int)control_value(node, V4L2_CID_BRIGHTNESS, 0), node->buffer_length);
+  if (node->options.paints_time && node->format->fourcc == V4L2_PIX_FMT_YUYV)
+    paint_time(node, buffer->memory, buffer->microseconds);
   uint32_t place = is_jpeg ? node->jpeg_number : node->options.data_offset;
   if (place + 8 <= node->buffer_length) memcpy(buffer->memory + place, &node->period, 8);
   log_period(node, fate, anomaly, buffer->sequence, buffer->microseconds);

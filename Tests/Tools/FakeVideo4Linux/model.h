@@ -171,6 +171,8 @@ typedef struct {
   uint32_t log_length;
   /// The header size of a plane in bytes (v4l2_plane.data_offset).
   uint32_t data_offset;
+  /// Whether frames of YUYV show their time.
+  bool paints_time;
   /// The error of QUERY_DV_TIMINGS instead of the signal: ENOLINK, ENOLCK, ERANGE.
   int signal_error;
 } device_options;

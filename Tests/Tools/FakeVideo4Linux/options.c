@@ -137,7 +137,7 @@ static const number_option numbers[] = {
   OPTION("mjpegbytes", SMALL, mjpeg_bytes), OPTION("stampwrap", PLAIN, stamp_wrap),
   OPTION("wrapafter", REAL, wrap_after), OPTION("buffers", SMALL, most_buffers),
   OPTION("minbuffers", SMALL, least_buffers), OPTION("dataoffset", SMALL, data_offset),
-  OPTION("log", SMALL, log_length),
+  OPTION("log", SMALL, log_length), OPTION("paint", TRUTH, paints_time),
 };
 
 static void put_number(device_options *options, const number_option *option, double value) {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+public import OvercrankMediaCore
+import Synchronization
+
+/// The image of a session's camera some seconds ago: a delayed mirror.
+///
+/// Frames are kept as the camera delivered them, so a camera with MJPEG needs as much memory as its
+/// stream has bytes in that time. Only frames that are asked for are decoded. Other outputs of the
+/// session are not affected.
+///
+/// ```swift
+/// let mirror = try DelayedVideoPreview(session: session, delay: MediaTime(seconds: 12))
+/// try session.startRunning()
+/// let frame = try mirror.nextFrame(as: .bgra, at: now)
+/// ```
+///
+/// With a speed below 1, the delay grows from zero in slow motion. When it has reached ``delay``,
+/// the newest frame is shown again. Frames of H.264 cannot be shown, because each would need those
+/// before it.
+///
+/// All calls may come from any thread, and none waits for a frame. The view must ask for frames at
+/// least once a second; otherwise the memory may fill, and new frames are dropped with
+/// ``FrameDropReason/outOfBuffers``.
+public final class DelayedVideoPreview: FrameOutput {
+  private struct State {
+    var core: SessionCore?
+    var sink: DelaySink?
+    var gravity = PreviewGravity.resizeAspect
+    var schedule: PreviewSchedule
+    /// Whether the schedule starts with the next frame that is asked for.
+    var isNew = true
+    /// The number of the last frame shown, in the ring of the sink.
+    var shown: Int?
+  }
+
+  /// The greatest delay, for which memory is reserved.
+  public let maximumDelay: MediaTime
+  private let memoryLimit: Int
+  private let state: Mutex<State>
+  private let counters = DataOutputCounters()
+  private let arrivalCounter = ArrivalCounter()
+  private let decoder = PreviewDecoder()
+
+  /// Creates a preview, to be added to a session.
+  ///
+  /// - Parameters:
+  ///   - delay: The delay, zero or more.
+  ///   - speed: The speed, above zero and at most 1.
+  ///   - maximumDelay: The greatest delay that can be set later. Nil, or a shorter one, selects
+  ///     `delay`.
+  ///   - memoryLimit: The greatest number of bytes for frames. If they do not suffice, the delay is
+  ///     shorter. Memory is used only for frames that are kept.
+  public init(
+    delay: MediaTime, speed: Speed = .normal, maximumDelay: MediaTime? = nil,
+    memoryLimit: Int = 4 << 30
+  ) {
+    precondition(delay >= .zero && speed <= .normal, "the past has a delay, and no future")
+    self.maximumDelay = max(delay, maximumDelay ?? delay)
+    self.memoryLimit = memoryLimit
+    state = Mutex(
+      State(schedule: PreviewSchedule(delay: delay.wholeMicroseconds, speed: speed, start: 0)))
+  }
+
+  /// Creates a preview and adds it to a session.
+  ///
+  /// - Throws: `MediaError` with `.notConnected` if the session has no camera, `.notConvertible` for
+  ///   a camera whose codec uses inter-frame prediction, or `.outOfMemory`.
+  public convenience init(
+    session: CaptureSession, delay: MediaTime, speed: Speed = .normal,
+    maximumDelay: MediaTime? = nil, memoryLimit: Int = 4 << 30
+  ) throws(MediaError) {
+    self.init(delay: delay, speed: speed, maximumDelay: maximumDelay, memoryLimit: memoryLimit)
+    try session.addOutput(self)
+    guard let camera else {
+      session.removeOutput(self)
+      throw .noCameraToShow
+    }
+    guard FormatDescription(camera.delivery).isConvertible else {
+      session.removeOutput(self)
+      throw .notShownAlone(camera.device.address)
+    }
+  }
+
+  /// Video only.
+  public var mediaTypes: [MediaType] { [.video] }
+
+  /// The session to which the preview was added, or nil.
+  ///
+  /// The preview keeps the inputs of this session alive, and the session itself while it runs. If
+  /// the program has dropped a session that does not run, this is a new object for it.
+  public var session: CaptureSession? { state.withLock { $0.core }?.session }
+
+  /// The connection from the camera, or nil without a camera.
+  public var connection: CaptureConnection? {
+    session?.connections.first { $0.output === self }
+  }
+
+  private var camera: DeviceInput? { connection?.camera }
+
+  /// How the image is placed in a view; used by ``geometry(viewWidth:viewHeight:)``.
+  ///
+  /// Default: ``PreviewGravity/resizeAspect``.
+  public var gravity: PreviewGravity {
+    get { state.withLock { $0.gravity } }
+    set { state.withLock { $0.gravity = newValue } }
+  }
+
+  /// The delay, or in slow motion the greatest delay.
+  public var delay: MediaTime {
+    MediaTime(microseconds: state.withLock { $0.schedule.delay })
+  }
+
+  /// The speed, at most 1.
+  public var speed: Speed { state.withLock { $0.schedule.speed } }
+
+  /// Changes the delay and the speed from the next frame on.
+  ///
+  /// A shorter delay takes effect at once. For a longer delay, the image stands still until the
+  /// frame shown is old enough, because frames before it are gone. A change to slow motion begins
+  /// with the newest frame.
+  ///
+  /// - Parameters:
+  ///   - delay: The delay, from zero to ``maximumDelay``; greater values are limited to it.
+  ///   - speed: The speed, above zero and at most 1.
+  public func setDelay(_ delay: MediaTime, speed: Speed = .normal) {
+    precondition(delay >= .zero && speed <= .normal, "the past has a delay, and no future")
+    let microseconds = min(delay, maximumDelay).wholeMicroseconds
+    state.withLock { state in
+      state.schedule = PreviewSchedule(delay: microseconds, speed: speed, start: 0)
+      state.isNew = true
+    }
+  }
+
+  /// The counts of frames by outcome so far.
+  ///
+  /// Frames between two that were shown count as ``FrameDropReason/frameWasLate``, and frames in
+  /// memory as waiting.
+  public var ledger: DataOutputLedger { counters.ledger }
+
+  /// The frames that have arrived so far.
+  public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
+
+  /// The number of bytes of the frames in memory, in whole blocks of at most 2 MiB.
+  public var memoryUse: Int { state.withLock { $0.sink?.queue.boundBytes ?? 0 } }
+
+  /// Where the present image is in a view.
+  ///
+  /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
+  ///   a camera.
+  public func geometry(viewWidth: Double, viewHeight: Double) -> PreviewGeometry? {
+    guard let connection else { return nil }
+    return PreviewGeometry(
+      of: connection, viewWidth: viewWidth, viewHeight: viewHeight, gravity: gravity)
+  }
+
+  /// Takes the frame that is due at a time, and decodes and scales it for a view.
+  ///
+  /// That is the newest frame whose capture time is not after `time` minus the delay. Earlier frames
+  /// are released.
+  ///
+  /// - Parameters:
+  ///   - format: The pixel format of the image.
+  ///   - maximumWidth: The greatest width of the image in pixels.
+  ///   - maximumHeight: The greatest height of the image in pixels.
+  ///   - time: The time at which the view shows the frame, on the capture clock
+  ///     (`CLOCK_MONOTONIC`).
+  /// - Returns: The frame, or nil if no other frame than the last one is due.
+  /// - Throws: `MediaError` with `.notConvertible` for a pixel format that libswscale cannot write,
+  ///   or `.invalidData` for a frame that cannot be decoded. The next call goes on.
+  public func nextFrame(
+    as format: PixelFormat, maximumWidth: Int = .max, maximumHeight: Int = .max, at time: MediaTime
+  ) throws(MediaError) -> PreviewFrame? {
+    guard maximumWidth > 0, maximumHeight > 0 else { return nil }
+    // The ring has one reader, so the lock is held while the frame is decoded in it. The capture
+    // thread does not use this lock.
+    let result = state.withLock { state -> Result<PreviewFrame, MediaError>? in
+      guard let sink = state.sink, let frame = due(at: time.wholeMicroseconds, &state) else {
+        return nil
+      }
+      let source = PreviewDecoder.Source(
+        observation: frame.observation, exposure: ExposureInForce(), format: sink.format,
+        geometry: sink.geometry)
+      return decoder.frame(frame.bytes, source, as: format, maximumWidth, maximumHeight)
+    }
+    switch result {
+    case .success(let frame)?:
+      counters.delivered.wrappingAdd(1, ordering: .releasing)
+      return frame
+    case .failure(let error)?:
+      counters.note(.corrupt)
+      throw error
+    case nil: return nil
+    }
+  }
+
+  /// Returns the frame to show, and releases those before it.
+  private func due(at time: Int64, _ state: inout State) -> QueuedFrame? {
+    guard let queue = state.sink?.queue else { return nil }
+    if state.isNew { (state.schedule.start, state.isNew) = (time, false) }
+    let wanted = state.schedule.shownTime(at: time)
+    var number = queue.startNumber
+    while let next = queue[number + 1], next.observation.microseconds <= wanted { number += 1 }
+    release(before: number, of: queue, state.shown)
+    // If memory is short, the delay is shorter.
+    var isShort = false
+    while queue.isNearlyFull, queue[number + 1] != nil {
+      number += 1
+      isShort = true
+      release(before: number, of: queue, state.shown)
+    }
+    guard state.shown != number, let frame = queue[number],
+      isShort || frame.observation.microseconds <= wanted
+    else { return nil }
+    state.shown = number
+    return frame
+  }
+
+  private func release(before end: Int, of queue: FrameQueue, _ shown: Int?) {
+    for number in queue.startNumber..<max(end, queue.startNumber) where number != shown {
+      counters.note(.frameWasLate)
+    }
+    queue.release(before: end)
+  }
+
+  // MARK: - FrameOutput
+
+  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
+    guard connection.mediaType == .video, let camera = connection.camera,
+      FormatDescription(camera.delivery).isConvertible
+    else { return nil }
+    let result = state.withLock { state in
+      Result { () throws(MediaError) -> DelaySink in
+        // If the device was reopened, it has a new pool, and the sink belongs to the old one.
+        if let sink = state.sink, sink.pool === camera.pool, sink.gate === connection.gate {
+          return sink
+        }
+        let sink = DelaySink(camera, connection, try ring(for: camera), counters, arrivalCounter)
+        if let old = state.sink { release(before: old.queue.endNumber, of: old.queue, state.shown) }
+        (state.sink, state.shown) = (sink, nil)
+        return sink
+      }
+    }
+    return try result.get()
+  }
+
+  /// Reserves the memory for a camera's frames.
+  ///
+  /// It holds a second more than the delay, so that a view may be late.
+  private func ring(for camera: DeviceInput) throws(MediaError) -> FrameQueue {
+    let rate = camera.negotiatedFrameRate.doubleValue
+    let frames = (maximumDelay.doubleValue + 1) * rate / FrameQueue.nearlyFull + 16
+    let bytes = min(frames * Double(camera.maximumByteCount), Double(memoryLimit))
+    let least = 8 * (camera.maximumByteCount + 4_096)
+    // A camera may exceed its nominal rate.
+    return try FrameQueue(
+      capacity: max(least, Int(bytes)), largestFrame: camera.maximumByteCount,
+      recordCount: Int(min(frames * 2, 1e7)) + 1_024)
+  }
+
+  package func canTransform(_ format: FormatDescription) -> Bool { format.isConvertible }
+
+  package func didJoin(_ session: CaptureSession?) {
+    state.withLock { state in
+      state.core = session?.core
+      if session == nil { (state.sink, state.shown) = (nil, nil) }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+
+/// The capture time that a delayed preview shows at each time.
+///
+/// ```
+///   speed 1     delay ─────────────────      speed < 1   delay    ╱│  ╱│  ╱
+///                   0 ─────────────▶ time                    0 ╱  │╱  │╱  ▶ time
+/// ```
+struct PreviewSchedule: Hashable, Sendable {
+  /// The delay, or the greatest delay in slow motion, in microseconds.
+  var delay: Int64
+  var speed: Speed
+  /// The time at which the schedule took effect, in microseconds.
+  var start: Int64
+
+  /// Returns the capture time to show, in microseconds.
+  ///
+  /// In slow motion, the delay grows from zero. When it has reached its greatest value, the newest
+  /// frame is shown again.
+  func shownTime(at time: Int64) -> Int64 {
+    guard speed < .normal, delay > 0 else { return time - delay }
+    let loss = 1 - speed.fraction
+    let elapsed = Int128(max(0, time - start))
+    let behind = elapsed * loss.numerator / loss.denominator % Int128(delay)
+    return time - Int64(behind)
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import Synchronization
+
+/// A frame as textures, which a ``TextureRenderer`` draws in its colors.
+///
+/// When it is released, its cache uses the textures again as soon as the renderer has finished with
+/// them. It may be released on any thread.
+public final class FrameTexture {
+  /// The width of the frame in pixels.
+  public let width: Int
+  /// The height of the frame in pixels.
+  public let height: Int
+
+  let layout: TextureLayout
+  /// The names of OpenGL, in the order of the layout's planes.
+  let names: [UInt32]
+  /// The frame whose memory the renderer may still read.
+  private let sample: SampleBuffer?
+  private let released: ReleasedTextures
+
+  init(
+    _ layout: TextureLayout, _ names: [UInt32], width: Int, height: Int, _ sample: SampleBuffer?,
+    to released: ReleasedTextures
+  ) {
+    (self.layout, self.names, self.width, self.height) = (layout, names, width, height)
+    (self.sample, self.released) = (sample, released)
+  }
+
+  deinit {
+    released.add(ReleasedTextures.Entry(planes: layout.planes, names: names, sample: sample))
+  }
+}
+
+/// Textures that the program has released, and that the renderer may still use.
+final class ReleasedTextures: Sendable {
+  struct Entry: Sendable {
+    let planes: [TextureLayout.Plane]
+    let names: [UInt32]
+    let sample: SampleBuffer?
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  func add(_ entry: Entry) { entries.withLock { $0.append(entry) } }
+
+  /// Removes and returns the entries.
+  func takeAll() -> [Entry] {
+    entries.withLock { entries in
+      defer { entries = [] }
+      return entries
+    }
+  }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CGLES
+public import OvercrankCapture
+package import OvercrankLibAV
+public import OvercrankMediaCore
+
+/// Makes textures of captured frames.
+///
+/// The planes of a frame are uploaded as they are, and a shader converts their colors by the tags of
+/// the frame. Textures are used again, so a running preview makes no new ones. Formats that the shader
+/// cannot read, such as Bayer or 10 bits, are converted to RGB before.
+///
+/// ```swift
+/// let context = try OffscreenContext(width: 640, height: 360)
+/// let cache = try TextureCache()
+/// let renderer = try TextureRenderer()
+/// let texture = try cache.texture(for: sample)
+/// renderer.draw(texture)
+/// ```
+///
+/// Corresponds to `CVOpenGLESTextureCache`. A context of OpenGL ES 3 must be current on the calling
+/// thread at every call, and when the cache is released.
+public final class TextureCache {
+  /// Textures that wait until the renderer has finished with them.
+  private struct Pending {
+    let entry: ReleasedTextures.Entry
+    let fence: GLsync?
+  }
+
+  private let released = ReleasedTextures()
+  private var pending: [Pending] = []
+  private var unused: [[TextureLayout.Plane]: [[UInt32]]] = [:]
+  private var decoder = FrameDecoder()
+  private var converter = FrameConverter(to: .bgra, isFullRange: true)
+  private let largestSide: Int
+  /// The number of textures that the cache has made and not deleted.
+  public private(set) var textureCount = 0
+
+  /// Creates a cache for the current context.
+  ///
+  /// - Throws: `MediaError` with `.noRenderer` without a current context.
+  public init() throws(MediaError) {
+    guard eglGetCurrentContext() != nil else { throw .noRenderer("no context is current") }
+    var side: GLint = 0
+    glGetIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &side)
+    largestSide = Int(side)
+  }
+
+  deinit {
+    for pending in pending { glDeleteSync(pending.fence) }
+    let entries = pending.map(\.entry) + released.takeAll()
+    for names in unused.values.joined() + entries.map(\.names) {
+      glDeleteTextures(GLsizei(names.count), names)
+    }
+  }
+
+  /// The number of frames whose buffers are held because the renderer may still read them, after
+  /// the program has released their textures.
+  public var heldFrameCount: Int { pending.count { $0.entry.sample != nil } }
+
+  /// Makes a texture of a captured frame.
+  ///
+  /// The sample is held until the texture was released and the renderer has finished with it.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible` for a damaged frame, a codec with inter-frame
+  ///   prediction, or a frame that is too large for the renderer; `.noRenderer` if it has no memory.
+  public func texture(for sample: SampleBuffer) throws(MediaError) -> FrameTexture {
+    let decoded = Result { () throws(LibAVError) -> MediaFrame in
+      try sample.withBytes { bytes throws(LibAVError) in
+        try decoder.frame(bytes, sample.formatDescription)
+      }
+    }
+    return try texture(for: Self.frame(decoded), of: sample)
+  }
+
+  /// Makes a texture of a frame in the camera's own buffer, which is free afterwards.
+  ///
+  /// For loops that stay on one thread, as `VideoDataOutput.withNextFrame(_:)` does. A task may
+  /// change its thread, and with it lose its context, at each `await`.
+  ///
+  /// - Throws: `MediaError` as for a sample.
+  public func texture(for frame: borrowing CapturedFrame) throws(MediaError) -> FrameTexture {
+    let description = frame.formatDescription
+    let decoded = Result { () throws(LibAVError) -> MediaFrame in
+      try frame.withBytes { bytes throws(LibAVError) in try decoder.frame(bytes, description) }
+    }
+    return try texture(for: Self.frame(decoded))
+  }
+
+  private static func frame(
+    _ decoded: Result<MediaFrame, LibAVError>
+  ) throws(MediaError) -> MediaFrame {
+    do throws(LibAVError) { return try decoded.get() } catch { throw notConvertible(error) }
+  }
+
+  /// Makes a texture of a frame, by its tags.
+  package func texture(
+    for frame: MediaFrame, of sample: SampleBuffer? = nil
+  ) throws(MediaError) -> FrameTexture {
+    flush()
+    guard frame.width <= largestSide, frame.height <= largestSide else {
+      throw MediaError(
+        .notConvertible,
+        "the renderer has no textures of \(frame.width)x\(frame.height)",
+        recovery: "scale the frame to at most \(largestSide) pixels")
+    }
+    guard let layout = TextureLayout(frame) else {
+      let converted: MediaFrame
+      do throws(LibAVError) { converted = try converter.convert(frame) } catch {
+        throw Self.notConvertible(error)
+      }
+      return try upload(converted, TextureLayout(converted), sample)
+    }
+    return try upload(frame, layout, sample)
+  }
+
+  private static func notConvertible(_ error: LibAVError) -> MediaError {
+    MediaError(
+      .notConvertible, "could not make a texture of a frame: \(error)",
+      recovery: "choose another format of the camera")
+  }
+
+  private func upload(
+    _ frame: MediaFrame, _ layout: TextureLayout?, _ sample: SampleBuffer?
+  ) throws(MediaError) -> FrameTexture {
+    guard let layout else { throw .noRenderer("it cannot read BGRA") }
+    while glGetError() != GLenum(GL_NO_ERROR) {}
+    let names = unused[layout.planes]?.popLast() ?? make(layout)
+    glPixelStorei(GLenum(GL_UNPACK_ALIGNMENT), 1)
+    for (name, plane) in zip(names, layout.planes) {
+      glBindTexture(GLenum(GL_TEXTURE_2D), name)
+      glPixelStorei(
+        GLenum(GL_UNPACK_ROW_LENGTH), GLint(frame.bytesPerRow(plane.source) / plane.channels))
+      glTexSubImage2D(
+        GLenum(GL_TEXTURE_2D), 0, 0, 0, GLsizei(plane.width), GLsizei(plane.height),
+        Self.format(plane), GLenum(GL_UNSIGNED_BYTE), frame.planeData(plane.source))
+    }
+    glPixelStorei(GLenum(GL_UNPACK_ROW_LENGTH), 0)
+    let texture = FrameTexture(
+      layout, names, width: frame.width, height: frame.height, sample, to: released)
+    let error = glGetError()
+    guard error == GLenum(GL_NO_ERROR) else {
+      throw .noRenderer("a frame cannot be uploaded (OpenGL error 0x\(String(error, radix: 16)))")
+    }
+    return texture
+  }
+
+  private static func format(_ plane: TextureLayout.Plane) -> GLenum {
+    GLenum([GL_RED, GL_RG, GL_RGB, GL_RGBA][plane.channels - 1])
+  }
+
+  private func make(_ layout: TextureLayout) -> [UInt32] {
+    var names = [UInt32](repeating: 0, count: layout.planes.count)
+    glGenTextures(GLsizei(names.count), &names)
+    textureCount += names.count
+    for (name, plane) in zip(names, layout.planes) {
+      glBindTexture(GLenum(GL_TEXTURE_2D), name)
+      let format = GLenum([GL_R8, GL_RG8, GL_RGB8, GL_RGBA8][plane.channels - 1])
+      glTexStorage2D(
+        GLenum(GL_TEXTURE_2D), 1, format, GLsizei(plane.width), GLsizei(plane.height))
+      for (parameter, value) in [
+        (GL_TEXTURE_MIN_FILTER, GL_LINEAR), (GL_TEXTURE_MAG_FILTER, GL_LINEAR),
+        (GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE), (GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE),
+      ] { glTexParameteri(GLenum(GL_TEXTURE_2D), GLenum(parameter), value) }
+    }
+    return names
+  }
+
+  /// Takes back the textures that the renderer has finished with, and releases their frames.
+  ///
+  /// Called by each ``texture(for:)``; a program that makes no more textures calls it to release the
+  /// camera's buffers. It does not wait.
+  public func flush() {
+    for entry in released.takeAll() {
+      // Everything that draws with the textures was issued before this fence.
+      let fence = glFenceSync(GLenum(GL_SYNC_GPU_COMMANDS_COMPLETE), 0)
+      pending.append(Pending(entry: entry, fence: fence))
+    }
+    guard !pending.isEmpty else { return }
+    pending.removeAll { pending in
+      guard let fence = pending.fence else {
+        unused[pending.entry.planes, default: []].append(pending.entry.names)
+        return true
+      }
+      let state = glClientWaitSync(fence, GLbitfield(GL_SYNC_FLUSH_COMMANDS_BIT), 0)
+      guard state != GLenum(GL_TIMEOUT_EXPIRED) else { return false }
+      glDeleteSync(fence)
+      unused[pending.entry.planes, default: []].append(pending.entry.names)
+      return true
+    }
+  }
+
+  /// Deletes the textures that are not in use.
+  public func removeUnused() {
+    flush()
+    for names in unused.values.joined() {
+      glDeleteTextures(GLsizei(names.count), names)
+      textureCount -= names.count
+    }
+    unused = [:]
+  }
+}

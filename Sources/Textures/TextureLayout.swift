@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CGLES
+import OvercrankLibAV
+
+/// How the planes of a frame become textures, and how a shader reads colors from them.
+struct TextureLayout: Hashable, Sendable {
+  /// A texture of one plane.
+  struct Plane: Hashable, Sendable {
+    /// The plane of the frame.
+    let source: Int
+    let width: Int
+    let height: Int
+    /// The number of bytes of a texel, from 1 to 4, which is also its number of channels.
+    let channels: Int
+  }
+
+  /// What the shader does.
+  enum Kind: Int32, Hashable, Sendable {
+    /// Red, green and blue are three channels of the first texture.
+    case rgb
+    /// Luma alone.
+    case gray
+    /// Chroma is in two textures.
+    case planar
+    /// Chroma is in two channels of one texture.
+    case joined
+  }
+
+  let kind: Kind
+  let planes: [Plane]
+  /// The channels of red, green and blue, or of Y, U and V in their textures.
+  let order: [Int32]
+  /// Whether the conversion from YUV is that of BT.709, else BT.601.
+  let isBT709: Bool
+  let isFullRange: Bool
+
+  /// The layout of a frame, or nil if the shader cannot read it.
+  init?(_ frame: MediaFrame) {
+    let format = frame.pixelFormat.name
+    let (width, height) = (frame.width, frame.height)
+    if let (channels, order) = Self.rgb[format] {
+      self.init(
+        .rgb, [Plane(source: 0, width: width, height: height, channels: channels)], order, frame)
+      return
+    }
+    guard frame.matrix != .other else { return nil }
+    let shift = frame.pixelFormat.chromaShift
+    let (chromaWidth, chromaHeight) = (
+      (width + (1 << shift.x) - 1) >> shift.x, (height + (1 << shift.y) - 1) >> shift.y
+    )
+    let luma = Plane(source: 0, width: width, height: height, channels: 1)
+    func chroma(_ source: Int, _ channels: Int) -> Plane {
+      Plane(source: source, width: chromaWidth, height: chromaHeight, channels: channels)
+    }
+    switch format {
+    case "gray": self.init(.gray, [luma], [0, 0, 0], frame)
+    case _ where Self.planar.contains(format):
+      self.init(.planar, [luma, chroma(1, 1), chroma(2, 1)], [0, 0, 0], frame)
+    case "nv12", "nv16", "nv24": self.init(.joined, [luma, chroma(1, 2)], [0, 0, 1], frame)
+    case "nv21", "nv42": self.init(.joined, [luma, chroma(1, 2)], [0, 1, 0], frame)
+    default:
+      guard let order = Self.packed[format] else { return nil }
+      // The same bytes twice: as pairs of luma and chroma, and as groups of four.
+      self.init(
+        .joined,
+        [Plane(source: 0, width: width, height: height, channels: 2), chroma(0, 4)], order, frame)
+    }
+  }
+
+  private init(_ kind: Kind, _ planes: [Plane], _ order: [Int32], _ frame: MediaFrame) {
+    (self.kind, self.planes, self.order) = (kind, planes, order)
+    (isBT709, isFullRange) = (frame.matrix == .bt709, frame.isFullRange)
+  }
+
+  private static let rgb: [String: (channels: Int, order: [Int32])] = [
+    "rgb24": (3, [0, 1, 2]), "bgr24": (3, [2, 1, 0]), "rgba": (4, [0, 1, 2]),
+    "rgb0": (4, [0, 1, 2]), "bgra": (4, [2, 1, 0]), "bgr0": (4, [2, 1, 0]),
+    "argb": (4, [1, 2, 3]), "0rgb": (4, [1, 2, 3]), "abgr": (4, [3, 2, 1]), "0bgr": (4, [3, 2, 1]),
+  ]
+  private static let planar: Set<String> = [
+    "yuv410p", "yuv411p", "yuv420p", "yuv422p", "yuv440p", "yuv444p", "yuvj411p", "yuvj420p",
+    "yuvj422p", "yuvj440p", "yuvj444p",
+  ]
+  private static let packed: [String: [Int32]] = [
+    "yuyv422": [0, 1, 3], "yvyu422": [0, 3, 1], "uyvy422": [1, 0, 2],
+  ]
+
+  /// What is subtracted from Y, U and V, and the matrix that then gives red, green and blue, column
+  /// by column.
+  var conversion: (offset: [Float], matrix: [Float]) {
+    let (red, blue): (Float, Float) = isBT709 ? (0.2126, 0.0722) : (0.299, 0.114)
+    let green = 1 - red - blue
+    let luma: Float = isFullRange ? 1 : 255.0 / 219
+    let chroma: Float = isFullRange ? 1 : 255.0 / 224
+    let offset: [Float] = [isFullRange ? 0 : 16.0 / 255, 128.0 / 255, 128.0 / 255]
+    return (
+      offset,
+      [
+        luma, luma, luma,
+        0, -2 * blue * (1 - blue) / green * chroma, 2 * (1 - blue) * chroma,
+        2 * (1 - red) * chroma, -2 * red * (1 - red) / green * chroma, 0,
+      ]
+    )
+  }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+import Overcrank
+import Synchronization
+
+/// `slowmo preview DEVICE`: shows a camera.
+struct PreviewCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "preview",
+    abstract: "Show a camera in a window or a terminal, live or as a delayed mirror.",
+    discussion: """
+      EXAMPLES
+        slowmo preview synthetic -t 1
+        slowmo preview synthetic:640x480@60 --mirror --gravity resizeAspectFill -t 1
+        slowmo preview synthetic --delay 500ms --mirror -t 1 --json
+        slowmo preview synthetic --delay 500ms --speed 1/2 --peaking --zebra -t 1
+        slowmo preview synthetic --terminal -t 1
+
+      The newest frame is shown; at most one waits. The window needs slowmo-full. --terminal draws
+      half blocks in 24-bit color, also over ssh; a slow connection never holds more than one image.
+      The line of text shows the measured rate, the frames that the driver's counter skipped, the
+      audio level and the exposure.
+      --delay shows frames as old as this, from memory; other outputs are not affected. With --speed
+      below 1, the delay grows from zero in slow motion; after it has reached --delay, the newest
+      frame is shown again.
+      Keys:
+        p focus peaking, z zebra, h histogram, m mirror, g gravity, s take a photo
+        (preview-0001.jpg), ctrl+s write the window as PNG, up and down 1 s more and less delay,
+        [ and ] half and double speed, c reset the mark of an overload, q quit.
+      A click focuses and exposes there if the camera has a region of interest.
+      --script presses keys and ends at its last line. Each line is a time in seconds after the
+      start, and a key, or tap:X,Y with parts of the view's width and height.
+      """)
+
+  @Argument(
+    help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
+    completion: Completions.device)
+  var device: String
+
+  @Option(
+    help: "The mode, as [WxH][@rate][/fourcc]; the fastest match is used.",
+    completion: Completions.mode, transform: ModeRequest.init(parsing:))
+  var mode: ModeRequest?
+
+  @Option(
+    name: [.customShort("t"), .long], parsing: .unconditional,
+    help: "Stop after this duration.", transform: positiveDuration)
+  var duration: MediaTime?
+
+  @Option(
+    parsing: .unconditional, help: "Show the camera as it was so long ago, at most 1h.",
+    transform: durationOrZero)
+  var delay: MediaTime?
+
+  @Option(help: "Source seconds per second, from 1/32 to 1.", transform: Speed.init(parsing:))
+  var speed = Speed.normal
+
+  @Flag(help: "Show the image as in a mirror.")
+  var mirror = false
+
+  @Option(help: "How the image fills the view.")
+  var gravity = PreviewGravity.resizeAspect
+
+  @Flag(help: "Show the camera in the terminal.")
+  var terminal = false
+
+  @Flag(help: "Mark sharp edges.")
+  var peaking = false
+
+  @Flag(help: "Mark areas that are too bright.")
+  var zebra = false
+
+  @Option(
+    help: "Show the level of this microphone. Default: the camera's own audio; none: no audio.",
+    completion: Completions.microphone)
+  var audio: String?
+
+  @Option(help: "Press the keys of this file.", completion: .file())
+  var script: String?
+
+  @OptionGroup var common: CommonOptions
+
+  // The first signal ends the preview, and the result is still printed.
+  var endsReading: Bool { false }
+
+  func validate() throws {
+    guard (Speed(1, over: 32)...Speed.normal).contains(speed) else {
+      throw ValidationError("--speed \(speed) is not from 1/32 to 1")
+    }
+    if let delay, delay > MediaTime(seconds: 3_600) {
+      throw ValidationError("--delay is more than an hour")
+    }
+    if speed != .normal, delay ?? .zero == .zero {
+      throw ValidationError("--speed needs --delay: the longest delay in slow motion")
+    }
+  }
+
+  func perform() throws -> ExitStatus {
+    var settings = PreviewRun.Settings()
+    settings.aids = PreviewAids(showsFocusPeaking: peaking, showsZebra: zebra)
+    settings.duration = duration
+    settings.script = try script.map(ScriptedPreviewInput.script)
+    let windows = terminal ? nil : try Self.windows(alternative: "use --terminal")
+    let device = try CaptureDevice.named(self.device)
+    let format = try chooseFormat(of: device)
+    let audio = try AudioSource(named: audio)
+    let input = try DeviceInput(device: device, format: format)
+    let session = try audio.session(of: input)
+    let source = try PreviewSource(
+      session, delay: delay ?? .zero, speed: speed, isMirrored: mirror, gravity: gravity)
+    if audio.isWanted {
+      let levels = AudioDataOutput()
+      try session.addOutput(levels)
+      settings.levels = { levels.levels }
+    }
+    let failure = SessionFailure(session)
+    let view: any PreviewView
+    if let windows {
+      view = try windows.open(
+        title: device.name, width: format.width, height: format.height)
+    } else {
+      view = try TerminalPreview()
+    }
+    defer { (view as? TerminalPreview)?.close() }
+    try session.startRunning()
+    defer { session.stopRunning() }
+    settings.isOver = { !session.isRunning && !session.isInterrupted }
+    let run = PreviewRun(source, in: session, of: device, view: view, settings: settings)
+    try run.show()
+    (view as? TerminalPreview)?.close()
+    let arrivals = run.source.arrivals
+    let document = PreviewDocument(
+      device: device.address, mode: format.id, shown: source.ledger.delivered,
+      delay: source.delay, speed: source.speed, measuredFps: run.measuredFrameRate,
+      lost: arrivals.missingCount, ledger: PreviewDocument.Ledger(source.ledger),
+      events: run.events)
+    if let error = failure.error { throw error }
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return .done
+  }
+
+  /// Returns what opens windows.
+  ///
+  /// - Throws: `CommandError` if there is no screen, or no program with windows.
+  static func windows(alternative: String) throws -> any PreviewWindowProvider {
+    guard let windows = OptionalComponents.current.previewWindows else {
+      try FullProgram.replaceThisProgram(for: "the window", alternative: alternative)
+    }
+    do throws(MediaError) { try windows.checkDisplay() } catch {
+      var problem = CommandError(error)
+      problem.hint = "run it on a screen, or \(alternative)"
+      throw problem
+    }
+    return windows
+  }
+
+  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
+    func isShown(_ format: CaptureFormat) -> Bool { format.isShownAlone }
+    guard let mode else { return try device.fastestFormat(where: isShown) }
+    return try device.format(matching: mode, where: isShown)
+  }
+}
+
+/// The error that ended a session, for the thread that shows it.
+private final class SessionFailure: Sendable {
+  private let found = Mutex<MediaError?>(nil)
+
+  init(_ session: CaptureSession) {
+    let events = session.events
+    Task { [self] in
+      for await event in events {
+        if case .runtimeError(let error) = event { found.withLock { $0 = error } }
+      }
+    }
+  }
+
+  var error: MediaError? { found.withLock { $0 } }
+}
+
+extension PreviewGravity: ExpressibleByArgument {}
+
+extension CaptureFormat {
+  /// Whether each frame can be decoded without another.
+  var isShownAlone: Bool {
+    switch mediaSubType {
+    case .pixels?: true
+    case .codec(let codec)?: codec == .mjpeg
+    case nil: false
+    }
+  }
+}

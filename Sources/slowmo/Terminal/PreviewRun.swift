@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// A running preview: shows frames, and carries out the keys of a script or a view.
+///
+/// Only the main thread uses it.
+final class PreviewRun {
+  /// What a preview shows besides the camera, and how it ends.
+  struct Settings {
+    var aids = PreviewAids()
+    var showsHistogram = false
+    /// The greatest duration; nil for none.
+    var duration: MediaTime?
+    /// The keys of a script, whose last one ends the preview; nil for none.
+    var script: [ScriptedPreviewInput]?
+    /// The levels of the audio channels.
+    var levels: () -> [AudioLevel] = { [] }
+    /// The state of a recording; nil without one.
+    var recording: (() -> PreviewStatus.Recording)?
+    /// Whether the preview ends now.
+    var isOver: () -> Bool = { false }
+  }
+
+  let source: PreviewSource
+  private let view: any PreviewView
+  private let device: CaptureDevice
+  private let photos: PreviewPhotos
+  private var settings: Settings
+  private let clock = MonotonicHostClock()
+  private let start: MediaTime
+  private var controls: CameraControls?
+  private(set) var events: [PreviewDocument.Event] = []
+
+  private var content = PreviewContent()
+  /// The frame on screen, whose memory is used again once another one is shown.
+  private var frame: PreviewFrame?
+  private var geometry: PreviewGeometry?
+  private var status = PreviewStatus()
+  private var first: PreviewArrivals?
+  /// The counts of a second ago, for the rates.
+  private var measured: (arrivals: PreviewArrivals, bytes: Int64, time: MediaTime)?
+  private var drawn: MediaTime
+  private var message = ""
+  private var messageEnd: MediaTime
+  private var focusEnd: MediaTime
+  private var blinkEnd: MediaTime
+
+  /// The shortest time between two images: somewhat less than a period of 60 per second, so that no
+  /// frame of such a camera waits.
+  private static let period = Rational(1, over: 80)
+  /// Text and meters are drawn this often, also without a new image.
+  private static let textPeriod = Rational(1, over: 10)
+
+  init(
+    _ source: PreviewSource, in session: CaptureSession, of device: CaptureDevice,
+    view: any PreviewView, settings: Settings
+  ) {
+    (self.source, self.view, self.device, self.settings) = (source, view, device, settings)
+    photos = PreviewPhotos(session)
+    start = clock.now
+    (drawn, messageEnd, focusEnd, blinkEnd) = (start, start, start, start)
+  }
+
+  /// The rate of all frames that arrived, in frames per second; nil if unknown.
+  var measuredFrameRate: Double? { first.flatMap { source.arrivals.frameRate(since: $0) } }
+
+  /// Shows the camera until a signal, a key, the end of the script or of the duration.
+  func show() throws {
+    let end = settings.duration.map { after(start, $0.seconds) }
+    var next = 0
+    while !Interrupt.isRequested, !settings.isOver() {
+      let now = clock.now
+      if let end, now >= end { break }
+      guard let inputs = view.takeInput() else { break }
+      for input in inputs {
+        switch input {
+        case .key(let name):
+          guard let key = PreviewKey(rawValue: name == "escape" ? "q" : name) else { continue }
+          guard try press(key) else { return try finishPhotos() }
+        case .tap(let point): tap(point)
+        }
+      }
+      if let script = settings.script {
+        while next < script.count, now >= after(start, Self.seconds(script[next].time)) {
+          guard try perform(script[next].action) else { return try finishPhotos() }
+          next += 1
+        }
+        if next >= script.count { break }
+      }
+      try collectPhotos()
+      try refresh(now)
+      clock.sleep(until: after(now, Rational(1, over: 1_000)))
+    }
+    try finishPhotos()
+  }
+
+  private static func seconds(_ nanoseconds: Int64) -> Rational {
+    Rational(Int128(nanoseconds), over: 1_000_000_000)
+  }
+
+  private func after(_ time: MediaTime, _ seconds: Rational) -> MediaTime {
+    MediaTime(nanoseconds: nanoseconds(time.seconds + seconds))
+  }
+
+  // MARK: Images
+
+  private func refresh(_ now: MediaTime) throws {
+    guard view.isReady, now - drawn >= Self.period else { return }
+    geometry = source.geometry(width: view.width, height: view.height)
+    if let rect = geometry?.imageRect {
+      content.imageRect = rect
+      if let frame = try wholeFrame(fitting: rect, at: now) { show(frame) }
+    }
+    guard content.isNewImage || now - drawn >= Self.textPeriod else { return }
+    updateText(now)
+    try view.present(content)
+    content.isNewImage = false
+    drawn = now
+  }
+
+  /// Takes the frame to show, or nil if there is no new one.
+  ///
+  /// A damaged frame is counted in the ledger, and the next one is shown.
+  private func wholeFrame(
+    fitting rect: PreviewRect, at time: MediaTime
+  ) throws(MediaError) -> PreviewFrame? {
+    do throws(MediaError) { return try source.nextFrame(fitting: rect, at: time) } catch {
+      if error.code == .invalidData { return nil }
+      throw error
+    }
+  }
+
+  private func show(_ frame: PreviewFrame) {
+    var image = frame.image
+    content.histogram = settings.showsHistogram ? LumaHistogram(image) : nil
+    settings.aids.apply(to: &image)
+    content.image = image
+    content.isNewImage = true
+    self.frame = frame
+    status.exposureDuration = frame.exposureDuration
+  }
+
+  private func updateText(_ now: MediaTime) {
+    let arrivals = source.arrivals
+    if first == nil, arrivals.frameCount > 0 { first = arrivals }
+    let recording = settings.recording?()
+    if let before = measured {
+      let elapsed = now - before.time
+      if elapsed >= Rational(1) {
+        status.frameRate = arrivals.frameRate(since: before.arrivals)
+        status.bytesPerSecond =
+          Double((recording?.bytes ?? 0) - before.bytes) / elapsed.doubleValue
+        measured = (arrivals, recording?.bytes ?? 0, now)
+      }
+    } else if arrivals.frameCount > 0 {
+      measured = (arrivals, recording?.bytes ?? 0, now)
+    }
+    status.lost = arrivals.missingCount
+    status.recording = recording
+    status.histogram = content.histogram
+    (status.delay, status.speed) = (source.delay, source.speed)
+    let levels = settings.levels()
+    status.peakDBFS = levels.map(\.peakDBFS).max()
+    if content.meters.count != levels.count {
+      content.meters = Array(repeating: LevelMeterDisplay(), count: levels.count)
+    }
+    for (channel, level) in levels.enumerated() {
+      content.meters[channel].update(peakDBFS: level.peakDBFS, at: now)
+    }
+    content.status = now < messageEnd ? message : status.text
+    content.isBlinking = now < blinkEnd
+    if now >= focusEnd { content.focusPoint = nil }
+  }
+
+  // MARK: Input
+
+  private func note(_ type: String, _ detail: String) {
+    events.append(
+      PreviewDocument.Event(atNs: nanoseconds(clock.now - start), type: type, detail: detail))
+  }
+
+  private func report(_ text: String) {
+    message = text
+    messageEnd = after(clock.now, Rational(2))
+  }
+
+  private func perform(_ action: ScriptedPreviewInput.Action) throws -> Bool {
+    switch action {
+    case .key(let key): return try press(key)
+    case .tap(let x, let y):
+      tap(PreviewPoint(x: x * Double(view.width), y: y * Double(view.height)))
+      return true
+    }
+  }
+
+  /// Carries out a key.
+  ///
+  /// - Returns: False for the key that ends the preview.
+  private func press(_ key: PreviewKey) throws -> Bool {
+    note("key", key.rawValue)
+    switch key {
+    case .quit: return false
+    case .peaking: settings.aids.showsFocusPeaking.toggle()
+    case .zebra: settings.aids.showsZebra.toggle()
+    case .histogram: settings.showsHistogram.toggle()
+    case .mirror: try source.setMirrored(!source.isMirrored)
+    case .gravity:
+      let all = PreviewGravity.allCases
+      let index = all.firstIndex(of: source.gravity) ?? 0
+      source.gravity = all[(index + 1) % all.count]
+      report(source.gravity.rawValue)
+    case .longerDelay: try changeDelay(by: 1)
+    case .shorterDelay: try changeDelay(by: -1)
+    case .slower: try changeSpeed { $0 / 2 }
+    case .faster: try changeSpeed { $0 * 2 }
+    case .resetClipping:
+      for channel in content.meters.indices { content.meters[channel].resetClipping() }
+    case .photo: takePhoto()
+    case .windowScreenshot:
+      if let data = try view.pngData() {
+        let name = try NumberedFile.write(data, stem: "preview-window", extension: "png")
+        note("screenshot", name)
+        report("written: \(name)")
+      }
+    }
+    return true
+  }
+
+  private func changeDelay(by seconds: Rational) throws {
+    let wanted = max(.zero, source.delay.seconds + seconds)
+    try setDelay(MediaTime(nanoseconds: nanoseconds(wanted)), source.speed)
+    report("delay \(decimal(source.delay.doubleValue, 1)) s")
+  }
+
+  private func setDelay(_ delay: MediaTime, _ speed: Speed) throws {
+    // Rates are measured anew from the counts of the new output.
+    if try source.setDelay(delay, speed: speed) { (first, measured) = (nil, nil) }
+  }
+
+  /// Changes the speed of a delayed image; 1/32 is the lowest.
+  private func changeSpeed(_ body: (Rational) -> Rational) throws {
+    guard source.delay > .zero else { return report("a slower image needs a delay") }
+    let wanted = min(1, max(Rational(1, over: 32), body(source.speed.fraction)))
+    try setDelay(source.delay, Speed(wanted))
+    report("speed \(source.speed)")
+  }
+
+  /// Focuses and exposes at a point of the view.
+  private func tap(_ point: PreviewPoint) {
+    let geometry = self.geometry ?? source.geometry(width: view.width, height: view.height)
+    guard let target = geometry?.devicePoint(fromViewPoint: point), (0...1).contains(target.x),
+      (0...1).contains(target.y)
+    else { return }
+    let text = "\(decimal(target.x, 4)),\(decimal(target.y, 4))"
+    note("tap", text)
+    content.focusPoint = point
+    focusEnd = after(clock.now, Rational(1))
+    do throws(MediaError) {
+      if self.controls == nil { self.controls = try CameraControls(device: device) }
+      guard let controls else { return }
+      var changed: [String] = []
+      if controls.isFocusPointOfInterestSupported {
+        try controls.setFocusPointOfInterest(target)
+        changed.append("focus")
+      }
+      if controls.isExposurePointOfInterestSupported {
+        try controls.setExposurePointOfInterest(target)
+        changed.append("exposure")
+      }
+      report(
+        changed.isEmpty
+          ? "the camera has no region of interest"
+          : "\(changed.joined(separator: " and ")) at \(text)")
+    } catch { report(error.message) }
+  }
+
+  // MARK: Photos
+
+  private func takePhoto() {
+    do throws(MediaError) {
+      try photos.take()
+      blinkEnd = after(clock.now, Rational(1, over: 8))
+    } catch {
+      note("failed", error.message)
+      report(error.message)
+    }
+  }
+
+  private func collectPhotos() throws {
+    for result in photos.finished() {
+      switch result {
+      case .success(let data):
+        let name = try NumberedFile.write(data, stem: "preview", extension: "jpg")
+        note("photo", name)
+        report("written: \(name)")
+      case .failure(let error):
+        note("failed", error.message)
+        report(error.message)
+      }
+    }
+  }
+
+  /// Waits for the photos that were requested.
+  private func finishPhotos() throws {
+    while photos.pendingCount > 0, !Interrupt.isRequested {
+      try collectPhotos()
+      clock.sleep(until: after(clock.now, Rational(1, over: 100)))
+    }
+  }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The image of a camera, live or delayed.
+final class PreviewSource {
+  private enum Output {
+    case live(VideoPreview)
+    case delayed(DelayedVideoPreview)
+  }
+
+  private let session: CaptureSession
+  private var output: Output
+  /// How the image is placed in the view.
+  var gravity: PreviewGravity
+  private(set) var isMirrored = false
+
+  /// The delay that may be chosen while the preview runs.
+  private static let longestDelay = MediaTime(seconds: 60)
+
+  /// Adds a preview to a session.
+  ///
+  /// - Throws: `MediaError` if the camera's frames cannot be shown, or memory is short.
+  init(
+    _ session: CaptureSession, delay: MediaTime, speed: Speed, isMirrored: Bool,
+    gravity: PreviewGravity
+  ) throws(MediaError) {
+    (self.session, self.gravity) = (session, gravity)
+    output =
+      delay > .zero
+      ? .delayed(try Self.delayed(session, delay, speed))
+      : .live(try VideoPreview(session: session))
+    try setMirrored(isMirrored)
+  }
+
+  private static func delayed(
+    _ session: CaptureSession, _ delay: MediaTime, _ speed: Speed
+  ) throws(MediaError) -> DelayedVideoPreview {
+    try DelayedVideoPreview(
+      session: session, delay: delay, speed: speed, maximumDelay: longestDelay,
+      memoryLimit: RecordingMemory.availableBytes() / 2)
+  }
+
+  private var connection: CaptureConnection? {
+    switch output {
+    case .live(let preview): preview.connection
+    case .delayed(let preview): preview.connection
+    }
+  }
+
+  /// Mirrors the image, or shows it as the camera sees it.
+  func setMirrored(_ isMirrored: Bool) throws(MediaError) {
+    self.isMirrored = isMirrored
+    connection?.automaticallyAdjustsVideoMirroring = false
+    try connection?.setVideoMirrored(isMirrored)
+  }
+
+  /// The delay; zero for a live image.
+  var delay: MediaTime {
+    if case .delayed(let preview) = output { preview.delay } else { .zero }
+  }
+
+  var speed: Speed {
+    if case .delayed(let preview) = output { preview.speed } else { .normal }
+  }
+
+  /// Changes the delay; a live image becomes a delayed one, whose counts begin at zero.
+  ///
+  /// - Returns: Whether a live image became a delayed one.
+  func setDelay(_ delay: MediaTime, speed: Speed) throws(MediaError) -> Bool {
+    switch output {
+    case .delayed(let preview):
+      preview.setDelay(delay, speed: speed)
+      return false
+    case .live(let preview):
+      guard delay > .zero else { return false }
+      output = .delayed(try Self.delayed(session, delay, speed))
+      session.removeOutput(preview)
+      try setMirrored(isMirrored)
+      return true
+    }
+  }
+
+  var ledger: DataOutputLedger {
+    switch output {
+    case .live(let preview): preview.ledger
+    case .delayed(let preview): preview.ledger
+    }
+  }
+
+  var arrivals: PreviewArrivals {
+    switch output {
+    case .live(let preview): preview.arrivals
+    case .delayed(let preview): preview.arrivals
+    }
+  }
+
+  /// Where the image is in a view; nil for a view without an area.
+  func geometry(width: Int, height: Int) -> PreviewGeometry? {
+    guard width > 0, height > 0 else { return nil }
+    var geometry =
+      switch output {
+      case .live(let preview):
+        preview.geometry(viewWidth: Double(width), viewHeight: Double(height))
+      case .delayed(let preview):
+        preview.geometry(viewWidth: Double(width), viewHeight: Double(height))
+      }
+    geometry?.gravity = gravity
+    return geometry
+  }
+
+  /// Takes the frame to show at a time; nil if it is the same as before.
+  func nextFrame(fitting rect: PreviewRect, at time: MediaTime) throws(MediaError) -> PreviewFrame?
+  {
+    let (width, height) = (Int(rect.width.rounded(.up)), Int(rect.height.rounded(.up)))
+    switch output {
+    case .live(let preview):
+      return try preview.nextFrame(as: .bgra, maximumWidth: width, maximumHeight: height)
+    case .delayed(let preview):
+      return try preview.nextFrame(as: .bgra, maximumWidth: width, maximumHeight: height, at: time)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+import OvercrankLinuxSystem
+import Synchronization
+
+/// The window of `record --preview`.
+///
+/// Windows belong to the main thread, so the recording runs on another one.
+final class RecordPreview {
+  private let movie: MovieFileOutput
+  private let run: PreviewRun
+  private let state: SharedState
+
+  /// What the recording's thread and the main thread share.
+  private final class SharedState: Sendable {
+    let recording = Mutex(PreviewStatus.Recording())
+    let isOver = Atomic<Bool>(false)
+  }
+
+  /// Opens a window for a camera that is to be recorded.
+  ///
+  /// - Throws: `MediaError` if the camera's frames cannot be shown alone, or no window opens.
+  init(
+    _ movie: MovieFileOutput, in session: CaptureSession, of input: DeviceInput,
+    _ windows: any PreviewWindowProvider
+  ) throws(MediaError) {
+    self.movie = movie
+    let shared = SharedState()
+    state = shared
+    let source = try PreviewSource(
+      session, delay: .zero, speed: .normal, isMirrored: false, gravity: .resizeAspect)
+    let view = try windows.open(
+      title: input.device.name, width: input.format.width, height: input.format.height)
+    var settings = PreviewRun.Settings()
+    settings.levels = { movie.levels }
+    settings.recording = { shared.recording.withLock { $0 } }
+    settings.isOver = { shared.isOver.load(ordering: .acquiring) }
+    run = PreviewRun(source, in: session, of: input.device, view: view, settings: settings)
+  }
+
+  /// Updates the line of text.
+  ///
+  /// Called on the thread of the recording.
+  func note(_ progress: MovieFileOutput.Progress) {
+    state.recording.withLock {
+      $0 = PreviewStatus.Recording(
+        stored: progress.stored, missing: progress.missing, bytes: progress.bytes,
+        queueFill: progress.queueFill)
+    }
+  }
+
+  /// Shows the camera while work is done on another thread.
+  ///
+  /// If the window is closed, the recording ends.
+  ///
+  /// - Returns: The result of the work.
+  /// - Throws: The error of the work.
+  func show<Result>(while work: () throws -> Result) throws -> Result {
+    try withoutActuallyEscaping(work) { work in
+      // This thread waits for the other one, so only one of them uses these values at a time.
+      nonisolated(unsafe) let work = work
+      nonisolated(unsafe) var result: Swift.Result<Result, any Error>?
+      let state = state
+      let thread: BlockingThread
+      do throws(SystemError) {
+        thread = try BlockingThread {
+          result = Swift.Result { try work() }
+          state.isOver.store(true, ordering: .releasing)
+        }
+      } catch { throw MediaError(.outOfMemory, error.description) }
+      do {
+        try run.show()
+        if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested { movie.stop() }
+      } catch {
+        // The recording is worth more than its window.
+        Output.warning("the preview ended: \(CommandError(error).message)")
+      }
+      thread.join()
+      guard let result else { throw MediaError(.outOfMemory, "the recording did not run") }
+      return try result.get()
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The line of text of a preview.
+struct PreviewStatus {
+  /// The state of a recording beside the preview.
+  struct Recording: Sendable {
+    var stored: Int64 = 0
+    var missing: Int64 = 0
+    var bytes: Int64 = 0
+    var queueFill = 0.0
+  }
+
+  /// The rate of the camera in frames per second; nil until it is known.
+  var frameRate: Double?
+  /// The frames that the driver's counter skipped.
+  var lost: Int64 = 0
+  var recording: Recording?
+  /// The rate at which the recording grows, in bytes per second.
+  var bytesPerSecond = 0.0
+  /// The highest level of all channels in dBFS; nil without audio.
+  var peakDBFS: Double?
+  /// The manual exposure duration; nil if it is automatic or unknown.
+  var exposureDuration: MediaTime?
+  var delay = MediaTime.zero
+  var speed = Speed.normal
+  var histogram: LumaHistogram?
+
+  var text: String {
+    var parts = [frameRate.map { "\(decimal($0, 1)) fps" } ?? "- fps"]
+    parts.append("lost \(recording?.missing ?? lost)")
+    if let recording {
+      parts.append("stored \(recording.stored)")
+      parts.append("queue \(decimal(recording.queueFill * 100, 0)) %")
+      parts.append("disk \(decimal(bytesPerSecond / 1e6, 1)) MB/s")
+    }
+    if let peakDBFS { parts.append("\(decimal(max(-60, peakDBFS), 0)) dBFS") }
+    parts.append(exposureDuration.map { "exposure \(decimal($0.doubleValue * 1e3, 2)) ms" } ?? "")
+    if delay > .zero {
+      parts.append("delay \(decimal(delay.doubleValue, 1)) s")
+      if speed != .normal { parts.append("speed \(speed)") }
+    }
+    if let histogram {
+      parts.append("clipped \(decimal(histogram.clippedPart * 100, 1)) %")
+      parts.append("black \(decimal(histogram.blackPart * 100, 1)) %")
+    }
+    return parts.filter { !$0.isEmpty }.joined(separator: "  ")
+  }
+}

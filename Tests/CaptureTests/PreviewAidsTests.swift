@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+import Testing
+
+@testable import OvercrankCapture
+
+/// The marks and displays of a preview, by tables.
+struct PreviewAidsTests {
+  /// A BGRA image of gray rows: each character is a level, `.` black, `o` half, `#` white.
+  private func image(_ rows: [String]) -> PixelBuffer {
+    let levels: [Character: UInt8] = [".": 0, "o": 128, "#": 255]
+    var image = PixelBuffer(format: .bgra)
+    let width = rows[0].count
+    image.resize(
+      width: width, height: rows.count,
+      planes: [
+        PixelBuffer.Plane(offset: 0, bytesPerRow: width * 4, rowCount: rows.count)
+      ], byteCount: width * rows.count * 4)
+    let gray = rows.joined().map { levels[$0] ?? 0 }
+    image.withUnsafeMutableBytes { bytes in
+      for (index, level) in gray.enumerated() {
+        for channel in 0..<3 { bytes[index * 4 + channel] = level }
+        bytes[index * 4 + 3] = 255
+      }
+    }
+    return image
+  }
+
+  /// What an image became: `R` red, `.` black, `o` half, `#` white.
+  private func rows(_ image: PixelBuffer) -> [String] {
+    (0..<image.height).map { y in
+      String(
+        (0..<image.width).map { x -> Character in
+          let offset = (y * image.width + x) * 4
+          let (blue, green, red) = (
+            image.bytes[offset], image.bytes[offset + 1], image.bytes[offset + 2]
+          )
+          guard red == green, green == blue else { return red == 255 && green == 0 ? "R" : "?" }
+          return red == 0 ? "." : red == 128 ? "o" : red == 255 ? "#" : "?"
+        })
+    }
+  }
+
+  @Test func `Both sides of a sharp edge are red, and its border is not`() {
+    var edge = image(["oo##oo", "oo##oo", "oo##oo", "oo##oo"])
+    PreviewAids(showsFocusPeaking: true).apply(to: &edge)
+    #expect(rows(edge) == ["oo##oo", "oRRRRo", "oRRRRo", "oo##oo"])
+    var flat = image(["oooo", "oooo", "oooo"])
+    PreviewAids(showsFocusPeaking: true).apply(to: &flat)
+    #expect(rows(flat) == ["oooo", "oooo", "oooo"])
+    var aids = PreviewAids(showsFocusPeaking: true)
+    aids.peakingThreshold = 1_021
+    var blind = image(["...", ".#.", "..."])
+    aids.apply(to: &blind)
+    #expect(rows(blind) == ["...", ".#.", "..."])
+  }
+
+  @Test func `Bright areas have stripes, and others have none`() {
+    var bright = image(["########oo", "########oo"])
+    PreviewAids(showsZebra: true).apply(to: &bright)
+    #expect(rows(bright) == ["....####oo", "...####.oo"])
+    var none = image(["####"])
+    PreviewAids().apply(to: &none)
+    #expect(rows(none) == ["####"])
+  }
+
+  @Test func `A histogram counts each pixel once, and knows what is black and clipped`() {
+    let histogram = LumaHistogram(image(["..##", "oo##"]), step: 1)
+    #expect(histogram.pixelCount == 8 && histogram.bins.reduce(0, +) == 8)
+    #expect(histogram.bins[0] == 2 && histogram.bins[32] == 2 && histogram.bins[63] == 4)
+    #expect(histogram.blackPart == 0.25 && histogram.clippedPart == 0.5)
+    #expect(LumaHistogram(image(["#..#", "....", "....", "...."]), step: 4).pixelCount == 1)
+    #expect(LumaHistogram(PixelBuffer(format: .gray)).pixelCount == 0)
+  }
+
+  @Test func `A meter rises at once, falls by 20 dB in 1.7 s, and holds its peak for 1.5 s`() {
+    // Milliseconds, the peak that is measured, and the level and peak that are shown.
+    let table: [(at: Int64, peak: Double, level: Double, held: Double)] = [
+      (0, -.infinity, -60, -60), (100, -20, -20, -20), (950, -.infinity, -30, -20),
+      (1_599, -.infinity, -37.6353, -20), (1_800, -.infinity, -40, -40),
+      (1_900, -12, -12, -12), (3_600, -.infinity, -32, -32), (3_700, .nan, -33.1765, -32),
+      (60_000, -.infinity, -60, -60),
+    ]
+    var meter = LevelMeterDisplay()
+    for row in table {
+      meter.update(peakDBFS: row.peak, at: MediaTime(row.at, over: 1_000))
+      #expect(abs(meter.levelDBFS - row.level) < 1e-3, "\(row.at) ms: \(meter.levelDBFS)")
+      #expect(abs(meter.heldPeakDBFS - row.held) < 1e-3, "\(row.at) ms: \(meter.heldPeakDBFS)")
+      #expect(!meter.hasClipped)
+    }
+    meter.update(peakDBFS: 0, at: MediaTime(seconds: 61))
+    meter.update(peakDBFS: -40, at: MediaTime(seconds: 90))
+    #expect(meter.hasClipped && abs(meter.levelPart - 1.0 / 3) < 1e-9)
+    meter.resetClipping()
+    #expect(!meter.hasClipped)
+  }
+
+  @Test func `A schedule shows the past: by a constant delay, or in slow motion up to one`() {
+    let constant = PreviewSchedule(delay: 12_000_000, speed: .normal, start: 0)
+    #expect(constant.shownTime(at: 20_000_000) == 8_000_000)
+    // At half speed the delay reaches 4 s after 8 s, and then starts again.
+    let slow = PreviewSchedule(delay: 4_000_000, speed: Speed(1, over: 2), start: 1_000_000)
+    let table: [(at: Int64, shown: Int64)] = [
+      (1_000_000, 1_000_000), (3_000_000, 2_000_000), (8_999_998, 4_999_999),
+      (9_000_000, 9_000_000), (11_000_000, 10_000_000), (17_000_002, 17_000_001),
+    ]
+    for row in table { #expect(slow.shownTime(at: row.at) == row.shown, "\(row.at)") }
+  }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankLibAV
+@testable import OvercrankTextures
+
+/// Textures on Mesa's software renderer, beside the converter of the CPU.
+///
+/// A context belongs to a thread, so each test makes its own and stays on its thread.
+struct TextureTests {
+  /// Colors of patches: primaries, grays, and one that is out of range in video range.
+  private static let colors: [(UInt8, UInt8, UInt8)] = [
+    (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (0, 255, 255), (255, 0, 255),
+    (0, 0, 0), (64, 64, 64), (128, 128, 128), (192, 192, 192), (255, 255, 255), (200, 120, 40),
+  ]
+  private static let patch = 32
+  private static let (columns, rows) = (4, 3)
+  private static var width: Int { columns * patch }
+  private static var height: Int { rows * patch }
+
+  /// The patches in RGB.
+  private func patches() throws -> MediaFrame {
+    let image = try MediaFrame.video(width: Self.width, height: Self.height, pixelFormat: .rgb24)
+    let data = try #require(image.planeData(0))
+    for y in 0..<Self.height {
+      for x in 0..<Self.width {
+        let color = Self.colors[y / Self.patch * Self.columns + x / Self.patch]
+        let offset = y * image.bytesPerRow(0) + x * 3
+        (data[offset], data[offset + 1], data[offset + 2]) = color
+      }
+    }
+    return image
+  }
+
+  /// The patches in another layout.
+  private func patches(
+    as format: LibAVPixelFormat, _ isFullRange: Bool, _ space: AVColorSpace
+  ) throws -> MediaFrame {
+    var scaler = try Scaler(
+      from: (Self.width, Self.height, .rgb24, true),
+      to: (Self.width, Self.height, format, isFullRange), colorSpace: space)
+    return try scaler.convert(patches())
+  }
+
+  /// The same image with its chroma in one plane.
+  private func joined(_ frame: MediaFrame, _ format: LibAVPixelFormat) throws -> MediaFrame {
+    let joined = try MediaFrame.video(
+      width: Self.width, height: Self.height, pixelFormat: format)
+    let (luma, chroma) = (try #require(joined.planeData(0)), try #require(joined.planeData(1)))
+    let planes = try (0..<3).map { try #require(frame.planeData($0)) }
+    for y in 0..<Self.height {
+      for x in 0..<Self.width {
+        luma[y * joined.bytesPerRow(0) + x] = planes[0][y * frame.bytesPerRow(0) + x]
+        let plane = 1 + x % 2
+        chroma[y * joined.bytesPerRow(1) + x] =
+          planes[plane][y * frame.bytesPerRow(plane) + x / 2]
+      }
+    }
+    return joined
+  }
+
+  /// The greatest difference of two images inside patches, away from their borders.
+  private func difference(_ image: PixelBuffer, _ wanted: MediaFrame) throws -> Int {
+    let data = try #require(wanted.planeData(0))
+    #expect(image.width == Self.width && image.height == Self.height)
+    var largest = 0
+    for y in 0..<Self.height where (12..<20).contains(y % Self.patch) {
+      for x in 0..<Self.width where (12..<20).contains(x % Self.patch) {
+        for channel in 0..<3 {
+          let one = image.bytes[(y * Self.width + x) * 3 + channel]
+          let other = data[y * wanted.bytesPerRow(0) + x * 3 + channel]
+          largest = max(largest, abs(Int(one) - Int(other)))
+        }
+      }
+    }
+    return largest
+  }
+
+  private static let formats = [
+    "gray", "yuv410p", "yuv411p", "yuv420p", "yuv422p", "yuv444p", "yuvj420p", "yuvj422p", "nv12",
+    "nv21", "nv16", "nv24", "nv42", "yuyv422", "yvyu422", "uyvy422", "rgb24", "bgr24", "rgba",
+    "bgra",
+    "argb", "abgr", "bgr0", "0rgb", "rgb565le", "rgb555be", "rgb444le", "p010le", "gray10le",
+    "gray16le",
+  ]
+
+  @Test(arguments: formats)
+  func `Every layout, range and matrix has the colors of the CPU's converter`(name: String) throws {
+    let context = try OffscreenContext(width: Self.width, height: Self.height)
+    let cache = try TextureCache()
+    let renderer = try TextureRenderer()
+    let format = try #require(LibAVPixelFormat(named: name))
+    for isFullRange in [false, true] {
+      for space in [AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT709] {
+        let range = isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+        // libswscale does not know NV16: its chroma is that of yuv422p, joined.
+        let isNV16 = name == "nv16"
+        let known = isNV16 ? try #require(LibAVPixelFormat(named: "yuv422p")) : format
+        let reference = try patches(as: known, isFullRange || format.isFullRange, space)
+        let frame = isNV16 ? try joined(reference, format) : reference
+        for frame in [reference, frame] {
+          frame.pointer.pointee.colorspace = space
+          frame.pointer.pointee.color_range = range
+        }
+        var converter = FrameConverter(to: .rgb24, isFullRange: true)
+        let wanted = try converter.convert(reference)
+        context.clear()
+        renderer.draw(try cache.texture(for: frame))
+        let largest = try difference(context.pixelBuffer(), wanted)
+        #expect(largest <= 2, "\(name), full range \(isFullRange), \(space): \(largest) levels")
+      }
+    }
+  }
+
+  /// A frame of the synthetic camera, whose session still runs.
+  private struct Captured {
+    let session: CaptureSession
+    let video = VideoDataOutput()
+    private(set) var sample: SampleBuffer?
+
+    init(_ mode: String) async throws {
+      let device = try CaptureDevice.named("synthetic:320x240@240?scene=pattern&pace=max")
+      session = try CaptureSession(
+        device: device, format: device.format(matching: ModeRequest(parsing: mode)))
+      try session.addOutput(video)
+      try await session.startRunning()
+      for await sample in video.frames {
+        self.sample = sample
+        break
+      }
+    }
+
+    mutating func release() { sample = nil }
+  }
+
+  @Test func `Textures are used again, and a frame is held until the renderer has finished`()
+    async throws
+  {
+    var captured = try await Captured("/yuyv")
+    // No more frames arrive, so only the textures change how many are held.
+    await captured.session.stopRunning()
+    try drawRepeatedly(&captured)
+  }
+
+  /// Draws a frame several times, on one thread.
+  private func drawRepeatedly(_ captured: inout Captured) throws {
+    let context = try OffscreenContext(width: 64, height: 48)
+    let cache = try TextureCache()
+    let renderer = try TextureRenderer()
+    for _ in 0..<12 {
+      let texture = try cache.texture(for: try #require(captured.sample))
+      #expect(texture.width == 320 && texture.height == 240)
+      context.clear()
+      renderer.draw(texture)
+    }
+    let held = captured.video.keptCount
+    captured.release()
+    // A packed frame is two textures.
+    #expect(cache.textureCount % 2 == 0 && cache.textureCount < 24, "\(cache.textureCount)")
+    // The renderer may still read the frame of the last texture.
+    #expect(captured.video.keptCount == held)
+    _ = try context.pixelBuffer()
+    cache.flush()
+    cache.flush()
+    #expect(cache.heldFrameCount == 0 && captured.video.keptCount == held - 1)
+    cache.removeUnused()
+    #expect(cache.textureCount == 0)
+  }
+
+  @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
+  func `A captured frame keeps its painted number`(mode: String) async throws {
+    let captured = try await Captured(mode)
+    try checkNumber(try #require(captured.sample))
+    await captured.session.stopRunning()
+  }
+
+  private func checkNumber(_ sample: SampleBuffer) throws {
+    let context = try OffscreenContext(width: 320, height: 240)
+    let cache = try TextureCache()
+    let renderer = try TextureRenderer()
+    renderer.draw(try cache.texture(for: sample))
+    let image = try context.pixelBuffer()
+    let number = FrameNumberPattern.read(width: 320, height: 240) {
+      image.bytes[($1 * 320 + $0) * 3 + 1]
+    }
+    #expect(number == Int(sample.attachments.sequence))
+    #expect(try context.pngData().starts(with: [0x89, 0x50]))
+    #expect(!context.rendererName.isEmpty)
+  }
+
+  @Test func `What a renderer cannot do is reported`() throws {
+    let error = #expect(throws: MediaError.self) {
+      try OffscreenContext(width: 1_000_000, height: 16)
+    }
+    #expect(error?.code == .noRenderer)
+    let context = try OffscreenContext(width: 16, height: 16)
+    let cache = try TextureCache()
+    let huge = try MediaFrame.video(width: 40_000, height: 2, pixelFormat: .gray8)
+    let second = #expect(throws: MediaError.self) { try cache.texture(for: huge) }
+    #expect(second?.code == .notConvertible)
+    withExtendedLifetime(context) {}
+  }
+}

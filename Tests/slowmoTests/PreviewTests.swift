@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankCapture
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import SlowmoCommands
+
+/// `slowmo preview` in a window and in a terminal, and `record --preview`.
+struct PreviewTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// Runs the command with SDL's driver without a screen.
+  private func windowed(_ arguments: String...) async throws -> Finished {
+    try await run("env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments, in: scratch.path)
+  }
+
+  private func events(_ finished: Finished, _ type: String) throws -> [String] {
+    let events = try #require(try finished.document()["events"] as? [[String: Any]])
+    return events.filter { $0["type"] as? String == type }.compactMap { $0["detail"] as? String }
+  }
+
+  private func ledger(_ finished: Finished) throws -> [String: Int] {
+    try #require(try finished.document()["ledger"] as? [String: Int])
+  }
+
+  @Test func `A script presses keys, taps, takes a photo and writes the window`() async throws {
+    let keys = "0.3 h\n0.35 p\n0.4 g\n0.5 tap:0.5,0.5\n0.6 s\n0.8 ctrl+s\n1 q\n"
+    _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
+    let finished = try await windowed(
+      "preview", "synthetic:320x240@60?scene=pattern", "--script", "keys.txt", "--json")
+    try #require(finished.status == 0, "\(finished.errors)")
+    #expect(finished.errors.isEmpty)
+    #expect(try events(finished, "key") == ["h", "p", "g", "s", "ctrl+s", "q"])
+    #expect(try events(finished, "tap") == ["0.5000,0.5000"])
+    #expect(try events(finished, "photo") == ["preview-0001.jpg"])
+    #expect(try events(finished, "screenshot") == ["preview-window-0001.png"])
+    let counts = try ledger(finished)
+    let shown = try #require(try finished.document()["shown"] as? Int)
+    #expect(shown > 0 && shown == counts["delivered"])
+    let rest = ["delivered", "waiting", "frame_was_late", "out_of_buffers", "corrupt"]
+    #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
+    #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
+    let gray = try await FFmpeg.converted(
+      scratch.file("preview-0001.jpg"), ["-pix_fmt", "gray", "-f", "rawvideo"])
+    #expect(gray.count == 320 * 240)
+    #expect(FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] } != nil)
+    let png = try bytes(of: scratch.file("preview-window-0001.png"))
+    #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+  }
+
+  @Test func `A delay is changed while it runs, and begins from a live image`() async throws {
+    _ = try scratch.write(Array("0.2 up\n0.3 up\n0.4 down\n0.5 [\n0.9 q\n".utf8), as: "keys.txt")
+    let finished = try await windowed(
+      "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let document = try finished.document()
+    #expect(document["delay_ns"] as? Int == 1_000_000_000 && document["speed"] as? String == "1/2")
+    #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
+  }
+
+  @Test func `A recording beside its window has all frames`() async throws {
+    let finished = try await windowed(
+      "record", "synthetic:320x240@240?pace=max", "--mode", "/mjpg", "-o", "a.mov", "--frames",
+      "240", "--preview", "--progress", "none", "--json")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let counts = try #require(try finished.document()["ledger"] as? [String: Int])
+    #expect(counts["stored"] == 240 && counts["expected"] == 240)
+  }
+
+  @Test(arguments: ["quit", "signal", "suspend"])
+  func `A slow terminal holds one image at most, and is restored`(mode: String) async throws {
+    let finished = try await run(
+      "python3",
+      [
+        "\(checkout)/Tests/Tools/PreviewTerminal/preview-terminal.py", mode, slowmoPath, "preview",
+        "synthetic:320x240@60", "--terminal",
+      ], in: scratch.path)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let seen = try finished.document()
+    #expect(seen["started"] as? Bool == true && seen["raw"] as? Bool == true, "\(seen)")
+    #expect(seen["most_unanswered"] as? Int == 1, "\(seen)")
+    #expect(seen["restored"] as? Bool == true && seen["status"] as? Int == 0, "\(seen)")
+    let images = try #require(seen["images"] as? Int)
+    #expect(images >= 8 && seen["synchronized"] as? Int == images, "\(seen)")
+    #expect(try #require(seen["blocks"] as? Int) > 1_000)
+    if mode == "suspend" {
+      for key in ["suspended", "continued", "whole"] {
+        #expect(seen[key] as? Bool == true, "\(seen)")
+      }
+    }
+  }
+
+  @Test func `Without slowmo-full, a screen or a terminal, one line says what works`() async throws
+  {
+    let alone = scratch.file("slowmo")
+    try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
+    let rows: [(program: String, arguments: [String], code: String, hint: String)] = [
+      (alone, ["preview", "synthetic"], "missing_component", "use --terminal"),
+      (
+        alone, ["record", "synthetic", "-o", "b.mov", "--preview"], "missing_component", "--preview"
+      ),
+      (slowmoPath, ["preview", "synthetic"], "no_display", "use --terminal"),
+      (slowmoPath, ["record", "synthetic", "-o", "b.mov", "--preview"], "no_display", "--preview"),
+      (slowmoPath, ["preview", "synthetic", "--terminal"], "no_terminal", "leave out --terminal"),
+    ]
+    for row in rows {
+      let finished = try await run(
+        "setsid",
+        ["--wait", "env", "-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"]
+          + [row.program] + row.arguments + ["--json"], in: scratch.path)
+      #expect(finished.status == 69, "\(row): \(finished.errors)")
+      let error = try #require(try finished.document()["error"] as? [String: Any])
+      #expect(error["code"] as? String == row.code, "\(row)")
+      #expect((error["hint"] as? String)?.contains(row.hint) == true, "\(row): \(error)")
+    }
+  }
+
+  @Test func `Only programs that draw textures link EGL`() async throws {
+    for (path, links) in [
+      (slowmoPath, false), (slowmoPath + "-full", false), (program("LiveCube"), true),
+    ] {
+      let dynamic = try await run("readelf", ["-d", path])
+      try #require(dynamic.status == 0)
+      #expect(dynamic.output.contains("libEGL") == links, "\(path)")
+      #expect(dynamic.output.contains("libGLES") == links, "\(path)")
+    }
+  }
+
+  @Test(arguments: [
+    ["--speed", "2", "--delay", "1"], ["--speed", "1/2"], ["--speed", "1/40", "--delay", "1"],
+    ["--delay", "2h"], ["--gravity", "fill"],
+  ])
+  func `Options without a meaning are refused`(options: [String]) async throws {
+    let finished = try await run(slowmoPath, ["preview", "synthetic"] + options)
+    #expect(finished.status == 64, "\(finished.errors)")
+  }
+
+  @Test func `Cells of the terminal are written once, and again only if they change`() throws {
+    var canvas = HalfBlockCanvas()
+    canvas.resize(columns: 2, rows: 2)
+    #expect(canvas.pixelWidth == 2 && canvas.pixelHeight == 2)
+    let pool = try PixelBufferPool(format: .bgra, width: 2, height: 2)
+    var image = try pool.makePixelBuffer()
+    image.withUnsafeMutableBytes(ofPlane: 0) { bytes in
+      for index in bytes.indices { bytes[index] = index % 8 < 4 ? 255 : 0 }
+    }
+    let area = PreviewRect(x: 0, y: 0, width: 2, height: 2)
+    func drawn(_ line: String) -> String {
+      String(decoding: canvas.draw(image, in: area, line: line), as: UTF8.self)
+        .replacing("\u{1B}", with: "~")
+    }
+    #expect(
+      drawn("ab")
+        == "~[?2026h~[0m~[2J~[1;1H~[38;2;255;255;255m~[48;2;255;255;255m▀~[38;2;0;0;0m"
+        + "~[48;2;0;0;0m▀~[0m~[2;1Hab~[K~[0m~[?2026l")
+    #expect(drawn("ab") == "~[?2026h~[0m~[?2026l")
+    image.withUnsafeMutableBytes(ofPlane: 0) { $0[6] = 9 }
+    #expect(
+      drawn("abc")
+        == "~[?2026h~[1;2H~[38;2;8;0;0m~[48;2;0;0;0m▀~[0m~[?2026l")
+    canvas.forget()
+    #expect(drawn("").contains("~[2J"))
+  }
+
+  @Test func `Input of a terminal is keys and answers, however it is divided`() {
+    let bytes = Array("q\u{1B}[A \u{1B}[12;34Rz\u{1B}[B\u{1B}OCx\u{1B}xp\u{7F}\u{1}".utf8)
+    let wanted: [TerminalInput.Event] = [
+      .key("q"), .key("up"), .key("space"), .cursorPosition, .key("z"), .key("down"),
+      .key("right"), .key("x"), .key("p"), .key("backspace"),
+    ]
+    var whole = TerminalInput()
+    #expect(whole.events(bytes) == wanted)
+    var single = TerminalInput()
+    #expect(bytes.flatMap { single.events([$0]) } == wanted)
+  }
+
+  @Test func `The line of text names what it shows`() {
+    var status = PreviewStatus()
+    #expect(status.text == "- fps  lost 0")
+    status.frameRate = 239.96
+    status.recording = PreviewStatus.Recording(
+      stored: 480, missing: 1, bytes: 0, queueFill: 0.123)
+    status.bytesPerSecond = 24_000_000
+    status.peakDBFS = -.infinity
+    status.delay = MediaTime(12, over: 1)
+    status.speed = Speed(1, over: 2)
+    status.exposureDuration = MediaTime(microseconds: 4_000)
+    #expect(
+      status.text
+        == "240.0 fps  lost 1  stored 480  queue 12 %  disk 24.0 MB/s  -60 dBFS  "
+        + "exposure 4.00 ms  delay 12.0 s  speed 1/2")
+  }
+}
