@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Testing
 
@@ -94,6 +95,23 @@ struct PreviewAidsTests {
     #expect(meter.hasClipped && abs(meter.levelPart - 1.0 / 3) < 1e-9)
     meter.resetClipping()
     #expect(!meter.hasClipped)
+  }
+
+  @Test func `Arrivals count what the driver skipped, and give the rate`() throws {
+    let counter = ArrivalCounter()
+    #expect(counter.arrivals.newestTime == nil)
+    // The counter wraps after two frames, skips two, and is restarted at 5.
+    let sequences: [UInt32] = [4_294_967_294, 4_294_967_295, 0, 3, 5, 5, 1]
+    var first: PreviewArrivals?
+    for (index, sequence) in sequences.enumerated() {
+      counter.note(FrameObservation(sequence: sequence, microseconds: Int64(index) * 4_000))
+      first = first ?? counter.arrivals
+    }
+    let arrivals = counter.arrivals
+    #expect(arrivals.frameCount == 7 && arrivals.missingCount == 3)
+    #expect(arrivals.newestTime == MediaTime(microseconds: 24_000))
+    #expect(arrivals.frameRate(since: try #require(first)) == 250)
+    #expect(arrivals.frameRate(since: arrivals) == nil)
   }
 
   @Test func `A schedule shows the past: by a constant delay, or in slow motion up to one`() {

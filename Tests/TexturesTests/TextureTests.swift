@@ -14,10 +14,10 @@ import Testing
 ///
 /// A context belongs to a thread, so each test makes its own and stays on its thread.
 struct TextureTests {
-  /// Colors of patches: primaries, grays, and one that is out of range in video range.
+  /// Colors of patches: primaries, grays, and strong colors that no channel limits.
   private static let colors: [(UInt8, UInt8, UInt8)] = [
-    (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (0, 255, 255), (255, 0, 255),
-    (0, 0, 0), (64, 64, 64), (128, 128, 128), (192, 192, 192), (255, 255, 255), (200, 120, 40),
+    (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (60, 230, 90), (255, 0, 255),
+    (0, 0, 0), (90, 90, 230), (128, 128, 128), (230, 60, 60), (255, 255, 255), (200, 120, 40),
   ]
   private static let patch = 32
   private static let (columns, rows) = (4, 3)
