@@ -203,6 +203,8 @@ let package = Package(
     .executableTarget(
       name: "LiveCube", dependencies: ["Overcrank", "OvercrankTextures"], path: "Samples/LiveCube"),
     .executableTarget(
+      name: "AVCam", dependencies: ["Overcrank", "OvercrankDisplay"], path: "Samples/AVCam"),
+    .executableTarget(
       name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
     .executableTarget(
       name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),

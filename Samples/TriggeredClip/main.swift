@@ -11,8 +11,9 @@ let output = try MovieFileOutput(session: session, settings: RecordingSettings(p
 var triggers = TriggerSettings(
   preDuration: MediaTime(1, over: 2), postDuration: MediaTime(1, over: 2))
 triggers.motion = MotionTrigger(share: 0.001)
-let clips = try output.record(on: triggers).clips
-var slow = try Composition(Asset(path: clips[0].path))
+let take = try output.record(on: triggers)
+guard let clip = take.clips.first else { throw take.problem ?? MediaError(.cancelled, "no clip") }
+var slow = try Composition(Asset(path: clip.path))
 try slow.setSpeed(Speed(1, over: 8), in: TimeRange(duration: slow.duration))
 let report = try ExportSession(slow).export(
   ExportSettings(path: "slow.mov", mode: .passthrough()))

@@ -120,6 +120,97 @@ struct SampleTests {
     }
   }
 
+  /// Runs AVCam with a script on SDL's driver without a screen.
+  private func avCam(
+    _ script: String, in scratch: Scratch, _ environment: [String] = [], _ devices: String...
+  ) async throws -> [String] {
+    _ = try scratch.write(Array(script.utf8), as: "script.txt")
+    let finished = try await run(
+      "env",
+      ["SDL_VIDEODRIVER=dummy"] + environment + [program("AVCam"), "--script", "script.txt"]
+        + devices, in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    return finished.output.split(separator: "\n").map(String.init)
+  }
+
+  @Test func `The sample AVCam takes photos, Live Photos and movies, and changes its camera`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let lines = try await avCam(
+      """
+      frames 5
+      space
+      wait photos
+      l
+      frames 30
+      space
+      wait photos
+      frames 10
+      png first.png
+      m
+      space
+      frames 10
+      space
+      wait movie
+      c
+      frames 10
+      m
+      space
+      wait photos
+      frames 10
+      png second.png
+      q
+      """, in: scratch, [], "synthetic:320x240@60?scene=pattern", "synthetic:160x120@60")
+    #expect(
+      lines == [
+        "photo avcam_1.jpg", "live avcam_2.jpg with avcam_2.mov",
+        "movie avcam_movie_1.mov: stopped", "camera synthetic:160x120@60",
+        "live avcam_3.jpg with avcam_3.mov",
+      ], "\(lines)")
+    for (number, width) in [(1, "320"), (2, "320"), (3, "160")] {
+      let size = try await FFmpeg.probe(
+        scratch.file("avcam_\(number).jpg"), "stream=width", stream: "v:0")
+      #expect(size == [width])
+    }
+    for name in ["avcam_2.mov", "avcam_movie_1.mov", "avcam_3.mov"] {
+      let info = try await slowmo("info", scratch.file(name), "--json").document()
+      let video = try #require(info["video"] as? [String: Any])
+      #expect(try #require(video["frame_count"] as? Int) > 0, "\(name)")
+    }
+    for name in ["first.png", "second.png"] {
+      let gray = try await FFmpeg.converted(
+        scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
+      try #require(gray.count == 640 * 480)
+      // The image below the middle, and the text of the status at the lower edge.
+      #expect(Set(gray[(340 * 640)..<(341 * 640)]).count > 4, "\(name)")
+      #expect(gray[(460 * 640)...].contains { $0 > 180 }, "\(name)")
+    }
+  }
+
+  @Test func `The sample AVCam goes on after an interruption, and focuses where it is clicked`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let lines = try await avCam(
+      """
+      frames 3
+      click 0.5 0.5
+      wait camera
+      frames 3
+      space
+      wait photos
+      """, in: scratch,
+      [
+        "FAKEVIDEO=uvc-webcam unplug=60 replug=0.5",
+        "LD_PRELOAD=\(try await FakeCameras.library())",
+      ], "/dev/fakevideo0")
+    #expect(
+      lines == [
+        "focus at 0.5, 0.5", "interrupted: device_gone", "resumed", "photo avcam_1.jpg",
+      ], "\(lines)")
+  }
+
   @Test func `The sample of a photo booth counts down, and takes four photos in a row`()
     async throws
   {
