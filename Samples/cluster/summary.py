@@ -5,6 +5,7 @@
     summary.py REPORTS CLIP...           what became of each clip; exits with 1 if one is not done
     summary.py REPORTS --left CLIP...    only the clips that are not done, one a line
 """
+import glob
 import json
 import pathlib
 import sys
@@ -12,8 +13,8 @@ import sys
 
 def attempts(reports, clip):
     """The results of a clip's attempts; None for an attempt that did not end."""
-    found = []
-    for path in sorted(pathlib.Path(reports).glob(f"{pathlib.Path(clip).stem}.????????"),
+    found, stem = [], pathlib.Path(clip).stem
+    for path in sorted(pathlib.Path(reports).glob(f"{glob.escape(stem)}.????????"),
                        key=lambda path: path.stat().st_mtime_ns):
         try:
             document = json.loads(path.read_text())

@@ -88,7 +88,8 @@ package enum TemporaryName {
         let owner = targets.first { process(in: name, job, of: $0.lastPathComponent) != nil }
         guard let owner else { continue }
         let path = owner.replacingLastPathComponent(with: name)
-        let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // On NFS, an exclusive lock needs a file that is open for writing.
+        let descriptor = open(path.systemPath, O_RDWR | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { continue }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }

@@ -114,6 +114,7 @@ struct BatchExport: Sendable {
         return result
       }
       for warning in report.warnings { Output.warning("\(output): \(warning)") }
+      exporting.note(report.sparse, output)
       for frame in report.undecodable {
         noteUndecodable(frame.path, frame.index, frame.time, exporting.onError)
       }

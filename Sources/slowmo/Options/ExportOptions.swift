@@ -198,7 +198,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     return try session.plan(known)
   }
 
-  private func note(_ sparse: [ExportReport.LowRateRange], _ output: String) {
+  func note(_ sparse: [ExportReport.LowRateRange], _ output: String) {
     for range in sparse { Output.note("\(output): \(range.summary)") }
   }
 
