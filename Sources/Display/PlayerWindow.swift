@@ -41,7 +41,7 @@ public final class PlayerWindow {
 
   /// The position that times are measured from; nil for none.
   public var mark: PlayerTime?
-  /// The composition times that the time line shows as marks.
+  /// The composition times that the time line shows as marks; if empty, it shows ``mark``.
   public var marks: [Rational] = []
   /// A text that is shown over the image; empty for none.
   public var message: String {
@@ -224,8 +224,8 @@ public final class PlayerWindow {
     }
     scene.position = scrub.target ?? time.composition
     scene.loop = player.loop
-    scene.mark = mark?.composition
-    scene.marks = marks
+    // An edit moves the marks, but not the position of the last one.
+    scene.marks = marks.isEmpty ? mark.map { [$0.composition] } ?? [] : marks
     scene.isPlaying = player.state == .playing
     scene.status = time.text(rate: rate ?? player.rate, since: mark)
   }

@@ -81,7 +81,7 @@ struct PlayerSceneTests {
     scene.timeline = TimelineContent(
       Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
     scene.position = 100
-    scene.mark = 200
+    scene.marks = [200]
     scene.loop = try TimeRange(start: MediaTime(seconds: 300), end: MediaTime(seconds: 400))
     func columns(_ color: DisplayColor) -> [ClosedRange<Int>] {
       scene.drawing.compactMap {

@@ -115,8 +115,7 @@ extension PlayerScene {
       }
     }
     for marker in timeline.markers { line(marker, width: 2, .loop) }
-    for mark in marks { line(mark, width: 1, .mark) }
-    if let mark { line(mark, width: 2, .mark) }
+    for mark in marks { line(mark, width: 2, .mark) }
     line(position, width: 4, .shade)
     line(position, width: 2, .playhead)
     let column = layout.column(of: position, duration: timeline.duration)

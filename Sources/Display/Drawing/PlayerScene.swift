@@ -32,9 +32,7 @@ struct PlayerScene: Hashable, Sendable {
   /// The composition time on screen.
   var position = Rational.zero
   var loop: TimeRange?
-  /// The composition time of the mark; nil for none.
-  var mark: Rational?
-  /// The composition times of other marks.
+  /// The composition times of the marks.
   var marks: [Rational] = []
   var isPlaying = false
   /// The text of the status line.

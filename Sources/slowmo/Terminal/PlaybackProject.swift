@@ -84,7 +84,9 @@ final class PlaybackProject {
   private func setSpeed(_ speed: Speed, _ player: Player) throws(MediaError) -> String {
     try edit.setSpeed(speed)
     let isWholeLoop = player.loop.map { $0.duration == player.composition.duration.seconds }
-    let edited = try edit.composition()
+    var edited = try edit.composition()
+    // The window shows all marks, also those set after the last edit.
+    edited.markers = []
     try player.replaceComposition(edited)
     if isWholeLoop == true { try player.setLoop(TimeRange(duration: edited.duration)) }
     return "\(edit.range?.displayText ?? "all") at speed \(speed)"
