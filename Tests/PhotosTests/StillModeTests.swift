@@ -104,6 +104,25 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
+  @Test func `No other photo is accepted meanwhile, and a stopped session has its mode`()
+    async throws
+  {
+    try await session.startRunning()
+    let capture = try output.capturePhoto(with: settings("a.jpg"))
+    let refused = #expect(throws: MediaError.self) {
+      try output.capturePhoto(with: settings("b.jpg"))
+    }
+    let small = #expect(throws: MediaError.self) { try output.capturePhoto(with: PhotoSettings()) }
+    #expect(refused?.code == .notReady && small?.code == .notReady)
+    await session.stopRunning()
+    _ = await story(of: capture)
+    #expect(input.format.id.hasPrefix("640x480@120"))
+    // The next start has the mode, and takes photos.
+    try await session.startRunning()
+    #expect(try await output.photos(with: PhotoSettings()).map(\.width) == [640])
+    await session.stopRunning()
+  }
+
   @Test func `A camera without a larger mode keeps its stream, and a Live Photo is refused`()
     async throws
   {

@@ -195,9 +195,9 @@ struct SampleTests {
     let lines = try await avCam(
       """
       frames 3
-      click 0.5 0.5
       wait camera
       frames 3
+      click 0.5 0.5
       space
       wait photos
       """, in: scratch,
@@ -207,7 +207,7 @@ struct SampleTests {
       ], "/dev/fakevideo0")
     #expect(
       lines == [
-        "focus at 0.5, 0.5", "interrupted: device_gone", "resumed", "photo avcam_1.jpg",
+        "interrupted: device_gone", "resumed", "focus at 0.5, 0.5", "photo avcam_1.jpg",
       ], "\(lines)")
   }
 

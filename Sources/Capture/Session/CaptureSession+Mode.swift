@@ -14,17 +14,19 @@ extension CaptureSession {
   ///   - input: A camera of the session.
   ///   - format: The mode.
   ///   - frameRate: The frame rate, or nil for the highest of the mode.
+  ///   - evenIfStopped: Whether a camera of a session that does not run is set to the mode too.
   /// - Throws: `MediaError` with `.notConnected` if the session is not running, or as
   ///   ``DeviceInput/init(device:format:)`` does. The camera then stands still.
   package func restart(
-    _ input: DeviceInput, as format: CaptureFormat, frameRate: FrameRate? = nil
+    _ input: DeviceInput, as format: CaptureFormat, frameRate: FrameRate? = nil,
+    evenIfStopped: Bool = false
   ) throws(MediaError) {
     let result = core.work.withLock { _ in
       Result { () throws(MediaError) in
         let (graph, isWanted, running) = core.state.withLock { state in
           (state.graph, state.isWanted, state.runningNow.filter { $0.input === input })
         }
-        guard isWanted else {
+        guard isWanted || evenIfStopped else {
           throw MediaError(
             .notConnected, "the session of \(input.device.address) is not running",
             recovery: "start the session first")
@@ -36,7 +38,7 @@ extension CaptureSession {
           entry.capture.waitUntilEnded()
         }
         try input.open(as: format, frameRate: frameRate)
-        try start(input, in: graph)
+        if isWanted { try start(input, in: graph) }
       }
     }
     try result.get()

@@ -122,7 +122,13 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
     }
   }
 
-  func cancel() { thread.cancel() }
+  func cancel() {
+    thread.cancel()
+    // No stream will end them.
+    var ended: [any FrameSink] = []
+    sinks.close(&ended)
+    for sink in ended { sink.end(CaptureEnd(stopReason: .stopped)) }
+  }
 
   func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }
 }

@@ -145,6 +145,11 @@ final class PhotoProcessor: Sendable {
       request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
     }
     let hasRoom = state.withLock { state in
+      // A change of the mode ends the stream that other captures wait for.
+      let changesMode = state.records.values.contains { $0.controlled?.changesMode == true }
+      guard !changesMode, preparation?.stillMode == nil || state.records.isEmpty else {
+        return false
+      }
       guard state.records.count < PhotoChannel.maximumPending else { return false }
       let movies = state.records.values.count { $0.settings.livePhoto != nil }
       guard settings.livePhoto == nil || movies < LivePhotoRecorder.maximumCount else {
@@ -159,7 +164,8 @@ final class PhotoProcessor: Sendable {
     }
     guard hasRoom else {
       throw MediaError(
-        .notReady, "photo \(id): as many captures as possible are pending",
+        .notReady,
+        "photo \(id): as many captures as possible are pending, or one needs another mode",
         recovery: "wait until one of them is finished")
     }
     do throws(MediaError) {

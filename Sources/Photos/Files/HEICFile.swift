@@ -82,7 +82,9 @@ enum HEICFile {
     for _ in 0..<count {
       guard let number = reader.next(version < 2 ? 2 : 4),
         let method = version == 0 ? 0 : reader.next(2), reader.next(2) != nil,
-        let base = reader.next(baseSize), let extents = reader.next(2)
+        let base = reader.next(baseSize), let extents = reader.next(2),
+        // Extents without bytes would be counted without an end of the box.
+        extents <= 1 || indexSize + offsetSize + lengthSize > 0
       else { return nil }
       var found: Range<Int64>?
       for _ in 0..<extents {

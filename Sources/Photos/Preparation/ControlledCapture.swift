@@ -28,6 +28,9 @@ final class ControlledCapture: Sendable {
   /// The time in microseconds until automatic exposure has followed a new compensation.
   private static let settlingTime: Int64 = 400_000
 
+  /// Whether the camera changes its mode for the photos.
+  var changesMode: Bool { stillMode != nil }
+
   init(
     _ settings: PhotoSettings, _ preparation: PhotoPreparation, _ channel: PhotoChannel,
     _ processor: PhotoProcessor

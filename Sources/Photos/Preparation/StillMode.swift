@@ -38,8 +38,8 @@ struct StillMode: Sendable {
   /// Switches the camera to the mode.
   func begin() throws(MediaError) { try session.restart(camera, as: format) }
 
-  /// Restores the camera's mode and rate.
+  /// Restores the camera's mode and rate, also if the session was stopped meanwhile.
   func end() throws(MediaError) {
-    try session.restart(camera, as: before, frameRate: frameRate)
+    try session.restart(camera, as: before, frameRate: frameRate, evenIfStopped: true)
   }
 }
