@@ -154,11 +154,13 @@ struct TextureTests {
     let context = try OffscreenContext(width: 64, height: 48)
     let cache = try TextureCache()
     let renderer = try TextureRenderer()
-    for _ in 0..<12 {
+    for index in 0..<12 {
       let texture = try cache.texture(for: try #require(captured.sample))
       #expect(texture.width == 320 && texture.height == 240)
       context.clear()
       renderer.draw(texture)
+      // Waits for the renderer, which may be slow.
+      if index == 5 { _ = try context.pixelBuffer() }
     }
     let held = captured.video.keptCount
     captured.release()
