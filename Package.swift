@@ -339,7 +339,7 @@ let package = Package(
       name: "TexturesTests",
       dependencies: [
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
-        "OvercrankTextures", "TestSupport", "CFFmpeg",
+        "OvercrankTextures", "TestSupport", "CFFmpeg", "CGLES",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

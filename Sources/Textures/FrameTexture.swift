@@ -6,7 +6,8 @@ import Synchronization
 /// A frame as textures, which a ``TextureRenderer`` draws in its colors.
 ///
 /// When it is released, its cache uses the textures again as soon as the renderer has finished with
-/// them. It may be released on any thread.
+/// them. It holds its cache. It may be released on any thread, but its textures are only deleted if the
+/// last reference to the cache is released on the thread of the context.
 public final class FrameTexture {
   /// The width of the frame in pixels.
   public let width: Int
@@ -18,18 +19,18 @@ public final class FrameTexture {
   let names: [UInt32]
   /// The frame whose memory the renderer may still read.
   private let sample: SampleBuffer?
-  private let released: ReleasedTextures
+  private let cache: TextureCache
 
   init(
     _ layout: TextureLayout, _ names: [UInt32], width: Int, height: Int, _ sample: SampleBuffer?,
-    to released: ReleasedTextures
+    of cache: TextureCache
   ) {
     (self.layout, self.names, self.width, self.height) = (layout, names, width, height)
-    (self.sample, self.released) = (sample, released)
+    (self.sample, self.cache) = (sample, cache)
   }
 
   deinit {
-    released.add(ReleasedTextures.Entry(planes: layout.planes, names: names, sample: sample))
+    cache.released.add(ReleasedTextures.Entry(planes: layout.planes, names: names, sample: sample))
   }
 }
 

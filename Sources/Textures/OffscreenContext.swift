@@ -43,7 +43,6 @@ public final class OffscreenContext {
     }
     self.context = context
     guard eglMakeCurrent(display, nil, nil, context) == EGL_TRUE else {
-      eglDestroyContext(display, context)
       throw .noRenderer(Self.eglError("the context cannot be used"))
     }
     glGenFramebuffers(1, &framebuffer)
@@ -65,9 +64,12 @@ public final class OffscreenContext {
   }
 
   deinit {
-    glDeleteFramebuffers(1, &framebuffer)
-    glDeleteRenderbuffers(2, &renderbuffers)
-    eglMakeCurrent(display, nil, nil, nil)
+    // Another context has other objects under the same names.
+    if eglGetCurrentContext() == context {
+      glDeleteFramebuffers(1, &framebuffer)
+      glDeleteRenderbuffers(2, &renderbuffers)
+      eglMakeCurrent(display, nil, nil, nil)
+    }
     eglDestroyContext(display, context)
     // The display is shared by all contexts of the process, so it stays open.
   }

@@ -20,7 +20,8 @@ public import OvercrankMediaCore
 /// ```
 ///
 /// Corresponds to `CVOpenGLESTextureCache`. A context of OpenGL ES 3 must be current on the calling
-/// thread at every call, and when the cache is released.
+/// thread at every call, and when the last of the cache and its textures is released; otherwise the
+/// textures last as long as the context.
 public final class TextureCache {
   /// Textures that wait until the renderer has finished with them.
   private struct Pending {
@@ -28,7 +29,8 @@ public final class TextureCache {
     let fence: GLsync?
   }
 
-  private let released = ReleasedTextures()
+  let released = ReleasedTextures()
+  private let context: EGLContext
   private var pending: [Pending] = []
   private var unused: [[TextureLayout.Plane]: [[UInt32]]] = [:]
   private var decoder = FrameDecoder()
@@ -41,13 +43,16 @@ public final class TextureCache {
   ///
   /// - Throws: `MediaError` with `.noRenderer` without a current context.
   public init() throws(MediaError) {
-    guard eglGetCurrentContext() != nil else { throw .noRenderer("no context is current") }
+    guard let context = eglGetCurrentContext() else { throw .noRenderer("no context is current") }
+    self.context = context
     var side: GLint = 0
     glGetIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &side)
     largestSide = Int(side)
   }
 
   deinit {
+    // Names of this context may belong to other textures in another one.
+    guard eglGetCurrentContext() == context else { return }
     for pending in pending { glDeleteSync(pending.fence) }
     let entries = pending.map(\.entry) + released.takeAll()
     for names in unused.values.joined() + entries.map(\.names) {
@@ -137,13 +142,18 @@ public final class TextureCache {
         Self.format(plane), GLenum(GL_UNSIGNED_BYTE), frame.planeData(plane.source))
     }
     glPixelStorei(GLenum(GL_UNPACK_ROW_LENGTH), 0)
-    let texture = FrameTexture(
-      layout, names, width: frame.width, height: frame.height, sample, to: released)
     let error = glGetError()
     guard error == GLenum(GL_NO_ERROR) else {
+      delete(names)
       throw .noRenderer("a frame cannot be uploaded (OpenGL error 0x\(String(error, radix: 16)))")
     }
-    return texture
+    return FrameTexture(
+      layout, names, width: frame.width, height: frame.height, sample, of: self)
+  }
+
+  private func delete(_ names: [UInt32]) {
+    glDeleteTextures(GLsizei(names.count), names)
+    textureCount -= names.count
   }
 
   private static func format(_ plane: TextureLayout.Plane) -> GLenum {
@@ -194,10 +204,7 @@ public final class TextureCache {
   /// Deletes the textures that are not in use.
   public func removeUnused() {
     flush()
-    for names in unused.values.joined() {
-      glDeleteTextures(GLsizei(names.count), names)
-      textureCount -= names.count
-    }
+    for names in unused.values.joined() { delete(names) }
     unused = [:]
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import CGLES
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
@@ -153,11 +154,13 @@ struct TextureTests {
     let context = try OffscreenContext(width: 64, height: 48)
     let cache = try TextureCache()
     let renderer = try TextureRenderer()
-    for _ in 0..<12 {
+    for index in 0..<12 {
       let texture = try cache.texture(for: try #require(captured.sample))
       #expect(texture.width == 320 && texture.height == 240)
       context.clear()
       renderer.draw(texture)
+      // Waits for the renderer, which may be slow.
+      if index == 5 { _ = try context.pixelBuffer() }
     }
     let held = captured.video.keptCount
     captured.release()
@@ -192,6 +195,45 @@ struct TextureTests {
     #expect(number == Int(sample.attachments.sequence))
     #expect(try context.pngData().starts(with: [0x89, 0x50]))
     #expect(!context.rendererName.isEmpty)
+  }
+
+  @Test func `A texture that outlives its cache is deleted with its last reference`() throws {
+    let context = try OffscreenContext(width: 16, height: 16)
+    let image = try patches()
+    var texture: FrameTexture? = try TextureCache().texture(for: image)
+    let name = try #require(texture?.names.first)
+    #expect(glIsTexture(name) == GLboolean(GL_TRUE))
+    texture = nil
+    #expect(glIsTexture(name) == GLboolean(GL_FALSE))
+    withExtendedLifetime(context) {}
+  }
+
+  @Test func `Textures of a failed upload are deleted`() throws {
+    let context = try OffscreenContext(width: 16, height: 16)
+    let cache = try TextureCache()
+    let image = try patches()
+    _ = try cache.texture(for: image)
+    cache.flush()
+    _ = try context.pixelBuffer()
+    cache.flush()
+    #expect(cache.textureCount == 1)
+    // The unused texture has no memory in another context.
+    let other = try OffscreenContext(width: 16, height: 16)
+    #expect(throws: MediaError.self) { try cache.texture(for: image) }
+    #expect(cache.textureCount == 0)
+    withExtendedLifetime(other) {}
+    context.makeCurrent()
+  }
+
+  @Test func `The end of a context leaves another one current and whole`() throws {
+    var first: OffscreenContext? = try OffscreenContext(width: 16, height: 16)
+    let second = try OffscreenContext(width: Self.width, height: Self.height)
+    #expect(first?.width == 16)
+    first = nil
+    let renderer = try TextureRenderer()
+    let image = try patches()
+    renderer.draw(try TextureCache().texture(for: image))
+    #expect(try difference(second.pixelBuffer(), image) <= 2)
   }
 
   @Test func `What a renderer cannot do is reported`() throws {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import OvercrankCapture
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import TestSupport
 import Testing
 
+@testable import OvercrankCapture
 @testable import SlowmoCommands
 
 /// `slowmo preview` in a window and in a terminal, and `record --preview`.
@@ -42,6 +43,9 @@ struct PreviewTests {
     let counts = try ledger(finished)
     let shown = try #require(try finished.document()["shown"] as? Int)
     #expect(shown > 0 && shown == counts["delivered"])
+    let document = try finished.document()
+    #expect((document["measured_fps"] as? String)?.contains("/") == true, "\(document)")
+    #expect(document["measured_fps_value"] is Double)
     let rest = ["delivered", "waiting", "frame_was_late", "out_of_buffers", "corrupt"]
     #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
     #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
@@ -63,6 +67,78 @@ struct PreviewTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
   }
 
+  @Test func `Frames that were shown before a delay are counted`() async throws {
+    _ = try scratch.write(Array("1 up\n1.1 q\n".utf8), as: "keys.txt")
+    let finished = try await windowed(
+      "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
+    try #require(finished.status == 0, "\(finished.errors)")
+    let counts = try ledger(finished)
+    #expect(try #require(counts["delivered"]) > 0, "\(counts)")
+    let rest = ["delivered", "waiting", "frame_was_late", "out_of_buffers", "corrupt"]
+    #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
+  }
+
+  @Test func `A file that cannot be written ends a script, and the ones before are reported`()
+    async throws
+  {
+    _ = try scratch.write(Array("0.5 ctrl+s\n0.6 s\n0.7 q\n".utf8), as: "keys.txt")
+    // The window is still black, so its screenshot is small.
+    let rows: [(limit: Int, screenshots: [String]?)] = [
+      (0, nil), (4_000, ["preview-window-0001.png"]),
+    ]
+    for row in rows {
+      let finished = try await run(
+        "env",
+        [
+          "SDL_VIDEODRIVER=dummy", "prlimit", "--fsize=\(row.limit)", slowmoPath, "preview",
+          "synthetic:320x240@60", "--delay", "30s", "--script", "keys.txt", "--json",
+        ], in: scratch.path)
+      #expect(finished.status == 74, "\(finished.errors)")
+      let document = try finished.document()
+      let error = try #require(document["error"] as? [String: Any])
+      #expect(error["code"] as? String == "disk_full")
+      #expect((document["events"] == nil) == (row.screenshots == nil))
+      if let screenshots = row.screenshots {
+        #expect(try events(finished, "screenshot") == screenshots)
+        #expect(try events(finished, "failed").count == 1)
+      }
+      #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
+    }
+  }
+
+  @Test func `The error of a session is awaited`() async throws {
+    let lost = MediaError(.deviceLost, "the camera failed")
+    let device = try CaptureDevice.named("synthetic")
+    let rows: [(events: [SessionEvent], error: MediaError?)] = [
+      ([.didStartRunning, .runtimeError(lost), .didStopRunning], lost),
+      ([.wasInterrupted(device, .deviceGone), .didStopRunning, .runtimeError(lost)], lost),
+      ([.didStartRunning, .didStopRunning], nil),
+    ]
+    for row in rows {
+      let (events, continuation) = AsyncStream.makeStream(of: SessionEvent.self)
+      let failure = SessionFailure(events)
+      for event in row.events { continuation.yield(event) }
+      let error = await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+          continuation.resume(returning: failure.waitForEnd(limit: .seconds(60)))
+        }
+      }
+      #expect(error == row.error)
+    }
+  }
+
+  @Test func `The counts of a replaced output are kept`() {
+    var before = DataOutputLedger()
+    (before.offered, before.delivered, before.waiting) = (10, 7, 1)
+    before.dropped = [.frameWasLate: 2]
+    var after = DataOutputLedger()
+    (after.offered, after.delivered, after.waiting) = (5, 3, 1)
+    after.dropped = [.corrupt: 1]
+    let sum = after.adding(before.replaced)
+    #expect(sum.offered == 15 && sum.delivered == 10 && sum.waiting == 1)
+    #expect(sum.dropped == [.frameWasLate: 3, .corrupt: 1] && sum.isBalanced)
+  }
+
   @Test func `A recording beside its window has all frames`() async throws {
     let finished = try await windowed(
       "record", "synthetic:320x240@240?pace=max", "--mode", "/mjpg", "-o", "a.mov", "--frames",
@@ -72,19 +148,25 @@ struct PreviewTests {
     #expect(counts["stored"] == 240 && counts["expected"] == 240)
   }
 
-  @Test(arguments: ["quit", "signal", "suspend"])
-  func `A slow terminal holds one image at most, and is restored`(mode: String) async throws {
+  @Test(
+    arguments: [
+      ("quit", [], 0), ("escape", [], 0), ("signal", [], 0), ("signal", ["-t", "10m"], 130),
+      ("suspend", [], 0),
+    ] as [(String, [String], Int)])
+  func `A slow terminal holds one image at most, and is restored`(
+    mode: String, options: [String], status: Int
+  ) async throws {
     let finished = try await run(
       "python3",
       [
         "\(checkout)/Tests/Tools/PreviewTerminal/preview-terminal.py", mode, slowmoPath, "preview",
         "synthetic:320x240@60", "--terminal",
-      ], in: scratch.path)
+      ] + options, in: scratch.path)
     try #require(finished.status == 0, "\(finished.errors)")
     let seen = try finished.document()
     #expect(seen["started"] as? Bool == true && seen["raw"] as? Bool == true, "\(seen)")
     #expect(seen["most_unanswered"] as? Int == 1, "\(seen)")
-    #expect(seen["restored"] as? Bool == true && seen["status"] as? Int == 0, "\(seen)")
+    #expect(seen["restored"] as? Bool == true && seen["status"] as? Int == status, "\(seen)")
     let images = try #require(seen["images"] as? Int)
     #expect(images >= 8 && seen["synchronized"] as? Int == images, "\(seen)")
     #expect(try #require(seen["blocks"] as? Int) > 1_000)
@@ -93,6 +175,19 @@ struct PreviewTests {
         #expect(seen[key] as? Bool == true, "\(seen)")
       }
     }
+  }
+
+  @Test func `A photo that cannot be written does not end a preview`() async throws {
+    let finished = try await run(
+      "python3",
+      [
+        "\(checkout)/Tests/Tools/PreviewTerminal/preview-terminal.py", "photo", "prlimit",
+        "--fsize=0", slowmoPath, "preview", "synthetic:320x240@60", "--terminal",
+      ], in: scratch.path)
+    try #require(finished.status == 0, "\(finished.errors)")
+    let seen = try finished.document()
+    #expect(seen["status"] as? Int == 0, "\(seen)")
+    #expect((seen["text"] as? String)?.contains("preview-0001.jpg") == true, "\(seen)")
   }
 
   @Test func `Without slowmo-full, a screen or a terminal, one line says what works`() async throws
@@ -177,6 +272,9 @@ struct PreviewTests {
     #expect(whole.events(bytes) == wanted)
     var single = TerminalInput()
     #expect(bytes.flatMap { single.events([$0]) } == wanted)
+    var escape = TerminalInput()
+    #expect(escape.events([0x1B]).isEmpty)
+    #expect(escape.events(Array("\u{1B}[1;1R".utf8)) == [.key("escape"), .cursorPosition])
   }
 
   @Test func `The line of text names what it shows`() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ArgumentParser
+import Dispatch
 import Overcrank
 import Synchronization
 
@@ -114,7 +115,7 @@ struct PreviewCommand: ParsableCommand, Verb {
       try session.addOutput(levels)
       settings.levels = { levels.levels }
     }
-    let failure = SessionFailure(session)
+    let failure = SessionFailure(session.events)
     let view: any PreviewView
     if let windows {
       view = try windows.open(
@@ -127,21 +128,25 @@ struct PreviewCommand: ParsableCommand, Verb {
     defer { session.stopRunning() }
     settings.isOver = { !session.isRunning && !session.isInterrupted }
     let run = PreviewRun(source, in: session, of: device, view: view, settings: settings)
-    try run.show()
+    var problem: CommandError?
+    do { try run.show() } catch { problem = CommandError(error) }
     (view as? TerminalPreview)?.close()
-    let arrivals = run.source.arrivals
+    if settings.isOver() { problem = failure.waitForEnd().map { CommandError($0) } ?? problem }
     let document = PreviewDocument(
       device: device.address, mode: format.id, shown: source.ledger.delivered,
       delay: source.delay, speed: source.speed, measuredFps: run.measuredFrameRate,
-      lost: arrivals.missingCount, ledger: PreviewDocument.Ledger(source.ledger),
-      events: run.events)
-    if let error = failure.error { throw error }
+      lost: source.missingCount, ledger: PreviewDocument.Ledger(source.ledger),
+      events: run.events, error: problem.map { ErrorDetails($0) })
+    // If no file was written, there is only an error to report.
+    if let problem, !document.hasFiles { throw problem }
     if common.json {
       try Output.document(document)
     } else {
       for line in document.lines { Output.line(line) }
+      if let problem { Output.error(problem) }
     }
-    return .done
+    if let problem { return problem.status }
+    return Interrupt.isRequested && (duration != nil || script != nil) ? Interrupt.status : .done
   }
 
   /// Returns what opens windows.
@@ -167,19 +172,36 @@ struct PreviewCommand: ParsableCommand, Verb {
 }
 
 /// The error that ended a session, for the thread that shows it.
-private final class SessionFailure: Sendable {
+final class SessionFailure: Sendable {
   private let found = Mutex<MediaError?>(nil)
+  private let isOver = DispatchSemaphore(value: 0)
 
-  init(_ session: CaptureSession) {
-    let events = session.events
+  /// Collects the errors among the events of a session.
+  init<Events: AsyncSequence<SessionEvent, Never> & Sendable>(_ events: Events) {
     Task { [self] in
+      var isInterrupted = false
       for await event in events {
-        if case .runtimeError(let error) = event { found.withLock { $0 = error } }
+        switch event {
+        case .wasInterrupted: isInterrupted = true
+        case .interruptionEnded: isInterrupted = false
+        case .runtimeError(let error): found.withLock { $0 = error }
+        case .didStartRunning, .didStopRunning: break
+        }
+        // An interrupted session has stopped, but goes on or fails later.
+        if event == .didStopRunning, !isInterrupted { isOver.signal() }
+        if isInterrupted, case .runtimeError = event { isOver.signal() }
       }
     }
   }
 
-  var error: MediaError? { found.withLock { $0 } }
+  /// Returns the error of a session that has stopped by itself; nil if it ended without one.
+  ///
+  /// The events arrive a little later than the session's state, so they are awaited, but not longer
+  /// than the limit.
+  func waitForEnd(limit: DispatchTimeInterval = .seconds(1)) -> MediaError? {
+    _ = isOver.wait(timeout: .now() + limit)
+    return found.withLock { $0 }
+  }
 }
 
 extension PreviewGravity: ExpressibleByArgument {}

@@ -37,19 +37,26 @@ struct PreviewDocument: Encodable, TextDocument {
   let delay: MediaTime
   let speed: Speed
   /// The rate of the frames that arrived; nil for fewer than two.
-  let measuredFps: Double?
+  let measuredFps: Rational?
   /// The frames that the driver's counter skipped.
   let lost: Int64
   let ledger: Ledger
   let events: [Event]
+  /// The error that ended the preview after a file was written; nil for none.
+  let error: ErrorDetails?
+
+  /// Whether a photo or a screenshot was written.
+  var hasFiles: Bool { !files.isEmpty }
+
+  private var files: [Event] { events.filter { ["photo", "screenshot"].contains($0.type) } }
 
   /// The result as text lines.
   var lines: [String] {
-    let rate = measuredFps.map { ", \(decimal($0, 1)) fps" } ?? ""
+    let rate = measuredFps.map { ", \(decimal($0.doubleValue, 1)) fps" } ?? ""
     let delayed = delay > .zero ? ", delayed by \(decimal(delay.doubleValue, 3)) s" : ""
     return [
       "\(device): \(shown) of \(ledger.offered) frames shown\(delayed)\(rate), \(lost) lost"
-    ] + events.filter { ["photo", "screenshot"].contains($0.type) }.map { "written: \($0.detail)" }
+    ] + files.map { "written: \($0.detail)" }
       + events.filter { $0.type == "failed" }.map(\.detail)
   }
 }

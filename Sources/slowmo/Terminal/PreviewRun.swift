@@ -63,7 +63,7 @@ final class PreviewRun {
   }
 
   /// The rate of all frames that arrived, in frames per second; nil if unknown.
-  var measuredFrameRate: Double? { first.flatMap { source.arrivals.frameRate(since: $0) } }
+  var measuredFrameRate: Rational? { first.flatMap { source.arrivals.exactFrameRate(since: $0) } }
 
   /// Shows the camera until a signal, a key, the end of the script or of the duration.
   func show() throws {
@@ -156,7 +156,7 @@ final class PreviewRun {
     } else if arrivals.frameCount > 0 {
       measured = (arrivals, recording?.bytes ?? 0, now)
     }
-    status.lost = arrivals.missingCount
+    status.lost = source.missingCount
     status.recording = recording
     status.histogram = content.histogram
     (status.delay, status.speed) = (source.delay, source.speed)
@@ -218,10 +218,8 @@ final class PreviewRun {
       for channel in content.meters.indices { content.meters[channel].resetClipping() }
     case .photo: takePhoto()
     case .windowScreenshot:
-      if let data = try view.pngData() {
-        let name = try NumberedFile.write(data, stem: "preview-window", extension: "png")
-        note("screenshot", name)
-        report("written: \(name)")
+      try write("screenshot", stem: "preview-window", extension: "png") { () throws(MediaError) in
+        try view.pngData()
       }
     }
     return true
@@ -282,23 +280,40 @@ final class PreviewRun {
       try photos.take()
       blinkEnd = after(clock.now, Rational(1, over: 8))
     } catch {
-      note("failed", error.message)
-      report(error.message)
+      reportFailure(error)
     }
   }
 
   private func collectPhotos() throws {
     for result in photos.finished() {
       switch result {
-      case .success(let data):
-        let name = try NumberedFile.write(data, stem: "preview", extension: "jpg")
-        note("photo", name)
-        report("written: \(name)")
-      case .failure(let error):
-        note("failed", error.message)
-        report(error.message)
+      case .success(let data): try write("photo", stem: "preview", extension: "jpg") { data }
+      case .failure(let error): reportFailure(error)
       }
     }
+  }
+
+  /// Writes a file under the next free name, and notes it as an event.
+  ///
+  /// - Throws: With a script, the error of a file that cannot be written. Without one, the error is
+  ///   shown.
+  private func write(
+    _ type: String, stem: String, extension: String, _ data: () throws(MediaError) -> [UInt8]?
+  ) throws(MediaError) {
+    do throws(MediaError) {
+      guard let data = try data() else { return }
+      let name = try NumberedFile.write(data, stem: stem, extension: `extension`)
+      note(type, name)
+      report("written: \(name)")
+    } catch {
+      reportFailure(error)
+      if settings.script != nil { throw error }
+    }
+  }
+
+  private func reportFailure(_ error: MediaError) {
+    note("failed", error.message)
+    report(error.message)
   }
 
   /// Waits for the photos that were requested.

@@ -14,6 +14,8 @@ final class PreviewSource {
   /// How the image is placed in the view.
   var gravity: PreviewGravity
   private(set) var isMirrored = false
+  /// The counts of the live image that a delayed one replaced.
+  private var replaced: (ledger: DataOutputLedger, missingCount: Int64)?
 
   /// The delay that may be chosen while the preview runs.
   private static let longestDelay = MediaTime(seconds: 60)
@@ -64,7 +66,7 @@ final class PreviewSource {
     if case .delayed(let preview) = output { preview.speed } else { .normal }
   }
 
-  /// Changes the delay; a live image becomes a delayed one, whose counts begin at zero.
+  /// Changes the delay; a live image becomes a delayed one, whose arrivals begin at zero.
   ///
   /// - Returns: Whether a live image became a delayed one.
   func setDelay(_ delay: MediaTime, speed: Speed) throws(MediaError) -> Bool {
@@ -75,19 +77,27 @@ final class PreviewSource {
     case .live(let preview):
       guard delay > .zero else { return false }
       output = .delayed(try Self.delayed(session, delay, speed))
+      replaced = (preview.ledger.replaced, preview.arrivals.missingCount)
       session.removeOutput(preview)
       try setMirrored(isMirrored)
       return true
     }
   }
 
+  /// The outcome of all frames.
   var ledger: DataOutputLedger {
-    switch output {
-    case .live(let preview): preview.ledger
-    case .delayed(let preview): preview.ledger
-    }
+    let ledger =
+      switch output {
+      case .live(let preview): preview.ledger
+      case .delayed(let preview): preview.ledger
+      }
+    return replaced.map { ledger.adding($0.ledger) } ?? ledger
   }
 
+  /// The number of all frames that the driver's counter skipped.
+  var missingCount: Int64 { arrivals.missingCount + (replaced?.missingCount ?? 0) }
+
+  /// The arrivals at the present output.
   var arrivals: PreviewArrivals {
     switch output {
     case .live(let preview): preview.arrivals
@@ -119,5 +129,35 @@ final class PreviewSource {
     case .delayed(let preview):
       return try preview.nextFrame(as: .bgra, maximumWidth: width, maximumHeight: height, at: time)
     }
+  }
+}
+
+extension DataOutputLedger {
+  /// The ledger of an output that shows no more frames.
+  var replaced: DataOutputLedger {
+    var ledger = self
+    ledger.dropped[.frameWasLate, default: 0] += waiting
+    ledger.waiting = 0
+    return ledger
+  }
+
+  /// Returns the sum of two ledgers.
+  func adding(_ other: DataOutputLedger) -> DataOutputLedger {
+    var sum = self
+    sum.offered += other.offered
+    sum.delivered += other.delivered
+    sum.waiting += other.waiting
+    sum.dropped.merge(other.dropped, uniquingKeysWith: +)
+    return sum
+  }
+}
+
+extension PreviewArrivals {
+  /// The exact frame rate between an earlier value and this one; nil if no frame arrived between.
+  func exactFrameRate(since earlier: PreviewArrivals) -> Rational? {
+    guard let end = newestTime, let start = earlier.newestTime, end > start,
+      frameCount > earlier.frameCount
+    else { return nil }
+    return Rational(Int128(frameCount - earlier.frameCount)) / (end - start)
   }
 }

@@ -20,6 +20,8 @@ struct TerminalInput {
   ]
 
   /// Returns the events of bytes that have arrived.
+  ///
+  /// The key Escape is known by the next escape, such as that of an answer.
   mutating func events(_ bytes: [UInt8]) -> [Event] {
     var events: [Event] = []
     for byte in bytes {
@@ -29,8 +31,13 @@ struct TerminalInput {
       }
       pending.append(byte)
       if pending.count == 2 {
-        // A key that is held with Alt follows an escape, which is no key of its own here.
-        if byte != UInt8(ascii: "["), byte != UInt8(ascii: "O") { pending = [] }
+        if byte == 0x1B {
+          events.append(.key("escape"))
+          pending = [byte]
+        } else if byte != UInt8(ascii: "["), byte != UInt8(ascii: "O") {
+          // A key that is held with Alt follows an escape, which is no key of its own here.
+          pending = []
+        }
       } else if (0x40...0x7E).contains(byte) {
         if byte == UInt8(ascii: "R"), pending[1] == UInt8(ascii: "[") {
           events.append(.cursorPosition)

@@ -5,7 +5,7 @@ import Overcrank
 /// A view of a camera on a terminal.
 ///
 /// After each image, the terminal is asked for the position of its cursor. Only its answer allows the
-/// next image, so a slow connection never holds more than one.
+/// next image, so a slow connection never holds more than one. An answer that is lost delays it.
 final class TerminalPreview: PreviewView {
   private let screen: TerminalScreen
   private let clock = MonotonicHostClock()
@@ -18,7 +18,8 @@ final class TerminalPreview: PreviewView {
 
   /// The shortest time between two images.
   private static let period = Rational(1, over: 15)
-  /// A terminal that has never answered gets an image after this time.
+  /// A terminal that has never answered gets an image after this time, and another one after four
+  /// times as long.
   private static let longestWait = Rational(3)
 
   init() throws {
@@ -40,7 +41,7 @@ final class TerminalPreview: PreviewView {
     guard let drawn else { return true }
     let elapsed = clock.now - drawn
     guard elapsed >= Self.period else { return false }
-    return isAnswered || !knowsRequest && elapsed >= Self.longestWait
+    return isAnswered || elapsed >= Self.longestWait * (knowsRequest ? 4 : 1)
   }
 
   func takeInput() -> [PreviewInput]? {

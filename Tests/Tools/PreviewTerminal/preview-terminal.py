@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a preview on a pseudo-terminal that answers slowly, and prints what it saw as JSON.
 
-    preview-terminal.py quit|signal|suspend COMMAND...
+    preview-terminal.py quit|escape|photo|signal|suspend COMMAND...
 
 The terminal answers the first image at once, and each later one after some rounds. After eight images
-it types q (quit) or sends SIGINT (signal). With `suspend`, it types Ctrl-Z, looks at the suspended
-terminal, continues the process, and types q after two more images.
+it types q (quit), Escape with the next answer (escape), or s and q (photo), or sends SIGINT (signal).
+With `suspend`, it types Ctrl-Z, looks at the suspended terminal, continues the process, and types q
+after two more images.
 """
 import json
 import os
@@ -98,14 +99,15 @@ def main():
         seen["whole"] = terminal.output.rindex(b"\x1b[2J") > terminal.output.rindex(LEAVE)
     if mode == "signal":
         os.kill(terminal.child, signal.SIGINT)
-    if mode in ("quit", "suspend"):
-        os.write(terminal.master, b"q")
+    keys = {"quit": b"q", "suspend": b"q", "photo": b"sq", "escape": b"\x1b" + ANSWER}
+    os.write(terminal.master, keys.get(mode, b""))
     status = os.waitstatus_to_exitcode(terminal.wait())
     seen["restored"] = terminal.is_restored()
     os.close(slave)
     seen.update(status=status, images=terminal.images, most_unanswered=terminal.most,
                 synchronized=terminal.output.count(b"\x1b[?2026h"),
-                blocks=terminal.output.count("▀".encode()))
+                blocks=terminal.output.count("▀".encode()),
+                text=terminal.output.split(LEAVE)[-1].decode(errors="replace"))
     print(json.dumps(seen))
 
 
