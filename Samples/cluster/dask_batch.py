@@ -12,17 +12,18 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 from distributed import Client, wait
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def export(clip, directory, options, program):
+def export(clip, reports, directory, options, program):
     """Runs the job of one clip; called on a worker."""
     environment = {**os.environ, "SLOWMO": program}
     job = subprocess.run(
-        [str(HERE / "job.sh"), f"{directory}/reports", clip, f"{directory}/{{name}}.mov", *options],
+        [str(HERE / "job.sh"), reports, clip, f"{directory}/{{name}}.mov", *options],
         env=environment, stderr=subprocess.PIPE, text=True)
     if job.returncode != 0:
         raise RuntimeError(f"{clip}: exit {job.returncode} {job.stderr}")
@@ -36,20 +37,19 @@ def main():
         arguments, options = arguments[:end], arguments[end + 1:]
     scheduler, directory, *clips = arguments
     directory = os.path.abspath(directory)
-    os.makedirs(f"{directory}/reports", exist_ok=True)
-    summary = [sys.executable, str(HERE / "summary.py"), f"{directory}/reports"]
-    left = subprocess.run(summary + ["--left", *clips], check=True, stdout=subprocess.PIPE,
-                          text=True).stdout.splitlines()
+    clips = [os.path.abspath(clip) for clip in clips]
+    reports = f"{directory}/reports/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    os.makedirs(reports)
     with Client(scheduler) as client:
         # Not pure: the same call is run again if its result was lost.
-        tasks = client.map(export, [os.path.abspath(clip) for clip in left], directory=directory,
-                           options=options, program=os.environ.get("SLOWMO", "slowmo"),
-                           pure=False, retries=3)
+        tasks = client.map(export, clips, reports=reports, directory=directory, options=options,
+                           program=os.environ.get("SLOWMO", "slowmo"), pure=False, retries=3)
         wait(tasks)
         for task in tasks:
             if task.status == "error":
                 print(task.exception(), file=sys.stderr)
-    sys.exit(subprocess.run(summary + clips).returncode)
+    summary = [sys.executable, str(HERE / "summary.py"), reports, *clips]
+    sys.exit(subprocess.run(summary).returncode)
 
 
 if __name__ == "__main__":

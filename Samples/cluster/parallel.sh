@@ -7,7 +7,7 @@
 #
 # HOSTS are names of ssh, each with its number of jobs. All computers see the clips and DIRECTORY
 # under the same paths, by absolute names or from the present directory. A job whose computer vanishes
-# is given to another one. Run it again to make what is left.
+# is given to another one. Run it again to make what is left: a finished output is kept.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 hosts=$1 directory=$2
@@ -18,13 +18,11 @@ while [[ $# -gt 0 && $1 != -- ]]; do
   shift
 done
 shift || true
-mkdir -p "$directory/reports"
+reports=$directory/reports/$(date +%Y%m%d-%H%M%S)-$$
+mkdir -p "$reports"
 # A computer that does not answer for ten seconds is gone. Files are named by the job itself.
 export PARALLEL_SSH="${PARALLEL_SSH:-ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveCountMax=2}"
-mapfile -t left < <(python3 "$here/summary.py" "$directory/reports" --left "${clips[@]}")
-if [[ ${#left[@]} -gt 0 ]]; then
-  parallel --sshlogin "$hosts" --workdir "$PWD" --env SLOWMO --retries 4 \
-    --joblog "$directory/reports/parallel.log" --quote \
-    "$here/job.sh" "$directory/reports" {} "$directory/{name}.mov" "$@" ::: "${left[@]}" || true
-fi
-python3 "$here/summary.py" "$directory/reports" "${clips[@]}"
+parallel --sshlogin "$hosts" --workdir "$PWD" --env SLOWMO --retries 4 \
+  --joblog "$reports/parallel.log" --quote \
+  "$here/job.sh" "$reports" {} "$directory/{name}.mov" "$@" ::: "${clips[@]}" || true
+python3 "$here/summary.py" "$reports" "${clips[@]}"

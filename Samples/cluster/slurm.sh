@@ -18,14 +18,15 @@ while [[ $# -gt 0 && $1 != -- ]]; do
   shift
 done
 shift || true
-mkdir -p "$directory/reports"
+reports=$directory/reports/$(date +%Y%m%d-%H%M%S)-$$
+mkdir -p "$reports"
 for round in 1 2 3; do
-  list=$directory/reports/round-$round
-  python3 "$here/summary.py" "$directory/reports" --left "${clips[@]}" >"$list"
+  list=$reports/round-$round
+  python3 "$here/summary.py" "$reports" --left "${clips[@]}" >"$list"
   count=$(wc -l <"$list")
   [[ $count -gt 0 ]] || break
   sbatch --wait --requeue --array="1-$count" --cpus-per-task=1 --output="$list.%a.log" \
-    --open-mode=append --job-name=slowmo "$here/slurm-task.sh" "$here" "$list" "$directory" "$@" ||
+    --open-mode=append --job-name=slowmo "$here/slurm-task.sh" "$here" "$list" "$reports" "$directory" "$@" ||
     echo "round $round: some tasks failed" >&2
 done
-python3 "$here/summary.py" "$directory/reports" "${clips[@]}"
+python3 "$here/summary.py" "$reports" "${clips[@]}"

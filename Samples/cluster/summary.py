@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Summarizes the attempts of a batch on a cluster, from the reports that job.sh keeps.
+"""Summarizes the attempts of one run of a batch on a cluster, from the reports that job.sh keeps.
 
     summary.py REPORTS CLIP...           what became of each clip; exits with 1 if one is not done
     summary.py REPORTS --left CLIP...    only the clips that are not done, one a line
@@ -12,20 +12,26 @@ import sys
 
 
 def attempts(reports, clip):
-    """The results of a clip's attempts; None for an attempt that did not end."""
+    """The results of a clip's attempts, the last one last; None for one that did not end."""
     found, stem = [], pathlib.Path(clip).stem
     for path in sorted(pathlib.Path(reports).glob(f"{glob.escape(stem)}.????????"),
                        key=lambda path: path.stat().st_mtime_ns):
         try:
             document = json.loads(path.read_text())
-            found.append(document.get("files", [{**document, "status": "failed"}])[0])
+            result = document.get("files", [{**document, "status": "failed"}])[0]
         except ValueError:
-            found.append(None)
+            result = None
+        # A clip in another directory may have the same name. An option that is wrong has no source.
+        if result is None or result.get("source", clip) == clip:
+            found.append(result)
     return found
 
 
 def is_done(found):
-    return any(result and result["status"] in ("made", "kept") for result in found)
+    """Whether the last attempt that ended has left an output that still exists."""
+    last = [result for result in found if result][-1:]
+    return any(result["status"] in ("made", "kept") and pathlib.Path(result["file"]).exists()
+               for result in last)
 
 
 def main():

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import Glibc
 import OvercrankLinuxSystem
+import OvercrankMovieFormat
 
 /// A SHA-256 digest, computed by libavutil.
 package struct ContentDigest: ~Copyable {
@@ -56,30 +58,46 @@ extension ContentDigest {
 
   /// Returns the digest of a file's size and content.
   ///
-  /// Of a file above 16 MiB, only the first and the last MiB are read, and 1024 evenly spaced
-  /// samples of 4 KiB. Whole clips on a network disk would take longer to read than to export.
+  /// Of a file above 16 MiB, only the first and the last MiB, 1024 evenly spaced samples of 4 KiB
+  /// and the index of a movie are read. Whole clips on a network disk would take longer to read than
+  /// to export.
   ///
-  /// - Throws: `SystemError` if the file cannot be opened, `LibAVError` if there is no memory.
+  /// - Throws: `SystemError` if the file cannot be opened or read, `LibAVError` if there is no
+  ///   memory.
   package static func ofFile(_ path: String) throws -> String {
-    let file = try RandomAccessFile(opening: path, forWriting: false)
-    let count = file.count()
+    let movie = try MovieBoxes(opening: path, forWriting: false)
+    let count = movie.byteCount
     var digest = try ContentDigest()
     digest.update("\(count)\n")
     guard count > wholeLimit else {
-      var offset: Int64 = 0
-      while offset < count {
-        let bytes = file.read(edge, at: offset)
-        if bytes.isEmpty { break }
-        digest.update(bytes)
-        offset += Int64(bytes.count)
-      }
+      try digest.update(movie.file, 0..<count)
       return digest.finish()
     }
-    digest.update(file.read(edge, at: 0))
+    try digest.update(movie.file, 0..<Int64(edge))
     for number in 0..<sampleCount {
-      digest.update(file.read(sample, at: count / sampleCount * number))
+      let start = count / sampleCount * number
+      try digest.update(movie.file, start..<start + Int64(sample))
     }
-    digest.update(file.read(edge, at: count - Int64(edge)))
+    try digest.update(movie.file, count - Int64(edge)..<count)
+    // A change of a single time is too small for the samples.
+    for box in movie.boxes() where [BoxType.movie, BoxType.fragment].contains(box.type) {
+      try digest.update(movie.file, box.start..<box.end)
+    }
     return digest.finish()
+  }
+
+  /// Adds a range of a file.
+  ///
+  /// - Throws: `SystemError` with the operation "read" unless all bytes can be read.
+  private mutating func update(
+    _ file: borrowing RandomAccessFile, _ range: Range<Int64>
+  ) throws(SystemError) {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let bytes = file.read(Int(min(Int64(Self.edge), range.upperBound - offset)), at: offset)
+      guard !bytes.isEmpty else { throw SystemError("read", file.path, EIO) }
+      update(bytes)
+      offset += Int64(bytes.count)
+    }
   }
 }

@@ -76,24 +76,26 @@ package enum TemporaryName {
 
   /// Removes the files of the kind ``job`` that killed processes left beside their targets.
   ///
-  /// A file whose lock is held stays, and so does every file on a file system without locks.
+  /// A file whose lock is held stays, and so does every file on a file system without locks. The
+  /// files of a target that is a symbolic link are beside the file that it points to.
   ///
   /// - Parameter targets: The target files.
   /// - Returns: The targets of the removed files.
   package static func removeAbandoned(of targets: [String]) -> Set<String> {
     var abandoned: Set<String> = []
-    for (directory, targets) in Dictionary(grouping: targets, by: \.parentDirectory) {
+    let files = targets.map { (target: $0, path: SystemFiles.resolved($0) ?? $0) }
+    for (directory, files) in Dictionary(grouping: files, by: \.path.parentDirectory) {
       for name in SystemFiles.entries(in: directory)
       where name.hasPrefix(".") && name.contains(".\(job).") {
-        let owner = targets.first { process(in: name, job, of: $0.lastPathComponent) != nil }
+        let owner = files.first { process(in: name, job, of: $0.path.lastPathComponent) != nil }
         guard let owner else { continue }
-        let path = owner.replacingLastPathComponent(with: name)
+        let path = owner.path.replacingLastPathComponent(with: name)
         // On NFS, an exclusive lock needs a file that is open for writing.
         let descriptor = open(path.systemPath, O_RDWR | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { continue }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }
-        if unlink(path.systemPath) == 0 { abandoned.insert(owner) }
+        if unlink(path.systemPath) == 0 { abandoned.insert(owner.target) }
       }
     }
     return abandoned

@@ -179,6 +179,39 @@ struct ShardTests {
     #expect(refusal(newer)?.code == .shardForeign)
   }
 
+  @Test func `Shards of an older plan do not hide a complete set`() throws {
+    var older = try settings("film")
+    older.render { $0.encoding = .h264(EncoderSettings(crf: 30)) }
+    older.digest = try session.digest(older, version: "1")
+    try make(1...2, of: 2, older)
+    let settings = try settings("film")
+    try make(1...2, of: 3, settings)
+    #expect(refusal(settings)?.code == .shardForeign)
+    try make([3], of: 3, settings)
+    #expect(try session.export(settings).framesEncoded == Int64(Self.frameCount))
+    // The older set is still one, too.
+    older.overwrites = true
+    #expect(try session.export(older).framesEncoded == Int64(Self.frameCount))
+  }
+
+  @Test func `A tag that looks like a seal changes nothing`() throws {
+    var recipe = MovieRecipe.constant(20, count: 100).h264(gop: 50, reordered: true)
+    recipe.metadata = ["title": "sha256:" + String(repeating: "a", count: 64), "zz": "sha256:"]
+    let tagged = try Asset.made(recipe, in: folder, "tagged")
+    #expect(tagged.metadata["title"]?.hasPrefix("sha256:") == true)
+    let session = ExportSession(try Composition(tagged), of: tagged)
+    var settings = try settings("film")
+    settings.digest = try session.digest(settings, version: "1")
+    for number in 1...2 {
+      settings.part = .shard(try shard(number, 2))
+      let path = try session.export(settings).path
+      #expect(session.isFinished(settings))
+      #expect(try Asset(path: path).metadata["title"] == nil)
+    }
+    settings.part = .joined
+    #expect(try Asset(path: session.export(settings).path).metadata["title"] != nil)
+  }
+
   @Test func `What has no shards is refused before any work`() throws {
     let settings = try settings("film")
     #expect(refusal(settings)?.code == .shardMissing)

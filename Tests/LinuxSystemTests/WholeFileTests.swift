@@ -78,6 +78,25 @@ struct WholeFileTests {
         == [".77.job.b.mov", "a.mov", unlocked.writtenPath.lastPathComponent].sorted())
   }
 
+  @Test func `What is abandoned is found beside the file that a link points to`() throws {
+    let scratch = try Scratch()
+    for directory in ["disk", "links"] {
+      try FileManager.default.createDirectory(
+        atPath: scratch.file(directory), withIntermediateDirectories: false)
+    }
+    try WholeFile.write([1], to: scratch.file("disk/film.mov"), overwrites: false)
+    let link = scratch.file("links/a.mov")
+    try FileManager.default.createSymbolicLink(
+      atPath: link, withDestinationPath: "../disk/film.mov")
+    let file = try WholeFile(creating: link, overwrites: true, isLocked: true)
+    #expect(file.writtenPath.hasSuffix("job.film.mov"))
+    #expect(TemporaryName.removeAbandoned(of: [link]) == [])
+    _ = try scratch.write([1], as: "disk/.77.job.film.mov")
+    #expect(TemporaryName.removeAbandoned(of: [link]) == [link])
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("disk/.77.job.film.mov")))
+    #expect(FileManager.default.fileExists(atPath: file.writtenPath))
+  }
+
   @Test func `A file that is being recorded is not replaced`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")

@@ -89,7 +89,8 @@ struct BatchTests {
   @Test(arguments: [
     ("a.mov b.mov -o out.mov", 64), ("a.mov ./a.mov -o '{name}_s.mov'", 64),
     ("a.mov b.mov -o '{name}.otio'", 64), ("a.mov b.mov -o '{what}.mov'", 64),
-    ("a.mov b.mov -o 'missing/{name}.mov'", 73), ("a.mov b.mov -o '{name}.mov'", 73),
+    ("a.mov b.mov -o '{name}_s.mov' --jobs 33", 64), ("a.mov b.mov -o 'missing/{name}.mov'", 73),
+    ("a.mov b.mov -o '{name}.mov'", 73),
   ])
   func `Outputs that cannot be are refused before any work`(line: String, status: Int32)
     async throws

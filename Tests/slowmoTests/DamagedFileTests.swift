@@ -89,5 +89,13 @@ struct DamagedFileTests {
       "--json", in: scratch.path)
     let frames = try exported.document()["undecodable_frames"] as? [[String: Any]]
     #expect(frames?.map { $0["index"] as? Int } == [4])
+    // The key w of play has the same policy.
+    _ = try scratch.write(Array("0 w\n".utf8), as: "keys.txt")
+    for (policy, status) in [("hold", 0), ("stop", 65)] as [(String, Int32)] {
+      let written = try await slowmo(
+        "play", "damaged.mov", "-o", "\(policy).mov", "--fps", "30", "--on-error", policy,
+        "--script", "keys.txt", "--audio", "none", in: scratch.path)
+      #expect(written.status == status, "\(written.errors)")
+    }
   }
 }

@@ -148,6 +148,7 @@ struct PlayEditTests {
     #expect(try await play("0 w", "-o", "taken.otio", "-y").status == 0)
     #expect(try await play("0 w", "-o", try await Takes.plain(), "-y").status == 73)
     #expect(try await play("0 q", "--fps", "30").status == 64)
+    #expect(try await play("0 q", "-o", "edited.avi").status == 64)
     let planned = try await play(Self.keys, "-o", "planned.mov", "--dry-run")
     #expect(planned.status == 0)
     #expect(speeds(try planned.document()) == ["1/1", "1/8", "1/1"])

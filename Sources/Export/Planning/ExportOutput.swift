@@ -14,6 +14,7 @@ struct ExportOutput: ~Copyable {
   private let captureFrameRate: FrameRate?
   /// The tags that identify the export.
   private let marks: [String: String]
+  private let isShard: Bool
   private let keepsRecording: Bool
   private let frameCount: Int64
   private let chapters: ChapterMap
@@ -37,6 +38,7 @@ struct ExportOutput: ~Copyable {
     self.asset = asset
     self.properties = properties
     captureFrameRate = settings.captureFrameRate
+    isShard = plan.shard != nil
     if let shard = plan.shard {
       marks = [
         ShardFile.key: shard.file.stamp(shard.digest), FileSeal.key: FileSeal.placeholder,
@@ -63,14 +65,8 @@ struct ExportOutput: ~Copyable {
     _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false
   ) throws {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
-    settings.metadata = asset.metadata.filter {
-      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
-    }
-    if let captureFrameRate, asset.captureFrameRate == nil {
-      settings.metadata[Asset.captureRateKey] = captureFrameRate.description
-      settings.metadata[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
-    }
-    settings.metadata.merge(marks) { $1 }
+    // The join copies the tags of the source. In a shard, any text could be mistaken for the seal.
+    settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
@@ -89,6 +85,18 @@ struct ExportOutput: ~Copyable {
     try writer.begin()
     self.writer = consume writer
     self.timescale = timescale
+  }
+
+  /// Returns the tags of the source that the output keeps, and the capture frame rate.
+  private func tags() -> [String: String] {
+    var tags = asset.metadata.filter {
+      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
+    }
+    if let captureFrameRate, asset.captureFrameRate == nil {
+      tags[Asset.captureRateKey] = captureFrameRate.description
+      tags[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
+    }
+    return tags
   }
 
   /// Returns the source's display matrix, or a new one if the composition sets another rotation.

@@ -36,13 +36,15 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
     output.replacingLastPathComponent(with: "\(output.fileStem).shard-\(number)-of-\(count).mov")
   }
 
-  /// Returns all shards of the export for which there are files beside an output.
+  /// Returns the sets of shards for which there are files beside an output.
   ///
-  /// Of several numbers of shards, the one with the smallest share of missing files is chosen, and
-  /// of those the smallest. Every complete set gives the same movie.
+  /// Every set with a file for each of its shards is returned, those of fewer shards first. Every
+  /// complete set of an export gives the same movie, but some may be left of an earlier plan. If no
+  /// set is complete, the one with the smallest share of missing files is returned, and of those the
+  /// one of the fewest shards.
   ///
-  /// - Returns: All shards with the chosen number of shards; empty if there is no file.
-  static func found(besides output: String) -> [ExportShard] {
+  /// - Returns: All shards of each set, also the missing ones; empty if there is no file.
+  static func found(besides output: String) -> [[ExportShard]] {
     let (start, end) = ("\(output.fileStem).shard-", ".mov")
     var known: [Int: Int] = [:]
     for name in SystemFiles.entries(in: output.parentDirectory)
@@ -54,14 +56,18 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
       else { continue }
       known[count, default: 0] += 1
     }
+    func shards(_ count: Int) -> [ExportShard] {
+      (1...count).compactMap { ExportShard(exactly: $0, of: count) }
+    }
+    let complete = known.filter { $0.key == $0.value }.keys.sorted()
+    guard complete.isEmpty else { return complete.map(shards) }
     let best = known.min { one, other in
       let (missing, others) = (one.key - one.value, other.key - other.value)
       // The shares missing/count are compared by their cross products.
       let (left, right) = (missing * other.key, others * one.key)
       return left != right ? left < right : one.key < other.key
     }
-    guard let count = best?.key else { return [] }
-    return (1...count).compactMap { ExportShard(exactly: $0, of: count) }
+    return best.map { [shards($0.key)] } ?? []
   }
 }
 

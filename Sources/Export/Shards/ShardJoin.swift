@@ -13,18 +13,38 @@ struct ShardJoin {
 
   /// Finds the shards beside an output and checks them.
   ///
+  /// Of several complete sets of shards, the first one that is intact and belongs to the export is
+  /// joined.
+  ///
   /// - Throws: `MediaError` of the first shard that is missing, damaged or foreign; its recovery
-  ///   names all that must be made again.
+  ///   names all that must be made again. If no set can be joined, the error is that of the first.
   init(
     _ plan: ConstantRatePlan, _ settings: ExportSettings, _ digest: ExportDigest, isUpright: Bool
   ) throws(MediaError) {
-    let shards = ExportShard.found(besides: settings.path)
-    guard !shards.isEmpty else {
-      throw MediaError(
-        .shardMissing, "no shard of \(settings.path) exists",
-        recovery: "make the shards first")
+    var files: [ShardFile]?
+    var failure: MediaError?
+    for shards in ExportShard.found(besides: settings.path) where files == nil {
+      let found = shards.map { ShardFile($0, besides: settings.path) }
+      do throws(MediaError) {
+        try Self.check(found, plan, digest)
+        files = found
+      } catch { failure = failure ?? error }
     }
-    files = shards.map { ShardFile($0, besides: settings.path) }
+    guard let files else {
+      throw failure
+        ?? MediaError(
+          .shardMissing, "no shard of \(settings.path) exists",
+          recovery: "make the shards first")
+    }
+    self.files = files
+    self.plan = plan
+    self.isUpright = isUpright
+  }
+
+  /// Checks that each file of a set is complete and belongs to the export.
+  private static func check(
+    _ files: [ShardFile], _ plan: ConstantRatePlan, _ digest: ExportDigest
+  ) throws(MediaError) {
     var failures: [(shard: ExportShard, error: MediaError)] = []
     for file in files {
       _ = try plan.groups.frames(of: file.shard)
@@ -32,13 +52,10 @@ struct ShardJoin {
         failures.append((file.shard, error))
       }
     }
-    if let first = failures.first?.error {
-      let more = failures.count > 1 ? ", and \(failures.count - 1) more" : ""
-      throw MediaError(
-        first.code, first.message + more, recovery: ShardFile.recovery(failures.map(\.shard)))
-    }
-    self.plan = plan
-    self.isUpright = isUpright
+    guard let first = failures.first?.error else { return }
+    let more = failures.count > 1 ? ", and \(failures.count - 1) more" : ""
+    throw MediaError(
+      first.code, first.message + more, recovery: ShardFile.recovery(failures.map(\.shard)))
   }
 
   /// Writes the packets.

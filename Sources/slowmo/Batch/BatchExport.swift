@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Glibc
 import Overcrank
 import OvercrankLinuxSystem
@@ -47,19 +46,20 @@ struct BatchExport: Sendable {
     let progress = BatchProgress(writing.progress, fileCount: files.count)
     let next = Atomic<Int>(0)
     let results = Mutex<[Int: BatchDocument.File]>([:])
-    let group = DispatchGroup()
-    for number in 0..<jobCount {
-      DispatchQueue(label: "batch.\(number)").async(group: group) {
-        while !Interrupt.isRequested {
-          let index = next.add(1, ordering: .relaxed).oldValue
-          guard index < files.count else { return }
-          let result = export(index, abandoned, progress)
-          results.withLock { $0[index] = result }
-          progress.finish(index, result)
-        }
+    let work: @Sendable () -> Void = {
+      while !Interrupt.isRequested {
+        let index = next.add(1, ordering: .relaxed).oldValue
+        guard index < files.count else { return }
+        let result = export(index, abandoned, progress)
+        results.withLock { $0[index] = result }
+        progress.finish(index, result)
       }
     }
-    group.wait()
+    // A blocked dispatch queue would take a thread from the pool that the exports themselves use.
+    // If the system cannot create a thread, the others do its work.
+    let threads = (0..<jobCount).dropFirst().compactMap { _ in try? BlockingThread(work) }
+    work()
+    for thread in threads { thread.join() }
     let known = results.withLock { $0 }
     var document = BatchDocument(
       verb: verb, isDryRun: writing.dryRun, jobs: jobCount,

@@ -19,7 +19,7 @@ struct BatchOptions: ParsableArguments, Sendable {
     """
 
   private static let fields = ["name", "n"]
-  private static let mostJobs = 256
+  private static let mostJobs = 32
 
   func validate() throws {
     if let jobs, !(1...Self.mostJobs).contains(jobs) {

@@ -121,8 +121,11 @@ struct PlayCommand: ParsableCommand, Verb {
     if output == standardOutput {
       throw ValidationError("-o needs a file name: the result is written to standard output")
     }
-    if fps != nil, output.map({ $0.lowercased().hasSuffix(".otio") }) ?? true {
+    if fps != nil, output.map(PlaybackProject.Output.isProject) ?? true {
       throw ValidationError("--fps needs -o with a movie, such as -o slow.mp4")
+    }
+    if let output, !PlaybackProject.Output.isWritable(output) {
+      throw ValidationError("\(output) is no output of play: use .otio, .mov, .mp4 or .m4v")
     }
     if beside == nil, origin != nil || besideOrigin != nil {
       throw ValidationError("--origin and --beside-origin need --beside")
@@ -139,10 +142,14 @@ struct PlayCommand: ParsableCommand, Verb {
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
     let content = try PlayedContent(file, range, onError)
-    try OutputNames.check([output], inputs: content.assets.map(\.path))
-    let project = PlaybackProject(
-      content, output.map { PlaybackProject.Output(path: $0, rate: fps, writing: writing) })
     let other = try beside.map { try PlayedContent($0, nil, onError) }
+    let assets = content.assets + (other?.assets ?? [])
+    try OutputNames.check([output], inputs: assets.map(\.path))
+    let project = PlaybackProject(
+      content,
+      output.map {
+        PlaybackProject.Output(path: $0, rate: fps, onError: onError, writing: writing)
+      })
     var settings = PlayerSettings()
     settings.refreshRate = refresh
     settings.algorithm = pitch.algorithm

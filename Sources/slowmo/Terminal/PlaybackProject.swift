@@ -13,9 +13,17 @@ final class PlaybackProject {
     let path: String
     /// The rate of a movie at a constant rate; nil to copy the frames.
     let rate: FrameRate?
+    let onError: UndecodableFramePolicy
     let writing: WritingOptions
 
-    var isProject: Bool { path.lowercased().hasSuffix(".otio") }
+    var isProject: Bool { Self.isProject(path) }
+
+    static func isProject(_ path: String) -> Bool { path.lowercased().hasSuffix(".otio") }
+
+    /// True for the name of a project or of a movie that an export can write.
+    static func isWritable(_ path: String) -> Bool {
+      isProject(path) || ["mov", "qt", "mp4", "m4v"].contains(path.fileExtension ?? "")
+    }
   }
 
   /// A mark that was set in this playback.
@@ -118,6 +126,7 @@ final class PlaybackProject {
     var settings = ExportSettings(
       path: output.path, mode: output.rate.map { .constant($0) } ?? .passthrough())
     settings.audioTimePitchAlgorithm = algorithm
+    settings.undecodableFrames = output.onError
     settings.overwrites = overwrites
     let progress = ProgressReporter(output.writing.progress)
     progress.start(file: output.path)
@@ -132,5 +141,8 @@ final class PlaybackProject {
     }
     for warning in report.warnings { progress.warning(warning) }
     progress.end(file: output.path)
+    for frame in report.undecodable {
+      noteUndecodable(frame.path, frame.index, frame.time, output.onError)
+    }
   }
 }

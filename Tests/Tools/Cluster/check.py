@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the batches of Samples/cluster on real clusters of this machine, and breaks them.
 
-    check.py SLOWMO [--careless] [--engine parallel|slurm|dask] [--dask-python PYTHON]
+    check.py SLOWMO [--careless] [--engine twice|rerun|parallel|slurm|dask] [--dask-python PYTHON]
 
 * GNU parallel over ssh, with two network namespaces as computers, each with an sshd. An export is
   killed; a computer vanishes (its link goes down) while it works; one computer has a full disk.
@@ -11,6 +11,7 @@
 * Dask, with a scheduler and two workers. An export is killed; a worker dies, and its export goes on
   as an orphan beside the one that replaces it.
 * One job is run twice at the same time.
+* A batch is run again after an output was deleted, and with other options.
 
 In all cases each clip has one output, equal to that of a batch without accidents, no temporary file
 remains, and the summary names what was done again. `--careless` puts a command in front that takes
@@ -37,7 +38,7 @@ import json, os, pathlib, subprocess, sys, time
 clip, template = sys.argv[2], sys.argv[4]
 output = pathlib.Path(template.replace("{name}", pathlib.Path(clip).stem))
 if output.exists():
-    print(json.dumps({"files": [{"status": "kept"}]}))
+    print(json.dumps({"files": [{"status": "kept", "source": clip, "file": str(output)}]}))
     sys.exit()
 folder = pathlib.Path(f"%s/careless-{os.getpid()}")
 folder.mkdir()
@@ -49,7 +50,7 @@ with open(output, "wb") as file:
         file.write(data[start:start + 4096])
         file.flush()
         time.sleep(0.02)
-print(json.dumps({"files": [{"status": "made"}]}))
+print(json.dumps({"files": [{"status": "made", "source": clip, "file": str(output)}]}))
 sys.exit(status)
 """
 
@@ -168,11 +169,28 @@ def twice(bench):
                 again=True)
 
 
+def rerun(bench):
+    """A deleted output is made again, and other options never count as done."""
+    directory = bench.outputs("rerun")
+    for name, data in bench.good.items():
+        (directory / name).write_bytes(data)
+
+    def batch(*options):
+        return bench.start(engines.SAMPLES / "parallel.sh", "2/:", directory, *bench.clips, "--",
+                           *engines.OPTIONS, *options)
+    for job, status in [(batch(), 0), (batch("--crf", "30"), 1)]:
+        said, _ = job.communicate()
+        if job.returncode != status:
+            bench.problems.append(f"rerun: it ended with {job.returncode}, not {status}\n{said}")
+    next(iter(sorted(directory.glob("*.mov")))).unlink()
+    bench.judge(directory, batch(), again=False)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("slowmo")
     parser.add_argument("--careless", action="store_true")
-    parser.add_argument("--engine", choices=["twice", "parallel", "slurm", "dask"])
+    parser.add_argument("--engine", choices=["twice", "rerun", "parallel", "slurm", "dask"])
     parser.add_argument("--dask-python", default="python3")
     arguments = parser.parse_args()
     # What was started is ended in any case.
@@ -182,7 +200,7 @@ def main():
     try:
         bench = Bench(arguments.slowmo, folder, arguments.careless)
         checks = {
-            "twice": twice, "parallel": engines.parallel, "slurm": engines.slurm,
+            "twice": twice, "rerun": rerun, "parallel": engines.parallel, "slurm": engines.slurm,
             "dask": lambda bench: engines.dask(bench, arguments.dask_python)}
         for name, check in checks.items():
             if arguments.engine in (None, name):

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import Testing
+
+/// The digest of a file's content, of which a long file is sampled.
+struct ContentDigestTests {
+  /// Returns a box of zeros.
+  private func box(_ type: String, _ count: Int) -> [UInt8] {
+    let size = withUnsafeBytes(of: UInt32(count).bigEndian) { [UInt8]($0) }
+    return size + Array(type.utf8) + [UInt8](repeating: 0, count: count - 8)
+  }
+
+  @Test func `The index of a long movie counts completely, other content by samples`() throws {
+    let path = NSTemporaryDirectory() + "/overcrank-\(UUID().uuidString).mov"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let (index, media) = (10 << 20, 10 << 20)
+    let movie = box("moov", index) + box("mdat", media)
+    func digest(changing offset: Int) throws -> String {
+      var changed = movie
+      changed[offset] ^= 1
+      try Data(changed).write(to: URL(fileURLWithPath: path))
+      return try ContentDigest.ofFile(path)
+    }
+    // A sample of 4096 bytes starts at every 20480th.
+    let between = 8_000 + 20_480 * 100
+    try Data(movie).write(to: URL(fileURLWithPath: path))
+    let whole = try ContentDigest.ofFile(path)
+    #expect(try digest(changing: between) != whole)
+    #expect(try digest(changing: between + index) == whole)
+    #expect(try digest(changing: 20_480 * 700) != whole)
+  }
+
+  @Test func `A file that cannot be read has no digest`() {
+    // read(2) of a directory fails.
+    #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
+      ($0 as? SystemError)?.operation == "read"
+    }
+  }
+}
