@@ -42,6 +42,9 @@ final class PhotoProcessor: Sendable {
     var isStopped = false
     /// Records the movies of Live Photos, or nil.
     var livePhotos: LivePhotoRecorder?
+
+    /// Whether a capture changes the camera's mode.
+    var changesMode: Bool { records.values.contains { $0.controlled?.changesMode == true } }
   }
 
   /// Signaled for each selection and each change of state.
@@ -124,7 +127,10 @@ final class PhotoProcessor: Sendable {
     listener: @escaping @Sendable (PhotoEvent) -> Void
   ) throws(MediaError) -> ResolvedPhotoSettings {
     let id = settings.uniqueID
-    guard let channel = openChannel else { throw .noCamera(id) }
+    // While the mode changes, there is no stream.
+    guard let channel = openChannel else {
+      throw state.withLock { $0.changesMode } ? .notReady(id) : .noCamera(id)
+    }
     let format = preparation?.stillMode?.description ?? channel.source.format
     let requestTime = time ?? channel.source.now
     let geometry = channel.source.geometry
@@ -146,8 +152,7 @@ final class PhotoProcessor: Sendable {
     }
     let hasRoom = state.withLock { state in
       // A change of the mode ends the stream that other captures wait for.
-      let changesMode = state.records.values.contains { $0.controlled?.changesMode == true }
-      guard !changesMode, preparation?.stillMode == nil || state.records.isEmpty else {
+      guard !state.changesMode, preparation?.stillMode == nil || state.records.isEmpty else {
         return false
       }
       guard state.records.count < PhotoChannel.maximumPending else { return false }
@@ -162,12 +167,7 @@ final class PhotoProcessor: Sendable {
       state.records[id] = record
       return true
     }
-    guard hasRoom else {
-      throw MediaError(
-        .notReady,
-        "photo \(id): as many captures as possible are pending, or one needs another mode",
-        recovery: "wait until one of them is finished")
-    }
+    guard hasRoom else { throw .notReady(id) }
     do throws(MediaError) {
       if let controlled = state.withLock({ $0.records[id]?.controlled }) {
         send(.willBeginCapture(resolved))
@@ -286,6 +286,13 @@ final class PhotoProcessor: Sendable {
 }
 
 extension MediaError {
+  static func notReady(_ id: Int64) -> MediaError {
+    MediaError(
+      .notReady,
+      "photo \(id): as many captures as possible are pending, or one needs another mode",
+      recovery: "wait until one of them is finished")
+  }
+
   static func noCamera(_ id: Int64) -> MediaError {
     MediaError(
       .notConnected, "photo \(id): the output is not connected to a running camera",
