@@ -5,17 +5,18 @@ import OvercrankLinuxSystem
 
 /// Files with the first free number in their name.
 enum NumberedFile {
-  /// Writes a file as `STEM-0001.EXTENSION`, or with the next number that is free.
+  /// Writes a file as `PREFIX0001.EXTENSION`, or with the next number that is free.
   ///
   /// - Returns: Its name.
   /// - Throws: `MediaError` if it cannot be written.
-  static func write(_ bytes: [UInt8], stem: String, extension: String) throws(MediaError) -> String
-  {
+  static func write(
+    _ bytes: [UInt8], prefix: String, extension: String
+  ) throws(MediaError) -> String {
     var number = 1
     while true {
       let digits = String(number)
       let zeros = String(repeating: "0", count: max(0, 4 - digits.count))
-      let name = "\(stem)-\(zeros)\(digits).\(`extension`)"
+      let name = "\(prefix)\(zeros)\(digits).\(`extension`)"
       number += 1
       if Files.exists(name) { continue }
       do throws(FileCreationError) {

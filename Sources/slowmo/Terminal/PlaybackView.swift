@@ -130,20 +130,7 @@ final class PlaybackView {
   private func write(_ bytes: [UInt8]) throws -> String {
     var stem = file.split(separator: "/").last.map(String.init) ?? file
     if let dot = stem.lastIndex(of: "."), dot > stem.startIndex { stem = String(stem[..<dot]) }
-    var number = 1
-    while true {
-      let digits = String(number)
-      let zeros = String(repeating: "0", count: max(0, 4 - digits.count))
-      let name = "\(stem)-shot\(zeros)\(digits).png"
-      number += 1
-      if Files.exists(name) { continue }
-      do throws(FileCreationError) {
-        try WholeFile.write(bytes, to: name, overwrites: false)
-        return name
-      } catch {
-        guard error.isNameTaken else { throw MediaError(error) }
-      }
-    }
+    return try NumberedFile.write(bytes, prefix: "\(stem)-shot", extension: "png")
   }
 }
 

@@ -302,7 +302,7 @@ final class PreviewRun {
   ) throws(MediaError) {
     do throws(MediaError) {
       guard let data = try data() else { return }
-      let name = try NumberedFile.write(data, stem: stem, extension: `extension`)
+      let name = try NumberedFile.write(data, prefix: "\(stem)-", extension: `extension`)
       note(type, name)
       report("written: \(name)")
     } catch {
