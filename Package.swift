@@ -65,6 +65,8 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
     .systemLibrary(name: "CLinuxSystem"),
+    // Motion between frames: SIMD instructions that are selected at run time.
+    .target(name: "COpticalFlow"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
@@ -114,7 +116,8 @@ let package = Package(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
       with: [.algorithms]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"], with: [.algorithms]),
-    .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand", .deque]),
+    .module(
+      "Retiming", on: ["LibAV", "MediaCore"], with: ["COpticalFlow", "CRubberBand", .deque]),
     .module(
       "Export",
       on: [

@@ -23,6 +23,7 @@ MODULES = {
     "CALSA": [],
     "CTurboJPEG": [],
     "CLinuxSystem": [],
+    "COpticalFlow": [],
     "CSDL2": [],
     "CHEIF": [],
     "CGLES": [],
@@ -60,7 +61,9 @@ MODULES = {
         "OvercrankMovieFormat",
     ],
     "OvercrankEditing": ["OvercrankLinuxSystem", "OvercrankMediaCore"],
-    "OvercrankRetiming": ["OvercrankLibAV", "CRubberBand", "OvercrankMediaCore"],
+    "OvercrankRetiming": [
+        "COpticalFlow", "OvercrankLibAV", "CRubberBand", "OvercrankMediaCore",
+    ],
     "OvercrankExport": [
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",

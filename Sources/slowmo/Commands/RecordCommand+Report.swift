@@ -36,7 +36,7 @@ extension RecordCommand {
   func writeFrameTable(_ clip: RecordingReport) throws {
     guard let framesCSV, clip.isPlayable else { return }
     try FrameTableText.write(
-      Asset(path: clip.path).frameTimingRows(), to: framesCSV, overwrites: writing.overwrite)
+      Asset(path: clip.path).frameTimingRows(), nil, to: framesCSV, overwrites: writing.overwrite)
   }
 
   /// Prints and writes the report, then decides the exit status.
