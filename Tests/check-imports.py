@@ -25,6 +25,7 @@ MODULES = {
     "CLinuxSystem": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CZXing": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
@@ -74,6 +75,10 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
+    "OvercrankRecognition": [
+        "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+    ],
     "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
@@ -83,7 +88,9 @@ MODULES = {
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
-    "slowmo-full": ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
+    "slowmo-full": [
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+    ],
 }
 
 IMPORT = re.compile(
