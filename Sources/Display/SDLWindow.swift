@@ -263,7 +263,7 @@ extension TextureFormat {
 }
 
 extension SDL_Rect {
-  fileprivate init(_ area: ViewRect) {
+  init(_ area: ViewRect) {
     self.init(
       x: Int32(clamping: area.x), y: Int32(clamping: area.y), w: Int32(clamping: area.width),
       h: Int32(clamping: area.height))

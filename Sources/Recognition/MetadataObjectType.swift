@@ -13,37 +13,37 @@ public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable 
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// UPC-A, of 12 digits.
-  public static let upca = Self(rawValue: "upca")
+  public static let upca = MetadataObjectType(rawValue: "upca")
   /// UPC-E, of 8 digits.
-  public static let upce = Self(rawValue: "upce")
+  public static let upce = MetadataObjectType(rawValue: "upce")
   /// EAN-8.
-  public static let ean8 = Self(rawValue: "ean8")
+  public static let ean8 = MetadataObjectType(rawValue: "ean8")
   /// EAN-13, except those that are UPC-A.
-  public static let ean13 = Self(rawValue: "ean13")
+  public static let ean13 = MetadataObjectType(rawValue: "ean13")
   /// Code 39.
-  public static let code39 = Self(rawValue: "code39")
+  public static let code39 = MetadataObjectType(rawValue: "code39")
   /// Code 93.
-  public static let code93 = Self(rawValue: "code93")
+  public static let code93 = MetadataObjectType(rawValue: "code93")
   /// Code 128.
-  public static let code128 = Self(rawValue: "code128")
+  public static let code128 = MetadataObjectType(rawValue: "code128")
   /// Interleaved 2 of 5, of at least 6 digits.
-  public static let interleaved2of5 = Self(rawValue: "itf")
+  public static let interleaved2of5 = MetadataObjectType(rawValue: "itf")
   /// Codabar, of at least 6 characters.
-  public static let codabar = Self(rawValue: "codabar")
+  public static let codabar = MetadataObjectType(rawValue: "codabar")
   /// QR code.
-  public static let qr = Self(rawValue: "qr")
+  public static let qr = MetadataObjectType(rawValue: "qr")
   /// Micro QR code.
-  public static let microQR = Self(rawValue: "microqr")
+  public static let microQR = MetadataObjectType(rawValue: "microqr")
   /// Aztec.
-  public static let aztec = Self(rawValue: "aztec")
+  public static let aztec = MetadataObjectType(rawValue: "aztec")
   /// PDF417.
-  public static let pdf417 = Self(rawValue: "pdf417")
+  public static let pdf417 = MetadataObjectType(rawValue: "pdf417")
   /// Data Matrix.
-  public static let dataMatrix = Self(rawValue: "datamatrix")
+  public static let dataMatrix = MetadataObjectType(rawValue: "datamatrix")
   /// A face.
   ///
   /// Never available, because this version has no detector of faces.
-  public static let face = Self(rawValue: "face")
+  public static let face = MetadataObjectType(rawValue: "face")
 
   /// All types of codes.
   public static let codes: [Self] = [

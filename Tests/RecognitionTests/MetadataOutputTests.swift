@@ -112,6 +112,7 @@ struct MetadataOutputTests {
         observation, bytes: try #require(bytes(gray)), index: index, driver: sink.pool.driver)
       frame.isWhole = index != 2
       #expect(sink.take(&frame) == nil)
+      try frame.finish(in: sink.pool)
     }
     #expect(sink.isBusy && !sink.hasSpace(for: 1))
     #expect(
@@ -125,7 +126,7 @@ struct MetadataOutputTests {
     #expect(indices == [15] && !sink.isBusy && sink.hasSpace(for: 1))
     connection.isEnabled = false
     var last = DequeuedBuffer(
-      observations[5], bytes: try #require(bytes(gray)), index: 7, driver: sink.pool.driver)
+      observations[5], bytes: try #require(bytes(gray)), index: 5, driver: sink.pool.driver)
     #expect(sink.take(&last) == nil && counters.ledger.offered == 6)
   }
 

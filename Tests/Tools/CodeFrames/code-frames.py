@@ -210,28 +210,32 @@ class Backgrounds:
     """Images with the spectrum of photos, and shapes with edges in them."""
 
     def __init__(self, seed):
-        self.noise = np.random.default_rng(seed)
-        self.made = [self.make() for _ in range(8)]
+        self.seed = seed
+        self.made = {}
 
-    def make(self):
+    def make(self, number):
+        noise = np.random.default_rng(self.seed + number)
         fy, fx = np.fft.fftfreq(HEIGHT)[:, None], np.fft.rfftfreq(WIDTH)[None, :]
         amplitude = 1 / np.maximum(np.hypot(fx, fy), 1 / WIDTH) ** 1.1
-        phase = self.noise.uniform(0, 2 * np.pi, amplitude.shape)
+        phase = noise.uniform(0, 2 * np.pi, amplitude.shape)
         image = np.fft.irfft2(amplitude * np.exp(1j * phase), (HEIGHT, WIDTH)).astype(np.float32)
         image = (image - image.mean()) / image.std() * 35 + 120
         y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
         for _ in range(14):
-            cx, cy = self.noise.uniform(0, WIDTH), self.noise.uniform(0, HEIGHT)
-            a, b = self.noise.uniform(20, 220, 2)
-            level = self.noise.uniform(-50, 50)
-            if self.noise.random() < 0.5:
+            cx, cy = noise.uniform(0, WIDTH), noise.uniform(0, HEIGHT)
+            a, b = noise.uniform(20, 220, 2)
+            level = noise.uniform(-50, 50)
+            if noise.random() < 0.5:
                 image[np.hypot((x - cx) / a, (y - cy) / b) < 1] += level
             else:
                 image[(abs(x - cx) < a) & (abs(y - cy) < b)] += level
         return image.clip(5, 250)
 
     def next(self, rng):
-        image = self.made[rng.randrange(len(self.made))]
+        number = rng.randrange(8)
+        if number not in self.made:
+            self.made[number] = self.make(number)
+        image = self.made[number]
         image = np.roll(image, (rng.randrange(HEIGHT), rng.randrange(WIDTH)), (0, 1))
         return (image[:, ::-1] if rng.random() < 0.5 else image).copy()
 
