@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// A table of frames tells synthesized frames from captured ones.
+struct SynthesizedColumnTests {
+  @Test func `Only an export with synthesized frames has the columns, which agree with its report`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let recorded = try await slowmo(
+      "record", "synthetic:128x96@30?pace=max", "-o", "take.mov", "--frames", "6",
+      "--progress", "none", in: scratch.path)
+    try #require(recorded.status == 0, "\(recorded.errors)")
+    let exported = try await slowmo(
+      "retime", "take.mov", "-o", "slow.mov", "--speed", "1/2", "--fps", "30", "--sampling", "flow",
+      "--json", in: scratch.path)
+    try #require(exported.status == 0, "\(exported.errors)")
+    let count = try #require(try exported.document()["frames_synthesized"] as? Int)
+    #expect(count == 5)
+    func table(_ name: String) async throws -> [[String]] {
+      let finished = try await bash("\"$1\" frames \(name) --csv -", in: scratch.path)
+      return finished.output.split(separator: "\n").map {
+        $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+      }
+    }
+    let slow = try await table("slow.mov")
+    #expect(slow[0].suffix(2) == ["confidence", "synthesized"])
+    // Each second frame lies between two captured ones; the last frame is held.
+    #expect(slow.dropFirst().map { $0.last } == (0..<12).map { $0 % 2 == 1 && $0 < 11 ? "1" : "0" })
+    #expect(slow.dropFirst().allSatisfy { ($0.last == "1") != $0[$0.count - 2].isEmpty })
+    #expect(try await table("take.mov")[0].last == "duplicate")
+  }
+}
