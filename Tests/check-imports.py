@@ -26,6 +26,7 @@ MODULES = {
     "COpticalFlow": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CZXing": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
@@ -77,6 +78,10 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
+    "OvercrankRecognition": [
+        "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+    ],
     "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
@@ -86,7 +91,9 @@ MODULES = {
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
-    "slowmo-full": ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
+    "slowmo-full": [
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+    ],
 }
 
 IMPORT = re.compile(

@@ -38,7 +38,7 @@ struct Slowmo: ParsableCommand {
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
       FramesCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
-      DoctorCommand.self, BenchCommand.self,
+      ScanCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

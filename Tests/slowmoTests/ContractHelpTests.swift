@@ -14,6 +14,7 @@ struct ContractHelpTests {
     ("help/retime.txt", ["retime"]), ("help/edit.txt", ["edit"]),
     ("help/frames.txt", ["frames"]), ("help/recover.txt", ["recover"]),
     ("help/play.txt", ["play"]), ("help/preview.txt", ["preview"]),
+    ("help/scan.txt", ["scan"]),
     ("help/bench.txt", ["bench"]), ("help/bench-capture.txt", ["bench", "capture"]),
     ("help/bench-diff.txt", ["bench", "diff"]), ("help/doctor.txt", ["doctor"]),
   ]

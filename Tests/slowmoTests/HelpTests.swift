@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
-    "recover", "play", "preview", "bench", "doctor",
+    "recover", "play", "preview", "scan", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)

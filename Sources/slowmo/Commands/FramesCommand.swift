@@ -103,8 +103,7 @@ struct FramesCommand: ParsableCommand, Verb {
     var undecodable: [Int] = []
     if !writing.dryRun {
       if let csv {
-        try FrameTableText.write(
-          lines, asset.synthesizedFrames, to: csv, overwrites: writing.overwrite)
+        try FrameTableText.write(lines, of: asset, to: csv, overwrites: writing.overwrite)
       }
       undecodable = try writeFrames(asset, planned)
     }
