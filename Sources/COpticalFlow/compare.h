@@ -160,22 +160,58 @@ static void OF_NAME(judge)(OFContext *c, int direction, int stripe) {
 static void OF_NAME(markStatic)(OFContext *c, int stripe) {
   int width = c->settings.width, height = c->settings.height;
   int last = of_min((stripe + 1) * OF_ROWS, height);
-  uint8_t *column = (uint8_t *)(c->rowScratch + c->rowLength * (size_t)stripe);
-  uint8_t *eroded = column + width + 2, *joined = eroded + width + 2;
+  uint8_t *sums = (uint8_t *)(c->rowScratch + c->rowLength * (size_t)stripe);
   for (int y = stripe * OF_ROWS; y < last; y++) {
-    memset(joined, 0, (size_t)width + 2);
-    for (int near = of_max(y - 1, 0); near <= of_min(y + 1, height - 1); near++) {
-      const uint8_t *restrict a = c->nextAge + (ptrdiff_t)of_max(near - 1, 0) * width;
-      const uint8_t *restrict b = c->nextAge + (ptrdiff_t)near * width;
-      const uint8_t *restrict d = c->nextAge + (ptrdiff_t)of_min(near + 1, height - 1) * width;
-      for (int x = 0; x < width; x++) column[x + 1] = (a[x] >= 3) & (b[x] >= 3) & (d[x] >= 3);
-      column[0] = column[1];
-      column[width + 1] = column[width];
-      for (int x = 1; x <= width; x++) eroded[x] = column[x - 1] & column[x] & column[x + 1];
-      for (int x = 1; x <= width; x++) joined[x] |= eroded[x];
+    const uint8_t *restrict a = c->nextAge + (ptrdiff_t)of_max(y - 1, 0) * width;
+    const uint8_t *restrict b = c->nextAge + (ptrdiff_t)y * width;
+    const uint8_t *restrict d = c->nextAge + (ptrdiff_t)of_min(y + 1, height - 1) * width;
+    for (int x = 0; x < width; x++) {
+      sums[x + 1] = (uint8_t)((a[x] >= 3) + (b[x] >= 3) + (d[x] >= 3));
     }
-    joined[0] = joined[width + 1] = 0;
+    sums[0] = sums[width + 1] = 0;
     uint8_t *restrict out = c->isStatic + (ptrdiff_t)y * width;
-    for (int x = 0; x < width; x++) out[x] = joined[x] | joined[x + 1] | joined[x + 2];
+    // The strokes of a text are as narrow as two pixels.
+    for (int x = 0; x < width; x++) {
+      out[x] = (b[x] >= 3) & (sums[x] + sums[x + 1] + sums[x + 2] >= 4);
+    }
+  }
+}
+
+/// How many blocks of 16x16 pixels to each side are the surroundings of a block.
+#define OF_AROUND 4
+
+/// Keeps static pixels only where most of their surroundings move.
+///
+/// A burnt-in text stays in front of what moves. A still background does not: things pass in front
+/// of it.
+static void OF_NAME(keepOverlays)(OFContext *c) {
+  int width = c->settings.width, height = c->settings.height;
+  int columns = of_stripes(width, 16), rows = of_stripes(height, 16);
+  memset(c->staticSums, 0, (size_t)columns * (size_t)rows * sizeof(int));
+  for (int y = 0; y < height; y++) {
+    const uint8_t *row = c->isStatic + (ptrdiff_t)y * width;
+    int *sums = c->staticSums + (ptrdiff_t)(y / 16) * columns;
+    for (int column = 0; column < columns; column++) {
+      int right = of_min(column * 16 + 16, width), sum = 0;
+      for (int x = column * 16; x < right; x++) sum += row[x];
+      sums[column] += sum;
+    }
+  }
+  for (int row = 0; row < rows; row++) {
+    for (int column = 0; column < columns; column++) {
+      if (c->staticSums[row * columns + column] == 0) continue;
+      int top = of_max(row - OF_AROUND, 0), bottom = of_min(row + OF_AROUND, rows - 1);
+      int left = of_max(column - OF_AROUND, 0), right = of_min(column + OF_AROUND, columns - 1);
+      int sum = 0;
+      for (int y = top; y <= bottom; y++) {
+        for (int x = left; x <= right; x++) sum += c->staticSums[y * columns + x];
+      }
+      if (sum * 3 < (bottom - top + 1) * (right - left + 1) * 256) continue;
+      int lastX = of_min(column * 16 + 16, width), lastY = of_min(row * 16 + 16, height);
+      for (int y = row * 16; y < lastY; y++) {
+        memset(
+          c->isStatic + (ptrdiff_t)y * width + column * 16, 0, (size_t)(lastX - column * 16));
+      }
+    }
   }
 }

@@ -98,6 +98,7 @@ static int of_create_scratch(OFContext *c) {
   const OFLevel *level = &c->levels[c->finest];
   size_t pixels = (size_t)s->width * (size_t)s->height;
   size_t stripes = (size_t)of_stripes(s->height, OF_ROWS);
+  size_t blocks = (size_t)of_stripes(s->width, 16) * (size_t)of_stripes(s->height, 16);
   c->scratchLength = (size_t)level->width * (OF_ROWS + 2 * OF_HALO) * OF_SCRATCH_PLANES;
   c->rowLength = (size_t)level->width * 3 + (size_t)s->width * 5 + 32;
   return of_allocate(
@@ -105,9 +106,8 @@ static int of_create_scratch(OFContext *c) {
     && of_allocate(c, &c->rowScratch, c->rowLength * stripes * 3, 4)
     && of_allocate(c, &c->age, pixels, 1) && of_allocate(c, &c->nextAge, pixels, 1)
     && of_allocate(c, &c->isStatic, pixels, 1)
-    && of_allocate(
-      c, &c->blockSums, (size_t)of_stripes(s->width, 16) * (size_t)of_stripes(s->height, 16),
-      sizeof(int))
+    && of_allocate(c, &c->blockSums, blocks, sizeof(int))
+    && of_allocate(c, &c->staticSums, blocks, sizeof(int))
     && of_allocate(c, &c->differences, stripes, sizeof(int64_t))
     && of_allocate(c, &c->counts, stripes * 2, sizeof(OFCounts));
 }
@@ -209,6 +209,7 @@ void of_destroy(OFContext *c) {
   free(c->nextAge);
   free(c->isStatic);
   free(c->blockSums);
+  free(c->staticSums);
   free(c->differences);
   free(c->counts);
   free(c);

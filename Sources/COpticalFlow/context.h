@@ -86,7 +86,8 @@ struct OFContext {
   float decay[256];
   // Static pixels.
   uint8_t *age, *nextAge, *isStatic;
-  int *blockSums;
+  /// By blocks of 16x16 pixels: differences, and static pixels.
+  int *blockSums, *staticSums;
   int64_t *differences;
   OFCounts *counts;
   int16_t cubic16[64][4];
@@ -101,6 +102,7 @@ struct OFKernels {
   void (*refine)(OFContext *, int level, int direction, int stripe);
   void (*judge)(OFContext *, int direction, int stripe);
   void (*markStatic)(OFContext *, int stripe);
+  void (*keepOverlays)(OFContext *);
   void (*splat)(OFContext *, int direction);
   void (*fillHoles)(OFContext *);
   void (*choose)(OFContext *, int stripe);

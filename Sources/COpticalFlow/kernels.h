@@ -17,7 +17,7 @@
   { \
     .load = OF_NAME(load), .shrink = OF_NAME(shrink), .compare = OF_NAME(compare), \
     .search = OF_NAME(search), .refine = OF_NAME(refine), .judge = OF_NAME(judge), \
-    .markStatic = OF_NAME(markStatic), .splat = OF_NAME(splat), \
+    .markStatic = OF_NAME(markStatic), .keepOverlays = OF_NAME(keepOverlays), .splat = OF_NAME(splat), \
     .fillHoles = OF_NAME(fillHoles), .choose = OF_NAME(choose), .weigh = OF_NAME(weigh), \
     .render = OF_NAME(render) \
   }

@@ -33,7 +33,7 @@ int32_t of_step_count(const OFContext *c, OFPhase phase) {
   case OFPhaseLoad: return c->levelCount;
   case OFPhaseCompare: return 1;
   // A search and a refinement for each level, and two that look at the result.
-  case OFPhaseFlow: return 2 * (c->levelCount - c->finest) + 1;
+  case OFPhaseFlow: return 2 * (c->levelCount - c->finest) + 2;
   case OFPhaseRender: return 5;
   }
   return 0;
@@ -47,7 +47,8 @@ int32_t of_stripe_count(const OFContext *c, OFPhase phase, int32_t step) {
   case OFPhaseCompare: return of_stripes(height, 16 * 3);
   case OFPhaseFlow: {
     int steps = of_step_count(c, phase);
-    if (step == steps - 1) {
+    if (step == steps - 1) return 1;
+    if (step == steps - 2) {
       return 2 * of_stripes(finest->height, OF_ROWS) + of_stripes(height, OF_ROWS);
     }
     const OFLevel *level = &c->levels[c->levelCount - 1 - step / 2];
@@ -67,7 +68,12 @@ int32_t of_stripe_count(const OFContext *c, OFPhase phase, int32_t step) {
 }
 
 static void of_run_flow(OFContext *c, int step, int stripe) {
-  if (step == of_step_count(c, OFPhaseFlow) - 1) {
+  int steps = of_step_count(c, OFPhaseFlow);
+  if (step == steps - 1) {
+    c->kernels->keepOverlays(c);
+    return;
+  }
+  if (step == steps - 2) {
     int count = 2 * of_stripes(c->levels[c->finest].height, OF_ROWS);
     if (stripe < count) {
       c->kernels->judge(c, stripe & 1, stripe >> 1);

@@ -98,10 +98,11 @@ struct FrameInterpolatorTests {
     }
     let interpolator = try #require(
       FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p))
-    for number in 0..<2 {
+    // Earlier frames make the wall static, which must not hide the ball.
+    for number in -3..<2 {
       try interpolator.load(try frame(120 + Double(number) * step, 80 + Double(number) * 5))
+      if number > -3 { _ = interpolator.findMotion() }
     }
-    _ = interpolator.findMotion()
     let rows = try interpolator.frame(at: 0.5).lumaRows
     var (sumX, sumY, area) = (0.0, 0.0, 0.0)
     for y in 0..<height {
