@@ -120,6 +120,12 @@ let package = Package(
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
       ], with: [.algorithms, .logging]),
+    // Measurements on movies.
+    .module(
+      "Analysis",
+      on: [
+        "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Retiming",
+      ]),
     // The player without a window.
     .module(
       "Playback",
@@ -146,7 +152,7 @@ let package = Package(
         "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
         "OvercrankCapture",
         "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
-        "OvercrankRetiming", "OvercrankExport",
+        "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
       ]),
     // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
@@ -242,8 +248,9 @@ let package = Package(
       name: "FuzzSoak",
       dependencies: [
         "OvercrankLinuxSystem",
-        "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
-        "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming", "TestSupport",
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankExport",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming",
+        "TestSupport",
       ],
       path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -321,6 +328,12 @@ let package = Package(
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
+      ]),
+    .testTarget(
+      name: "AnalysisTests",
+      dependencies: [
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ]),
     .testTarget(
       name: "PlaybackTests",

@@ -65,6 +65,10 @@ MODULES = {
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankAnalysis": [
+        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRetiming",
+    ],
     "OvercrankPlayback": [
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
@@ -78,7 +82,7 @@ MODULES = {
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
-        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport",
+        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
