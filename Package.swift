@@ -32,6 +32,8 @@ let package = Package(
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
     // HEIC photos; needs libheif.
     .library(name: "OvercrankHEIF", targets: ["OvercrankHEIF"]),
+    // Codes in frames; needs zxing-cpp, which Samples/install-zxing.sh installs.
+    .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
     // Frames as textures; needs EGL and OpenGL ES 3.
     .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
@@ -65,9 +67,12 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
     .systemLibrary(name: "CLinuxSystem"),
+    // Motion between frames: SIMD instructions that are selected at run time.
+    .target(name: "COpticalFlow"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
+    .systemLibrary(name: "CZXing"),
     .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
 
     // Values of time, which every module below may import.
@@ -114,7 +119,8 @@ let package = Package(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
       with: [.algorithms]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"], with: [.algorithms]),
-    .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand", .deque]),
+    .module(
+      "Retiming", on: ["LibAV", "MediaCore"], with: ["COpticalFlow", "CRubberBand", .deque]),
     .module(
       "Export",
       on: [
@@ -142,6 +148,14 @@ let package = Package(
 
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
+    // What is in frames: machine-readable codes.
+    .module(
+      "Recognition",
+      on: [
+        "Assets", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem",
+        "MediaCore",
+      ],
+      with: ["CZXing"]),
     // Frames for programs that draw with a GPU: textures.
     .module("Textures", on: ["Capture", "LibAV", "MediaCore"], with: ["CGLES"]),
 
@@ -169,7 +183,9 @@ let package = Package(
       name: "slowmo", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-core"),
     .executableTarget(
       name: "slowmo-full",
-      dependencies: ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
+      dependencies: [
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+      ],
       path: "Sources/slowmo-full"),
 
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
@@ -211,6 +227,9 @@ let package = Package(
     .executableTarget(
       name: "AVCam", dependencies: ["Overcrank", "OvercrankDisplay"], path: "Samples/AVCam"),
     .executableTarget(
+      name: "CodeCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
+      path: "Samples/CodeCamera"),
+    .executableTarget(
       name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
     .executableTarget(
       name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
@@ -248,9 +267,9 @@ let package = Package(
       name: "FuzzSoak",
       dependencies: [
         "OvercrankLinuxSystem",
-        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankExport",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming",
-        "TestSupport",
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
+        "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
+        "OvercrankRecognition", "OvercrankRetiming", "TestSupport",
       ],
       path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -298,6 +317,13 @@ let package = Package(
         "OvercrankFrameAccounting", "OvercrankHEIF", "OvercrankPhotos", "OvercrankRecording",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+      ]),
+    .testTarget(
+      name: "RecognitionTests",
+      dependencies: [
+        "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankMediaCore",
+        "OvercrankRecognition", "OvercrankRecording", "TestSupport",
       ]),
     .testTarget(
       name: "slowmoTests",
@@ -367,7 +393,7 @@ let package = Package(
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
   let kept = [
     "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
-    "RecordingTests", "PhotosTests", "PlaybackTests",
+    "RecordingTests", "PhotosTests", "PlaybackTests", "RecognitionTests",
   ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }

@@ -23,6 +23,14 @@ let package = Package(
         .product(name: "OvercrankTextures", package: "Overcrank"),
       ],
       path: "TextureTiming"),
+    // Reads codes, for the benchmark Codes.
+    .executableTarget(
+      name: "CodeTiming",
+      dependencies: [
+        .product(name: "Overcrank", package: "Overcrank"),
+        .product(name: "OvercrankRecognition", package: "Overcrank"),
+      ],
+      path: "CodeTiming"),
     // Encodes photos, for the benchmark Photos.
     .executableTarget(
       name: "EncodePhotos", dependencies: [.product(name: "Overcrank", package: "Overcrank")],

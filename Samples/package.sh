@@ -14,6 +14,7 @@ repo=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
 install_packages "${build_packages[@]}" "${optional_packages[@]}" dpkg-dev patchelf python3
+"$repo/Samples/install-zxing.sh"
 
 # Tests/run.sh passes the flags of its own build.
 for product in slowmo slowmo-full; do
@@ -142,7 +143,8 @@ package overcrank-full "$full" \
   "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full")" "$text
  .
  This package contains slowmo-full, which adds the windows of slowmo play,
- slowmo preview and slowmo record --preview, and HEIC photos."
+ slowmo preview and slowmo record --preview, HEIC photos, and codes in frames
+ with slowmo scan."
 
 # The tarball has both programs, and works from any directory.
 root=$work/overcrank-$version-linux-$(uname -m)

@@ -23,8 +23,10 @@ MODULES = {
     "CALSA": [],
     "CTurboJPEG": [],
     "CLinuxSystem": [],
+    "COpticalFlow": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CZXing": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
@@ -60,7 +62,9 @@ MODULES = {
         "OvercrankMovieFormat",
     ],
     "OvercrankEditing": ["OvercrankLinuxSystem", "OvercrankMediaCore"],
-    "OvercrankRetiming": ["OvercrankLibAV", "CRubberBand", "OvercrankMediaCore"],
+    "OvercrankRetiming": [
+        "COpticalFlow", "OvercrankLibAV", "CRubberBand", "OvercrankMediaCore",
+    ],
     "OvercrankExport": [
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
@@ -78,6 +82,10 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
+    "OvercrankRecognition": [
+        "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
+    ],
     "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
@@ -87,7 +95,9 @@ MODULES = {
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
-    "slowmo-full": ["Overcrank", "OvercrankDisplay", "OvercrankHEIF", "SlowmoCommands"],
+    "slowmo-full": [
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+    ],
 }
 
 IMPORT = re.compile(

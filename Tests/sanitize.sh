@@ -10,7 +10,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests)\.'
+suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests)\.'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 

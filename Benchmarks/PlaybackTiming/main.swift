@@ -173,8 +173,11 @@ func loop() throws {
   try player.setLoop(range)
   rest(player)
   try player.setRate(1)
-  var (wraps, last, worst) = ([Double](), Rational.zero, 0)
+  let length = Int((range.duration * 240).doubleValue)
+  var (wraps, last, worst, due) = ([Double](), Rational.zero, 0, clock.now.value)
   while wraps.count < 6 {
+    due = max(due + 16_666_667, clock.now.value)
+    clock.sleep(until: MediaTime(nanoseconds: due))
     let now = clock.now
     let position = player.time(at: now).composition
     if position < last {
@@ -184,9 +187,10 @@ func loop() throws {
     last = position
     if let frame = player.frame(at: now) {
       let wanted = Int(((position * 240).doubleValue).rounded(.down))
-      worst = max(worst, abs(try number(frame) - wanted))
+      // The distance along the loop, whose first frame follows its last one.
+      let distance = abs(try number(frame) - wanted)
+      worst = max(worst, min(distance, length - distance))
     }
-    sleep(milliseconds: 1000 / 60)
   }
   for (first, next) in zip(wraps, wraps.dropFirst()) {
     // A late refresh may miss a repetition.

@@ -17,12 +17,14 @@ extension FrameReader {
   ///     wanted frame depends on them.
   ///   - neighborCount: The number of frames before the range that `body` also receives, if they are
   ///     decoded anyway.
+  ///   - shouldContinue: Asked after each decoded frame, also those that `body` does not receive.
+  ///     Returns false to stop.
   ///   - body: Receives each wanted frame. Returns true to continue and false to stop.
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or the error of reading
   ///   the file.
   package mutating func readFrames(
     in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool, neighborCount: Int = 0,
-    _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
+    shouldContinue: () -> Bool = { true }, _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
   ) throws(MediaError) {
     guard track.frames.entries.indices.contains(range.lowerBound),
       track.frames.entries.indices.contains(range.upperBound)
@@ -36,19 +38,19 @@ extension FrameReader {
       start = keyFrame(before: start)
       try seek(to: start)
     }
-    if try pass(range, isWanted, neighborCount, body) || start == 0 { return }
+    if try pass(range, isWanted, neighborCount, shouldContinue, body) || start == 0 { return }
     // The key frame may be marked wrongly, or the container may have gone past it. The second
     // attempt starts at the key frame before.
     try seek(to: keyFrame(before: max(0, start - 1)))
-    _ = try pass(range, isWanted, neighborCount, body)
+    _ = try pass(range, isWanted, neighborCount, shouldContinue, body)
   }
 
   /// Decodes on to the end of a range.
   ///
-  /// Returns true if the decoder returned a frame of the range, and false otherwise.
+  /// Returns true if the decoder returned a frame of the range or was stopped, and false otherwise.
   private mutating func pass(
     _ range: ClosedRange<Int>, _ isWanted: (Int) -> Bool, _ neighborCount: Int,
-    _ body: (Int, MediaFrame) -> Bool
+    _ shouldContinue: () -> Bool, _ body: (Int, MediaFrame) -> Bool
   ) throws(MediaError) -> Bool {
     let frames = track.frames
     // The decoder needs packets after the last frame of the range before it returns that frame. So
@@ -79,7 +81,7 @@ extension FrameReader {
         isFound = true
         if isWanted(index), !body(index, frame) { return true }
       }
-      if index == range.upperBound { return true }
+      if index == range.upperBound || !shouldContinue() { return true }
     }
     nextIndex = nil
     return isFound

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankLibAV
+package import OvercrankLibAV
 import OvercrankMediaCore
 
 extension MediaError {
   /// Converts a libav error from reading a file.
-  init(reading error: LibAVError) {
+  package init(reading error: LibAVError) {
     guard !error.isCancelled else {
       self.init(
         .cancelled, "the reading of \(error.subject) was cancelled",

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 
 /// A window of SDL, its renderer and its textures.
 ///
-/// This type alone knows SDL. Only the thread that created the window may use it; SDL wants it to be
+/// This type and ``TextTextures`` alone know SDL. Only the thread that created the window may use it; SDL wants it to be
 /// the main thread.
 final class SDLWindow {
   /// A texture, and what it was made for.
@@ -20,6 +20,7 @@ final class SDLWindow {
   private let window: OpaquePointer
   private let renderer: OpaquePointer
   private var textures: [DrawingCommand.Image: Texture] = [:]
+  private var texts: TextTextures
   private var conversions: [DrawingCommand.Image: SDL_YUV_CONVERSION_MODE] = [:]
 
   /// Fails if the process has no screen.
@@ -73,11 +74,13 @@ final class SDLWindow {
     }
     self.window = window
     renderer = made
+    texts = TextTextures(renderer: made)
     SDL_SetRenderDrawBlendMode(renderer, SDL_BLENDMODE_BLEND)
     SDL_StartTextInput()
   }
 
   deinit {
+    texts.removeAll()
     for texture in textures.values { SDL_DestroyTexture(texture.pointer) }
     SDL_DestroyRenderer(renderer)
     SDL_DestroyWindow(window)
@@ -173,7 +176,9 @@ final class SDLWindow {
       switch command {
       case .fill(let area, let color): fill([area], color)
       case .text(let text, let x, let y, let scale, let color):
-        fill(DrawingText.rectangles(text, x: x, y: y, scale: scale), color)
+        if !text.isEmpty, !texts.draw(text, x: x, y: y, scale: scale, color) {
+          fill(DrawingText.rectangles(text, x: x, y: y, scale: scale), color)
+        }
       case .image(let image, let source, let destination, let rotation, let isSmooth):
         copy(image, source, destination, rotation, isSmooth)
       }
@@ -258,7 +263,7 @@ extension TextureFormat {
 }
 
 extension SDL_Rect {
-  fileprivate init(_ area: ViewRect) {
+  init(_ area: ViewRect) {
     self.init(
       x: Int32(clamping: area.x), y: Int32(clamping: area.y), w: Int32(clamping: area.width),
       h: Int32(clamping: area.height))

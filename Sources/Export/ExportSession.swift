@@ -211,6 +211,14 @@ public struct ExportSession: Sendable {
       .write(to: &output, progress)
       report.undecodable = written.undecodable
       report.framesEncoded -= written.leftOut
+      if let synthesized = written.synthesized {
+        report.framesSynthesized = synthesized.count
+        report.framesDuplicated = synthesized.duplicatedCount
+        if let lowest = synthesized.lowestConfidence, let mean = synthesized.meanConfidence {
+          report.synthesizedConfidence = ExportReport.Confidence(lowest: lowest, mean: mean)
+        }
+        output.markSynthesized(synthesized.text)
+      }
     }
     try output.checkCancelled()
     try output.finish()

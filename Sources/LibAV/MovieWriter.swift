@@ -131,6 +131,16 @@ package struct MovieWriter: ~Copyable {
     scratch = packet
   }
 
+  /// Replaces a value of the metadata before the movie is finished.
+  ///
+  /// The new text must not be longer than the old one, because the space for it is reserved.
+  package mutating func replaceMetadata(_ key: String, with text: String) {
+    guard !hasTrailer, let old = settings.metadata[key], text.utf8.count <= old.utf8.count else {
+      return
+    }
+    av_dict_set(&context.pointee.metadata, key, text, 0)
+  }
+
   /// Adds the chapters.
   ///
   /// libavformat frees them together with its context.

@@ -142,7 +142,11 @@ final class PlayerCore: Sendable {
       var decoded: Set<Int> = []
       var isWhole = true
       do throws(MediaError) {
-        try decoder.run(job, of: asset) { index, image in
+        let isNeeded = {
+          isWhole = isWhole && self.perform(wakes: false) { $0.isNeeded(job, $1) }
+          return isWhole
+        }
+        try decoder.run(job, of: asset, while: isNeeded) { index, image in
           decoded.insert(index)
           isWhole = insert(image, FrameKey(asset: job.asset, frame: index), job)
           return isWhole

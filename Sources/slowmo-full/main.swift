@@ -7,4 +7,5 @@ var components = OptionalComponents()
 components.playbackWindows = PlayerWindows()
 components.photoEncoders = [HEICEncoder()]
 components.previewWindows = PreviewWindows()
+components.recognition = CodeRecognition()
 SlowmoProgram.main(with: components)

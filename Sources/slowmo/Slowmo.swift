@@ -39,7 +39,7 @@ struct Slowmo: ParsableCommand {
       PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
       FramesCommand.self, StillCommand.self, CompareCommand.self, SyncCommand.self,
       TrackCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
-      DoctorCommand.self, BenchCommand.self,
+      ScanCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

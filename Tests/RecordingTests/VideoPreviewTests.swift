@@ -4,7 +4,9 @@ import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -77,14 +79,22 @@ struct VideoPreviewTests {
       sink.allow(keeping: 2)
       var frame = DequeuedBuffer(
         observation, bytes: try #require(bytes(gray)), index: 0, driver: sink.pool.driver)
+      #expect(!preview.waitForNextFrame(milliseconds: 0))
+      let isWoken = Mutex(false)
+      let view = try BlockingThread {
+        let found = preview.waitForNextFrame(milliseconds: .max)
+        isWoken.withLock { $0 = found }
+      }
       #expect(sink.take(&frame) == nil && preview.hasNextFrame)
+      view.join()
+      #expect(isWoken.withLock { $0 } && preview.waitForNextFrame(milliseconds: 0))
       let image = try #require(try preview.nextFrame(as: .gray, maximumWidth: 32)?.image)
       let isUpright = row.angle % 180 == 0
       #expect(image.width == 32 && image.height == (isUpright ? 24 : 43))
-      let view = try #require(
+      let geometry = try #require(
         preview.geometry(viewWidth: Double(image.width), viewHeight: Double(image.height)))
       for (x, y, corner) in [(0.25, 0.25, "A"), (0.75, 0.25, "B"), (0.25, 0.75, "C")] {
-        let place = view.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: y))
+        let place = geometry.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: y))
         let shown = image.bytes[Int(place.y) * image.width + Int(place.x)]
         #expect(abs(Int(shown) - Int(CornerImage.gray(of: Character(corner)))) < 3, "\(row) \(x)")
       }

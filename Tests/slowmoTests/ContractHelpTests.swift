@@ -16,6 +16,7 @@ struct ContractHelpTests {
     ("help/compare.txt", ["compare"]), ("help/sync.txt", ["sync"]),
     ("help/track.txt", ["track"]), ("help/recover.txt", ["recover"]),
     ("help/play.txt", ["play"]), ("help/preview.txt", ["preview"]),
+    ("help/scan.txt", ["scan"]),
     ("help/bench.txt", ["bench"]), ("help/bench-capture.txt", ["bench", "capture"]),
     ("help/bench-diff.txt", ["bench", "diff"]), ("help/doctor.txt", ["doctor"]),
   ]

@@ -63,6 +63,8 @@ struct DocumentTests {
       ],
       ["track", take, "--at", "0.2", "--box", "0,0,1,1"],
       ["play", take, "--terminal", "--range", "0..0.2", "--audio", "none"],
+      ["scan", take, "--range", "1..1.1"], ["scan", take, "--dry-run"], ["scan", "missing.mov"],
+      ["scan", take, "--types", "faces"], ["scan", "file:\(take)?pace=max", "-t", "0.1"],
       ["play", "missing.mov", "--terminal"], ["preview", "/dev/video99", "--terminal"],
       ["bench", "capture", "synthetic:320x240@60?pace=max", "-t", "0.5"],
       ["recover", take], ["recover", "missing.mov"], ["doctor"], ["doctor", "synthetic"],

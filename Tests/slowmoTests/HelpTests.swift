@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
-    "still", "compare", "sync", "track", "recover", "play", "preview", "bench", "doctor",
+    "still", "compare", "sync", "track", "recover", "play", "preview", "scan", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)

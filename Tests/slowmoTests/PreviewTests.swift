@@ -120,7 +120,7 @@ struct PreviewTests {
       for event in row.events { continuation.yield(event) }
       let error = await withCheckedContinuation { continuation in
         Thread.detachNewThread {
-          continuation.resume(returning: failure.waitForEnd(limit: .seconds(60)))
+          continuation.resume(returning: failure.waitForEnd(limit: .seconds(86_400)))
         }
       }
       #expect(error == row.error)

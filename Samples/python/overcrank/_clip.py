@@ -167,8 +167,8 @@ def retime(
     preset: Literal["impact", "landing", "freeze", "pulse"] | None = None,
     at: Number | None = None, trim: Range | None = None, playback_fps: Number | None = None,
     copy: bool = False, fps: Number | None = None, pitch: str | None = None,
-    sampling: Literal["hold", "nearest", "blend"] | None = None, codec: str | None = None,
-    crf: int | None = None, overwrite: bool = False, options: Iterable[str] = (),
+    sampling: Literal["hold", "nearest", "blend", "flow", "flow-fast"] | None = None,
+    codec: str | None = None, crf: int | None = None, overwrite: bool = False, options: Iterable[str] = (),
 ) -> Retimed:
     """Plays a clip, or parts of it, slower or faster.
 

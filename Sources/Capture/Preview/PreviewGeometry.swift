@@ -12,7 +12,7 @@ public enum PreviewGravity: String, Hashable, Sendable, CaseIterable {
   case resize
 }
 
-/// A point in a view, in its units from the upper left corner.
+/// A point in a view, in its units from the upper left corner, or in an image whose sides are 1.
 public struct PreviewPoint: Hashable, Sendable {
   /// The distance from the left edge.
   public var x: Double

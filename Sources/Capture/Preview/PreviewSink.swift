@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
@@ -25,6 +26,8 @@ final class PreviewSink: FrameSink {
   private let counters: DataOutputCounters
   private let arrivals: ArrivalCounter
   private let waiting = Mutex<Waiting?>(nil)
+  /// Signaled for each frame that waits, so that a view need not ask again and again.
+  private let arrived = DispatchSemaphore(value: 0)
   /// The number of frames that are being drawn.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
@@ -64,6 +67,7 @@ final class PreviewSink: FrameSink {
         heldBuffer: heldBuffer, observation: frame.observation, exposure: frame.exposure)
       return true
     }
+    if isKept == true { arrived.signal() }
     if isKept == nil { counters.note(.frameWasLate) }
     if isKept == false { counters.note(.outOfBuffers) }
     return nil
@@ -87,6 +91,16 @@ final class PreviewSink: FrameSink {
   /// Whether a frame waits.
   var hasFrame: Bool { waiting.withLock { $0 != nil } }
 
+  /// Waits until a frame waits.
+  ///
+  /// - Returns: False if none has arrived at the deadline.
+  func waitForFrame(until deadline: DispatchTime) -> Bool {
+    while !hasFrame {
+      guard arrived.wait(timeout: deadline) == .success else { return hasFrame }
+    }
+    return true
+  }
+
   /// Calls a closure with the waiting frame, whose buffer is returned afterwards.
   ///
   /// - Returns: The result, or nil if no frame waits.
@@ -97,6 +111,8 @@ final class PreviewSink: FrameSink {
       return next
     }
     guard let next else { return nil }
+    // A view that never waits leaves no signals.
+    while arrived.wait(timeout: .now()) == .success {}
     defer {
       pool.release(next.heldBuffer)
       inUse.wrappingSubtract(1, ordering: .releasing)

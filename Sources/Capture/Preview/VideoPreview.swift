@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
@@ -22,8 +23,8 @@ import Synchronization
 ///
 /// Corresponds to `AVCaptureVideoPreviewLayer`. The connection's rotation, mirroring and zoom apply.
 /// Frames of H.264 cannot be shown, because each would need those before it. All calls may come from
-/// any thread. None waits for a frame; ``nextFrame(as:maximumWidth:maximumHeight:)`` decodes on the
-/// calling thread.
+/// any thread. Only ``waitForNextFrame(milliseconds:)`` waits;
+/// ``nextFrame(as:maximumWidth:maximumHeight:)`` decodes on the calling thread.
 public final class VideoPreview: FrameOutput {
   private struct State {
     var core: SessionCore?
@@ -90,6 +91,22 @@ public final class VideoPreview: FrameOutput {
 
   /// Whether a frame waits that was not shown yet.
   public var hasNextFrame: Bool { state.withLock { $0.sink }?.hasFrame ?? false }
+
+  /// Waits for a frame that was not shown yet.
+  ///
+  /// The capture thread wakes the calling thread, so a frame is shown sooner than by a loop that
+  /// sleeps. Do not call it on a thread that must not wait, such as one of Swift's concurrency.
+  ///
+  /// - Parameter timeout: The longest time to wait, in milliseconds; at most an hour. Zero or less
+  ///   does not wait.
+  /// - Returns: True if a frame waits, and false if none has arrived after the timeout.
+  public func waitForNextFrame(milliseconds timeout: Int) -> Bool {
+    let deadline = DispatchTime.now() + .milliseconds(min(3_600_000, max(0, timeout)))
+    if let sink = state.withLock({ $0.sink }) { return sink.waitForFrame(until: deadline) }
+    // Without a camera nothing can arrive.
+    _ = DispatchSemaphore(value: 0).wait(timeout: deadline)
+    return false
+  }
 
   /// Where the present image is in a view.
   ///

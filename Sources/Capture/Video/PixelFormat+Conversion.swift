@@ -5,7 +5,7 @@ import OvercrankMediaCore
 
 extension FormatDescription {
   /// Whether each frame can be decoded alone and read by libswscale.
-  var isConvertible: Bool { !PixelFormat.available(from: mediaSubType).isEmpty }
+  package var isConvertible: Bool { !PixelFormat.available(from: mediaSubType).isEmpty }
 }
 
 extension PixelFormat {

@@ -22,12 +22,19 @@ struct ConstantRateExport {
   /// The number of processors to use; nil for all.
   let processorCount: Int?
 
+  /// What became known while frames were written.
+  struct Written {
+    let undecodable: [ExportReport.UndecodableFrame]
+    /// The number of output frames skipped because of undecodable frames.
+    let leftOut: Int64
+    /// The synthesized frames; nil if none were requested.
+    let synthesized: SynthesizedFrames?
+  }
+
   /// Writes the frames.
-  ///
-  /// - Returns: The undecodable frames, and the number of output frames skipped because of them.
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
-  ) throws -> (undecodable: [ExportReport.UndecodableFrame], leftOut: Int64) {
+  ) throws -> Written {
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
@@ -48,7 +55,9 @@ struct ConstantRateExport {
       done += 1
       progress(done, count)
     }
-    return (work.undecodable.withLock { $0 }, count - done)
+    return Written(
+      undecodable: work.undecodable.withLock { $0 }, leftOut: count - done,
+      synthesized: plan.inBetweens == nil ? nil : work.synthesized.withLock { $0 })
   }
 }
 
@@ -86,11 +95,23 @@ private final class FrameWork: Sendable {
     let count: Int64
   }
 
+  /// A captured frame between which frames are synthesized.
+  private struct Captured: Sendable {
+    let entry: InBetweenPlan.Entry
+    /// The image; nil for a gap.
+    let image: MediaFrame?
+    /// True if the previous captured frame was decoded and playback continues from it.
+    let isConnected: Bool
+  }
+
+  /// The synthesized frames so far.
+  let synthesized = Mutex(SynthesizedFrames())
   /// The frames found so far that could not be decoded.
   let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
   let encoded = BoundedBlockingQueue<Encoded>(capacity: 64)
   private let decoded = BoundedBlockingQueue<Part>(capacity: 6)
+  private let captured = BoundedBlockingQueue<Captured>(capacity: 4)
   private let painted = BoundedBlockingQueue<Painted>(capacity: 3)
   private let group = DispatchGroup()
   private let plan: ConstantRatePlan
@@ -112,8 +133,13 @@ private final class FrameWork: Sendable {
     self.settings = settings
     self.policy = policy
     self.processorCount = processorCount
-    start("decode", decoded) { try $0.decode() }
-    start("paint", painted) { try $0.paint() }
+    if let inBetweens = plan.inBetweens {
+      start("decode", captured) { try $0.decode(inBetweens.entries) }
+      start("paint", painted) { try $0.interpolate() }
+    } else {
+      start("decode", decoded) { try $0.decode() }
+      start("paint", painted) { try $0.paint() }
+    }
     start("encode", encoded) { try $0.encode() }
   }
 
@@ -132,24 +158,68 @@ private final class FrameWork: Sendable {
   /// Stops the threads and discards their results.
   func stop() {
     decoded.stop()
+    captured.stop()
     painted.stop()
     encoded.stop()
     group.waitShortly()
   }
 
-  private func decode() throws {
+  /// Returns a reader of each asset for the frames that it has to decode.
+  private func readers(of frames: [ConstantRatePlan.Frame?]) -> [FrameSource] {
     var wanted = assets.map { [Bool](repeating: false, count: $0.videoTrack?.frameCount ?? 0) }
-    for item in plan.items {
-      for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
-    }
+    for case let frame? in frames { wanted[frame.source][frame.index] = true }
     // The decoder gets only half of the processors. The encoder runs at the same time and uses the
     // others, and decoding on more threads costs more CPU time: for 8 s of H.264 at 1280x720@240,
     // 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a warning that
     // libav prints above it.
     let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
-    let readers = zip(assets, wanted).map {
+    return zip(assets, wanted).map {
       FrameSource($0, wanted: $1, policy, threadCount: threadCount)
     }
+  }
+
+  private func decode(_ entries: [InBetweenPlan.Entry]) throws {
+    let readers = readers(of: entries.map(\.frame))
+    defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
+    var isAfterLoss = false
+    for (position, entry) in entries.enumerated() {
+      var image: MediaFrame?
+      if let frame = entry.frame {
+        // Motion through an undecodable frame is followed to the next one.
+        let mayLeaveOut = position > 0 && position < entries.count - 1 && entry.instants.isEmpty
+        image = try readers[frame.source].mediaFrame(at: frame.index, mayLeaveOut: mayLeaveOut)
+        guard image != nil else {
+          isAfterLoss = true
+          continue
+        }
+      }
+      let isConnected = entry.isConnected && !isAfterLoss
+      isAfterLoss = false
+      guard captured.put(Captured(entry: entry, image: image, isConnected: isConnected)) else {
+        return
+      }
+    }
+  }
+
+  private func interpolate() throws {
+    var renderer = FrameRenderer(geometry, colors)
+    let sequence = try renderer.sequence(settings, threadCount: processorCount)
+    func emit(_ output: FrameSequenceInterpolator.Output) -> Bool {
+      synthesized.withLock { $0.append(output.confidence, count: output.count) }
+      return painted.put(Painted(image: output.image, count: output.count))
+    }
+    while case .element(let next) = try captured.take() {
+      let image = try renderer.paint(next.entry.frame, next.image)
+      let input = FrameSequenceInterpolator.Input(
+        image: image, time: next.entry.time, isConnected: next.isConnected,
+        instants: next.entry.instants)
+      guard try sequence.add(input, emit) else { return }
+    }
+    _ = sequence.finish(emit)
+  }
+
+  private func decode() throws {
+    let readers = readers(of: plan.items.flatMap { $0.parts.map(\.frame) })
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one

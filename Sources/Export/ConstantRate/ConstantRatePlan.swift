@@ -38,6 +38,8 @@ struct ConstantRatePlan: Sendable {
   private(set) var duplicatedCount: Int64
   /// The number of source frames that no output frame shows.
   let skippedCount: Int64
+  /// The captured frames of synthesized ones; nil if none are synthesized.
+  let inBetweens: InBetweenPlan?
   /// Ranges with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
 
@@ -95,7 +97,12 @@ struct ConstantRatePlan: Sendable {
     var isShown = [Bool](repeating: false, count: frames.count)
     for image in blended { for part in image.parts { isShown[part.frame] = true } }
     skippedCount = zip(frames, isShown).reduce(0) { $0 + ($1.0 != nil && !$1.1 ? 1 : 0) }
-    sparse = try Self.sparse(track, slots, times)
+    sparse = sampling.synthesizesFrames ? [] : try Self.sparse(track, slots, times)
+    inBetweens =
+      sampling.synthesizesFrames
+      ? try InBetweenPlan(track.segments, slots, paths, tables) : nil
+    // Every output frame is made for its own instant.
+    if inBetweens != nil { duplicatedCount = 0 }
   }
 
   /// The groups of output frames for shards.

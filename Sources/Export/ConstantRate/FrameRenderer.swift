@@ -2,6 +2,7 @@
 
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
@@ -57,6 +58,25 @@ struct FrameRenderer: ~Copyable {
   mutating func mixed() throws -> MediaFrame {
     guard let mixed = try blender?.finish() else { return try black() }
     return mixed
+  }
+
+  /// Returns a maker of in-betweens for converted frames.
+  func sequence(
+    _ settings: RenderSettings, threadCount: Int?
+  ) throws(MediaError) -> FrameSequenceInterpolator {
+    let interpolator = FrameInterpolator(
+      width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: geometry.format,
+      isFast: settings.sampling == .flowFast, threadCount: threadCount ?? Processors.count)
+    guard let interpolator else {
+      throw MediaError(
+        .unsupportedSource,
+        "frames of \(geometry.encoded.width)x\(geometry.encoded.height) \(geometry.format.name) "
+          + "cannot be synthesized",
+        recovery: Recovery(
+          "choose another sampling, or H.264 and at least 16x16 pixels", .change(.sampling),
+          .change(.codec)))
+    }
+    return FrameSequenceInterpolator(interpolator, fallback: settings.lowConfidence)
   }
 
   /// Returns a black image.

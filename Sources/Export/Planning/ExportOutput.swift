@@ -13,7 +13,7 @@ struct ExportOutput: ~Copyable {
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
   /// The tags that identify the export.
-  private let marks: [String: String]
+  private var marks: [String: String]
   private let isShard: Bool
   private let keepsRecording: Bool
   private let frameCount: Int64
@@ -47,6 +47,11 @@ struct ExportOutput: ~Copyable {
       marks = [ExportDigest.key: digest.description]
     } else {
       marks = [:]
+    }
+    // The tag is stored with its final length, because the space for the index is reserved first.
+    if plan.synthesizesFrames {
+      marks[SynthesizedFrames.key] = String(
+        repeating: ".", count: Int(clamping: plan.frameCount))
     }
     // The metadata of a recording describes frames by index and time. It is copied only if both are
     // unchanged.
@@ -90,7 +95,8 @@ struct ExportOutput: ~Copyable {
   /// Returns the tags of the source that the output keeps, and the capture frame rate.
   private func tags() -> [String: String] {
     var tags = asset.metadata.filter {
-      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
+      !Self.ownKeys.contains($0.key)
+        && (keepsRecording || $0.key != RecordingInfo.key && $0.key != SynthesizedFrames.key)
     }
     if let captureFrameRate, asset.captureFrameRate == nil {
       tags[Asset.captureRateKey] = captureFrameRate.description
@@ -126,6 +132,11 @@ struct ExportOutput: ~Copyable {
     try checkCancelled()
     try writeAudio(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
+  }
+
+  /// Replaces the text that tells which frames are synthesized.
+  mutating func markSynthesized(_ text: String) {
+    writer?.replaceMetadata(SynthesizedFrames.key, with: text)
   }
 
   /// Writes the remaining audio and the index.

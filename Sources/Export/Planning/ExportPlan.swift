@@ -39,6 +39,11 @@ struct ExportPlan {
   /// The number of frames to write.
   var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
 
+  /// True if output frames are synthesized, false otherwise.
+  var synthesizesFrames: Bool {
+    if case .rendered(let plan, _, _) = frames { plan.inBetweens != nil } else { false }
+  }
+
   init(_ session: ExportSession, _ settings: ExportSettings) throws {
     let composition = session.composition
     let container = try settings.container()
@@ -101,6 +106,7 @@ struct ExportPlan {
       report.framesEncoded = Int64(plan.rendered.count)
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
+      report.framesSynthesized = plan.inBetweens?.synthesizedCount ?? 0
       report.sparse = plan.sparse
       report.duration = try MediaTime(plan.slots.seconds(of: Int64(plan.rendered.count)))
     }
@@ -144,6 +150,11 @@ struct ExportPlan {
       throw MediaError(
         .shardRefused, "an export in shards cannot skip frames",
         recovery: "repeat the previous frame instead")
+    }
+    if case .constant(_, let rendering) = settings.mode, rendering.sampling.synthesizesFrames {
+      throw MediaError(
+        .shardRefused, "an export that synthesizes frames has no shards",
+        recovery: Recovery("choose another sampling", .change(.sampling)))
     }
     guard case .shard(let shard) = settings.part else { return nil }
     return (

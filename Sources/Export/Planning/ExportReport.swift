@@ -93,6 +93,15 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let freeAfter: MediaTime?
   }
 
+  /// The confidence in synthesized frames, from 0 to 1: how well the motion between the captured
+  /// frames could be followed.
+  public struct Confidence: Hashable, Sendable, Codable {
+    /// The lowest confidence of a frame.
+    public let lowest: Double
+    /// The mean confidence of all synthesized frames.
+    public let mean: Double
+  }
+
   /// The output frames in a shard of an export.
   public struct Shard: Hashable, Sendable, Codable {
     /// The number of the shard, from 1.
@@ -127,6 +136,12 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var framesDuplicated: Int64 = 0
   /// The number of source frames that the output does not show.
   public internal(set) var framesSkipped: Int64 = 0
+  /// The number of output frames that were synthesized from two captured ones.
+  ///
+  /// In a plan, frames at scene cuts count as well, although an export holds the last frame there.
+  public internal(set) var framesSynthesized: Int64 = 0
+  /// The confidence in the synthesized frames; nil without such frames, and in a plan.
+  public internal(set) var synthesizedConfidence: Confidence?
   /// The frames that could not be decoded, in order; empty in a plan.
   public internal(set) var undecodable: [UndecodableFrame] = []
   /// Ranges with fewer source frames than output frames, where frames are repeated.
@@ -154,7 +169,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case path = "file"
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
-    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata, warnings
+    case framesSkipped, framesSynthesized, synthesizedConfidence
+    case maxTimeError, audio, avEndDifference, lostMetadata, warnings
     case undecodable = "undecodableFrames", shard
     case sparse = "sparseFrames"
     case hiddenDuration = "hidden"

@@ -9,6 +9,9 @@ public struct RenderSettings: Hashable, Sendable {
   public var encoding: VideoEncoding
   /// The choice of source frames for each output frame.
   public var sampling: FrameSampling
+  /// The output where the motion between two frames cannot be followed; only for a sampling that
+  /// synthesizes frames.
+  public var lowConfidence = LowConfidencePolicy.flow
   /// The size of the output as displayed.
   ///
   /// Frames are scaled to fill it, and cropped where they exceed it.

@@ -37,15 +37,18 @@ final class FrameDecoder {
   /// - Parameters:
   ///   - job: The frames to decode.
   ///   - asset: The job's asset.
+  ///   - shouldContinue: Asked after each decoded frame. Returns false to stop.
   ///   - body: Receives the frames in ascending order, and the neighbors that were decoded before
   ///     them. Returns true to continue and false to stop.
   /// - Throws: `MediaError` from opening or reading the file.
   func run(
-    _ job: DecodeJob, of asset: Asset, _ body: (_ index: Int, _ image: MediaFrame) -> Bool
+    _ job: DecodeJob, of asset: Asset, while shouldContinue: () -> Bool,
+    _ body: (_ index: Int, _ image: MediaFrame) -> Bool
   ) throws(MediaError) {
     let wanted = Set(job.frames)
     try reader(job, asset).reader.readFrames(
-      in: job.range, wanted: wanted.contains, neighborCount: job.neighborCount, body)
+      in: job.range, wanted: wanted.contains, neighborCount: job.neighborCount,
+      shouldContinue: shouldContinue, body)
   }
 
   /// The number of packets sent to decoders so far.

@@ -85,11 +85,11 @@ extension PlayerModel {
   ) -> Bool {
     guard job.frames.contains(key.frame) else {
       ring.keep(image, for: key)
-      return job.generation == generation
+      return isNeeded(job, now)
     }
     let isAdded = ring.insert(image, for: key)
     settleSeek(now)
-    return isAdded && job.generation == generation
+    return isAdded && isNeeded(job, now)
   }
 
   /// Ends a job.

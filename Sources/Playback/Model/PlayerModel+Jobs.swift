@@ -36,12 +36,19 @@ extension PlayerModel {
     let end: Rational
   }
 
+  /// Whether a job of an earlier generation is still needed; judged once for each generation.
+  struct JobJudgment: Sendable {
+    let job: Int
+    let generation: Int
+    let isNeeded: Bool
+  }
+
   /// Returns the next frames to decode; nil if all frames that are needed soon are decoded.
   mutating func nextJob(_ now: MediaTime) -> DecodeJob? {
     guard state != .closed else { return nil }
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if isIdle(at: start) { return nil }
-    let ahead = max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
+    let ahead = mostNeeded
     let (refresh, needed) = neededFrames(ahead, now)
     let keys = needed.keys
     ring.need(keys)
@@ -76,6 +83,28 @@ extension PlayerModel {
       purpose: isStill && !isFar(key) ? .scrubbing : .playing, asset: key.asset,
       frames: frames.sorted(), neighborCount: isStill ? Self.mostNeighbors : 0,
       generation: generation)
+  }
+
+  /// Returns true if a job should continue, and false if other frames are needed sooner.
+  ///
+  /// After a step, a job often still gives the frame that is needed first. If each step ended it, a
+  /// held key would decode the same group again and again.
+  mutating func isNeeded(_ job: DecodeJob, _ now: MediaTime) -> Bool {
+    guard job.generation != generation else { return true }
+    if let judgment, judgment.job == job.generation, judgment.generation == generation {
+      return judgment.isNeeded
+    }
+    let keys = neededFrames(mostNeeded, now).frames.keys
+    ring.need(keys)
+    let first = keys.first { !isSettled($0) }
+    let isNeeded = first.map { $0.asset == job.asset && job.frames.contains($0.frame) } ?? false
+    judgment = JobJudgment(job: job.generation, generation: generation, isNeeded: isNeeded)
+    return isNeeded
+  }
+
+  /// The most frames that are needed at once.
+  private var mostNeeded: Int {
+    max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
   }
 
   /// Returns true for a frame so far from its key frame that several threads decode it sooner than

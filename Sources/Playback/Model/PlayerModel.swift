@@ -47,8 +47,10 @@ struct PlayerModel: Sendable {
   /// The time of the last refresh, and the time between two.
   var lastRefresh: MediaTime?
   let refreshPeriod: Rational
-  /// Increases when other frames are needed than before, so that running jobs stop.
+  /// Increases when other frames are needed than before, so that a running job is judged again.
   var generation = 0
+  /// The last judgment of a running job.
+  var judgment: JobJudgment?
   /// The output samples in which no job is needed; nil if unknown.
   var idle: IdleSpan?
   /// The loops that were reported.

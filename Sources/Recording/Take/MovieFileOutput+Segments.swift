@@ -110,6 +110,27 @@ extension MovieFileOutput {
       .append(PendingValue(position: position, key: key, value: value))
   }
 
+  /// Stores a metadata value that belongs to the frame of a time, such as a metadata object.
+  ///
+  /// Like `append(_:forKey:atFrame:)` otherwise.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key, such as `com.example.speed`.
+  ///   - captureTime: A time on the capture clock. The value belongs to the last frame at or before
+  ///     it, which may already be stored.
+  /// - Returns: False if the value is not stored, because 65 536 others wait for the writer.
+  /// - Throws: `MediaError` with `.invalidMetadata` for a key or value that a movie cannot store.
+  @discardableResult
+  public func append(
+    _ value: MetadataValue, forKey key: String, atCaptureTime captureTime: MediaTime
+  ) throws(MediaError) -> Bool {
+    try TimedMetadataItem.check(key, value)
+    let microseconds = captureTime.wholeNanoseconds / 1_000
+    return state.withLock { $0.inbox }
+      .append(PendingValue(position: .captured(microseconds), key: key, value: value))
+  }
+
   /// The items of the file's metadata, from `RecordingSettings.metadata` until they are set.
   ///
   /// May be changed before and during a take; a finished file has the items of its end. A file that

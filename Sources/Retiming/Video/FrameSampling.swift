@@ -13,6 +13,17 @@ public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
   ///
   /// The result looks like a camera with a 360° shutter.
   case blend
+  /// A frame synthesized at the exact output time from the two captured frames around it, by optical
+  /// flow.
+  ///
+  /// An output time at a captured frame shows that frame. At scene cuts and jumps the last frame is
+  /// held. Repeated frames are dropped first.
+  case flow
+  /// ``flow`` with less search: faster, with a coarser motion.
+  case flowFast = "flow-fast"
+
+  /// True for the methods that synthesize frames, false otherwise.
+  public var synthesizesFrames: Bool { self == .flow || self == .flowFast }
 }
 
 /// The content of one or more consecutive output frames.
@@ -45,7 +56,7 @@ extension OutputFrameGrid {
   ///     shown.
   ///   - end: The end of the last frame; content after it is not blended.
   ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; the other
-  ///     methods are exact.
+  ///     methods are exact. `flow` and `flowFast` return the earlier frame of each pair.
   ///   - jittered: Ranges of source frames whose times jitter and whose rate is not above the
   ///     output rate. In these ranges `hold` may show a frame up to half an output period early, so
   ///     that fewer frames are skipped.
@@ -64,7 +75,7 @@ extension OutputFrameGrid {
     for (time, next) in zip(times, times.dropFirst()) {
       guard time <= next else { throw Self.notAscending(time, next) }
       starts.append(
-        sampling == .hold
+        sampling != .nearest
           ? try count(before: next)
           : time == next ? starts[starts.count - 1] : try count(nearer: time, than: next))
     }

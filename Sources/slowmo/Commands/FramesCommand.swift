@@ -102,7 +102,9 @@ struct FramesCommand: ParsableCommand, Verb {
     let planned = try plan(indices, lines, &names)
     var undecodable: [Int] = []
     if !writing.dryRun {
-      if let csv { try FrameTableText.write(lines, to: csv, overwrites: writing.overwrite) }
+      if let csv {
+        try FrameTableText.write(lines, of: asset, to: csv, overwrites: writing.overwrite)
+      }
       undecodable = try writeFrames(asset, planned)
     }
     for index in undecodable {

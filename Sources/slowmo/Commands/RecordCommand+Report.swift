@@ -35,8 +35,9 @@ extension RecordCommand {
   /// Writes the frame table of a clip if requested.
   func writeFrameTable(_ clip: RecordingReport) throws {
     guard let framesCSV, clip.isPlayable else { return }
+    let asset = try Asset(path: clip.path)
     try FrameTableText.write(
-      Asset(path: clip.path).frameTimingRows(), to: framesCSV, overwrites: writing.overwrite)
+      asset.frameTimingRows(), of: asset, to: framesCSV, overwrites: writing.overwrite)
   }
 
   /// Prints and writes the report, then decides the exit status.

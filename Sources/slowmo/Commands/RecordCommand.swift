@@ -22,6 +22,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic -o seen.mov -t 1 --preview
         slowmo record synthetic -o tagged.mov -t 1 --tag make=Acme --location +46.9481+007.4474/
         slowmo record synthetic -o speed.mov -t 1 --metadata-fd 3 3<speeds.json
+        slowmo record synthetic:640x480@60 -o codes.mov -t 1 --metadata codes
 
       The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
       terminal do the same; under nohup the recording goes on. --audio takes a microphone by
@@ -49,6 +50,9 @@ struct RecordCommand: ParsableCommand, Verb {
       {"key": "com.example.speed", "value": 41.5, "frame": 120}. The frame is counted from 0 over
       all files; without it, the value belongs to the frame that is captured when the line
       arrives. slowmo info --timed-metadata prints the values.
+      --metadata codes finds codes as slowmo scan does, with at most a fifth of a processor, and
+      stores each as com.overcrank.code at its frame. slowmo frames --csv lists them. A list such as
+      qr,ean13 finds only these types.
       """)
 
   @Argument(
@@ -151,6 +155,9 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     try segments.check(
       output, isTriggered: triggers.isTriggered, isBurst: burst, hasTable: framesCSV != nil)
+    if metadata.metadata != nil, triggers.isTriggered {
+      throw ValidationError("--metadata and --trigger exclude each other")
+    }
     if metadata.metadataFd != nil, triggers.isTriggered {
       throw ValidationError("--metadata-fd and --trigger exclude each other")
     }
@@ -174,6 +181,9 @@ struct RecordCommand: ParsableCommand, Verb {
     let windows =
       preview && !writing.dryRun
       ? try PreviewCommand.windows(alternative: "leave out --preview") : nil
+    let recognition = try metadata.metadata.map { _ in
+      try FullProgram.recognition(alternative: "leave out --metadata")
+    }
     let device = try CaptureDevice.named(self.device)
     // A file can also be the device. It is then an input, which the output must not overwrite.
     let clip = device.kind == .file ? device.path : nil
@@ -202,6 +212,10 @@ struct RecordCommand: ParsableCommand, Verb {
     let session = try audio.session(of: input)
     let movie = try MovieFileOutput(session: session, settings: settings)
     let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
+    let objects = StoredObjects(movie)
+    let search = try recognition.map { try objects.find(metadata.metadata, in: session, $0) }
+    // A session does not keep its outputs alive.
+    defer { withExtendedLifetime(search) {} }
     func shown<Result>(_ work: () throws -> Result) throws -> Result {
       guard let window else { return try work() }
       return try window.show(while: work)
@@ -249,7 +263,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
       let result = try shown { try files.record(movie, update: update) }
-      for warning in lines?.take() ?? [] { progress.warning(warning) }
+      for warning in (lines?.take() ?? []) + objects.warnings { progress.warning(warning) }
       return try finish(
         RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
         RecordText.lines(result), tableOf: nil)
@@ -260,7 +274,8 @@ struct RecordCommand: ParsableCommand, Verb {
     // If another program replaced the output file, the path now leads to a foreign file. The user's
     // `--exec` command must not receive it.
     if result.problem?.code != .outputReplaced { commands?.run(for: output) }
-    let warnings = (lines?.take() ?? []) + result.warnings + (commands?.wait() ?? [])
+    let warnings =
+      (lines?.take() ?? []) + objects.warnings + result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
     progress.end(file: output)
     return try finish(

@@ -15,6 +15,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
         slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
         slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
+        slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -38,8 +39,10 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       after it. freeze holds the frame at --at for 1 s, or for --width.
       --copy does not re-encode video: each frame keeps its bytes and gets its exact time.
       --fps shows the last frame due at each output time. --sampling nearest shows the nearest
-      frame; blend mixes all frames of an output period in linear light. A note reports each
-      range where the source has fewer frames than the output.
+      frame; blend mixes all frames of an output period in linear light. flow synthesizes a frame
+      at each output time from the motion between two captured frames, flow-fast with less search;
+      the output lists those frames in frames --csv. A note reports each range where the source
+      has fewer frames than the output.
       \(BatchOptions.explanation)
       """)
 

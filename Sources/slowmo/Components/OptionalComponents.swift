@@ -16,6 +16,9 @@ package struct OptionalComponents: Sendable {
   /// Opens the windows of `preview`; nil in a program without.
   package var previewWindows: (any PreviewWindowProvider)?
 
+  /// Finds codes in frames; nil in a program without.
+  package var recognition: (any ObjectRecognition)?
+
   /// Creates a set without any component.
   package init() {}
 

@@ -20,12 +20,13 @@ struct RetimeDocument: Encodable, TextDocument {
     case schema, dryRun, kept, shard, file, duration, plan, cuts, lostMetadata, warnings
     // A project file is not an export, so these keys are null for it.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
+    case framesSynthesized, synthesizedConfidence
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 
     static let unknownOfProject: [Self] = [
       .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
       .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
-      .shard,
+      .shard, .framesSynthesized, .synthesizedConfidence,
     ]
   }
 
@@ -122,6 +123,7 @@ extension RetimeDocument {
       counts.append(
         "\(report.framesEncoded) frames encoded (\(report.framesDuplicated) of them duplicates)")
     }
+    if report.framesSynthesized > 0 { counts.append(synthesized(report)) }
     if report.framesSkipped > 0 { counts.append("\(report.framesSkipped) frames skipped") }
     var lines = report.cuts.map { CutDocument($0).line }
     lines.append(
@@ -136,6 +138,14 @@ extension RetimeDocument {
     return lines
   }
 
+  private static func synthesized(_ report: ExportReport) -> String {
+    guard let confidence = report.synthesizedConfidence else {
+      return "\(report.framesSynthesized) frames synthesized"
+    }
+    return "\(report.framesSynthesized) frames synthesized (confidence "
+      + "\(decimal(confidence.mean, 2)), lowest \(decimal(confidence.lowest, 2)))"
+  }
+
   private static func planLines(_ plan: ExportReport) -> [String] {
     var lines = plan.cuts.map { CutDocument($0).line }
     if plan.framesCopied > 0 { lines.append("\(plan.framesCopied) frames to copy") }
@@ -145,6 +155,9 @@ extension RetimeDocument {
       )
     }
     if plan.framesEncoded > 0 { lines.append("\(plan.framesEncoded) frames to encode") }
+    if plan.framesSynthesized > 0 {
+      lines.append("\(plan.framesSynthesized) of them to synthesize")
+    }
     if !plan.lostMetadata.isEmpty {
       lines.append("metadata to be lost: \(plan.lostMetadata.joined(separator: ", "))")
     }

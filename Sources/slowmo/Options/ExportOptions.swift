@@ -21,8 +21,18 @@ struct ExportOptions: ParsableArguments, Sendable {
   var pitch = PitchOption(.spectral)
 
   @Option(
-    help: "Frame sampling with --fps: hold (last frame due), nearest, or blend (mix all).")
+    help: """
+      Frame sampling with --fps: hold (last frame due), nearest, blend (mix all), flow (synthesize \
+      frames), or flow-fast.
+      """)
   var sampling = FrameSampling.hold
+
+  @Option(
+    help: """
+      With --sampling flow, where motion cannot be followed: flow (synthesize anyway), hold (repeat \
+      the last frame) or blend (mix both).
+      """)
+  var lowConfidence: LowConfidencePolicy?
 
   @Option(help: "The codec with --fps: h264, hevc, ffv1 or mjpeg.")
   var codec = RenderedVideo.h264
@@ -78,6 +88,13 @@ struct ExportOptions: ParsableArguments, Sendable {
         throw ValidationError("\(name) excludes --on-error skip: use hold")
       }
     }
+    if lowConfidence != nil, !sampling.synthesizesFrames {
+      throw ValidationError("--low-confidence needs --sampling flow")
+    }
+    if part != .whole, sampling.synthesizesFrames {
+      throw ValidationError(
+        "--sampling \(sampling.rawValue) has no shards: choose another sampling")
+    }
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
     if let encoderPreset, !EncoderSettings.presets.contains(encoderPreset) {
@@ -116,11 +133,11 @@ struct ExportOptions: ParsableArguments, Sendable {
     encoder.crf = crf ?? encoder.crf
     encoder.preset = encoderPreset ?? encoder.preset
     encoder.profile = profile
-    return .constant(
-      fps,
-      RenderSettings(
-        encoding: codec.encoding(encoder), sampling: sampling, box: box,
-        appliesRotation: rotation == .apply))
+    var rendering = RenderSettings(
+      encoding: codec.encoding(encoder), sampling: sampling, box: box,
+      appliesRotation: rotation == .apply)
+    rendering.lowConfidence = lowConfidence ?? .flow
+    return .constant(fps, rendering)
   }
 
   /// Opens a movie with the policy of `--on-error`.
@@ -295,3 +312,4 @@ func noteUndecodable(
 extension UndecodableFramePolicy: ExpressibleByArgument {}
 extension CutPolicy: ExpressibleByArgument {}
 extension FrameSampling: ExpressibleByArgument {}
+extension LowConfidencePolicy: ExpressibleByArgument {}

@@ -26,6 +26,12 @@ struct MetadataOptions: ParsableArguments {
       valueName: "n"))
   var metadataFd: Int32?
 
+  @Option(
+    help: ArgumentHelp(
+      "Find objects in the frames and store them in the movie; needs slowmo-full.",
+      valueName: "codes"))
+  var metadata: ObjectTypes?
+
   /// The items of the file.
   var items: [MetadataItem] { tag + [location].compactMap { $0 } }
 

@@ -90,7 +90,11 @@ final class PreviewRun {
       }
       try collectPhotos()
       try refresh(now)
-      clock.sleep(until: after(now, Rational(1, over: 1_000)))
+      if view.isReady, geometry != nil, now - drawn >= Self.period {
+        source.waitForFrame()
+      } else {
+        clock.sleep(until: after(now, Rational(1, over: 1_000)))
+      }
     }
     try finishPhotos()
   }

@@ -11,6 +11,7 @@ final class PreviewSource {
 
   private let session: CaptureSession
   private var output: Output
+  private let clock = MonotonicHostClock()
   /// How the image is placed in the view.
   var gravity: PreviewGravity
   private(set) var isMirrored = false
@@ -117,6 +118,16 @@ final class PreviewSource {
       }
     geometry?.gravity = gravity
     return geometry
+  }
+
+  /// Waits a few milliseconds for a live frame, and one for a delayed image.
+  func waitForFrame() {
+    if case .live(let preview) = output {
+      // Keys are read between.
+      _ = preview.waitForNextFrame(milliseconds: 4)
+    } else {
+      clock.sleep(until: MediaTime(nanoseconds: clock.now.value + 1_000_000))
+    }
   }
 
   /// Takes the frame to show at a time; nil if it is the same as before.

@@ -5,9 +5,18 @@ import Overcrank
 
 /// The table of a movie's frames as CSV.
 enum FrameTableText {
-  static func write(_ lines: [Asset.FrameTimingRow], to path: String, overwrites: Bool) throws {
+  /// Writes the table.
+  ///
+  /// A movie with codes gets a column for them, and one with synthesized frames the last two.
+  static func write(
+    _ lines: [Asset.FrameTimingRow], of asset: Asset, to path: String, overwrites: Bool
+  ) throws {
     func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
-    var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
+    let objects = StoredObject.objects(in: asset.timedMetadata())
+    let synthesized = asset.synthesizedFrames
+    var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate"
+    if !objects.isEmpty { text += ",codes" }
+    text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
       // Only recordings of this program have sequence numbers. They never contain a frame twice, so
       // `duplicate` is 0. For other files this is unknown, so the column is empty.
@@ -15,8 +24,30 @@ enum FrameTableText {
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
         + "\(field(line.sequence)),\(line.duration.wholeNanoseconds),\(field(line.lostBefore)),"
-        + "\(duplicate)\n"
+        + "\(duplicate)"
+      if !objects.isEmpty { text += ",\(codes(objects[Int64(line.index)] ?? []))" }
+      // The confidence of a synthesized frame is 0.0 to 0.9; a captured frame has none.
+      if let synthesized {
+        let tenths = synthesized.confidenceTenths(ofFrame: line.index)
+        text += tenths.map { ",0.\($0),1" } ?? ",,0"
+      }
+      text += "\n"
     }
     try Files.write(path, Data(text.utf8), overwrites: overwrites)
+  }
+
+  /// The codes of a frame as one field: `"qr:A7; ean13:4006381333931"`.
+  ///
+  /// Control characters become U+FFFD, so that a line of the table is one line.
+  private static func codes(_ objects: [StoredObject]) -> String {
+    guard !objects.isEmpty else { return "" }
+    let text = objects.map { "\($0.type):\($0.text ?? "")" }.joined(separator: "; ")
+    var field = ""
+    for scalar in text.unicodeScalars {
+      let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+      field.unicodeScalars.append(isControl ? "\u{FFFD}" : scalar)
+      if scalar == "\"" { field += "\"" }
+    }
+    return "\"\(field)\""
   }
 }

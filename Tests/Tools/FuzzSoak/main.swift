@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 
 // Feeds damaged movies, projects and sidecars, and plans with extreme numbers, to all readers,
-// editors and exporters. Each case must end with a result or a `MediaError`. From each copy of a
+// editors and exporters, and damaged frames to the reader of codes. Each case must end with a result or a `MediaError`. From each copy of a
 // whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child processes,
 // so that a crash or hang is attributed to its case.
 //
@@ -24,7 +24,7 @@ if let first = arguments.first, first == "--case" || first == "--cases" {
   let numbers = arguments.dropFirst().compactMap { UInt64($0) }
   let start = numbers.first ?? 0
   let count = numbers.dropFirst().first ?? 1
-  let cases = try FuzzCases(planted: isPlanted)
+  let cases = try await FuzzCases(planted: isPlanted)
   Watchdog.start(seconds: isPlanted ? 5 : 60)
   for number in start..<start + count {
     tell("case \(number)")

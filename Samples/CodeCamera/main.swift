@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Prints each code that a camera shows, once, with its position in a view of 640x360. Ends with
+// Ctrl-C, or with the file that is played as a camera.
+//
+//   CodeCamera [DEVICE]
+import Overcrank
+import OvercrankRecognition
+import Synchronization
+
+let name = CommandLine.arguments.dropFirst().first ?? "cam0"
+let camera = try CaptureDevice.named(name)
+let input = try DeviceInput(device: camera, format: camera.fastestFormat())
+let session = CaptureSession(input)
+let preview = try VideoPreview(session: session)
+let output = try MetadataOutput(session: session)
+// Only the middle of the frame is searched, which costs less.
+output.rectOfInterest = PreviewRect(x: 0.1, y: 0.1, width: 0.8, height: 0.8)
+
+let known = Mutex<Set<String>>([])
+output.setMetadataObjectsHandler { frame in
+  guard let view = preview.geometry(viewWidth: 640, viewHeight: 360) else { return }
+  for object in frame.objects {
+    guard let text = object.stringValue,
+      known.withLock({ $0.insert("\(object.type) \(text)").inserted })
+    else { continue }
+    let bounds = object.transformed(by: view).bounds
+    // A code may contain anything, also what a terminal would obey.
+    print("\(object.type.rawValue) \(text.debugDescription) at \(Int(bounds.x)),\(Int(bounds.y))")
+  }
+}
+let events = session.events
+try session.startRunning()
+for await event in events where event == .didStopRunning { break }
+let ledger = output.ledger
+print("examined \(ledger.examined) of \(ledger.offered) frames")

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds codes in consecutive frames.
+///
+/// A code that was found is searched for in a small crop around its expected position, in each frame.
+/// Passes over whole frames, at most 12 a second, find new codes. They alternate between efforts. A
+/// text is believed once enough frames agree on it.
+struct CodeTracker {
+  /// A read of the tracker, for tests.
+  enum Pass: Hashable {
+    case whole(CodeReader.Effort)
+    case crop(MetadataObjectType, PixelRect)
+  }
+
+  /// A code that is followed from frame to frame.
+  fileprivate struct Track {
+    var code: DetectedCode
+    var microseconds: Int64
+    /// The motion of the center in pixels per microsecond.
+    var velocity = DetectedCode.Point(x: 0, y: 0)
+    var missCount = 0
+    /// Whether the code is not upright, or is inverted, so that reading it costs more.
+    var isRotated = false
+
+    func center(at time: Int64) -> DetectedCode.Point {
+      let elapsed = Double(time - microseconds)
+      return DetectedCode.Point(
+        x: code.center.x + velocity.x * elapsed, y: code.center.y + velocity.y * elapsed)
+    }
+  }
+
+  /// The frames that showed a text.
+  private struct Sightings {
+    var count = 0
+    var lastLook = 0
+  }
+
+  /// The number of frames that must agree on a text.
+  let agreement: Int
+  /// The shortest interval between passes over whole frames.
+  static let passInterval: Int64 = 1_000_000 / 12
+  /// The fewest frames between passes over whole frames while codes are followed.
+  static let fewestCropFrames = 3
+  /// The efforts of successive passes.
+  static let rota: [CodeReader.Effort] = [.thorough, .magnified, .standard, .standard]
+  /// The number of frames in which a followed code may be missing.
+  private static let mostMisses = 6
+  /// The number of frames after which a text must agree with another frame again.
+  private static let memory = 120
+
+  private let reader: CodeReader
+  private var tracks: [Track] = []
+  private var sightings: [DetectedCode.Key: Sightings] = [:]
+  private var lookCount = 0
+  private var passCount = 0
+  private var lastPass: (microseconds: Int64, look: Int)?
+  /// The reads of the last look.
+  private(set) var passes: [Pass] = []
+
+  init(_ reader: CodeReader, agreement: Int) {
+    self.reader = reader
+    self.agreement = agreement
+  }
+
+  /// Finds the codes of a frame.
+  ///
+  /// - Parameters:
+  ///   - image: The luma of the frame.
+  ///   - area: The part to search, or nil for the whole frame. Codes with their center outside are
+  ///     left out.
+  ///   - microseconds: The time of the frame, later than that of the frame before.
+  /// - Returns: The codes whose text is believed.
+  mutating func look(
+    at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64
+  ) -> [DetectedCode] {
+    lookCount += 1
+    passes = []
+    var found: [DetectedCode] = []
+    if isPassDue(at: microseconds) {
+      let effort = Self.rota[passCount % Self.rota.count]
+      passCount += 1
+      lastPass = (microseconds, lookCount)
+      passes.append(.whole(effort))
+      let area = (area ?? PixelRect(x: 0, y: 0, width: image.width, height: image.height))
+        .clamped(width: image.width, height: image.height)
+      if let part = image.cropped(to: area) {
+        found = reader.read(part, effort).map { $0.moved(byX: area.x, y: area.y) }
+      }
+    }
+    found += crops(in: image, at: microseconds, besides: found)
+    found = CodeFilter.filtered(found).filter { code in
+      guard let area else { return true }
+      let (x, y) = (code.center.x - Double(area.x), code.center.y - Double(area.y))
+      return x >= 0 && y >= 0 && x < Double(area.width) && y < Double(area.height)
+    }
+    follow(found, at: microseconds)
+    return believed(found)
+  }
+
+  private func isPassDue(at microseconds: Int64) -> Bool {
+    guard let lastPass else { return true }
+    // A clock that went backwards was restarted.
+    let elapsed = microseconds - lastPass.microseconds
+    guard elapsed < 0 || elapsed >= Self.passInterval else { return false }
+    return tracks.isEmpty || lookCount - lastPass.look > Self.fewestCropFrames
+  }
+
+  /// Reads the crops of followed codes that are not among the found ones.
+  private mutating func crops(
+    in image: LumaImage, at microseconds: Int64, besides found: [DetectedCode]
+  ) -> [DetectedCode] {
+    var all: [DetectedCode] = []
+    for track in tracks {
+      let known = found + all
+      guard !known.contains(where: { $0.key == track.code.key && isNear($0, track, microseconds) })
+      else { continue }
+      let rect = rect(of: track, at: microseconds).clamped(
+        width: image.width, height: image.height)
+      guard let crop = image.cropped(to: rect) else { continue }
+      passes.append(.crop(track.code.type, rect))
+      all += reader.read(crop, track.code.type, isRotated: track.isRotated).map {
+        $0.moved(byX: rect.x, y: rect.y)
+      }
+    }
+    return all
+  }
+
+  /// The crop in which a followed code is expected: 1.3 times its size, and more if it moves.
+  private func rect(of track: Track, at microseconds: Int64) -> PixelRect {
+    let edges = track.code.edges
+    let (center, before) = (track.center(at: microseconds), track.code.center)
+    let (movedX, movedY) = (center.x - before.x, center.y - before.y)
+    let margin = 0.15 * track.code.size + 8
+    let (marginX, marginY) = (margin + abs(movedX) / 4, margin + abs(movedY) / 4)
+    let (left, top) = (edges.left + movedX - marginX, edges.top + movedY - marginY)
+    let width = edges.right - edges.left + 2 * marginX
+    let height = edges.bottom - edges.top + 2 * marginY
+    return PixelRect(
+      x: Int(clamping: left), y: Int(clamping: top), width: Int(clamping: width.rounded(.up)),
+      height: Int(clamping: height.rounded(.up)))
+  }
+
+  private func isNear(_ code: DetectedCode, _ track: Track, _ microseconds: Int64) -> Bool {
+    let (a, b) = (code.center, track.center(at: microseconds))
+    return max(abs(a.x - b.x), abs(a.y - b.y)) <= max(code.size, track.code.size)
+  }
+
+  /// Updates the followed codes.
+  private mutating func follow(_ found: [DetectedCode], at microseconds: Int64) {
+    var rest = found
+    for index in tracks.indices {
+      let track = tracks[index]
+      let nearest = rest.indices
+        .filter { rest[$0].key == track.code.key && isNear(rest[$0], track, microseconds) }
+        .min { distance(rest[$0], track, microseconds) < distance(rest[$1], track, microseconds) }
+      guard let nearest else {
+        tracks[index].missCount += 1
+        continue
+      }
+      tracks[index].move(to: rest.remove(at: nearest), at: microseconds)
+    }
+    // A code that moves on with another reading, such as a longer part of ITF, replaces that.
+    tracks.removeAll { track in
+      track.missCount > Self.mostMisses
+        || track.missCount > 0 && rest.contains { CodeFilter.areTogether($0, track.code) }
+    }
+    tracks += rest.map {
+      Track(code: $0, microseconds: microseconds, isRotated: $0.isRotated)
+    }
+  }
+
+  private func distance(_ code: DetectedCode, _ track: Track, _ microseconds: Int64) -> Double {
+    let (a, b) = (code.center, track.center(at: microseconds))
+    return abs(a.x - b.x) + abs(a.y - b.y)
+  }
+
+  /// Counts the frames of each text, and returns the codes that enough of them agree on.
+  private mutating func believed(_ found: [DetectedCode]) -> [DetectedCode] {
+    sightings = sightings.filter { lookCount - $0.value.lastLook <= Self.memory }
+    for key in Set(found.map(\.key)) {
+      sightings[key, default: Sightings()].count += 1
+      sightings[key]?.lastLook = lookCount
+    }
+    return found.filter { sightings[$0.key].map { $0.count >= agreement } ?? false }
+  }
+}
+
+extension CodeTracker.Track {
+  /// Moves to the position in a later frame.
+  fileprivate mutating func move(to code: DetectedCode, at time: Int64) {
+    let elapsed = Double(time - microseconds)
+    if elapsed > 0 {
+      velocity = DetectedCode.Point(
+        x: (code.center.x - self.code.center.x) / elapsed,
+        y: (code.center.y - self.code.center.y) / elapsed)
+    }
+    (self.code, microseconds, missCount) = (code, time, 0)
+    isRotated = code.isRotated
+  }
+}
+
+extension DetectedCode {
+  /// Whether a read of upright codes might miss it.
+  var isRotated: Bool {
+    guard corners.count == 4 else { return false }
+    if isInverted { return true }
+    guard type.isLinear else { return false }
+    // The direction from the first to the last bar.
+    let (x, y) = (corners[1].x - corners[0].x, corners[1].y - corners[0].y)
+    return abs(y) > 0.4 * abs(x)
+  }
+}
+
+extension Int {
+  /// The nearest integer in the range of positions in an image.
+  fileprivate init(clamping value: Double) {
+    self = Int(Swift.max(-1e6, Swift.min(1e6, value)))
+  }
+}

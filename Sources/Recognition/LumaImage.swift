@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The luma of an image, in memory that someone else owns and that does not change.
+struct LumaImage: @unchecked Sendable {
+  let base: UnsafePointer<UInt8>
+  let width: Int
+  let height: Int
+  let bytesPerRow: Int
+  /// Bytes from one pixel to the next: 2 in packed 4:2:2.
+  let bytesPerPixel: Int
+
+  /// Formats whose first plane is luma of 8 bits.
+  private static let planar: Set<String> = [
+    "gray", "yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "yuv440p",
+    "yuvj440p", "yuv411p", "yuvj411p", "yuv410p", "nv12", "nv21", "nv16", "nv24",
+  ]
+
+  /// The position and distance of luma in the first plane of a pixel format; nil for a format
+  /// that must be converted.
+  private static func layout(_ format: String) -> (offset: Int, bytesPerPixel: Int)? {
+    if planar.contains(format) { return (0, 1) }
+    if format == "yuyv422" { return (0, 2) }
+    return format == "uyvy422" ? (1, 2) : nil
+  }
+
+  init(
+    base: UnsafePointer<UInt8>, width: Int, height: Int, bytesPerRow: Int, bytesPerPixel: Int = 1
+  ) {
+    self.base = base
+    (self.width, self.height) = (width, height)
+    (self.bytesPerRow, self.bytesPerPixel) = (bytesPerRow, bytesPerPixel)
+  }
+
+  /// The luma in the bytes of an uncompressed frame.
+  ///
+  /// `bytesPerRow` is the stride of the first plane, or 0 for packed rows. Nil for a format that must
+  /// be converted, and for too few bytes.
+  init?(
+    _ bytes: UnsafeRawBufferPointer, format: PixelFormat, width: Int, height: Int, bytesPerRow: Int
+  ) {
+    guard let layout = Self.layout(format.rawValue), width > 0, height > 0,
+      let start = bytes.baseAddress
+    else { return nil }
+    let used = width * layout.bytesPerPixel
+    let stride = max(bytesPerRow, used)
+    guard bytes.count >= stride * (height - 1) + used else { return nil }
+    self.init(
+      base: (start + layout.offset).assumingMemoryBound(to: UInt8.self), width: width,
+      height: height, bytesPerRow: stride, bytesPerPixel: layout.bytesPerPixel)
+  }
+
+  /// The luma of a decoded frame, valid as long as the frame; nil for a format that must be
+  /// converted.
+  init?(_ frame: MediaFrame) {
+    guard let layout = Self.layout(frame.pixelFormat.name), frame.width > 0, frame.height > 0,
+      frame.bytesPerRow(0) >= frame.width * layout.bytesPerPixel, let plane = frame.planeData(0)
+    else { return nil }
+    self.init(
+      base: UnsafePointer(plane) + layout.offset, width: frame.width, height: frame.height,
+      bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
+  }
+
+  /// The part of the image in a rectangle, without a copy; nil if it has no pixel.
+  func cropped(to rect: PixelRect) -> LumaImage? {
+    let rect = rect.clamped(width: width, height: height)
+    guard rect.width > 0, rect.height > 0 else { return nil }
+    return LumaImage(
+      base: base + rect.y * bytesPerRow + rect.x * bytesPerPixel, width: rect.width,
+      height: rect.height, bytesPerRow: bytesPerRow, bytesPerPixel: bytesPerPixel)
+  }
+
+  /// Returns a copy without gaps.
+  func packedBytes() -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: width * height) { bytes, count in
+      for row in 0..<height {
+        let line = base + row * bytesPerRow
+        for column in 0..<width { bytes[row * width + column] = line[column * bytesPerPixel] }
+      }
+      count = width * height
+    }
+  }
+}
+
+/// A rectangle of whole pixels.
+struct PixelRect: Hashable {
+  var x: Int
+  var y: Int
+  var width: Int
+  var height: Int
+
+  /// The part inside an image.
+  func clamped(width limit: Int, height heightLimit: Int) -> PixelRect {
+    let (left, top) = (min(max(0, x), limit), min(max(0, y), heightLimit))
+    return PixelRect(
+      x: left, y: top, width: max(0, min(limit, x + width) - left),
+      height: max(0, min(heightLimit, y + height) - top))
+  }
+}
+
+/// Gives the luma of frames, one at a time, and decodes where that is necessary.
+///
+/// Use an instance on one thread at a time.
+struct LumaExtractor: ~Copyable {
+  private var decoder = FrameDecoder()
+  private var converter = FrameConverter(to: .gray8, isFullRange: true)
+
+  /// Calls a closure with the luma of a camera's frame.
+  ///
+  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  mutating func withLuma<Result>(
+    of bytes: UnsafeRawBufferPointer, _ description: FormatDescription,
+    _ body: (LumaImage) -> Result
+  ) throws(LibAVError) -> Result {
+    if case .pixels(let format) = description.mediaSubType,
+      let luma = LumaImage(
+        bytes, format: format, width: description.width, height: description.height,
+        bytesPerRow: description.bytesPerRow)
+    {
+      return body(luma)
+    }
+    return try withLuma(of: decoder.frame(bytes, description), body)
+  }
+
+  /// Calls a closure with the luma of a decoded frame.
+  ///
+  /// - Throws: `LibAVError` if the frame cannot be converted.
+  mutating func withLuma<Result>(
+    of frame: MediaFrame, _ body: (LumaImage) -> Result
+  ) throws(LibAVError) -> Result {
+    if let luma = LumaImage(frame) {
+      return withExtendedLifetime(frame) { body(luma) }
+    }
+    let gray = try converter.convert(frame)
+    guard let luma = LumaImage(gray) else {
+      throw LibAVError("convert", "a frame to gray", code: -22)
+    }
+    return withExtendedLifetime(gray) { body(luma) }
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The number of frames of a metadata output, by outcome.
+public struct MetadataLedger: Hashable, Sendable {
+  /// Frames that arrived while the connection was enabled.
+  public var offered: Int64 = 0
+  /// Frames in which objects were searched.
+  public var examined: Int64 = 0
+  /// Frames that were not examined, because a newer one replaced them or no buffer was free.
+  public var skipped: Int64 = 0
+  /// Frames that arrived damaged, or could not be decoded.
+  public var corrupt: Int64 = 0
+  /// Frames that wait or are examined now.
+  public var waiting: Int64 = 0
+
+  /// Whether the outcomes add up to the offered frames.
+  public var isBalanced: Bool { offered == examined + skipped + corrupt + waiting }
+}
+
+/// The counters of a metadata output, which any thread may read.
+final class MetadataCounters: Sendable {
+  let offered = Atomic<Int64>(0)
+  let examined = Atomic<Int64>(0)
+  let skipped = Atomic<Int64>(0)
+  let corrupt = Atomic<Int64>(0)
+
+  /// A snapshot of the counters.
+  var ledger: MetadataLedger {
+    var ledger = MetadataLedger()
+    // A frame is offered before it has an outcome, so the outcomes are read first.
+    ledger.examined = examined.load(ordering: .acquiring)
+    ledger.skipped = skipped.load(ordering: .acquiring)
+    ledger.corrupt = corrupt.load(ordering: .acquiring)
+    ledger.offered = offered.load(ordering: .acquiring)
+    ledger.waiting = ledger.offered - ledger.examined - ledger.skipped - ledger.corrupt
+    return ledger
+  }
+}

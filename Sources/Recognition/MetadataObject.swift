@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankCapture
+public import OvercrankMediaCore
+
+/// A machine-readable code that was found in a frame.
+///
+/// Corresponds to `AVMetadataObject` and `AVMetadataMachineReadableCodeObject`.
+public struct MetadataObject: Hashable, Sendable {
+  /// The type of the object, such as ``MetadataObjectType/qr``.
+  public let type: MetadataObjectType
+  /// The time of the frame: on the capture clock for a camera, in the source for a movie.
+  public let time: MediaTime
+  /// The duration of the frame.
+  public let duration: MediaTime
+  /// The smallest upright rectangle with all ``corners``.
+  ///
+  /// In device coordinates: from 0 at the left and upper edge of the captured frame to 1.
+  public let bounds: PreviewRect
+  /// The corners in device coordinates, in the order of the code's own upper left, upper right,
+  /// lower right and lower left corner.
+  ///
+  /// For codes of bars, they enclose the lines that were read. The bars may be longer.
+  public let corners: [PreviewPoint]
+  /// The text of the code, or nil if its bytes are no text.
+  ///
+  /// It comes from whoever made the code: it may be long, and have control characters.
+  public let stringValue: String?
+  /// The bytes that the code contains.
+  public let rawBytes: [UInt8]
+
+  /// Returns the object with its bounds and corners in a view.
+  ///
+  /// Corresponds to `transformedMetadataObject(for:)`.
+  ///
+  /// - Parameter geometry: The image in the view, such as that of `VideoPreview`.
+  /// - Returns: The same object in view coordinates.
+  public func transformed(by geometry: PreviewGeometry) -> MetadataObject {
+    MetadataObject(
+      type: type, time: time, duration: duration,
+      corners: corners.map {
+        geometry.viewPoint(fromDevicePoint: PointOfInterest(x: $0.x, y: $0.y))
+      }, stringValue: stringValue, rawBytes: rawBytes)
+  }
+
+  init(
+    type: MetadataObjectType, time: MediaTime, duration: MediaTime, corners: [PreviewPoint],
+    stringValue: String?, rawBytes: [UInt8]
+  ) {
+    (self.type, self.time, self.duration) = (type, time, duration)
+    self.corners = corners
+    (self.stringValue, self.rawBytes) = (stringValue, rawBytes)
+    let (left, right) = (corners.map(\.x).min() ?? 0, corners.map(\.x).max() ?? 0)
+    let (top, bottom) = (corners.map(\.y).min() ?? 0, corners.map(\.y).max() ?? 0)
+    bounds = PreviewRect(x: left, y: top, width: right - left, height: bottom - top)
+  }
+}
+
+/// The objects that were found in one frame.
+public struct MetadataObjectFrame: Hashable, Sendable {
+  /// The objects, or none if the frame before had some.
+  public let objects: [MetadataObject]
+  /// The time of the frame on the capture clock (`CLOCK_MONOTONIC`).
+  public let presentationTimeStamp: MediaTime
+  /// The number of frames since the first of the stream, by the driver's counter.
+  public let frameIndex: Int64
+}

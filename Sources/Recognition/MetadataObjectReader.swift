@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankAssets
+import OvercrankCapture
+import OvercrankLibAV
+public import OvercrankMediaCore
+
+/// Finds machine-readable codes in the frames of a movie.
+///
+/// ```swift
+/// var reader = try MetadataObjectReader(Asset(path: "race.mov"), types: [.qr])
+/// for index in 0..<reader.frameCount {
+///   for code in try reader.objects(ofFrame: index) { print(index, code.stringValue ?? "") }
+/// }
+/// ```
+///
+/// It follows codes as ``MetadataOutput`` does: frames are read in ascending order. A movie of one
+/// frame is searched with ``CodeReader/Effort/exhaustive``.
+public struct MetadataObjectReader: ~Copyable {
+  /// The number of frames in the movie.
+  public let frameCount: Int
+  private let frames: FrameTable
+  private var reader: FrameReader
+  private var extractor: LumaExtractor
+  private var tracker: CodeTracker
+  private let codes: CodeReader
+
+  /// Opens the video of an asset.
+  ///
+  /// - Parameters:
+  ///   - asset: The asset.
+  ///   - types: The types to find. By default all codes.
+  ///   - requiredAgreement: The number of frames that must agree on a text, at least 1.
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable`, or as `FrameReader` does.
+  public init(
+    _ asset: Asset, types: [MetadataObjectType] = MetadataObjectType.codes,
+    requiredAgreement: Int = 2
+  ) throws(MediaError) {
+    let codes = try CodeReader(types: types)
+    guard let track = asset.videoTrack else {
+      throw MediaError(.invalidData, "\(asset.path) contains no video")
+    }
+    let reader = try FrameReader(asset)
+    self.codes = codes
+    self.reader = consume reader
+    frames = track.frames
+    frameCount = track.frames.entries.count
+    extractor = LumaExtractor()
+    tracker = CodeTracker(codes, agreement: max(1, requiredAgreement))
+  }
+
+  /// Finds the objects of a frame.
+  ///
+  /// - Parameter index: The index in presentation order, from 0, above that of the call before.
+  /// - Returns: The objects with the time and the duration of the frame in the movie, and in device
+  ///   coordinates of the frame as it is stored.
+  /// - Throws: `MediaError` as `FrameReader` does.
+  public mutating func objects(ofFrame index: Int) throws(MediaError) -> [MetadataObject] {
+    let frame = try reader.mediaFrame(at: index)
+    let time = try frames.time(ofFrame: Int64(index))
+    let end = try frames.time(ofFrame: Int64(index + 1))
+    let duration = MediaTime(exactly: end.seconds - time.seconds) ?? .zero
+    let (codes, isAlone) = (codes, frameCount == 1)
+    // The closure must not use `self` while its extractor is in use.
+    var tracker = tracker
+    defer { self.tracker = tracker }
+    do throws(LibAVError) {
+      return try extractor.withLuma(of: frame) { luma in
+        let found =
+          isAlone
+          ? codes.read(luma, .exhaustive)
+          : tracker.look(at: luma, microseconds: time.wholeNanoseconds / 1_000)
+        return found.map {
+          MetadataObject(
+            $0, width: luma.width, height: luma.height, at: time, duration: duration)
+        }
+      }
+    } catch { throw MediaError(reading: error) }
+  }
+}

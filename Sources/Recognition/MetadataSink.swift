@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import Synchronization
+
+/// The sink of a metadata output: on the capture thread it keeps the newest frame, and nothing else.
+///
+/// ```
+///   capture thread ─ take ─▶ one waiting frame ◀─ next ─ the worker that searches
+/// ```
+final class MetadataSink: FrameSink {
+  /// A frame in a buffer of the driver.
+  struct Waiting {
+    let heldBuffer: BufferPool.HeldBuffer
+    let observation: FrameObservation
+    /// The number of frames since the first one, by the driver's counter.
+    let index: Int64
+  }
+
+  let pool: BufferPool
+  let format: FormatDescription
+  let frameDuration: MediaTime
+  let gate: ConnectionGate
+  /// Whether the source waits until each frame was taken.
+  let isWaitedFor: Bool
+  private let counters: MetadataCounters
+  private let wake: DispatchSemaphore
+  private let waiting = Mutex<Waiting?>(nil)
+  /// The number of frames that are examined: one or none.
+  private let inUse = Atomic<Int>(0)
+  private let maximumHeld = Atomic<Int>(0)
+  // Used only by the capture thread.
+  private nonisolated(unsafe) var lastSequence: UInt32?
+  private nonisolated(unsafe) var index: Int64 = 0
+
+  init(
+    _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: MetadataCounters,
+    wake: DispatchSemaphore
+  ) {
+    pool = camera.pool
+    format = FormatDescription(camera.delivery)
+    frameDuration = camera.negotiatedFrameRate.frameDuration
+    gate = connection.gate
+    isWaitedFor = camera.pool.driver.waitsForTakers
+    (self.counters, self.wake) = (counters, wake)
+  }
+
+  // MARK: - The capture thread
+
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? {
+    if let lastSequence {
+      let step = frame.observation.sequence &- lastSequence
+      // A counter that goes backwards was restarted.
+      index += step < 1 << 31 ? Int64(step) : 1
+    }
+    lastSequence = frame.observation.sequence
+    guard gate.isOpen.load(ordering: .relaxed) else { return nil }
+    counters.offered.wrappingAdd(1, ordering: .relaxed)
+    guard frame.isWhole else {
+      counters.corrupt.wrappingAdd(1, ordering: .relaxed)
+      return nil
+    }
+    // The worker holds the lock only while it takes the frame. If it does so now, it gets a frame
+    // that is one period older.
+    let isKept = waiting.withLockIfAvailable { waiting -> Bool in
+      if let old = waiting.take() {
+        pool.releaseOnCaptureThread(old.heldBuffer)
+        counters.skipped.wrappingAdd(1, ordering: .relaxed)
+      }
+      let held = inUse.load(ordering: .acquiring)
+      guard held < maximumHeld.load(ordering: .relaxed), let heldBuffer = frame.hold(in: pool)
+      else { return false }
+      waiting = Waiting(heldBuffer: heldBuffer, observation: frame.observation, index: index)
+      return true
+    }
+    if isKept == true { wake.signal() } else { counters.skipped.wrappingAdd(1, ordering: .relaxed) }
+    return nil
+  }
+
+  /// A source that can wait, such as a file that is played as fast as possible, is examined frame by
+  /// frame.
+  func hasSpace(for byteCount: Int) -> Bool {
+    guard gate.isOpen.load(ordering: .relaxed) else { return true }
+    return waiting.withLock { $0 == nil }
+      && inUse.load(ordering: .acquiring) < maximumHeld.load(ordering: .relaxed)
+  }
+
+  var keeping: FrameKeeping { .always }
+
+  func allow(keeping count: Int) { maximumHeld.store(count, ordering: .relaxed) }
+
+  /// The last frame is still examined.
+  func end(_ end: CaptureEnd) {}
+
+  // MARK: - The worker
+
+  /// Releases a frame that is not examined any more.
+  func drain() {
+    guard let last = waiting.withLock({ $0.take() }) else { return }
+    pool.release(last.heldBuffer)
+    counters.skipped.wrappingAdd(1, ordering: .relaxed)
+  }
+
+  /// Whether a frame waits or is examined.
+  var isBusy: Bool {
+    // The worker counts a frame as in use before it is no longer waiting.
+    waiting.withLock { $0 != nil } || inUse.load(ordering: .acquiring) > 0
+  }
+
+  /// Calls a closure with the waiting frame, whose buffer is returned afterwards.
+  ///
+  /// - Returns: Whether a frame waited.
+  func withNext(_ body: (Waiting, UnsafeRawBufferPointer) -> Void) -> Bool {
+    let next = waiting.withLock { waiting -> Waiting? in
+      guard let next = waiting.take() else { return nil }
+      inUse.wrappingAdd(1, ordering: .releasing)
+      return next
+    }
+    guard let next else { return false }
+    body(next, pool.bytes(of: next.heldBuffer))
+    pool.release(next.heldBuffer)
+    inUse.wrappingSubtract(1, ordering: .releasing)
+    return true
+  }
+}

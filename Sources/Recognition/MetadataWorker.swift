@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+import Synchronization
+
+/// The thread of a metadata output, which searches the newest frame for objects.
+final class MetadataWorker: Sendable {
+  /// What is searched, and how.
+  struct Settings {
+    var reader: CodeReader?
+    var rectOfInterest = MetadataOutput.wholeFrame
+    var agreement = 2
+    var share = 0.2
+    /// Counts the changes after which codes are not followed any more.
+    var version = 0
+  }
+
+  let settings = Mutex(Settings())
+  let counters = MetadataCounters()
+  let wake = DispatchSemaphore(value: 0)
+  let hub = EventHub<MetadataObjectFrame>()
+  let handler = Mutex<(@Sendable (MetadataObjectFrame) -> Void)?>(nil)
+  private let sink = Mutex<MetadataSink?>(nil)
+  private let state = Mutex((hasThread: false, isStopped: false))
+
+  /// The sink whose frames are searched.
+  var currentSink: MetadataSink? { sink.withLock { $0 } }
+
+  /// Searches the frames of a sink from now on.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
+  func begin(_ sink: MetadataSink) throws(MediaError) {
+    let started = state.withLock { state in
+      Result { () throws(MediaError) in
+        guard !state.hasThread else { return }
+        try BlockingThread.started { [self] in run() }.detach()
+        state.hasThread = true
+      }
+    }
+    try started.get()
+    replaceSink(with: sink)
+  }
+
+  /// Searches no more frames until there is another sink.
+  func replaceSink(with next: MetadataSink?) {
+    let old = sink.withLock { current in
+      defer { current = next }
+      return current
+    }
+    if old !== next { old?.drain() }
+  }
+
+  /// Ends the thread.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    wake.signal()
+    hub.finish()
+  }
+
+  private func run() {
+    var extractor = LumaExtractor()
+    var search = Search()
+    while true {
+      wake.wait()
+      if state.withLock({ $0.isStopped }) {
+        replaceSink(with: nil)
+        return
+      }
+      guard let sink = currentSink else { continue }
+      if !sink.isWaitedFor { search.rest(settings.withLock { $0.share }) }
+      _ = sink.withNext { waiting, bytes in
+        search.begin()
+        let settings = settings.withLock { $0 }
+        let objects = Result { () throws(LibAVError) in
+          try extractor.withLuma(of: bytes, sink.format) { luma in
+            search.objects(in: luma, waiting, sink.frameDuration, settings)
+          }
+        }
+        switch objects {
+        case .success(let objects):
+          counters.examined.wrappingAdd(1, ordering: .releasing)
+          if let frame = search.report(objects, of: waiting) { send(frame) }
+        case .failure: counters.corrupt.wrappingAdd(1, ordering: .releasing)
+        }
+        search.end()
+      }
+    }
+  }
+
+  private func send(_ frame: MetadataObjectFrame) {
+    handler.withLock { $0 }?(frame)
+    hub.send(frame)
+  }
+}
+
+/// What the worker remembers from frame to frame.
+private struct Search {
+  private var tracker: CodeTracker?
+  private var version = -1
+  private var budget = ProcessorBudget(share: 1)
+  private var start: (microseconds: Int64, used: Int64) = (0, 0)
+  private var hadObjects = false
+
+  /// Rests until the worker may use the processor again.
+  mutating func rest(_ share: Double) {
+    if share != budget.share { budget = ProcessorBudget(share: share) }
+    let now = MonotonicClock.microseconds()
+    let rest = budget.rest(at: now)
+    if rest > 0 { MonotonicClock.sleep(untilMicroseconds: now + rest) }
+  }
+
+  mutating func begin() {
+    start = (MonotonicClock.microseconds(), ProcessorBudget.threadMicroseconds())
+  }
+
+  mutating func end() {
+    budget.spend(
+      from: start.microseconds, used: ProcessorBudget.threadMicroseconds() - start.used)
+  }
+
+  mutating func objects(
+    in luma: LumaImage, _ waiting: MetadataSink.Waiting, _ duration: MediaTime,
+    _ settings: MetadataWorker.Settings
+  ) -> [MetadataObject] {
+    guard let reader = settings.reader else { return [] }
+    if settings.version != version {
+      tracker = CodeTracker(reader, agreement: settings.agreement)
+      version = settings.version
+    }
+    let time = waiting.observation.microseconds
+    let area = settings.rectOfInterest.pixels(width: luma.width, height: luma.height)
+    let codes = tracker?.look(at: luma, in: area, microseconds: time) ?? []
+    return codes.map {
+      MetadataObject(
+        $0, width: luma.width, height: luma.height, at: MediaTime(microseconds: time),
+        duration: duration)
+    }
+  }
+
+  /// The report of a frame: its objects, or once that there are none any more.
+  mutating func report(
+    _ objects: [MetadataObject], of waiting: MetadataSink.Waiting
+  ) -> MetadataObjectFrame? {
+    defer { hadObjects = !objects.isEmpty }
+    guard hadObjects || !objects.isEmpty else { return nil }
+    return MetadataObjectFrame(
+      objects: objects,
+      presentationTimeStamp: MediaTime(microseconds: waiting.observation.microseconds),
+      frameIndex: waiting.index)
+  }
+}
+
+extension PreviewRect {
+  /// The pixels of a rectangle in device coordinates, or nil for the whole frame.
+  func pixels(width: Int, height: Int) -> PixelRect? {
+    guard self != MetadataOutput.wholeFrame else { return nil }
+    func position(_ value: Double, _ size: Int) -> Int {
+      Int((max(0, min(1, value)) * Double(size)).rounded())
+    }
+    let (left, top) = (position(x, width), position(y, height))
+    return PixelRect(
+      x: left, y: top, width: max(0, position(x + self.width, width) - left),
+      height: max(0, position(y + self.height, height) - top))
+  }
+}

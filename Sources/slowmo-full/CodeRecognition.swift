@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+import OvercrankRecognition
+import SlowmoCommands
+
+/// Finds codes for `scan` and `record --metadata`.
+struct CodeRecognition: ObjectRecognition {
+  func reader(
+    of asset: Asset, types: [String], agreement: Int
+  ) throws(MediaError) -> any ObjectReader {
+    try MovieObjects(
+      MetadataObjectReader(asset, types: Self.types(types), requiredAgreement: agreement))
+  }
+
+  func search(
+    _ session: CaptureSession, types: [String], agreement: Int,
+    _ handler: @escaping @Sendable ([RecognizedObject]) -> Void
+  ) throws(MediaError) -> any ObjectSearch {
+    let output = try MetadataOutput(session: session, types: Self.types(types))
+    output.requiredAgreement = agreement
+    output.setMetadataObjectsHandler { frame in
+      handler(frame.objects.map { RecognizedObject($0, frameIndex: frame.frameIndex) })
+    }
+    return SessionObjects(output: output)
+  }
+
+  /// The types with these names; `codes` are all codes.
+  private static func types(_ names: [String]) -> [MetadataObjectType] {
+    var types: [MetadataObjectType] = []
+    for name in names.isEmpty ? ["codes"] : names {
+      switch name {
+      case "codes": types += MetadataObjectType.codes
+      case "faces": types.append(.face)
+      default: types.append(MetadataObjectType(rawValue: name))
+      }
+    }
+    return types
+  }
+}
+
+/// The objects of a movie.
+private final class MovieObjects: ObjectReader {
+  private var reader: MetadataObjectReader
+
+  init(_ reader: consuming MetadataObjectReader) { self.reader = reader }
+
+  func objects(ofFrame index: Int) throws(MediaError) -> [RecognizedObject] {
+    try reader.objects(ofFrame: index).map { RecognizedObject($0, frameIndex: Int64(index)) }
+  }
+}
+
+/// The objects of a session.
+private struct SessionObjects: ObjectSearch {
+  let output: MetadataOutput
+
+  var isBusy: Bool { output.isBusy }
+  var offeredCount: Int64 { output.ledger.offered }
+  var examinedCount: Int64 { output.ledger.examined }
+}
+
+extension RecognizedObject {
+  fileprivate init(_ object: MetadataObject, frameIndex: Int64) {
+    self.init(
+      type: object.type.rawValue, text: object.stringValue, bytes: object.rawBytes,
+      frameIndex: frameIndex, time: object.time, duration: object.duration,
+      bounds: object.bounds, corners: object.corners)
+  }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+import Synchronization
+
+/// `slowmo scan FILE|DEVICE`: finds machine-readable codes in frames.
+struct ScanCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "scan",
+    abstract: "Find bar codes, QR codes and others in the frames of a movie or a camera.",
+    discussion: """
+      EXAMPLES
+        slowmo scan take.mov
+        slowmo scan take.mov --types qr,ean13 --range 1..2
+        slowmo scan take.mov --json
+        slowmo scan take.mov --overlay marked
+        slowmo scan synthetic:640x480@60 -t 1
+
+      Prints one JSON object per line for each code in each frame: type, text, bytes, frame_index,
+      pts_ns, and bounds and corners from 0 to 1. --json prints one document instead. Needs
+      slowmo-full.
+      Types: upca, upce, ean8, ean13, code39, code93, code128, itf, codabar, qr, microqr, aztec,
+      pdf417, datamatrix, and codes for all of them, which is the default. Faces are not available.
+      A text is printed from the second frame that shows it, because one frame may be misread;
+      --agreement sets another number. A movie of one frame is searched with more effort.
+      Frames of a camera that arrive while another is examined are left out. The examined ones and
+      all are counted in the document of --json.
+      --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg.
+      """)
+
+  @Argument(help: "The movie file, or a device as in record.", completion: .file())
+  var source: String
+
+  @Option(help: ArgumentHelp("Find only these types.", valueName: "qr,ean13"))
+  var types: ObjectTypes?
+
+  @Option(
+    parsing: .unconditional, help: "Search the frames of this range, such as 1.2..1.5.",
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
+  var range: TimeRangeExpression?
+
+  @Option(
+    name: [.customShort("t"), .long], parsing: .unconditional,
+    help: "Stop after this duration.", transform: positiveDuration)
+  var duration: MediaTime?
+
+  @Option(help: "The number of frames that must agree on a text. Default: 2.")
+  var agreement = 2
+
+  @Option(
+    help: "The mode of a device, as [WxH][@rate][/fourcc]; the fastest match is used.",
+    completion: Completions.mode, transform: ModeRequest.init(parsing:))
+  var mode: ModeRequest?
+
+  @Option(
+    help: ArgumentHelp("Write SVG images to this directory.", valueName: "dir"),
+    completion: .directory)
+  var overlay: String?
+
+  @OptionGroup var writing: WritingOptions
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    guard (1...100).contains(agreement) else {
+      throw ValidationError("--agreement \(agreement) is not from 1 to 100")
+    }
+    if isDevice, range != nil { throw ValidationError("--range needs a movie file") }
+    if !isDevice, mode != nil { throw ValidationError("--mode needs a device") }
+    if range != nil, duration != nil {
+      throw ValidationError("--range and -t exclude each other")
+    }
+  }
+
+  /// Whether the source is no file.
+  var isDevice: Bool {
+    if source.hasPrefix("/dev/") || source.hasPrefix("synthetic") || source.hasPrefix("file:") {
+      return true
+    }
+    return !Files.exists(source) && source.fileExtension == nil
+  }
+
+  func perform() throws -> ExitStatus {
+    let recognition = try FullProgram.recognition(alternative: "search on another machine")
+    if let overlay, !writing.dryRun { try ScanReport.makeDirectory(overlay) }
+    return isDevice ? try scanDevice(recognition) : try scanFile(recognition)
+  }
+
+  private func scanFile(_ recognition: any ObjectRecognition) throws -> ExitStatus {
+    let asset = try Asset(path: source)
+    guard let track = asset.videoTrack else {
+      throw CommandError(
+        .badData, code: "invalid_data", "\(source) has no video", hint: "see slowmo info \(source)")
+    }
+    let reader = try recognition.reader(of: asset, types: types?.names ?? [], agreement: agreement)
+    let indices = try chosenFrames(asset, track.frames)
+    if writing.dryRun { return try plan(Int64(indices.count)) }
+    let report = ScanReport(self, width: track.width, height: track.height)
+    let progress = ProgressReporter(writing.progress)
+    progress.start(file: source)
+    for (count, index) in indices.enumerated() {
+      if Interrupt.isRequested { break }
+      try report.add(reader.objects(ofFrame: index))
+      progress.update(
+        ProgressReporter.State(
+          frame: Int64(count + 1), totalFrames: Int64(indices.count),
+          seconds: try track.frames.time(ofFrame: Int64(index)).doubleValue))
+      report.examinedCount += 1
+    }
+    progress.end(file: nil)
+    try report.finish(frameCount: Int64(indices.count))
+    return Interrupt.isRequested ? Interrupt.status : .done
+  }
+
+  /// The frames that are shown in the range, or all.
+  private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> Range<Int> {
+    let all = table.entries.indices
+    let chosen: TimeRange
+    if let range {
+      chosen = try asset.resolve(range)
+    } else if let duration {
+      chosen = try TimeRange(duration: duration)
+    } else {
+      return all
+    }
+    guard let first = table.index(at: chosen.start) else {
+      throw CommandError.usage(
+        "the range is outside \(source), which lasts \(decimal(asset.duration.doubleValue, 6)) s",
+        hint: "choose a time from 0 to the duration")
+    }
+    // A range selects the frame that is shown at its start, and all frames that begin in it.
+    let end = try all.first { index in
+      try index > first && table.time(ofFrame: Int64(index)) >= chosen.end
+    }
+    return first..<(end ?? all.endIndex)
+  }
+
+  private func scanDevice(_ recognition: any ObjectRecognition) throws -> ExitStatus {
+    let device = try CaptureDevice.named(source)
+    let format = try chooseFormat(of: device)
+    if writing.dryRun { return try plan(nil) }
+    let session = try CaptureSession(device: device, format: format)
+    let found = Mutex<[[RecognizedObject]]>([])
+    let search = try recognition.search(session, types: types?.names ?? [], agreement: agreement) {
+      objects in
+      found.withLock { $0.append(objects) }
+    }
+    let report = ScanReport(self, width: format.width, height: format.height)
+    let failure = SessionFailure(session.events)
+    try session.startRunning()
+    let limit = duration.map { MonotonicHostClock().now.seconds + $0.seconds }
+    while session.isRunning || session.isInterrupted, !Interrupt.isRequested {
+      if let limit, MonotonicHostClock().now.seconds >= limit { break }
+      try report.add(taking: found)
+      // Objects are printed as they come, within a frame of 60 a second.
+      usleep(16_000)
+    }
+    let hasEnded = !session.isRunning
+    session.stopRunning()
+    while search.isBusy { usleep(1_000) }
+    try report.add(taking: found)
+    report.examinedCount = search.examinedCount
+    let problem = hasEnded && !Interrupt.isRequested ? failure.waitForEnd() : nil
+    try report.finish(frameCount: search.offeredCount)
+    if let problem { throw problem }
+    return Interrupt.isRequested && duration != nil ? Interrupt.status : .done
+  }
+
+  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
+    func isSearched(_ format: CaptureFormat) -> Bool { format.isShownAlone }
+    guard let mode else { return try device.fastestFormat(where: isSearched) }
+    return try device.format(matching: mode, where: isSearched)
+  }
+
+  private func plan(_ frameCount: Int64?) throws -> ExitStatus {
+    if common.json {
+      try Output.document(
+        ScanDocument(
+          source: source, frameCount: frameCount, examinedCount: 0, objects: [], overlays: [],
+          dryRun: true))
+    } else {
+      Output.line("would search \(frameCount.map { "\($0) frames of " } ?? "")\(source)")
+    }
+    return .done
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Overcrank
+
+/// Finds objects in frames, such as codes.
+package protocol ObjectRecognition: Sendable {
+  /// Opens a movie.
+  ///
+  /// - Parameters:
+  ///   - asset: The movie.
+  ///   - types: The names of types; empty for all.
+  ///   - agreement: The number of frames that must agree on a text.
+  /// - Returns: The reader of its objects.
+  /// - Throws: `MediaError` with `metadata_type_unavailable`, or as `FrameReader` does.
+  func reader(
+    of asset: Asset, types: [String], agreement: Int
+  ) throws(MediaError) -> any ObjectReader
+
+  /// Searches the frames of a session from its start.
+  ///
+  /// - Parameters:
+  ///   - session: The session.
+  ///   - types: The names of types; empty for all.
+  ///   - agreement: The number of frames that must agree on a text.
+  ///   - handler: Called with the objects of a frame, one call at a time.
+  /// - Returns: The search, which lasts as long as the session has it.
+  /// - Throws: `MediaError` with `metadata_type_unavailable`, `.notConvertible` or `.notConnected`.
+  func search(
+    _ session: CaptureSession, types: [String], agreement: Int,
+    _ handler: @escaping @Sendable ([RecognizedObject]) -> Void
+  ) throws(MediaError) -> any ObjectSearch
+}
+
+/// Finds objects in the frames of a movie.
+package protocol ObjectReader: AnyObject {
+  /// Finds the objects of a frame; frames are read in ascending order.
+  ///
+  /// - Throws: `MediaError` as `FrameReader` does.
+  func objects(ofFrame index: Int) throws(MediaError) -> [RecognizedObject]
+}
+
+/// A search in the frames of a running session.
+package protocol ObjectSearch: Sendable {
+  /// Whether a frame waits or is examined now.
+  var isBusy: Bool { get }
+  /// The number of frames that arrived.
+  var offeredCount: Int64 { get }
+  /// The number of frames that were examined.
+  var examinedCount: Int64 { get }
+}
+
+/// An object in a frame.
+package struct RecognizedObject: Sendable {
+  /// The name of the type, such as `qr`.
+  package var type: String
+  /// The text, or nil if the bytes are no text.
+  package var text: String?
+  /// The bytes of a code.
+  package var bytes: [UInt8]
+  /// The index of the frame, from 0.
+  package var frameIndex: Int64
+  /// The time of the frame: in the movie, or on the capture clock.
+  package var time: MediaTime
+  /// The duration of the frame.
+  package var duration: MediaTime
+  /// The left and upper edge, the width and the height, from 0 to 1.
+  package var bounds: PreviewRect
+  /// The corners, from 0 to 1.
+  package var corners: [PreviewPoint]
+
+  /// Creates an object.
+  package init(
+    type: String, text: String?, bytes: [UInt8], frameIndex: Int64, time: MediaTime,
+    duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint]
+  ) {
+    (self.type, self.text, self.bytes) = (type, text, bytes)
+    (self.frameIndex, self.time, self.duration) = (frameIndex, time, duration)
+    (self.bounds, self.corners) = (bounds, corners)
+  }
+}
+
+extension FullProgram {
+  /// Returns what finds objects.
+  ///
+  /// - Throws: `CommandError` in a program without, if `slowmo-full` is not installed.
+  static func recognition(alternative: String) throws -> any ObjectRecognition {
+    guard let recognition = OptionalComponents.current.recognition else {
+      try replaceThisProgram(for: "the search for codes", alternative: alternative)
+    }
+    return recognition
+  }
+}

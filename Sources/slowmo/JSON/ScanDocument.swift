@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Overcrank
+
+/// The JSON document of `scan`.
+struct ScanDocument: Encodable {
+  let schema = schemaName("scan")
+  let source: String
+  /// The number of frames; nil if it is not known before.
+  let frameCount: Int64?
+  let examinedCount: Int64
+  let objects: [ScannedObject]
+  let overlays: [String]
+  let dryRun: Bool
+
+  enum CodingKeys: CodingKey {
+    case schema, source, frameCount, examinedCount, objects, overlays, dryRun
+  }
+}
+
+/// An object: one line of `scan`.
+struct ScannedObject: Encodable {
+  let schema = schemaName("scan.object")
+  let type: String
+  let text: String?
+  /// The bytes of a code in hexadecimal digits.
+  let bytes: String
+  let frameIndex: Int64
+  let pts: MediaTime
+  let duration: MediaTime
+  /// The left edge, the upper edge, the width and the height.
+  let bounds: [Double]
+  let corners: [[Double]]
+  let faceId: Int64?
+  let rollDegrees: Double?
+  let yawDegrees: Double?
+
+  enum CodingKeys: CodingKey {
+    case schema, type, text, bytes, frameIndex, pts, duration, bounds, corners, faceId, rollDegrees
+    case yawDegrees
+  }
+
+  /// Describes an object.
+  ///
+  /// Its times are counted from `start`.
+  init(_ object: RecognizedObject, since start: MediaTime) {
+    type = object.type
+    text = object.text
+    bytes = object.bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    frameIndex = object.frameIndex
+    pts = MediaTime(exactly: object.time.seconds - start.seconds) ?? .zero
+    duration = object.duration
+    let rect = object.bounds
+    bounds = [rect.x, rect.y, rect.width, rect.height].map(Self.rounded)
+    corners = object.corners.map { [Self.rounded($0.x), Self.rounded($0.y)] }
+    (faceId, rollDegrees, yawDegrees) = (nil, nil, nil)
+  }
+
+  /// A millionth of a side is less than a hundredth of a pixel.
+  private static func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }
+
+  /// The line of JSON.
+  ///
+  /// A code may contain anything. Control characters that JSON allows are escaped, because a terminal
+  /// would obey them.
+  func line() throws -> String {
+    let text = String(decoding: try Output.encode(self, isPretty: false), as: UTF8.self)
+    return String(
+      text.unicodeScalars.flatMap { scalar -> [Character] in
+        guard (0x7F...0x9F).contains(scalar.value) else { return [Character(scalar)] }
+        return Array("\\u00" + String(scalar.value, radix: 16))
+      })
+  }
+}
+
+/// The value of an object in the timed metadata of a movie.
+struct StoredObject: Codable {
+  /// The key of timed metadata.
+  static let key = "com.overcrank.code"
+
+  let type: String
+  let text: String?
+  let bounds: [Double]
+  let corners: [[Double]]
+
+  init(_ object: RecognizedObject) {
+    let scanned = ScannedObject(object, since: .zero)
+    (type, text) = (object.type, object.text)
+    (bounds, corners) = (scanned.bounds, scanned.corners)
+  }
+
+  /// The objects of each frame, from a movie's timed metadata.
+  static func objects(in items: [TimedMetadataItem]) -> [Int64: [StoredObject]] {
+    var objects: [Int64: [StoredObject]] = [:]
+    for item in items where item.key == key {
+      guard case .text(let text) = item.value,
+        let object = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+      else { continue }
+      objects[item.frameIndex, default: []].append(object)
+    }
+    return objects
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+import Synchronization
+
+/// Prints what `scan` finds, and writes overlays.
+final class ScanReport {
+  private let command: ScanCommand
+  private let (width, height): (Int, Int)
+  private var objects: [ScannedObject] = []
+  private var overlays: [String] = []
+  private var start: MediaTime?
+  /// The number of frames that were examined.
+  var examinedCount: Int64 = 0
+
+  init(_ command: ScanCommand, width: Int, height: Int) {
+    self.command = command
+    (self.width, self.height) = (width, height)
+  }
+
+  /// Creates the directory of the overlays if it does not exist.
+  static func makeDirectory(_ path: String) throws {
+    guard mkdir(path.systemPath, 0o777) != 0, errno != EEXIST else { return }
+    throw CommandError(
+      .cannotCreate, code: "cannot_create",
+      "could not create the directory \(path): \(String(cString: strerror(errno)))",
+      hint: "choose another directory")
+  }
+
+  /// Takes the objects of frames from the thread that finds them.
+  func add(taking found: borrowing Mutex<[[RecognizedObject]]>) throws {
+    let frames = found.withLock { found in
+      defer { found = [] }
+      return found
+    }
+    for frame in frames { try add(frame) }
+  }
+
+  /// Reports the objects of a frame.
+  func add(_ found: [RecognizedObject]) throws {
+    guard let first = found.first else { return }
+    // Times of a camera are counted from the first frame, whose time follows from the index.
+    if start == nil {
+      start =
+        command.isDevice
+        ? MediaTime(
+          exactly: first.time.seconds - first.duration.seconds * Rational(Int128(first.frameIndex)))
+        : .zero
+    }
+    for object in found {
+      let scanned = ScannedObject(object, since: start ?? .zero)
+      if command.common.json {
+        objects.append(scanned)
+      } else if !Output.line(try scanned.line()) {
+        throw Output.ReaderIsGone()
+      }
+    }
+    guard let directory = command.overlay else { return }
+    let number = String(first.frameIndex)
+    let path =
+      "\(directory)/frame_\(String(repeating: "0", count: max(0, 6 - number.count)))\(number).svg"
+    let svg = ScanOverlay.svg(found, width: width, height: height)
+    try Files.refuseExisting(path, overwrites: command.writing.overwrite)
+    try Files.write(path, Data(svg.utf8), overwrites: command.writing.overwrite)
+    overlays.append(path)
+  }
+
+  /// Prints the document.
+  func finish(frameCount: Int64) throws {
+    guard command.common.json else { return }
+    try Output.document(
+      ScanDocument(
+        source: command.source, frameCount: frameCount, examinedCount: examinedCount,
+        objects: objects, overlays: overlays, dryRun: false))
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The objects of a frame as an SVG image of the frame's size.
+enum ScanOverlay {
+  static func svg(_ objects: [RecognizedObject], width: Int, height: Int) -> String {
+    var text =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
+      + "viewBox=\"0 0 \(width) \(height)\">\n"
+    for object in objects {
+      let points = object.corners.map {
+        "\(decimal($0.x * Double(width), 2)),\(decimal($0.y * Double(height), 2))"
+      }
+      text +=
+        "<polygon points=\"\(points.joined(separator: " "))\" fill=\"none\" stroke=\"#00c853\" "
+        + "stroke-width=\"3\"/>\n"
+      let (x, y) = (object.bounds.x * Double(width), object.bounds.y * Double(height))
+      text +=
+        "<text x=\"\(decimal(x, 2))\" y=\"\(decimal(y - 6, 2))\" font-family=\"sans-serif\" "
+        + "font-size=\"20\" fill=\"#00c853\">\(escaped("\(object.type) \(object.text ?? "")"))</text>\n"
+    }
+    return text + "</svg>\n"
+  }
+
+  /// The text in XML, which has no control characters; long texts are shortened.
+  private static func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars.prefix(80) {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value),
+        "\u{FFFE}", "\u{FFFF}":
+        result += "\u{FFFD}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}

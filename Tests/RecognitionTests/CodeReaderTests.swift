@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankCapture
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankRecognition
+
+/// Codes in single images, against the symbols that zint drew.
+struct CodeReaderTests {
+  /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
+  private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
+
+  @Test func `The generated set is read, without wrong texts and without codes in nothing`()
+    async throws
+  {
+    let set = try await CodeFrames("--sample", Self.isFull ? "996" : "40")
+    let reader = try CodeReader()
+    var shown: [String: Int] = [:]
+    var read: [String: Int] = [:]
+    var (wrong, negatives): ([String], Int) = ([], 0)
+    var errors: [Double] = []
+    for frame in set.frames {
+      let pixels = try set.pixels(frame)
+      let found = try pixels.withLuma { reader.read($0, .exhaustive) }
+      if frame.codes.isEmpty { negatives += 1 }
+      for code in frame.codes {
+        shown[frame.condition, default: 0] += 1
+        let same = found.first { $0.type.rawValue == code.type && $0.text == code.text }
+        guard let same else { continue }
+        read[frame.condition, default: 0] += 1
+        guard !same.type.isLinear, same.type != .pdf417 else { continue }
+        let x = code.corners.reduce(0) { $0 + $1[0] } / 4 - same.center.x
+        let y = code.corners.reduce(0) { $0 + $1[1] } / 4 - same.center.y
+        errors.append((x * x + y * y).squareRoot())
+      }
+      for code in found
+      where !frame.codes.contains(where: { $0.type == code.type.rawValue && $0.text == code.text })
+      {
+        wrong.append("\(frame.file): \(code.type.rawValue) \(code.text ?? "")")
+      }
+    }
+    let (all, hit) = (shown.values.reduce(0, +), read.values.reduce(0, +))
+    print("codes read: \(hit) of \(all), \(read.sorted { $0.key < $1.key }) of \(shown)")
+    #expect(wrong.isEmpty)
+    #expect(negatives > 0 && all > 30)
+    #expect(Double(hit) >= 0.6 * Double(all), "\(hit) of \(all)")
+    errors.sort()
+    #expect(errors[errors.count / 2] <= 1)
+    if Self.isFull {
+      for (condition, part) in [("small", 0.95), ("tiny", 0.6), ("six", 0.97)] {
+        #expect(Double(read[condition] ?? 0) >= part * Double(shown[condition] ?? 0))
+      }
+    }
+    // A reader that sees nothing must fail.
+    let qr = try #require(set.frames.first { $0.codes.first?.type == "qr" })
+    let blind = try CodeReader(types: [.codabar])
+    #expect(try set.pixels(qr).withLuma { blind.read($0, .exhaustive) }.isEmpty)
+  }
+
+  @Test(arguments: MetadataObjectType.codes)
+  func `Each type is read with its text, its bytes and the corners of the symbol`(
+    type: MetadataObjectType
+  ) async throws {
+    let given = try #require(Self.contents[type])
+    let set = try await CodeFrames("--only", type.rawValue, given.data)
+    let label = try #require(set.frames.first?.codes.first)
+    var image = PixelBuffer(format: .gray)
+    image.fill(try set.pixels(set.frames[0]), width: CodeFrames.width, height: CodeFrames.height)
+    let found = try CodeReader(types: [type]).objects(in: image)
+    try #require(found.count == 1, "\(found)")
+    #expect(found[0].type == type && found[0].stringValue == given.text)
+    #expect(found[0].rawBytes == Array(given.text.utf8))
+    #expect(found[0].time == .zero && found[0].corners.count == 4)
+    func center(_ points: [(Double, Double)]) -> (x: Double, y: Double) {
+      (
+        points.reduce(0) { $0 + $1.0 } / Double(points.count),
+        points.reduce(0) { $0 + $1.1 } / Double(points.count)
+      )
+    }
+    let (width, height) = (Double(CodeFrames.width), Double(CodeFrames.height))
+    let (expected, seen) = (
+      center(label.corners.map { ($0[0], $0[1]) }),
+      center(found[0].corners.map { ($0.x * width, $0.y * height) })
+    )
+    // The lines that were read of bars do not reach from the first to the last row.
+    let limit = type.isLinear ? 60.0 : type == .pdf417 ? 6 : 1.5
+    #expect(
+      abs(expected.x - seen.x) <= min(limit, 4) && abs(expected.y - seen.y) <= limit,
+      "\(expected) \(seen)")
+    let bounds = found[0].bounds
+    #expect(bounds.x > 0 && bounds.y > 0 && bounds.x + bounds.width < 1)
+  }
+
+  private static let contents: [MetadataObjectType: (data: String, text: String)] = [
+    .upca: ("03600029145", "036000291452"), .upce: ("0123456", "01234565"),
+    .ean8: ("9638507", "96385074"), .ean13: ("400638133393", "4006381333931"),
+    .code39: ("BIB42", "BIB42"), .code93: ("LANE7", "LANE7"), .code128: ("Run-2", "Run-2"),
+    .interleaved2of5: ("12345678", "12345678"), .codabar: ("A123456B", "A123456B"),
+    .qr: ("https://example.org/7", "https://example.org/7"), .microQR: ("HEAT3", "HEAT3"),
+    .aztec: ("Laps 4", "Laps 4"), .pdf417: ("Start 12, lane 4", "Start 12, lane 4"),
+    .dataMatrix: ("goal camera 1", "goal camera 1"),
+  ]
+
+  @Test func `Hostile codes are values, not crashes`() async throws {
+    // A zero byte, an escape sequence and no UTF-8; then as much as a QR code holds.
+    let strange = try await CodeFrames("--only", "qr", #"a\x00\e[31m\xffb"#)
+    let found = try strange.pixels(strange.frames[0]).withLuma {
+      try CodeReader().read($0, .exhaustive)
+    }
+    #expect(found.map(\.bytes) == [[0x61, 0, 0x1B, 0x5B, 0x33, 0x31, 0x6D, 0xFF, 0x62]])
+    let long = String(repeating: "7", count: 3_000)
+    let large = try await CodeFrames("--only", "qr", long)
+    let digits = try large.pixels(large.frames[0]).withLuma {
+      try CodeReader(types: [.qr]).read($0, .exhaustive)
+    }
+    #expect(digits.map(\.text) == [long])
+  }
+
+  @Test func `Images without pixels and of other formats`() throws {
+    let reader = try CodeReader()
+    #expect(try reader.objects(in: PixelBuffer(format: .gray)).isEmpty)
+    for size in [1, 2, 3, 17] {
+      let pixels = [UInt8](repeating: 9, count: size * size)
+      #expect(
+        try pixels.withLuma(width: size, height: size) { reader.read($0, .exhaustive) }.isEmpty)
+    }
+  }
+
+  @Test func `Types that are not available are an error with its reason`() throws {
+    #expect(!MetadataOutput().availableMetadataObjectTypes.contains(.face))
+    for types in [[MetadataObjectType.face], [.qr, .face], [], [.init(rawValue: "cat")]] {
+      do throws(MediaError) {
+        _ = try CodeReader(types: types)
+        Issue.record("\(types) were accepted")
+      } catch { #expect(error.code == .metadataTypeUnavailable) }
+    }
+    do throws(MediaError) { try MetadataOutput().setMetadataObjectTypes([.face]) } catch {
+      #expect(error.message.contains("no detector"))
+    }
+  }
+
+  @Test func `ITF inside another code of bars is left out`() {
+    func code(_ type: MetadataObjectType, _ text: String, x: Double = 0) -> DetectedCode {
+      DetectedCode(
+        type: type, text: text, bytes: Array(text.utf8),
+        corners: [(0, 0), (200, 0), (200, 50), (0, 50)].map { .init(x: $0.0 + x, y: $0.1) },
+        lineCount: 20)
+    }
+    let long = code(.interleaved2of5, "1234567890")
+    let short = code(.interleaved2of5, "345678", x: 20)
+    let far = code(.interleaved2of5, "345678", x: 500)
+    #expect(CodeFilter.filtered([short, long, far]) == [long, far])
+    #expect(CodeFilter.filtered([short, code(.code128, "abcdef")]) == [code(.code128, "abcdef")])
+    #expect(CodeFilter.filtered([code(.interleaved2of5, "1234"), code(.codabar, "A12B")]) == [])
+    #expect(CodeFilter.filtered([long, long]) == [long])
+    // Few rows are a slanted line through something else.
+    var thin = code(.upce, "01234565")
+    #expect(CodeFilter.filtered([thin]) == [thin])
+    #expect(CodeFilter.filtered([thin, code(.ean13, "4006381333931")]).count == 1)
+    thin.lineCount = 5
+    #expect(CodeFilter.filtered([thin]).isEmpty)
+  }
+}
+
+extension [UInt8] {
+  /// Calls a closure with the luma of gray pixels.
+  func withLuma<Result>(
+    width: Int = CodeFrames.width, height: Int = CodeFrames.height,
+    _ body: (LumaImage) throws -> Result
+  ) throws -> Result {
+    try withUnsafeBufferPointer { pixels in
+      try body(
+        LumaImage(
+          base: try #require(pixels.baseAddress), width: width, height: height, bytesPerRow: width))
+    }
+  }
+}
+
+extension PixelBuffer {
+  /// Becomes a gray image with these pixels.
+  mutating func fill(_ pixels: [UInt8], width: Int, height: Int) {
+    resize(
+      width: width, height: height,
+      planes: [Plane(offset: 0, bytesPerRow: width, rowCount: height)], byteCount: pixels.count)
+    withUnsafeMutableBytes(ofPlane: 0) { $0.copyBytes(from: pixels) }
+  }
+}

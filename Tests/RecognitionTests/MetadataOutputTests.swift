@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import OvercrankAssets
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRecording
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankRecognition
+
+/// Codes in the frames of sessions and movies.
+struct MetadataOutputTests {
+  private func session(_ path: String) throws -> CaptureSession {
+    let camera = try CaptureDevice.named("file:\(path)?pace=max")
+    return try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
+  }
+
+  @Test func `Codes of a camera have the time of their frame, and a movie loses none to them`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let set = try await CodeFrames("--only", "qr", "lap 5")
+    try await set.writeMovie(scratch.file("moving.mov"), count: 48)
+    let session = try session(scratch.file("moving.mov"))
+    let output = try MetadataOutput(session: session, types: [.qr, .ean13])
+    #expect(output.metadataObjectTypes == [.qr, .ean13] && output.session === session)
+    let frames = Mutex<[MetadataObjectFrame]>([])
+    let movie = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
+    output.setMetadataObjectsHandler { frame in
+      frames.withLock { $0.append(frame) }
+      for object in frame.objects {
+        _ = try? movie.append(
+          .text(object.stringValue ?? ""), forKey: "com.example.code", atCaptureTime: object.time)
+      }
+    }
+    let report = try await movie.record()
+    while output.isBusy { await Task.yield() }
+    #expect(report.problem == nil && report.ledger.stored == 48 && report.ledger.dropped == 0)
+    let ledger = output.ledger
+    // A file waits, so each frame is examined.
+    #expect(ledger.isBalanced && ledger.offered == 48 && ledger.examined == 48, "\(ledger)")
+    let seen = frames.withLock { $0 }
+    #expect(seen.map(\.frameIndex) == Array(1..<48), "\(seen.map(\.frameIndex))")
+    for frame in seen {
+      let object = try #require(frame.objects.first)
+      #expect(frame.objects.count == 1 && object.stringValue == "lap 5" && object.type == .qr)
+      #expect(object.time == frame.presentationTimeStamp)
+      #expect(object.duration == MediaTime(1, over: 240))
+      // It moves by 2 of 640 pixels a frame.
+      let center = object.bounds.x + object.bounds.width / 2
+      #expect(abs(center - (320 - 2 * Double(frame.frameIndex)) / 640) < 0.01)
+    }
+    // Each value is at the frame that showed the code. The last may come after the end.
+    let stored = try Asset(path: scratch.file("take.mov")).timedMetadata()
+    #expect(stored.count >= 44 && stored.allSatisfy { $0.value == "lap 5" })
+    #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
+  }
+
+  @Test func `A movie's codes have its times`() async throws {
+    let scratch = try Scratch()
+    let set = try await CodeFrames("--only", "code128", "BIB-9")
+    try await set.writeMovie(scratch.file("bars.mov"), count: 12)
+    var reader = try MetadataObjectReader(
+      Asset(path: scratch.file("bars.mov")), types: [.code128])
+    #expect(reader.frameCount == 12)
+    for index in 0..<12 {
+      let objects = try reader.objects(ofFrame: index)
+      #expect(objects.map(\.stringValue) == (index == 0 ? [] : ["BIB-9"]))
+      #expect(objects.allSatisfy { $0.time == MediaTime(Int64(index), over: 240) })
+      #expect(objects.allSatisfy { $0.duration == MediaTime(1, over: 240) })
+    }
+    // A single frame is all that a movie of one has.
+    try await set.writeMovie(scratch.file("one.mov"), count: 1)
+    var one = try MetadataObjectReader(Asset(path: scratch.file("one.mov")))
+    #expect(try one.objects(ofFrame: 0).map(\.stringValue) == ["BIB-9"])
+    do throws(MediaError) {
+      _ = try one.objects(ofFrame: 1)
+      Issue.record("a frame after the last was read")
+    } catch { #expect(error.code == .outsideSource) }
+  }
+
+  @Test func `The newest frame waits alone, and those before it are counted`() throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let format = try camera.format(matching: ModeRequest(parsing: "/grey"))
+    let gray = [UInt8](repeating: 128, count: 64 * 48)
+    let observations = (0..<6).map {
+      FrameObservation(sequence: UInt32($0 < 4 ? $0 : $0 + 10), microseconds: Int64($0) * 4_167)
+    }
+    let input = DeviceInput(
+      device: camera, format: format,
+      driver: ScriptedDriver(observations.map { .picture($0, gray) }, bufferCount: 8),
+      delivery: try FrameDelivery(
+        layout: .raw(.gray8, bytesPerRow: 0), width: 64, height: 48),
+      negotiatedFrameRate: FrameRate(240), maximumByteCount: 64 * 48)
+    let session = CaptureSession(input)
+    let output = MetadataOutput()
+    try session.addOutput(output)
+    let connection = try #require(session.connections.first)
+    let counters = MetadataCounters()
+    // A sink whose frames nobody takes yet.
+    let sink = MetadataSink(input, connection, counters, wake: .init(value: 0))
+    sink.allow(keeping: 2)
+    for (index, observation) in observations.enumerated() {
+      var frame = DequeuedBuffer(
+        observation, bytes: try #require(bytes(gray)), index: index, driver: sink.pool.driver)
+      frame.isWhole = index != 2
+      #expect(sink.take(&frame) == nil)
+      try frame.finish(in: sink.pool)
+    }
+    #expect(sink.isBusy && !sink.hasSpace(for: 1))
+    #expect(
+      counters.ledger
+        == MetadataLedger(
+          offered: 6, examined: 0, skipped: 4, corrupt: 1, waiting: 1))
+    #expect(counters.ledger.isBalanced)
+    var indices: [Int64] = []
+    while sink.withNext({ waiting, _ in indices.append(waiting.index) }) {}
+    // The driver's counter skipped 10 frames.
+    #expect(indices == [15] && !sink.isBusy && sink.hasSpace(for: 1))
+    connection.isEnabled = false
+    var last = DequeuedBuffer(
+      observations[5], bytes: try #require(bytes(gray)), index: 5, driver: sink.pool.driver)
+    #expect(sink.take(&last) == nil && counters.ledger.offered == 6)
+  }
+
+  /// Memory that lasts as long as the test program.
+  private func bytes(_ pixels: [UInt8]) -> UnsafeRawBufferPointer? {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: pixels.count, alignment: 16)
+    memory.copyBytes(from: pixels)
+    return UnsafeRawBufferPointer(memory)
+  }
+
+  @Test func `Objects are converted to a view, and a part of the frame to pixels`() throws {
+    let object = MetadataObject(
+      type: .qr, time: .zero, duration: .zero,
+      corners: [(0.25, 0.25), (0.5, 0.25), (0.5, 0.5), (0.25, 0.5)].map {
+        PreviewPoint(x: $0.0, y: $0.1)
+      }, stringValue: "a", rawBytes: [0x61])
+    #expect(object.bounds == PreviewRect(x: 0.25, y: 0.25, width: 0.25, height: 0.25))
+    let view = PreviewGeometry(
+      imageWidth: 400, imageHeight: 200, viewWidth: 200, viewHeight: 400, rotationAngle: 90)
+    let shown = object.transformed(by: view)
+    #expect(shown.bounds == PreviewRect(x: 100, y: 100, width: 50, height: 100))
+    #expect(shown.corners.first == PreviewPoint(x: 150, y: 100) && shown.stringValue == "a")
+    #expect(PreviewRect(x: 0, y: 0, width: 1, height: 1).pixels(width: 64, height: 48) == nil)
+    #expect(
+      PreviewRect(x: 0.5, y: -1, width: 3, height: 1.5).pixels(width: 64, height: 48)
+        == PixelRect(x: 32, y: 0, width: 32, height: 24))
+  }
+
+  @Test func `Settings keep to their ranges, and a session without a camera is an error`() {
+    let output = MetadataOutput()
+    output.requiredAgreement = 0
+    output.maximumProcessorShare = 7
+    #expect(output.requiredAgreement == 1 && output.maximumProcessorShare == 1)
+    #expect(output.metadataObjectTypes.isEmpty && output.ledger.isBalanced)
+    do throws(MediaError) {
+      _ = try MetadataOutput(session: CaptureSession())
+      Issue.record("a session without a camera was accepted")
+    } catch { #expect(error.code == .notConnected || error.code == .badConfiguration) }
+  }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+/// Frames between frames: the same bytes everywhere, and the right motion.
+struct FrameInterpolatorTests {
+  private static let formats = [
+    "yuv420p", "yuv422p", "yuv444p", "yuvj420p", "gray", "yuv420p10le", "yuv422p10le",
+    "yuv444p12le",
+  ]
+
+  /// The bytes of all planes at some instants between two frames.
+  private func bytes(
+    _ frames: [MediaFrame], at instants: [Float] = [0.25, 0.5], isFast: Bool = false,
+    threadCount: Int = 1, usesSIMD: Bool = true
+  ) throws -> [[UInt8]] {
+    let interpolator = try #require(
+      FrameInterpolator(
+        width: frames[0].width, height: frames[0].height, pixelFormat: frames[0].pixelFormat,
+        isFast: isFast, threadCount: threadCount, usesSIMD: usesSIMD))
+    var result: [[UInt8]] = []
+    for (number, frame) in frames.enumerated() {
+      try interpolator.load(frame)
+      guard number > 0 else { continue }
+      _ = interpolator.findMotion()
+      for instant in instants { result.append(try interpolator.frame(at: instant).packedBytes()) }
+    }
+    return result
+  }
+
+  @Test(arguments: formats, [(16, 16), (17, 19), (33, 70)])
+  func `The plain twin gives the same bytes as SIMD instructions`(
+    name: String, size: (Int, Int)
+  ) throws {
+    let format = try #require(LibAVPixelFormat(named: name))
+    let texture = MovingTexture(seed: 3)
+    let frames = try (0..<3).map {
+      try texture.frame(size.0, size.1, format, movedBy: Double($0) * 3.4, Double($0) * -1.7)
+    }
+    let plain = try bytes(frames, usesSIMD: false)
+    let fast = try bytes(frames)
+    #expect(plain == fast)
+    #expect(plain.allSatisfy { $0.contains { $0 != plain[0][0] } })
+  }
+
+  @Test(arguments: [false, true])
+  func `Any number of threads gives the same bytes`(isFast: Bool) throws {
+    let texture = MovingTexture(seed: 4)
+    let frames = try (0..<2).map { try texture.frame(134, 150, movedBy: Double($0) * 5.3, 2) }
+    let one = try bytes(frames, at: [0.4], isFast: isFast)
+    for count in [2, 3, 8] {
+      let several = try bytes(frames, at: [0.4], isFast: isFast, threadCount: count)
+      #expect(one == several)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `A moving picture is where it belongs at any instant`(isFast: Bool) throws {
+    let texture = MovingTexture(seed: 5)
+    let (width, height) = (160, 96)
+    let interpolator = try #require(
+      FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p, isFast: isFast))
+    let frames = try [0, 7.5].map { try texture.frame(width, height, movedBy: $0, -$0 / 3) }
+    for frame in frames { try interpolator.load(frame) }
+    let comparison = interpolator.findMotion()
+    #expect(!comparison.isCut && comparison.confidence > 0.6)
+    let motion = interpolator.motion(x: 80, y: 48)
+    #expect(abs(motion.x - 7.5) < 0.25 && abs(motion.y + 2.5) < 0.25)
+    for instant in [0.125, 0.5, 0.8] as [Float] {
+      let moved = Double(instant) * 7.5
+      let truth = try texture.frame(width, height, movedBy: moved, -moved / 3)
+      let made = try interpolator.frame(at: instant)
+      #expect(made.signalToNoise(truth, border: 10) > (isFast ? 34 : 36))
+    }
+    // Neither of the simple methods passes.
+    let truth = try texture.frame(width, height, movedBy: 3.75, -1.25)
+    #expect(try interpolator.blend(at: 0.5).signalToNoise(truth, border: 10) < 30)
+    #expect(frames[0].signalToNoise(truth, border: 10) < 30)
+  }
+
+  @Test(arguments: [6.0, 12, 20, 32])
+  func `A ball is found in the middle of its way`(step: Double) throws {
+    let (width, height) = (320, 176)
+    let background = MovingTexture(seed: 6, longest: 90, shortest: 30)
+    func frame(_ x: Double, _ y: Double) throws -> MediaFrame {
+      try MovingTexture.frame(width, height) { px, py in
+        let distance = ((px - x) * (px - x) + (py - y) * (py - y)).squareRoot()
+        // The edge is one pixel wide, and the wall between black and white.
+        let share = min(max(12.5 - distance, 0), 1)
+        let wall = 110 + (background.luma(px, py) - 125) / 3
+        return wall + share * (250 - wall)
+      }
+    }
+    let interpolator = try #require(
+      FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p))
+    for number in 0..<2 {
+      try interpolator.load(try frame(120 + Double(number) * step, 80 + Double(number) * 5))
+    }
+    _ = interpolator.findMotion()
+    let rows = try interpolator.frame(at: 0.5).lumaRows
+    var (sumX, sumY, area) = (0.0, 0.0, 0.0)
+    for y in 0..<height {
+      for x in 0..<width where rows[y][x] > 200 {
+        sumX += Double(x)
+        sumY += Double(y)
+        area += 1
+      }
+    }
+    #expect(abs(sumX / area - (120 + step / 2)) < 1 && abs(sumY / area - 82.5) < 1)
+    let due = Double.pi * 12 * 12
+    #expect(area > due * 0.9 && area < due * 1.1, "\(area) pixels, and \(due) are due")
+    #expect(blobCount(rows) == 1)
+  }
+
+  /// The number of connected areas above a brightness.
+  private func blobCount(_ rows: [[UInt8]]) -> Int {
+    var isKnown = rows.map { $0.map { $0 <= 200 } }
+    var count = 0
+    for y in rows.indices {
+      for x in rows[y].indices where !isKnown[y][x] {
+        count += 1
+        var open = [(x, y)]
+        while let (x, y) = open.popLast() {
+          guard rows.indices.contains(y), rows[y].indices.contains(x), !isKnown[y][x] else {
+            continue
+          }
+          isKnown[y][x] = true
+          open += [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
+        }
+      }
+    }
+    return count
+  }
+
+  @Test func `A burnt-in timer stays where it is`() throws {
+    let texture = MovingTexture(seed: 7)
+    let (width, height) = (160, 96)
+    // Bars like those of digits, in a corner.
+    func isTimer(_ x: Double, _ y: Double) -> Bool {
+      (12..<60).contains(x) && (12..<28).contains(y) && (Int(x) / 4 + Int(y) / 5) % 2 == 0
+    }
+    func frame(_ moved: Double) throws -> MediaFrame {
+      try MovingTexture.frame(width, height) {
+        isTimer($0, $1) ? 235 : texture.luma($0 - moved, $1)
+      }
+    }
+    let interpolator = try #require(
+      FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p))
+    for number in 0..<5 {
+      try interpolator.load(try frame(Double(number) * 4))
+      if number > 0 { _ = interpolator.findMotion() }
+    }
+    let made = try interpolator.frame(at: 0.5).lumaRows
+    var (sum, count) = (0.0, 0.0)
+    for y in 12..<28 {
+      for x in 12..<60 where isTimer(Double(x), Double(y)) {
+        let difference = Double(made[y][x]) - 235
+        sum += difference * difference
+        count += 1
+      }
+    }
+    #expect(10 * log10(255 * 255 * count / max(sum, 1e-9)) > 38)
+  }
+
+  @Test func `Scenes are told apart`() throws {
+    let interpolator = try #require(
+      FrameInterpolator(width: 96, height: 64, pixelFormat: .yuv420p))
+    let scenes = (0..<6).map { MovingTexture(seed: 20 + $0) }
+    try interpolator.load(try scenes[0].frame(96, 64, movedBy: 0))
+    for scene in 1..<6 {
+      try interpolator.load(try scenes[scene].frame(96, 64, movedBy: 0))
+      #expect(interpolator.findMotion().isCut)
+      try interpolator.load(try scenes[scene].frame(96, 64, movedBy: 4, 2))
+      #expect(!interpolator.findMotion().isCut)
+    }
+  }
+
+  @Test func `Frames that cannot be interpolated are refused`() throws {
+    for name in ["rgb24", "gbrp", "yuva420p", "nv12", "pal8"] {
+      let format = try #require(LibAVPixelFormat(named: name))
+      #expect(FrameInterpolator(width: 64, height: 64, pixelFormat: format) == nil)
+    }
+    #expect(FrameInterpolator(width: 15, height: 64, pixelFormat: .yuv420p) == nil)
+    let interpolator = try #require(
+      FrameInterpolator(width: 64, height: 64, pixelFormat: .yuv420p))
+    let other = try MediaFrame.video(width: 32, height: 64, pixelFormat: .yuv420p)
+    let error = #expect(throws: MediaError.self) { try interpolator.load(other) }
+    #expect(error?.code == .unsupportedFormat)
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+/// Sequences of captured frames with cuts, repetitions and jumps.
+struct FrameSequenceInterpolatorTests {
+  private static let (width, height) = (96, 64)
+  private static let texture = MovingTexture(seed: 9, longest: 40, shortest: 9)
+
+  private typealias Input = FrameSequenceInterpolator.Input
+  private typealias Output = FrameSequenceInterpolator.Output
+
+  private func outputs(
+    _ inputs: [Input], fallback: LowConfidencePolicy = .flow, threshold: Float = 0.35,
+    dropped: Int64 = 0
+  ) throws -> [Output] {
+    let interpolator = try #require(
+      FrameInterpolator(width: Self.width, height: Self.height, pixelFormat: .yuv420p))
+    let sequence = FrameSequenceInterpolator(
+      interpolator, fallback: fallback, threshold: threshold)
+    var result: [Output] = []
+    for input in inputs {
+      #expect(
+        try sequence.add(input) {
+          result.append($0)
+          return true
+        })
+    }
+    #expect(
+      sequence.finish {
+        result.append($0)
+        return true
+      })
+    #expect(sequence.droppedCount == dropped)
+    let due = inputs.reduce(0) { $0 + $1.instants.count }
+    #expect(result.reduce(0) { $0 + $1.count } == Int64(due))
+    return result
+  }
+
+  /// Frames one second apart, each with output frames at four instants.
+  private func inputs(_ images: [MediaFrame], disconnected: Int? = nil) -> [Input] {
+    images.enumerated().map { number, image in
+      Input(
+        image: image, time: Double(number), isConnected: number > 0 && number != disconnected,
+        instants: [0, 0.25, 0.5, 0.75].map { Double(number) + $0 })
+    }
+  }
+
+  private func picture(_ moved: Double, of texture: MovingTexture = texture) throws -> MediaFrame {
+    try texture.frame(Self.width, Self.height, movedBy: moved)
+  }
+
+  @Test func `An output frame at a captured frame is that frame`() throws {
+    let images = try (0..<3).map { try picture(Double($0) * 6) }
+    let made = try outputs(inputs(images))
+    #expect(made.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 1, 4])
+    #expect(made[0].image === images[0] && made[4].image === images[1])
+    #expect(made[8].image === images[2] && made[8].confidence == nil)
+    for (number, output) in made.prefix(8).enumerated() {
+      let truth = try picture(Double(number) * 1.5)
+      #expect(output.image.signalToNoise(truth, border: 12) > 34)
+      #expect((output.confidence == nil) == (number % 4 == 0))
+    }
+  }
+
+  @Test func `A repeated frame is dropped and its time kept`() throws {
+    // Frame 3 repeats frame 2, with a little noise, as an encoder makes it.
+    var images = try (0..<5).map { try picture(Double($0) * 6) }
+    images[3] = try MovingTexture.frame(Self.width, Self.height) { x, y in
+      Self.texture.luma(x - 12, y) + (Int(x + 3 * y) % 3 == 0 ? 2 : -1)
+    }
+    let made = try outputs(inputs(images), dropped: 1)
+    // Between frames 2 and 4, motion goes on evenly over two seconds.
+    for number in 8..<16 {
+      let truth = try picture(12 + Double(number - 8) * 1.5)
+      #expect(made[number].image.signalToNoise(truth, border: 12) > 32, "output \(number)")
+    }
+  }
+
+  @Test func `Slow motion is no repetition`() throws {
+    // A tenth of a pixel for each frame, from the beginning.
+    let images = try (0..<5).map { try picture(Double($0) * 0.1) }
+    _ = try outputs(inputs(images))
+  }
+
+  @Test func `A still is shown to its end`() throws {
+    let still = try picture(12)
+    let images = try [picture(0), picture(6), still, still, still, still, still, still, still]
+    // After four repetitions in a row, one is taken for a still, and more follow.
+    let made = try outputs(inputs(images), dropped: 5)
+    let due = try still.packedBytes()
+    for output in made.suffix(12) {
+      let bytes = try output.image.packedBytes()
+      #expect(bytes == due)
+    }
+  }
+
+  @Test func `A cut is held and never morphed`() throws {
+    let other = MovingTexture(seed: 31)
+    let images = try [
+      picture(0), picture(6), picture(0, of: other), picture(6, of: other),
+    ]
+    let made = try outputs(inputs(images))
+    let held = made.filter { $0.image === images[1] }
+    #expect(held.reduce(0) { $0 + $1.count } == 4)
+    // After the cut, motion is followed again.
+    let truth = try picture(3, of: other)
+    #expect(made.contains { $0.image.signalToNoise(truth, border: 12) > 32 })
+  }
+
+  @Test func `A jump of playback is held`() throws {
+    let images = try (0..<3).map { try picture(Double($0) * 6) }
+    let made = try outputs(inputs(images, disconnected: 1))
+    #expect(made[0].image === images[0] && made[0].count == 4)
+  }
+
+  @Test func `Where confidence is low, a policy decides`() throws {
+    let images = try [picture(0), picture(6)]
+    let held = try outputs(inputs(images), fallback: .hold, threshold: 1.1)
+    #expect(held[0].image === images[0] && held[0].count == 4)
+    let blended = try outputs(inputs(images), fallback: .blend, threshold: 1.1)
+    let (first, second) = (images[0].lumaRows, images[1].lumaRows)
+    let mixed = blended[2].image.lumaRows
+    for y in 0..<Self.height {
+      for x in 0..<Self.width {
+        #expect(Int(mixed[y][x]) == (Int(first[y][x]) + Int(second[y][x]) + 1) / 2)
+      }
+    }
+  }
+}

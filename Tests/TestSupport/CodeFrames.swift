@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Frames with machine-readable codes, which `Tests/Tools/CodeFrames` makes with zint.
+package struct CodeFrames: Sendable {
+  /// What a frame shows.
+  package struct Frame: Decodable, Sendable {
+    package struct Code: Decodable, Sendable {
+      package let type: String
+      package let text: String
+      /// The corners of the symbol in pixels, from the upper left one clockwise.
+      package let corners: [[Double]]
+    }
+    package let file: String
+    package let condition: String
+    package let codes: [Code]
+  }
+
+  package static let width = 1_280
+  package static let height = 720
+  package let frames: [Frame]
+  private let folder: Scratch
+
+  /// Makes frames.
+  ///
+  /// - Parameter arguments: The arguments after the directory: `--sample N`, or `--only TYPE TEXT`.
+  /// - Throws: What the program says, if it fails.
+  package init(_ arguments: String...) async throws {
+    folder = try Scratch()
+    let script =
+      FileManager.default.currentDirectoryPath + "/Tests/Tools/CodeFrames/code-frames.py"
+    // Debian's Python has Debian's numpy; another Python may come first in PATH.
+    let made = try await run("/usr/bin/python3", [script, folder.path] + arguments)
+    guard made.status == 0 else { throw Failure(description: made.errors) }
+    frames = try JSONDecoder().decode(
+      [Frame].self, from: Data(contentsOf: URL(fileURLWithPath: folder.file("labels.json"))))
+  }
+
+  private struct Failure: Error, CustomStringConvertible { let description: String }
+
+  /// The path of a frame as a PGM image.
+  package func path(_ frame: Frame) -> String { folder.file(frame.file) }
+
+  /// The gray pixels of a frame.
+  package func pixels(_ frame: Frame) throws -> [UInt8] {
+    Array(
+      try Data(contentsOf: URL(fileURLWithPath: path(frame))).suffix(Self.width * Self.height))
+  }
+
+  /// Writes a movie of a part of the first frame, which moves by some pixels to the left from frame to
+  /// frame.
+  ///
+  /// - Parameters:
+  ///   - path: The movie, which ffmpeg writes as MJPEG.
+  ///   - count: The number of frames, 240 of them a second.
+  ///   - step: The motion in pixels.
+  ///   - width: The width of the part, whose center is that of the frame.
+  ///   - height: The height of the part.
+  /// - Throws: What ffmpeg says, if it fails.
+  package func writeMovie(
+    _ path: String, count: Int, step: Int = 2, width: Int = 640, height: Int = 360
+  ) async throws {
+    let (left, top) = ((Self.width - width) / 2, (Self.height - height) / 2)
+    let arguments = [
+      "-v", "error", "-y", "-loop", "1", "-framerate", "240", "-i", self.path(frames[0]),
+      "-frames:v", "\(count)", "-vf", "crop=\(width):\(height):\(left)+\(step)*n:\(top)",
+      "-c:v", "mjpeg", "-q:v", "2", "-pix_fmt", "yuvj420p", path,
+    ]
+    let made = try await run("ffmpeg", arguments)
+    guard made.status == 0 else { throw Failure(description: made.errors) }
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `scan`, and the codes of a recording.
+struct ScanTests {
+  private let scratch: Scratch
+  private let movie: String
+
+  /// A QR code that moves by 2 of 640 pixels from frame to frame.
+  init() async throws {
+    scratch = try Scratch()
+    movie = scratch.file("moving.mov")
+    let set = try await CodeFrames("--only", "qr", "lap 5")
+    try await set.writeMovie(movie, count: 24)
+  }
+
+  private func objects(_ lines: String) throws -> [[String: Any]] {
+    try lines.split(separator: "\n").map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+  }
+
+  @Test func `Each line is a code in a frame, and fits its schema`() async throws {
+    let scanned = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
+    #expect(scanned.status == 0, "\(scanned.errors)")
+    let found = try objects(scanned.output)
+    #expect(found.map { $0["frame_index"] as? Int } == Array(1..<24))
+    for (index, object) in found.enumerated() {
+      #expect(object["text"] as? String == "lap 5" && object["type"] as? String == "qr")
+      #expect(object["bytes"] as? String == "6c61702035")
+      let time = try #require(object["pts_ns"] as? Int)
+      #expect(abs(time - (index + 1) * 1_000_000_000 / 240) <= 1)
+      let bounds = try #require(object["bounds"] as? [Double])
+      #expect(abs(bounds[0] + bounds[2] / 2 - (0.5 - Double(index + 1) / 320)) < 0.01)
+    }
+    let line = try #require(scanned.output.split(separator: "\n").first)
+    let documents = DocumentTests()
+    #expect(try await documents.misfit(String(line), verb: "scan.object", scratch) == nil)
+    let names = try FileManager.default.contentsOfDirectory(atPath: scratch.file("marked"))
+    #expect(names.count == 23 && names.contains("frame_000023.svg"))
+    let svg = try String(contentsOfFile: scratch.file("marked/frame_000023.svg"), encoding: .utf8)
+    #expect(svg.contains("<polygon points=") && svg.contains(">qr lap 5</text>"))
+    // The same images are not replaced.
+    let again = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
+    #expect(again.status == 73, "\(again.errors)")
+    // A part, other types, and one document.
+    let part = try await slowmo(
+      "scan", movie, "--range", "12f..18f", "--agreement", "1", "--json")
+    let all = try #require(try part.document()["objects"] as? [[String: Any]])
+    #expect(all.map { $0["frame_index"] as? Int } == Array(12..<18))
+    #expect(try await documents.misfit(part.output, verb: "scan", scratch) == nil)
+    let none = try await slowmo("scan", movie, "--types", "ean13,code128")
+    #expect(none.status == 0 && none.output.isEmpty)
+  }
+
+  @Test func `A file as a camera is searched frame by frame`() async throws {
+    let scanned = try await slowmo("scan", "file:\(movie)?pace=max", "--json")
+    #expect(scanned.status == 0, "\(scanned.errors)")
+    let document = try scanned.document()
+    let found = try #require(document["objects"] as? [[String: Any]])
+    #expect(found.map { $0["frame_index"] as? Int } == Array(1..<24))
+    // The start is derived from the index and the nominal duration of a frame.
+    let time = try #require(found.first?["pts_ns"] as? Int)
+    #expect(abs(time - 4_167_000) < 1_000)
+    #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
+  }
+
+  @Test func `A recording stores the codes at their frames, and info and frames show them`()
+    async throws
+  {
+    let take = scratch.file("take.mov")
+    let recorded = try await slowmo(
+      "record", "file:\(movie)?pace=max", "-o", take, "--metadata", "codes", "--json")
+    #expect(recorded.status == 0, "\(recorded.errors)")
+    let info = try await slowmo("info", take, "--json").document()
+    let timed = try #require(info["timed_metadata"] as? [String: Any])
+    #expect(timed["keys"] as? [String] == ["com.overcrank.code"])
+    // The last values may come after the end of the movie.
+    let count = try #require(timed["count"] as? Int)
+    #expect((20...23).contains(count))
+    let table = try await slowmo("frames", take, "--csv", "-").output.split(separator: "\n")
+    #expect(table[0].hasSuffix(",duplicate,codes") && table.count == 25)
+    #expect(table[1].hasSuffix(",0,") && table[2].hasSuffix(",0,\"qr:lap 5\""))
+    let plain = try await slowmo("frames", movie, "--csv", "-").output
+    #expect(!plain.contains("codes"))
+  }
+
+  @Test func `Errors name what works`() async throws {
+    let faces = try await slowmo("scan", movie, "--types", "qr,faces", "--json")
+    #expect(faces.status == 64)
+    let error = try #require(try faces.document()["error"] as? [String: Any])
+    #expect(error["code"] as? String == "metadata_type_unavailable")
+    #expect((error["message"] as? String)?.contains("no detector of faces") == true)
+    for arguments in [
+      ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],
+      ["--range", "0..1", "-t", "1"],
+    ] {
+      #expect(try await run(slowmoPath, ["scan", movie] + arguments).status == 64, "\(arguments)")
+    }
+    #expect(try await slowmo("scan", scratch.file("missing.mov")).status == 66)
+    // Without slowmo-full, only the words for it.
+    let alone = scratch.file("slowmo")
+    try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
+    for arguments in [
+      ["scan", movie], ["record", "synthetic", "-o", "a.mov", "--metadata", "codes"],
+    ] {
+      let finished = try await run(alone, arguments + ["--json"], in: scratch.path)
+      #expect(finished.status == 69)
+      let error = try #require(try finished.document()["error"] as? [String: Any])
+      #expect(error["code"] as? String == "missing_component")
+    }
+  }
+
+  @Test func `A code with control characters does nothing to a terminal`() async throws {
+    let hostile = scratch.file("hostile.mov")
+    let set = try await CodeFrames("--only", "qr", #"a\x1b\x5b2J\xc2\x9b31mb"#)
+    try await set.writeMovie(hostile, count: 3)
+    let scanned = try await slowmo("scan", hostile)
+    let bytes = Array(scanned.output.utf8)
+    #expect(!bytes.contains(0x1B) && !bytes.contains(0xC2), "\(scanned.output)")
+    let found = try objects(scanned.output)
+    #expect(found.count == 2 && found[0]["bytes"] as? String == "611b5b324ac29b33316d62")
+    #expect(found[0]["text"] as? String == "a\u{1B}[2J\u{9B}31mb")
+  }
+}
