@@ -126,6 +126,12 @@ let package = Package(
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
       ], with: [.algorithms, .logging]),
+    // Measurements on movies.
+    .module(
+      "Analysis",
+      on: [
+        "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Retiming",
+      ]),
     // The player without a window.
     .module(
       "Playback",
@@ -160,7 +166,7 @@ let package = Package(
         "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
         "OvercrankCapture",
         "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
-        "OvercrankRetiming", "OvercrankExport",
+        "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
       ]),
     // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
@@ -261,9 +267,9 @@ let package = Package(
       name: "FuzzSoak",
       dependencies: [
         "OvercrankLinuxSystem",
-        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankExport",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRecognition",
-        "OvercrankRetiming", "TestSupport",
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
+        "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
+        "OvercrankRecognition", "OvercrankRetiming", "TestSupport",
       ],
       path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -348,6 +354,12 @@ let package = Package(
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
+      ]),
+    .testTarget(
+      name: "AnalysisTests",
+      dependencies: [
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ]),
     .testTarget(
       name: "PlaybackTests",

@@ -69,6 +69,10 @@ MODULES = {
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankAnalysis": [
+        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRetiming",
+    ],
     "OvercrankPlayback": [
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
@@ -86,7 +90,7 @@ MODULES = {
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
-        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport",
+        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],

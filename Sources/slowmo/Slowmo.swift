@@ -37,7 +37,8 @@ struct Slowmo: ParsableCommand {
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
-      FramesCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
+      FramesCommand.self, StillCommand.self, CompareCommand.self, SyncCommand.self,
+      TrackCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
       ScanCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 

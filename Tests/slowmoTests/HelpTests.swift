@@ -9,7 +9,7 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
-    "recover", "play", "preview", "scan", "bench", "doctor",
+    "still", "compare", "sync", "track", "recover", "play", "preview", "scan", "bench", "doctor",
   ]
 
   @Test(arguments: [""] + verbs)
@@ -31,6 +31,10 @@ struct HelpTests {
     if !["", "record"].contains(verb) {
       try FileManager.default.createSymbolicLink(
         atPath: scratch.file("take.mov"), withDestinationPath: take)
+    }
+    if ["compare", "sync"].contains(verb) {
+      try FileManager.default.createSymbolicLink(
+        atPath: scratch.file("second.mov"), withDestinationPath: take)
     }
     if verb == "recover" {
       let front = scratch.file("front.mp4")

@@ -91,10 +91,11 @@ struct CommandError: Error {
       "outside_composition", "overlapping_ranges", "invalid_segments", "cut_in_ramp",
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
       "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range",
-      "shard_refused", "metadata_type_unavailable":
+      "shard_refused", "image_too_large", "metadata_type_unavailable":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
-      "invalid_project", "missing_asset", "shard_damaged", "shard_foreign":
+      "invalid_project", "missing_asset", "shard_damaged", "shard_foreign", "nothing_in_common",
+      "ambiguous_match":
       .badData
     case "file_not_found", "shard_missing": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",

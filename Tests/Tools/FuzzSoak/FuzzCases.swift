@@ -142,6 +142,9 @@ struct FuzzCases {
         do throws(MediaError) { _ = try reader.mediaFrame(at: index) } catch { continue }
       }
     }
+    if Int.random(in: 0..<3, using: &random) == 0 {
+      return try "\(movie.name) " + measure(asset, beside: assets[0], &random)
+    }
     try play(Composition(asset), asset, &random)
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
   }

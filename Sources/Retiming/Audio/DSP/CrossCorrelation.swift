@@ -3,15 +3,15 @@
 import Glibc
 
 /// A signal decimated by block sums, for a coarse search of the best cross-correlation.
-struct DecimatedSignal: Sendable {
+package struct DecimatedSignal: Sendable {
   /// The number of samples in each sum.
-  let step: Int
-  private(set) var sums: [Float] = []
+  package let step: Int
+  package private(set) var sums: [Float] = []
 
-  init(step: Int) { self.step = step }
+  package init(step: Int) { self.step = step }
 
   /// Adds the sums of the blocks that `samples` completes; earlier sums are kept.
-  mutating func extend(to samples: [Float]) {
+  package mutating func extend(to samples: [Float]) {
     var start = sums.count * step
     while start + step <= samples.count {
       var sum: Float = 0
@@ -32,18 +32,22 @@ struct DecimatedSignal: Sendable {
 }
 
 /// A search for the part of a signal with the highest normalized cross-correlation to a template.
-enum CrossCorrelation {
+package enum CrossCorrelation {
   /// The parameters of a search; offsets are in samples.
-  struct Search {
+  package struct Search {
     /// The template.
-    let wanted: [Float]
+    package let wanted: [Float]
     /// The search covers the start positions `middle - reach` to `middle + reach`.
-    let middle: Int
-    let reach: Int
+    package let middle: Int
+    package let reach: Int
     /// The amount subtracted from the correlation at distance `reach` from the center.
     ///
     /// It grows with the square of the distance.
-    let penalty: Float
+    package let penalty: Float
+
+    package init(wanted: [Float], middle: Int, reach: Int, penalty: Float = 0) {
+      (self.wanted, self.middle, self.reach, self.penalty) = (wanted, middle, reach, penalty)
+    }
   }
 
   /// Returns the offset from the center with the highest correlation, or zero if the template is
@@ -59,7 +63,7 @@ enum CrossCorrelation {
   ///   - steps: The decimated signal, starting at the same sample and covering the search range.
   ///   - excludes: Returns true to exclude an offset, false to allow it.
   /// - Returns: The offset in samples.
-  static func best(
+  package static func best(
     _ search: Search, in samples: [Float], _ steps: DecimatedSignal,
     excludes: (Int) -> Bool = { _ in false }
   ) -> Int {
@@ -132,7 +136,7 @@ enum CrossCorrelation {
   /// Returns zero for a low correlation. Tones need this precision. At a sampling rate of 48 kHz,
   /// an error of half a sample shifts the phase of an 8 kHz tone by half a radian, and the shift
   /// would repeat at each grain boundary.
-  static func remainder(
+  package static func remainder(
     of wanted: [Float], around start: Int, in samples: [Float]
   ) -> Double {
     let power = Double(withBuffers(wanted, wanted) { product($0, $1) })

@@ -3,7 +3,7 @@
 import Glibc
 
 /// A fractional delay filter: a Kaiser-windowed sinc for one position between two samples.
-struct FractionalDelay {
+package struct FractionalDelay {
   /// The number of samples needed on each side of a position.
   static let reach = 8
 
@@ -15,7 +15,7 @@ struct FractionalDelay {
   /// The filter without a fractional part.
   static let none = FractionalDelay(0)
 
-  init(_ fraction: Double) {
+  package init(_ fraction: Double) {
     // A position within 1e-5 of a sample uses that sample, because the difference is inaudible.
     let isBetween = fraction > 1e-5 && fraction < 1 - 1e-5
     self.fraction = isBetween ? fraction : fraction.rounded()
@@ -51,7 +51,7 @@ struct FractionalDelay {
   /// Returns interpolated samples at `start + fraction`, `start + 1 + fraction` and so on.
   ///
   /// The plane must extend ``reach`` samples beyond both ends.
-  func samples(of plane: [Float], from start: Int, count: Int) -> [Float] {
+  package func samples(of plane: [Float], from start: Int, count: Int) -> [Float] {
     guard !kernel.isEmpty else {
       let first = start + Int(fraction)
       return Array(plane[first..<first + count])

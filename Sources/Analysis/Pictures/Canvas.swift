@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankLibAV
+public import OvercrankMediaCore
+
+/// An RGB image that other images and text are drawn on.
+struct Canvas {
+  let width: Int
+  let height: Int
+  var bytes: [UInt8]
+
+  /// A color of 8 bits per channel.
+  typealias Color = SIMD3<UInt8>
+
+  static let white = Color(235, 235, 235)
+  static let gray = Color(150, 150, 150)
+  static let black = Color(16, 16, 16)
+
+  init(width: Int, height: Int, filledWith color: Color = Canvas.black) {
+    (self.width, self.height) = (width, height)
+    bytes = [UInt8](unsafeUninitializedCapacity: width * height * 3) { target, count in
+      for index in 0..<width * height {
+        for channel in 0..<3 {
+          target.initializeElement(at: 3 * index + channel, to: color[channel])
+        }
+      }
+      count = width * height * 3
+    }
+  }
+
+  /// Makes a canvas of an RGB image.
+  init(_ image: UprightFrames.Image) {
+    (width, height, bytes) = (image.width, image.height, image.bytes)
+  }
+
+  /// Copies an RGB image to a position; what is outside is left out.
+  mutating func draw(_ image: UprightFrames.Image, x: Int, y: Int) {
+    let columns = max(0, -x)..<max(max(0, -x), min(image.width, width - x))
+    for row in max(0, -y)..<max(max(0, -y), min(image.height, height - y)) {
+      let (from, to) = (3 * (row * image.width), 3 * ((y + row) * width + x))
+      for index in 3 * columns.lowerBound..<3 * columns.upperBound {
+        bytes[to + index] = image.bytes[from + index]
+      }
+    }
+  }
+
+  /// Fills a rectangle; what is outside is left out.
+  mutating func fill(x: Range<Int>, y: Range<Int>, _ color: Color) {
+    for row in y.clamped(to: 0..<height) {
+      for column in x.clamped(to: 0..<width) {
+        for channel in 0..<3 { bytes[3 * (row * width + column) + channel] = color[channel] }
+      }
+    }
+  }
+
+  /// The width of a text in pixels.
+  static func width(of text: String, scale: Int) -> Int {
+    max(0, text.utf8.count * (DotFont.width + 1) - 1) * scale
+  }
+
+  /// The height of a line of text in pixels.
+  static func textHeight(scale: Int) -> Int { DotFont.height * scale }
+
+  /// Draws ASCII text, with the upper left corner at a position.
+  mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: Color = Canvas.white) {
+    for (position, character) in text.utf8.enumerated() {
+      let left = x + position * (DotFont.width + 1) * scale
+      for line in 0..<DotFont.height {
+        let dots = DotFont.dots(of: character, line: line)
+        for column in 0..<DotFont.width
+        where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
+          let (dotX, dotY) = (left + column * scale, y + line * scale)
+          fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, color)
+        }
+      }
+    }
+  }
+
+  /// Draws text on a dark background.
+  mutating func drawLabel(_ text: String, x: Int, y: Int, scale: Int) {
+    let (right, bottom) = (
+      x + Self.width(of: text, scale: scale), y + Self.textHeight(scale: scale)
+    )
+    fill(x: x - 2 * scale..<right + 2 * scale, y: y - 2 * scale..<bottom + 2 * scale, Self.black)
+    draw(text, x: x, y: y, scale: scale)
+  }
+
+  /// The scale of text that stays legible in an image of this width.
+  static func textScale(forWidth width: Int) -> Int { max(1, width / 300) }
+
+  /// The image as a frame.
+  ///
+  /// - Throws: `MediaError` without memory.
+  func frame() throws(MediaError) -> MediaFrame {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(LibAVError) in
+        try MediaFrame.video(
+          copying: bytes, width: width, height: height, pixelFormat: .rgb24,
+          bytesPerRow: 3 * width)
+      }
+    }
+    do throws(LibAVError) { return try result.get() } catch {
+      throw MediaError(.outOfMemory, "an image of \(width)x\(height) pixels: \(error)")
+    }
+  }
+}
+
+/// A finished image.
+public struct StillImage: Sendable {
+  /// The pixels in ``PixelFormat/rgb24``.
+  public let pixels: PixelBuffer
+  /// The frames in the image.
+  public let frames: [Frame]
+
+  /// A frame of the movie, and where it is in the image.
+  public struct Frame: Hashable, Sendable, Codable {
+    /// The index of the frame, from 0.
+    public let index: Int
+    /// The presentation time of the frame.
+    public let time: MediaTime
+    /// The part of the image that shows the frame, in pixels.
+    public let box: PixelBox
+  }
+
+  init(_ canvas: Canvas, frames: [Frame]) throws(MediaError) {
+    pixels = try canvas.frame().pixelBuffer(as: .rgb24)
+    self.frames = frames
+  }
+
+  /// Encodes the image as a PNG file.
+  ///
+  /// - Returns: The bytes of the file.
+  /// - Throws: `MediaError` without memory.
+  public func pngData() throws(MediaError) -> [UInt8] {
+    do throws(LibAVError) {
+      let frame = try pixels.bytes.withUnsafeBytes { bytes in
+        Result { () throws(LibAVError) in
+          try MediaFrame.video(
+            copying: bytes, width: pixels.width, height: pixels.height, pixelFormat: .rgb24,
+            bytesPerRow: 3 * pixels.width)
+        }
+      }.get()
+      return try frame.pngBytes()
+    } catch {
+      throw MediaError(.outOfMemory, "the image cannot be encoded: \(error)")
+    }
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankAssets
+public import OvercrankMediaCore
+
+/// Several movies in one: side by side or blended, aligned at an instant of each, and at the same
+/// speed in real time.
+public struct ClipComparison: Sendable {
+  /// A movie, and the instant at which it is aligned with the others.
+  public struct Clip: Sendable {
+    /// The movie.
+    public let asset: Asset
+    /// The instant in the movie's time.
+    public let origin: MediaTime
+    /// Seconds of real time per second of the movie, see `Asset.captureTimeScale`.
+    public let timeScale: Rational
+
+    /// Creates a clip; without a time scale, it is the one that the file states.
+    public init(_ asset: Asset, origin: MediaTime = .zero, timeScale: Rational? = nil) {
+      (self.asset, self.origin) = (asset, origin)
+      self.timeScale = timeScale ?? asset.captureTimeScale()
+    }
+  }
+
+  /// The arrangement of the clips.
+  public enum Layout: String, Hashable, Sendable, CaseIterable, Codable {
+    /// Next to each other, with the same height.
+    case side
+    /// Blended over each other, with the size of the first.
+    case overlay
+  }
+
+  /// The size and length of a comparison.
+  public struct Plan: Hashable, Sendable {
+    /// The size of the movie.
+    public let size: PixelBox
+    /// The part of the movie for each clip, in pixels.
+    public let boxes: [PixelBox]
+    /// The number of frames.
+    public let frameCount: Int
+    /// The real time of the first frame, relative to the instant of alignment, in seconds.
+    public let start: Rational
+    /// The frame of each clip that each output frame shows, by output frame and clip.
+    let frames: [[Int]]
+  }
+
+  /// The clips, in order from the left.
+  public let clips: [Clip]
+  /// The frame rate of the movie.
+  public let frameRate: FrameRate
+  /// Seconds of real time per second of the movie.
+  public let speed: Speed
+  /// The arrangement.
+  public let layout: Layout
+
+  /// Creates a comparison.
+  ///
+  /// - Precondition: At least one clip.
+  public init(
+    _ clips: [Clip], frameRate: FrameRate, speed: Speed = .normal, layout: Layout = .side
+  ) {
+    precondition(!clips.isEmpty, "a comparison has clips")
+    (self.clips, self.frameRate) = (clips, frameRate)
+    (self.speed, self.layout) = (speed, layout)
+  }
+
+  private static let mostFrames = 1_000_000
+
+  /// Computes the movie without decoding anything.
+  ///
+  /// The movie has the real time that all clips share.
+  ///
+  /// - Returns: The plan.
+  /// - Throws: `MediaError` with `.invalidData` for a clip without video, `.outsideSource` for an
+  ///   instant outside its clip, `.nothingInCommon` if the clips share no time, `.imageTooLarge`.
+  public func plan() throws(MediaError) -> Plan {
+    var (start, end): (Rational?, Rational?) = (nil, nil)
+    for clip in clips {
+      guard clip.asset.videoTrack != nil else {
+        throw MediaError(
+          .invalidData, "\(clip.asset.path) contains no video",
+          recovery: "choose a movie with video")
+      }
+      guard clip.origin >= .zero, clip.asset.duration > clip.origin, clip.timeScale > .zero,
+        clip.timeScale.isValid
+      else {
+        throw MediaError(
+          .outsideSource, "the time \(clip.origin.displayText) s is outside \(clip.asset.path)",
+          recovery: "it ends at \(clip.asset.duration.displayText) s")
+      }
+      let before = -(clip.origin.seconds * clip.timeScale)
+      let after = (clip.asset.duration - clip.origin) * clip.timeScale
+      start = start.map { max($0, before) } ?? before
+      end = end.map { min($0, after) } ?? after
+    }
+    guard let start, let end, start < end, end.isValid else {
+      throw MediaError(
+        .nothingInCommon, "the clips share no time around their instants",
+        recovery: "choose other instants")
+    }
+    let step = frameRate.frameDuration.seconds * speed.fraction
+    let count = try ((end - start) / step).exact("the number of frames")
+      .wholeNumber(.towardPositiveInfinity, of: "the number of frames")
+    guard count <= Self.mostFrames else {
+      throw MediaError(
+        .imageTooLarge, "the movie would have \(count) frames",
+        recovery: "choose a higher speed or a lower frame rate")
+    }
+    var frames: [[Int]] = []
+    for slot in 0..<count {
+      let real = start + step * Rational(slot)
+      frames.append(clips.map { Self.frame(of: $0, at: real) })
+    }
+    let boxes = try boxes()
+    let width = boxes.map { $0.x + $0.width }.max() ?? 0
+    let height = boxes.map(\.height).max() ?? 0
+    try StillComposer.check(width: width, height: height)
+    return Plan(
+      size: PixelBox(x: 0, y: 0, width: width, height: height), boxes: boxes,
+      frameCount: Int(count), start: start, frames: frames)
+  }
+
+  /// The frame that a clip shows at a real time.
+  private static func frame(of clip: Clip, at real: Rational) -> Int {
+    guard let frames = clip.asset.videoTrack?.frames else { return 0 }
+    // The times in a file are rounded, so a frame may seem to begin just after its slot.
+    let seconds =
+      clip.origin.seconds + real / clip.timeScale + frames.uncertaintyInSeconds
+    let ticks = seconds * Rational(Int64(frames.timescale))
+    guard let number = try? ticks.rounded(.towardNegativeInfinity),
+      let whole = Int64(exactly: number)
+    else { return 0 }
+    return frames.lastIndex(atOrBefore: max(0, whole)) ?? 0
+  }
+
+  /// The position of each clip, with even sides.
+  private func boxes() throws(MediaError) -> [PixelBox] {
+    let sizes = clips.map { clip -> (width: Int, height: Int) in
+      guard let track = clip.asset.videoTrack else { return (2, 2) }
+      return track.rotation % 180 == 0
+        ? (track.width, track.height) : (track.height, track.width)
+    }
+    guard let first = sizes.first else { return [] }
+    guard layout == .side else {
+      let box = PixelBox(
+        x: 0, y: 0, width: Self.even(first.width), height: Self.even(first.height))
+      return clips.map { _ in box }
+    }
+    // All have the height of the lowest, and together at most 4096 columns.
+    var height = min(4_096, sizes.map(\.height).min() ?? 2)
+    func widths() -> [Int] {
+      sizes.map { Self.even(($0.width * height + $0.height / 2) / max(1, $0.height)) }
+    }
+    while widths().reduce(0, +) > 4_096, height > 32 { height -= max(2, height / 16) }
+    var x = 0
+    return widths().map { width in
+      defer { x += width }
+      return PixelBox(x: x, y: 0, width: width, height: Self.even(height))
+    }
+  }
+
+  private static func even(_ side: Int) -> Int { max(2, side & ~1) }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankAssets
+public import OvercrankMediaCore
+
+/// Makes one image of many frames of a movie.
+///
+/// Frames are shown as players rotate them. Blocks the calling thread, which may be any.
+public struct StillComposer: Sendable {
+  /// The range of the movie that the frames come from.
+  public let range: TimeRange
+  let asset: Asset
+  let isCancelled: @Sendable () -> Bool
+
+  /// The greatest number of pixels of an image.
+  static let mostPixels = 128 << 20
+
+  /// Prepares images of a range.
+  ///
+  /// - Parameters:
+  ///   - asset: The movie.
+  ///   - range: The range in the movie's time; nil for all of it.
+  ///   - isCancelled: Polled between frames.
+  /// - Throws: `MediaError` with `.invalidData` for an asset without video, `.outsideSource` for a
+  ///   range without a frame.
+  public init(
+    _ asset: Asset, range: TimeRange? = nil, isCancelled: @escaping @Sendable () -> Bool = { false }
+  ) throws(MediaError) {
+    guard asset.videoTrack != nil else {
+      throw MediaError(
+        .invalidData, "\(asset.path) contains no video", recovery: "choose a movie with video")
+    }
+    let whole = try TimeRange(duration: asset.duration)
+    guard let shown = range.map({ $0.intersection(whole) }) ?? whole, !shown.isEmpty else {
+      throw MediaError(
+        .outsideSource, "the range is outside \(asset.path)",
+        recovery: "it ends at \(asset.duration.displayText) s")
+    }
+    (self.asset, self.range, self.isCancelled) = (asset, shown, isCancelled)
+  }
+
+  /// The frames that are shown in the range.
+  var indices: Range<Int> {
+    get throws(MediaError) {
+      guard let frames = asset.videoTrack?.frames, let first = frames.index(at: range.start) else {
+        return 0..<0
+      }
+      // A frame that begins at the end of a range is not in it.
+      let last = frames.entries.indices.last { index in
+        MediaTime(frames.entries[index].ticks, over: frames.timescale) < range.end
+      }
+      return first..<max(first, last ?? first) + 1
+    }
+  }
+
+  func time(of index: Int) throws(MediaError) -> MediaTime {
+    guard let frames = asset.videoTrack?.frames else { return .zero }
+    return try frames.time(ofFrame: Int64(index))
+  }
+
+  /// Frames spread evenly over the range, the first and the last included.
+  func spread(_ count: Int) throws(MediaError) -> [Int] {
+    let all = try indices
+    guard count < all.count else { return Array(all) }
+    guard count > 1 else { return [all.lowerBound] }
+    return (0..<count).map {
+      all.lowerBound + ($0 * (all.count - 1) * 2 + count - 1) / (2 * (count - 1))
+    }
+  }
+
+  /// The frames shown at the start of the range, and at every multiple of a duration after it.
+  func frames(every step: MediaTime) throws(MediaError) -> [Int] {
+    guard step > .zero, let frames = asset.videoTrack?.frames else {
+      throw MediaError(
+        .notPositive, "a step of \(step.displayText) s is not above zero",
+        recovery: "choose a longer step")
+    }
+    var result: [Int] = []
+    var time = range.start.seconds
+    while let moment = MediaTime(exactly: time), moment < range.end,
+      let index = frames.index(at: moment)
+    {
+      if result.last != index { result.append(index) }
+      guard result.count < 10_000 else { break }
+      // The next multiple of the step that is in another frame.
+      let end = try frames.time(ofFrame: Int64(index + 1)).seconds
+      let count = try ((end - range.start.seconds) / step.seconds)
+        .exact("the times of the frames").rounded(.towardPositiveInfinity)
+      time = range.start.seconds + step.seconds * Rational(count)
+    }
+    return result
+  }
+
+  func checkCancelled() throws(MediaError) {
+    if isCancelled() { throw .readingCancelled(asset) }
+  }
+
+  /// Throws for an image that is too large.
+  static func check(width: Int, height: Int) throws(MediaError) {
+    let (pixels, overflow) = width.multipliedReportingOverflow(by: height)
+    guard width > 0, height > 0, width <= 65_500, height <= 65_500, !overflow, pixels <= mostPixels
+    else {
+      throw MediaError(
+        .imageTooLarge, "an image of \(width)x\(height) pixels cannot be made",
+        recovery: "choose fewer or smaller frames")
+    }
+  }
+}
+
+extension MediaError.Code {
+  /// An image would have too many pixels.
+  public static let imageTooLarge = Self(rawValue: "image_too_large")
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A match of a tracked object in one frame.
+struct ObjectMatch {
+  /// The center.
+  var position: ImagePoint
+  /// The standard deviation of each coordinate, in pixels.
+  var deviation: Double
+  /// The agreement with the object as it was marked, up to 1.
+  var score: Double
+  /// The agreement of the second-best match elsewhere; zero if there is none.
+  var rival: Double
+}
+
+/// Finds a patch in other frames by normalized cross-correlation, and then by least squares to a
+/// fraction of a pixel.
+struct PatchMatcher {
+  let template: GrayImage
+  private let factor: Int
+  private let reduced: GrayImage
+
+  init(_ template: GrayImage) {
+    self.template = template
+    // The coarse search keeps at least 8 pixels across the shorter side.
+    factor = max(1, min(template.width, template.height) / 8)
+    reduced = template.reduced(by: factor)
+  }
+
+  /// Searches an image around a position of the patch's center.
+  ///
+  /// - Returns: Nil if the search area has no image, or nothing that correlates.
+  func match(in image: UprightFrames.Image, near center: ImagePoint, reach: Int) -> ObjectMatch? {
+    let (width, height) = (template.width, template.height)
+    let left = Int((center.x - Double(width) / 2).rounded()) - reach
+    let top = Int((center.y - Double(height) / 2).rounded()) - reach
+    let x = max(0, left)
+    let y = max(0, top)
+    let area = GrayImage(
+      image, x: x, y: y, width: min(image.width, left + width + 2 * reach) - x,
+      height: min(image.height, top + height + 2 * reach) - y)
+    guard let area, area.width >= width, area.height >= height else { return nil }
+    let found = candidates(in: area).map { candidate in refined(candidate, in: area) }
+      .sorted { $0.score > $1.score }
+    guard let best = found.first else { return nil }
+    let apart = Double(min(width, height)) / 2
+    let rival = found.first {
+      hypot(Double($0.x - best.x), Double($0.y - best.y)) >= apart
+    }
+    guard var match = subpixel(best, in: area) else { return nil }
+    match.score = max(match.score, Double(best.score))
+    match.rival = Double(rival?.score ?? 0)
+    match.position.x += Double(x)
+    match.position.y += Double(y)
+    return match
+  }
+
+  private struct Candidate {
+    var x: Int
+    var y: Int
+    var score: Float
+  }
+
+  /// The highest peaks of the coarse search, in pixels of the area.
+  private func candidates(in area: GrayImage) -> [Candidate] {
+    let map = area.reduced(by: factor).correlation(with: reduced)
+    guard !map.values.isEmpty else {
+      return [Candidate(x: 0, y: 0, score: 0)]
+    }
+    var peaks: [Candidate] = []
+    for y in 0..<map.height {
+      for x in 0..<map.width {
+        let value = map.values[y * map.width + x]
+        guard value > 0.3 else { continue }
+        var isPeak = true
+        for j in max(0, y - 1)...min(map.height - 1, y + 1) {
+          for i in max(0, x - 1)...min(map.width - 1, x + 1)
+          where map.values[j * map.width + i] > value {
+            isPeak = false
+          }
+        }
+        if isPeak { peaks.append(Candidate(x: x * factor, y: y * factor, score: value)) }
+      }
+    }
+    return Array(peaks.sorted { $0.score > $1.score }.prefix(6))
+  }
+
+  /// The best whole pixel near a candidate.
+  private func refined(_ candidate: Candidate, in area: GrayImage) -> Candidate {
+    let x = max(0, candidate.x - factor)
+    let y = max(0, candidate.y - factor)
+    let right = min(area.width, candidate.x + factor + template.width + 1)
+    let bottom = min(area.height, candidate.y + factor + template.height + 1)
+    var part: [Float] = []
+    part.reserveCapacity((right - x) * (bottom - y))
+    for row in y..<bottom { part += area.values[row * area.width + x..<row * area.width + right] }
+    let map = GrayImage(width: right - x, height: bottom - y, values: part)
+      .correlation(with: template)
+    guard let best = map.values.indices.max(by: { map.values[$0] < map.values[$1] }) else {
+      return Candidate(x: x, y: y, score: 0)
+    }
+    return Candidate(x: x + best % map.width, y: y + best / map.width, score: map.values[best])
+  }
+
+  /// Moves a match to the position at which the squared difference is smallest.
+  ///
+  /// Brightness and contrast may differ. Nil if the patch has no structure that fixes a position.
+  private func subpixel(_ start: Candidate, in area: GrayImage) -> ObjectMatch? {
+    var (x, y) = (Double(start.x), Double(start.y))
+    var last: PatchFit?
+    for _ in 0..<10 {
+      guard let next = fit(x, y, in: area), let (right, down) = next.step else { return nil }
+      last = next
+      x += right
+      y += down
+      guard hypot(x - Double(start.x), y - Double(start.y)) < 2 else { return nil }
+      if hypot(right, down) < 1e-3 { break }
+    }
+    guard let last, let deviation = last.deviation else { return nil }
+    return ObjectMatch(
+      position: ImagePoint(
+        x: x + Double(template.width) / 2, y: y + Double(template.height) / 2),
+      deviation: deviation, score: last.correlation, rival: 0)
+  }
+
+  /// Fits the template by the image, its two slopes and a constant.
+  private func fit(_ x: Double, _ y: Double, in area: GrayImage) -> PatchFit? {
+    let (width, height) = (template.width, template.height)
+    let stride = width + 2
+    let samples = (0..<stride * (height + 2)).map { index in
+      area.interpolated(
+        x: x + Double(index % stride - 1), y: y + Double(index / stride - 1))
+    }
+    let terms = template.values.indices.map { pixel -> SIMD4<Double> in
+      let index = (pixel / width + 1) * stride + pixel % width + 1
+      return SIMD4(
+        samples[index], (samples[index + 1] - samples[index - 1]) / 2,
+        (samples[index + stride] - samples[index - stride]) / 2, 1)
+    }
+    return PatchFit(template, terms)
+  }
+}

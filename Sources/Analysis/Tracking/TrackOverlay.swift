@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+public import OvercrankAssets
+public import OvercrankMediaCore
+
+/// Draws the path of a tracked object over a frame, as an SVG image.
+public struct TrackOverlay: Sendable {
+  private let track: ObjectTrack
+
+  /// Creates the drawing of a track.
+  public init(_ track: ObjectTrack) { self.track = track }
+
+  /// Returns the SVG document, with the first frame of the track as its background.
+  ///
+  /// The box is orange, the path yellow, and each known position a dot. The path is interrupted
+  /// where the object was lost.
+  ///
+  /// - Parameter asset: The movie that was tracked.
+  /// - Returns: The text of the document.
+  /// - Throws: `MediaError` as ``FrameReader`` does.
+  public func svg(over asset: Asset) throws(MediaError) -> String {
+    let first = track.points.first?.index ?? 0
+    var reader = try FrameReader(asset)
+    var writer = PNGWriter()
+    let png = Data(try writer.data(of: first, from: &reader)).base64EncodedString()
+    let isTransposed = asset.videoTrack.map { $0.rotation % 180 != 0 } ?? false
+    let stored = (asset.videoTrack?.width ?? 0, asset.videoTrack?.height ?? 0)
+    let (width, height) = isTransposed ? (stored.1, stored.0) : stored
+    let line = max(1, Double(max(width, height)) / 640)
+    var lines = [
+      #"<svg xmlns="http://www.w3.org/2000/svg" width="\#(width)" height="\#(height)" viewBox="0 0 \#(width) \#(height)">"#,
+      #"<image width="\#(width)" height="\#(height)" href="data:image/png;base64,\#(png)"/>"#,
+      #"<g fill="none" stroke-width="\#(Self.number(line))">"#,
+      ##"<rect x="\##(track.box.x)" y="\##(track.box.y)" width="\##(track.box.width)" height="\##(track.box.height)" stroke="#ff9500"/>"##,
+    ]
+    for run in runs {
+      let points = run.map { "\(Self.number($0.x)),\(Self.number($0.y))" }.joined(separator: " ")
+      lines.append(##"<polyline points="\##(points)" stroke="#ffd60a"/>"##)
+    }
+    lines.append(##"</g><g fill="#ff453a">"##)
+    for point in runs.joined() {
+      lines.append(
+        #"<circle cx="\#(Self.number(point.x))" cy="\#(Self.number(point.y))" r="\#(Self.number(1.5 * line))"/>"#
+      )
+    }
+    return (lines + ["</g></svg>"]).joined(separator: "\n") + "\n"
+  }
+
+  /// The positions, separated where the object was lost.
+  private var runs: [[ImagePoint]] {
+    track.points.split { $0.position == nil }.map { $0.compactMap(\.position) }
+  }
+
+  /// A number with two digits after the point.
+  private static func number(_ value: Double) -> String {
+    let hundredths = Int64(max(-1e12, min(1e12, (value * 100).rounded())))
+    let (whole, rest) = (hundredths.magnitude / 100, hundredths.magnitude % 100)
+    return (hundredths < 0 ? "-" : "") + "\(whole).\(rest < 10 ? "0" : "")\(rest)"
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Overcrank
+import OvercrankLinuxSystem
+
+/// `slowmo compare A B [C…] -o OUT`: shows movies side by side or blended, aligned in time.
+struct CompareCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "compare",
+    abstract: "Show movies side by side or blended, aligned at an instant of each.",
+    discussion: """
+      EXAMPLES
+        slowmo compare take.mov second.mov -o both.mp4 --fps 30
+        slowmo compare take.mov second.mov -o hit.mp4 --at 1,1.004 --speed 1/8 --fps 30
+        slowmo compare take.mov second.mov -o blend.mp4 --overlay --speed 1/4 --fps 30 --json
+
+      --at gives the instant of each movie at which they are aligned, such as the hit of a ball.
+      The offset of recordings is measured by slowmo sync. All movies play at the same speed in
+      real time: a movie that was slowed plays faster, by the capture rate that its file states.
+      The output has the time that all movies share, no audio, and the time since the instant in
+      milliseconds. Movies side by side have the height of the lowest one.
+      """)
+
+  @Argument(help: "The movies, from left to right.", completion: .file())
+  var files: [String]
+
+  @Option(
+    name: .shortAndLong, help: "The file to write: .mov, .mp4 or .m4v.", completion: .file())
+  var output: String
+
+  @Option(
+    parsing: .unconditional,
+    help: "The instant of each movie, such as 1.304,0.912. Default: the starts.",
+    transform: timeList)
+  var at: [TimeExpression]?
+
+  @Option(help: "The frame rate of the output, such as 30.", transform: FrameRate.init(parsing:))
+  var fps: FrameRate
+
+  @Option(help: "Speed in real time, such as 1/8. Default: 1.", transform: Speed.init(parsing:))
+  var speed = Speed.normal
+
+  @Flag(help: "Blend the movies over each other.")
+  var overlay = false
+
+  @OptionGroup var writing: WritingOptions
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if files.count < 2 { throw ValidationError("name at least two movies") }
+    if let at, at.count != files.count {
+      throw ValidationError("--at gives \(at.count) times for \(files.count) movies")
+    }
+    guard [".mov", ".mp4", ".m4v"].contains(where: output.lowercased().hasSuffix) else {
+      throw ValidationError("\(output) is not the name of a movie: use the extension .mp4")
+    }
+  }
+
+  struct Document: Encodable {
+    struct Clip: Encodable {
+      let file: String
+      let at: MediaTime
+      let timeScale: Rational
+      let x: Int
+      let y: Int
+      let width: Int
+      let height: Int
+    }
+    let schema = schemaName("compare")
+    let file: String
+    let layout: ClipComparison.Layout
+    let width: Int
+    let height: Int
+    let fps: FrameRate
+    let speed: Speed
+    let frameCount: Int
+    let start: MediaTime
+    let clips: [Clip]
+    let dryRun: Bool
+  }
+
+  func perform() throws -> ExitStatus {
+    try OutputNames.check([output], inputs: files)
+    try Files.refuseExisting(output, overwrites: writing.overwrite)
+    var clips: [ClipComparison.Clip] = []
+    for (number, file) in files.enumerated() {
+      let asset = try Asset(path: file)
+      let origin = try at.map { try asset.resolve($0[number]) }
+      clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero))
+    }
+    let comparison = ClipComparison(
+      clips, frameRate: fps, speed: speed, layout: overlay ? .overlay : .side)
+    let plan = try comparison.plan()
+    if !writing.dryRun {
+      let progress = ProgressReporter(writing.progress)
+      progress.start(file: output)
+      try comparison.write(
+        to: output, overwrites: writing.overwrite, isCancelled: { Interrupt.isRequested }
+      ) { done in
+        progress.update(
+          ProgressReporter.State(
+            frame: Int64(done), totalFrames: Int64(plan.frameCount),
+            seconds: Double(done) / fps.doubleValue))
+      }
+      progress.end(file: output)
+    }
+    if common.json {
+      try Output.document(document(clips, plan))
+    } else {
+      Output.line(
+        "\(output): \(plan.frameCount) frames of \(plan.size.width)x\(plan.size.height), "
+          + "\(clips.count) movies" + (writing.dryRun ? ", not written" : ""))
+    }
+    return .done
+  }
+
+  private func document(_ clips: [ClipComparison.Clip], _ plan: ClipComparison.Plan) -> Document {
+    Document(
+      file: output, layout: overlay ? .overlay : .side, width: plan.size.width,
+      height: plan.size.height, fps: fps, speed: speed, frameCount: plan.frameCount,
+      start: MediaTime(nanoseconds: Int64(plan.start.doubleValue * 1e9)),
+      clips: zip(clips, plan.boxes).map { clip, box in
+        Document.Clip(
+          file: clip.asset.path, at: clip.origin, timeScale: clip.timeScale, x: box.x, y: box.y,
+          width: box.width, height: box.height)
+      }, dryRun: writing.dryRun)
+  }
+}
+
+/// Parses times that are separated by commas.
+@Sendable private func timeList(_ text: String) throws -> [TimeExpression] {
+  try text.split(separator: ",", omittingEmptySubsequences: false).map {
+    try TimeExpression(parsing: String($0))
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Overcrank
+
+/// `slowmo still sheet|strobe|trail|finish FILE -o IMAGE`: makes one image of many frames.
+struct StillCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "still",
+    abstract: "Make one image of many frames: sheet, strobe, trail or finish.",
+    discussion: """
+      EXAMPLES
+        slowmo still sheet take.mov -o sheet.png --tiles 8 --columns 4
+        slowmo still strobe take.mov --range 0.1..0.9 --every 0.1 -o strobe.png
+        slowmo still trail take.mov --range 0.1..0.5 -o trail.png
+        slowmo still finish take.mov --range 0..0.5 --column 192 -o finish.png --json
+
+      sheet: small frames in rows, each with its time.
+      strobe: what moves at several times, over the still background. The background is the
+      median of frames, so the camera must not move.
+      trail: the same with all frames, older ones fainter.
+      finish: a photo finish. The column of the finish line in each frame, side by side, above a
+      ruler in milliseconds of real time. Zero is at --origin, or at the start of the range.
+      The image is a PNG file, and - is standard output.
+      """)
+
+  /// The kinds of image.
+  enum Kind: String, CaseIterable, ExpressibleByArgument, Encodable {
+    case sheet, strobe, trail, finish
+  }
+
+  @Argument(help: "The kind of image: sheet, strobe, trail or finish.")
+  var kind: Kind
+
+  @Argument(help: "The movie file.", completion: .file())
+  var file: String
+
+  @Option(name: .shortAndLong, help: "The image to write: .png, or -.", completion: .file())
+  var output: String
+
+  @Option(
+    parsing: .unconditional, help: "The part of the movie, such as 1.2..1.5. Default: all.",
+    completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
+  var range: TimeRangeExpression?
+
+  @Option(help: "sheet, strobe: the number of frames. Default: 12 for sheet, 8 for strobe.")
+  var tiles: Int?
+
+  @Option(help: "sheet: the number of frames in a row.")
+  var columns: Int?
+
+  @Option(help: "sheet: the width of a frame in pixels. Default: 240.")
+  var width: Int?
+
+  @Option(help: "strobe: the time from one frame to the next.", transform: positiveDuration)
+  var every: MediaTime?
+
+  @Option(help: "finish: the column of the finish line in pixels. Default: the middle.")
+  var column: Int?
+
+  @Option(help: "finish: the number of pixels for each frame, 1 to 64.")
+  var slit = 2
+
+  @Option(
+    parsing: .unconditional, help: "finish: the time of the ruler's zero.",
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
+  var origin: TimeExpression?
+
+  @Option(
+    help: "finish: the capture rate, if the file does not state it.",
+    transform: FrameRate.init(parsing:))
+  var captureFps: FrameRate?
+
+  @Flag(help: "finish: time runs to the left.")
+  var reversed = false
+
+  @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
+  var overwrite = false
+
+  @Flag(help: "Check the options, and write nothing.")
+  var dryRun = false
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if output != standardOutput, !output.lowercased().hasSuffix(".png") {
+      throw ValidationError("\(output) is not the name of a PNG image: use the extension .png")
+    }
+    let options: [(String, Bool, [Kind])] = [
+      ("--tiles", tiles != nil, [.sheet, .strobe]), ("--columns", columns != nil, [.sheet]),
+      ("--width", width != nil, [.sheet]), ("--every", every != nil, [.strobe]),
+      ("--column", column != nil, [.finish]), ("--slit", slit != 2, [.finish]),
+      ("--origin", origin != nil, [.finish]), ("--capture-fps", captureFps != nil, [.finish]),
+      ("--reversed", reversed, [.finish]),
+    ]
+    for (name, isGiven, kinds) in options where isGiven && !kinds.contains(kind) {
+      throw ValidationError("\(name) is for \(kinds.map(\.rawValue).joined(separator: " and "))")
+    }
+    if tiles != nil, every != nil {
+      throw ValidationError("--tiles and --every exclude each other")
+    }
+    for (name, value, limit) in [
+      ("--tiles", tiles, 1_000), ("--columns", columns, 1_000), ("--width", width, 4_096),
+      ("--slit", slit, 64),
+    ] {
+      if let value, !(1...limit).contains(value) {
+        throw ValidationError("\(name) \(value) is not 1 to \(limit)")
+      }
+    }
+    try common.check(standardOutputFor: "-o", output)
+  }
+
+  struct Document: Encodable {
+    struct Frame: Encodable {
+      let index: Int
+      let pts: MediaTime
+      let x: Int
+      let y: Int
+      let width: Int
+      let height: Int
+    }
+    let schema = schemaName("still")
+    let kind: Kind
+    let file: String
+    let output: String
+    let width: Int?
+    let height: Int?
+    let frames: [Frame]
+    let dryRun: Bool
+  }
+
+  func perform() throws -> ExitStatus {
+    try OutputNames.check([output], inputs: [file])
+    try Files.refuseExisting(output, overwrites: overwrite)
+    let asset = try Asset(path: file)
+    let composer = try StillComposer(
+      asset, range: range.map(asset.resolve), isCancelled: { Interrupt.isRequested })
+    guard !dryRun else { return try finish(nil) }
+    let image = try image(composer, asset)
+    try Files.write(output, Data(image.pngData()), overwrites: overwrite)
+    return try finish(image)
+  }
+
+  private func image(_ composer: StillComposer, _ asset: Asset) throws -> StillImage {
+    switch kind {
+    case .sheet:
+      return try composer.contactSheet(
+        StillComposer.SheetSettings(count: tiles ?? 12, columns: columns, frameWidth: width))
+    case .strobe:
+      return try composer.strobe(every.map { .every($0) } ?? .count(tiles ?? 8))
+    case .trail: return try composer.trail()
+    case .finish:
+      return try composer.photoFinish(
+        StillComposer.FinishSettings(
+          column: column, slitWidth: slit, origin: origin.map(asset.resolve),
+          timeScale: asset.captureTimeScale(captureFrameRate: captureFps), isReversed: reversed))
+    }
+  }
+
+  private func finish(_ image: StillImage?) throws -> ExitStatus {
+    if common.json {
+      let frames = image?.frames.map {
+        Document.Frame(
+          index: $0.index, pts: $0.time, x: $0.box.x, y: $0.box.y, width: $0.box.width,
+          height: $0.box.height)
+      }
+      try Output.document(
+        Document(
+          kind: kind, file: file, output: output, width: image?.pixels.width,
+          height: image?.pixels.height, frames: frames ?? [], dryRun: dryRun))
+    } else if image != nil, output != standardOutput {
+      Output.line(output)
+    }
+    return .done
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Overcrank
+import OvercrankLinuxSystem
+
+/// `slowmo sync A B [C…]`: measures the time offset between recordings of the same event.
+struct SyncCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "sync",
+    abstract: "Measure the time offset between recordings of the same event.",
+    discussion: """
+      EXAMPLES
+        slowmo sync take.mov second.mov
+        slowmo sync take.mov second.mov --by audio --max-offset 0.5 --json
+        slowmo sync take.mov second.mov -o both.otio
+
+      Each recording is compared with the first. The offset is the time of the first recording at
+      which the other one starts. The uncertainty is half the width of an interval that contains
+      the true offset in at least 95 of 100 cases.
+      --by audio compares the audio. --by flash compares the frames in which a light goes on or
+      off. --by auto uses the audio, or else a flash. Audio that arrives later because of the
+      distance counts as an offset: 2.9 ms for each meter.
+      Recordings with nothing in common, and events that repeat, are refused (exit code 65).
+      With -o, the project has a track for each recording, aligned, in the part that all share.
+      Export it with slowmo edit.
+      """)
+
+  @Argument(help: "The recordings; the first is the reference.", completion: .file())
+  var files: [String]
+
+  @Option(name: .shortAndLong, help: "Write a project: .otio.", completion: .file())
+  var output: String?
+
+  @Option(help: "Compare by auto, audio or flash.")
+  var by = ComparedEvent.auto
+
+  @Option(
+    help: "The greatest offset to search, such as 0.5 or 20ms. Default: any.",
+    transform: positiveDuration)
+  var maxOffset: MediaTime?
+
+  @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
+  var overwrite = false
+
+  @Flag(help: "Measure, and write nothing.")
+  var dryRun = false
+
+  @OptionGroup var common: CommonOptions
+
+  /// The kinds of event of `--by`.
+  enum ComparedEvent: String, CaseIterable, ExpressibleByArgument {
+    case auto, audio, flash
+
+    var method: RecordingOffset.Method? { RecordingOffset.Method(rawValue: rawValue) }
+  }
+
+  func validate() throws {
+    if files.count < 2 { throw ValidationError("name at least two recordings") }
+    if let output, !output.lowercased().hasSuffix(".otio") {
+      throw ValidationError("\(output) is not the name of a project: use the extension .otio")
+    }
+  }
+
+  func perform() throws -> ExitStatus {
+    try OutputNames.check([output], inputs: files)
+    if let output { try Files.refuseExisting(output, overwrites: overwrite) }
+    let assets = try files.map { path throws(MediaError) in try Asset(path: path) }
+    let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
+    var recordings = [SynchronizedRecording(assets[0])]
+    var pairs: [SyncDocument.Pair] = []
+    for asset in assets.dropFirst() {
+      let offset = try synchronizer.offset(
+        of: asset, to: assets[0], isCancelled: { Interrupt.isRequested })
+      recordings.append(SynchronizedRecording(asset, offset: offset.offset))
+      pairs.append(SyncDocument.Pair(files[0], asset.path, offset))
+    }
+    if let output {
+      let composition = try Composition(synchronizing: recordings)
+        .replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }
+      let project = OpenTimelineDocument(composition, name: output.lastPathComponent)
+      if !dryRun {
+        try Files.write(output, Data(try project.text().utf8), overwrites: overwrite)
+      }
+    }
+    let document = SyncDocument(pairs: pairs, output: output, dryRun: dryRun)
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return .done
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+import FoundationEssentials
+import Overcrank
+
+/// `slowmo track FILE --at T --box X,Y,W,H`: follows an object through the frames of a movie.
+struct TrackCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "track",
+    abstract: "Follow an object through the frames, and measure its position and speed.",
+    discussion: """
+      EXAMPLES
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --csv ball.csv
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --scale '57.7=0.5m' --json
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --by color --overlay path.svg
+
+      The box marks the object in the frame at --at, in pixels of the frame as it is displayed:
+      left, top, width and height. Position x and y are the center, from the upper left corner.
+      --by patch finds the brightness pattern of the box. --by color finds the color in the middle
+      of the box. A frame in which the object is not found, or in which two positions match about
+      as well, has no position; the runs of these frames are reported.
+      --scale gives a known length in the image: '96=1m', or '96±1=1±0.002m' with uncertainties.
+      Units are m, cm and mm. x_m and y_m are in meters from the upper left corner. Lens distortion
+      and perspective are not corrected: the length and the path must be in one plane, parallel to
+      the sensor.
+      The speed is that of real time: the capture rate is used if the file states it, or else
+      --capture-fps. Its uncertainty is half the width of a 95 % interval.
+      Without --csv and --json, the table is printed.
+      """)
+
+  @Argument(help: "The movie file.", completion: .file())
+  var file: String
+
+  @Option(
+    parsing: .unconditional, help: "The time of the frame in which the box marks the object.",
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
+  var at: TimeExpression
+
+  @Option(help: "The object: X,Y,WIDTH,HEIGHT in pixels.", transform: pixelBox)
+  var box: PixelBox
+
+  @Option(
+    parsing: .unconditional, help: "End tracking at this time. Default: the end of the movie.",
+    completion: Completions.mark, transform: TimeExpression.init(parsing:))
+  var until: TimeExpression?
+
+  @Option(help: "Find the object by patch or color.")
+  var by = ObjectTracker.Method.patch
+
+  @Option(help: "The greatest distance from the predicted position in pixels. Default: the box.")
+  var reach: Int?
+
+  @Option(help: "A known length in the image, such as '96=1m'.", transform: lengthScale)
+  var scale: LengthScale?
+
+  @Option(
+    help: "The capture rate, if the file does not state it.",
+    transform: FrameRate.init(parsing:))
+  var captureFps: FrameRate?
+
+  @Option(help: "Write one CSV line per frame.", completion: .file())
+  var csv: String?
+
+  @Option(help: "Draw the path over the first frame: .svg.", completion: .file())
+  var overlay: String?
+
+  @Flag(name: [.customShort("y"), .long], help: "Replace files that exist.")
+  var overwrite = false
+
+  @Flag(help: "Track, and write nothing.")
+  var dryRun = false
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if let overlay, !overlay.lowercased().hasSuffix(".svg") {
+      throw ValidationError("\(overlay) is not the name of an SVG image: use the extension .svg")
+    }
+    if let reach, !(1...4_096).contains(reach) {
+      throw ValidationError("--reach \(reach) is not 1 to 4096")
+    }
+    try common.check(standardOutputFor: "--csv", csv)
+  }
+
+  func perform() throws -> ExitStatus {
+    try OutputNames.check([csv, overlay], inputs: [file])
+    for path in [csv, overlay].compactMap(\.self) {
+      try Files.refuseExisting(path, overwrites: overwrite)
+    }
+    let asset = try Asset(path: file)
+    var tracker = ObjectTracker(method: by)
+    tracker.reach = reach
+    let track = try tracker.track(
+      asset, from: asset.resolve(at), in: box, until: until.map(asset.resolve),
+      isCancelled: { Interrupt.isRequested })
+    let document = TrackDocument(
+      file: file, csv: csv, overlay: overlay, track: track, scale: scale,
+      timeScale: asset.captureTimeScale(captureFrameRate: captureFps), dryRun: dryRun)
+    for run in track.lost { Output.note("\(file): \(Self.description(of: run))") }
+    if !dryRun {
+      if let csv { try Files.write(csv, Data(document.table.utf8), overwrites: overwrite) }
+      if let overlay {
+        let svg = try TrackOverlay(track).svg(over: asset)
+        try Files.write(overlay, Data(svg.utf8), overwrites: overwrite)
+      }
+    }
+    if common.json {
+      try Output.document(document)
+    } else if csv == nil {
+      try Output.data([UInt8](document.table.utf8))
+    } else if csv != standardOutput, !dryRun {
+      for path in [csv, overlay].compactMap(\.self) { Output.line(path) }
+    }
+    return .done
+  }
+
+  private static func description(of run: ObjectTrack.LostFrames) -> String {
+    let time = "at \(run.time.displayText) s"
+    return run.firstIndex == run.lastIndex
+      ? "the object is lost in frame \(run.firstIndex) \(time)"
+      : "the object is lost from frame \(run.firstIndex) \(time) to frame \(run.lastIndex)"
+  }
+}
+
+extension ObjectTracker.Method: ExpressibleByArgument {}
+
+/// Parses a box such as `10,20,48,48`.
+private func pixelBox(_ text: String) throws -> PixelBox {
+  let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
+    Int($0.filter { $0 != " " })
+  }
+  guard numbers.count == 4, let x = numbers[0], let y = numbers[1], let width = numbers[2],
+    let height = numbers[3]
+  else { throw ValidationError("\(text) is not a box; write it as X,Y,WIDTH,HEIGHT") }
+  return PixelBox(x: x, y: y, width: width, height: height)
+}
+
+/// Parses a scale such as `96=1m` or `96±1=1±0.002m`.
+private func lengthScale(_ text: String) throws -> LengthScale {
+  let sides = text.filter { $0 != " " }.split(separator: "=", omittingEmptySubsequences: false)
+  let units: [(String, Double)] = [("mm", 0.001), ("cm", 0.01), ("m", 1)]
+  guard sides.count == 2, let unit = units.first(where: { sides[1].hasSuffix($0.0) }),
+    // Each end of a length is marked to about one pixel.
+    let pixels = measuredValue(sides[0], uncertainty: 2.0.squareRoot()),
+    let length = measuredValue(sides[1].dropLast(unit.0.count), uncertainty: 0),
+    let scale = LengthScale(
+      pixels: pixels,
+      meters: MeasuredValue(length.value * unit.1, uncertainty: length.uncertainty * unit.1))
+  else {
+    throw ValidationError("\(text) is not a scale; write it as '96=1m' or '96±1=1±0.002m'")
+  }
+  return scale
+}
+
+/// Parses a number, or one with its uncertainty such as `96±1` or `96+-1`.
+private func measuredValue(_ text: Substring, uncertainty: Double) -> MeasuredValue? {
+  let plain = text.replacing("+-", with: "±")
+  let parts = plain.split(separator: "±", omittingEmptySubsequences: false).map { Double($0) }
+  guard let value = parts.first ?? nil, value.isFinite, parts.count <= 2 else { return nil }
+  guard parts.count == 2 else { return MeasuredValue(value, uncertainty: uncertainty) }
+  guard let own = parts[1], own.isFinite, own >= 0 else { return nil }
+  return MeasuredValue(value, uncertainty: own)
+}

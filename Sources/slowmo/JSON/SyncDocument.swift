@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The JSON document of `sync`.
+struct SyncDocument: Encodable, TextDocument {
+  /// The offset of one recording to the first.
+  struct Pair: Encodable {
+    let a: String
+    let b: String
+    let offset: MediaTime
+    let uncertainty: MediaTime
+    let method: RecordingOffset.Method
+    let confidence: Double
+    let at: MediaTime
+    let driftPpm: Double?
+    let matchCount: Int
+
+    init(_ a: String, _ b: String, _ measured: RecordingOffset) {
+      (self.a, self.b) = (a, b)
+      (offset, uncertainty) = (measured.offset, measured.uncertainty)
+      (method, confidence) = (measured.method, measured.confidence)
+      (at, driftPpm, matchCount) = (measured.time, measured.drift, measured.matchCount)
+    }
+
+    var line: String {
+      let drift = driftPpm.map { ", drift \(decimal($0, 2)) ppm" } ?? ""
+      return "\(b): starts at \(decimal(offset.doubleValue, 6)) s of \(a), "
+        + "± \(decimal(uncertainty.doubleValue * 1e3, 3)) ms (\(method.rawValue), "
+        + "confidence \(decimal(confidence, 2))\(drift))"
+    }
+  }
+
+  let schema = schemaName("sync")
+  let pairs: [Pair]
+  let output: String?
+  let dryRun: Bool
+
+  var lines: [String] { pairs.map(\.line) + [dryRun ? nil : output].compactMap(\.self) }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankAnalysis
+
+/// Images of many frames, checked by the numbers and the ball that are painted in them.
+struct StillComposerTests {
+  /// A part of an image as an image of its own.
+  private static func part(_ image: StillImage, _ box: PixelBox) -> UprightFrames.Image {
+    var result = UprightFrames.Image(width: box.width, height: box.height, bytes: [])
+    for row in box.y..<box.y + box.height {
+      let start = 3 * (row * image.pixels.width + box.x)
+      result.bytes += image.pixels.bytes[start..<start + 3 * box.width]
+    }
+    return result
+  }
+
+  /// The number that `PaintedBlocks` painted.
+  private static func number(_ image: UprightFrames.Image) -> Int {
+    (0..<16).reduce(0) { number, block in
+      let level = image.bytes[3 * (4 * image.width + block * 8 + 4)]
+      return number | (level > 120 ? 1 << block : 0)
+    }
+  }
+
+  @Test func `A contact sheet has the painted numbers in rows, with the times of the frames`()
+    throws
+  {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    try MovieRecipe.constant(240, count: 100).write(to: path)
+    let asset = try Asset(path: path)
+    let range = try TimeRange(
+      start: MediaTime(seconds: 0), end: MediaTime(91, over: 240))
+    let sheet = try StillComposer(asset, range: range)
+      .contactSheet(StillComposer.SheetSettings(count: 10, columns: 4, frameWidth: 128))
+    #expect(sheet.frames.map(\.index) == stride(from: 0, through: 90, by: 10).map { $0 })
+    #expect(sheet.frames.map { Self.number(Self.part(sheet, $0.box)) } == sheet.frames.map(\.index))
+    #expect(Set(sheet.frames.map(\.box.x)).count == 4 && Set(sheet.frames.map(\.box.y)).count == 3)
+    #expect(sheet.frames[3].time == (try asset.videoTrack?.frames.time(ofFrame: 30)))
+    let png = try sheet.pngData()
+    #expect(png.prefix(8) == [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+    let decoded = try png.withUnsafeBytes {
+      try DecodedImage(
+        decoding: $0, codec: "png", width: sheet.pixels.width, height: sheet.pixels.height,
+        bytesPerPixel: 3)
+    }
+    #expect(decoded.bytes == sheet.pixels.bytes)
+  }
+
+  /// A ball of 9 pixels that moves 4 pixels a frame to the right.
+  private static func ball(_ scratch: Scratch, count: Int = 40) throws -> Asset {
+    try PaintedMovie(width: 180, height: 40, rate: 240, count: count)
+      .write(
+        to: scratch.file("ball.mov"),
+        color: { frame, x, y in
+          let inside = hypot(Double(x - 10 - 4 * frame), Double(y - 20)) <= 4.5
+          return inside ? (220, 40, 20) : (UInt8(60 + x / 4), 90, 80)
+        })
+  }
+
+  private static func isBall(_ image: StillImage, _ x: Int, _ y: Int = 20) -> Bool {
+    let start = 3 * (y * image.pixels.width + x)
+    return image.pixels.bytes[start] > 170 && image.pixels.bytes[start + 1] < 70
+  }
+
+  @Test func `A strobe image shows the ball where it was, and the background elsewhere`() throws {
+    let scratch = try Scratch()
+    let asset = try Self.ball(scratch)
+    let strobe = try StillComposer(asset).strobe(.every(MediaTime(10, over: 240)))
+    #expect(strobe.frames.map(\.index) == [0, 10, 20, 30])
+    for x in 0..<180 {
+      let nearest = [10, 50, 90, 130].map { abs(x - $0) }.min() ?? 0
+      if nearest <= 3 { #expect(Self.isBall(strobe, x), "\(x)") }
+      if nearest >= 6 { #expect(!Self.isBall(strobe, x), "\(x)") }
+    }
+    let few = try StillComposer(asset).strobe(.count(2))
+    #expect(few.frames.map(\.index) == [0, 39])
+    #expect(Self.isBall(few, 10) && Self.isBall(few, 166) && !Self.isBall(few, 90))
+    #expect {
+      try StillComposer(asset).strobe(.every(.zero))
+    } throws: {
+      ($0 as? MediaError)?.code == .notPositive
+    }
+  }
+
+  @Test func `A trail shows all positions, the older the fainter`() throws {
+    let scratch = try Scratch()
+    let trail = try StillComposer(try Self.ball(scratch)).trail()
+    func red(_ x: Int) -> Int { Int(trail.pixels.bytes[3 * (20 * trail.pixels.width + x)]) }
+    #expect(red(166) > 210)
+    // Three of the oldest positions overlap there.
+    #expect((130...175).contains(red(14)), "\(red(14))")
+    #expect(zip([20, 60, 100, 140], [60, 100, 140, 160]).allSatisfy { red($0) < red($1) })
+    let (above, below) = (trail.pixels.bytes[3 * 90], trail.pixels.bytes[3 * (39 * 180 + 90)])
+    #expect(above == below && above < 90)
+  }
+
+  @Test func `A photo finish shows the ball when it crosses the line, above a ruler`() throws {
+    let scratch = try Scratch()
+    let asset = try Self.ball(scratch)
+    var settings = StillComposer.FinishSettings(column: 90, slitWidth: 3)
+    let finish = try StillComposer(asset).photoFinish(settings)
+    #expect(finish.pixels.width == 120 && finish.pixels.height == 40 + 28)
+    // The center crosses in frame 20; the ball covers the line in frames 19 to 21.
+    for slot in 0..<40 {
+      #expect(Self.isBall(finish, 3 * slot + 1) == (19...21).contains(slot), "\(slot)")
+    }
+    // Lines of the ruler: 240 frames a second, 3 pixels each, are 0.72 pixels a millisecond.
+    let lines = (0..<120).filter { x in
+      let start = 3 * (48 * 120 + x)
+      return finish.pixels.bytes[start] > 200
+    }
+    #expect(lines == [0, 72], "\(lines)")
+    settings.isReversed = true
+    settings.origin = MediaTime(20, over: 240)
+    let reversed = try StillComposer(asset).photoFinish(settings)
+    #expect(Self.isBall(reversed, 119 - 3 * 20 - 1) && !Self.isBall(reversed, 119 - 3 * 10))
+    settings.column = 180
+    #expect {
+      try StillComposer(asset).photoFinish(settings)
+    } throws: {
+      ($0 as? MediaError)?.code == .outsideSource
+    }
+  }
+
+  @Test func `A lost frame leaves no gap in the time of a photo finish`() throws {
+    let scratch = try Scratch()
+    var movie = PaintedMovie(width: 180, height: 40, rate: 240, count: 39)
+    // Frame 10 is missing.
+    movie.times = (0..<39).map { Int64($0 < 10 ? $0 : $0 + 1) * 1_000 }
+    movie.end = 40_000
+    let asset = try movie.write(to: scratch.file("gap.mov")) { frame, _, _ in
+      UInt8(frame < 10 ? 20 + frame * 4 : 24 + frame * 4)
+    }
+    let finish = try StillComposer(asset)
+      .photoFinish(StillComposer.FinishSettings(column: 0, slitWidth: 1))
+    #expect(finish.pixels.width == 40)
+    #expect(finish.frames.map(\.index) == Array(0..<10) + [9] + Array(10..<39))
+  }
+
+  @Test func `Frames are shown as players rotate them`() throws {
+    let scratch = try Scratch()
+    var recipe = MovieRecipe.constant(60, count: 4)
+    recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
+    let path = scratch.file("r.mov")
+    try recipe.write(to: path)
+    let sheet = try StillComposer(Asset(path: path))
+      .contactSheet(StillComposer.SheetSettings(count: 1, frameWidth: 32))
+    #expect(sheet.frames[0].box.width == 32 && sheet.frames[0].box.height == 128)
+  }
+
+  @Test func `Movies are compared at their instants, at the same speed in real time`() throws {
+    let scratch = try Scratch()
+    func movie(_ name: String, rate: Int64, capture: String?, count: Int64) throws -> Asset {
+      var recipe = MovieRecipe.constant(rate, count: count)
+      recipe.metadata["com.android.capture.fps"] = capture
+      try recipe.write(to: scratch.file(name))
+      return try Asset(path: scratch.file(name))
+    }
+    let first = try movie("a.mov", rate: 120, capture: nil, count: 120)
+    // Captured at 240 frames per second, and shown at 30.
+    let second = try movie("b.mov", rate: 30, capture: "240", count: 240)
+    let comparison = ClipComparison(
+      [
+        ClipComparison.Clip(first, origin: MediaTime(60, over: 120)),
+        ClipComparison.Clip(second, origin: MediaTime(48, over: 30)),
+      ], frameRate: 30, speed: Speed(1, over: 4))
+    let plan = try comparison.plan()
+    // 0.2 s before the instant, and 0.5 s after it; 120 frames of each second.
+    #expect(plan.start == Rational(-1, over: 5) && plan.frameCount == 84)
+    #expect(plan.size.width == 256 && plan.size.height == 32)
+    let path = scratch.file("both.mp4")
+    try comparison.write(to: path)
+    let both = try Asset(path: path)
+    #expect(both.videoTrack?.frameCount == 84 && both.videoTrack?.nominalFrameRate == 30)
+    var frames = try UprightFrames(both, isColor: true)
+    for slot in 0..<84 {
+      let image = try frames.image(at: slot)
+      var right = image
+      right.width = 128
+      right.bytes = (0..<32).flatMap { row in
+        image.bytes[3 * (row * 256 + 128)..<3 * (row + 1) * 256]
+      }
+      #expect(Self.number(image) == 36 + slot)
+      #expect(Self.number(right) == 2 * slot)
+    }
+    #expect {
+      try comparison.write(to: path)
+    } throws: {
+      ($0 as? MediaError)?.code == .outputExists
+    }
+    let late = ClipComparison.Clip(first, origin: MediaTime(seconds: 9))
+    #expect {
+      try ClipComparison([late], frameRate: 30).plan()
+    } throws: {
+      ($0 as? MediaError)?.code == .outsideSource
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAnalysis
+import OvercrankAssets
+import OvercrankMediaCore
+import TestSupport
+
+extension FuzzCases {
+  /// Measures a movie, with random settings, in one of the ways that the library has.
+  ///
+  /// Each measurement ends with a result or a `MediaError`.
+  func measure(
+    _ asset: Asset, beside other: Asset, _ random: inout SeededGenerator
+  ) throws -> String {
+    // A damaged movie may state years, so the work ends after 200 checks.
+    var checks = 0
+    let isCancelled = {
+      checks += 1
+      return checks > 200
+    }
+    let start = MediaTime(.random(in: -1...200, using: &random), over: 240)
+    switch Int.random(in: 0..<5, using: &random) {
+    case 0:
+      let methods = RecordingOffset.Method.allCases
+      let offset = try RecordingSynchronizer(method: methods.randomElement(using: &random))
+        .offset(of: asset, to: other, isCancelled: isCancelled)
+      return "offset \(offset.offset)"
+    case 1:
+      func side() -> Int { [.min, -1, 0, 6, 9, 30, .max].randomElement(using: &random) ?? 0 }
+      let box = PixelBox(
+        x: .random(in: -2...100, using: &random), y: .random(in: -2...30, using: &random),
+        width: side(), height: side())
+      let methods = ObjectTracker.Method.allCases
+      var tracker = ObjectTracker(method: methods.randomElement(using: &random) ?? .patch)
+      tracker.reach = [nil, -5, 3, 60, .max].randomElement(using: &random) ?? nil
+      let track = try tracker.track(asset, from: start, in: box, isCancelled: isCancelled)
+      return "track \(track.points.count), \(track.speeds().count), \(track.lost.count)"
+    case 2:
+      let step = MediaTime(.random(in: -1...50, using: &random), over: 240)
+      let composer = try StillComposer(asset, range: TimeRange(start: start, duration: step))
+      return "strobe \(try composer.strobe(.every(step)).frames.count)"
+    case 3:
+      let composer = try StillComposer(asset)
+      let settings = StillComposer.FinishSettings(
+        column: .random(in: -1...130, using: &random),
+        slitWidth: .random(in: -1...9, using: &random),
+        timeScale: [Rational.invalid, .zero, 1, Rational(-1)].randomElement(using: &random) ?? 1)
+      _ = try composer.photoFinish(settings)
+      return "sheet \(try composer.contactSheet().frames.count)"
+    default:
+      let clips = [ClipComparison.Clip(asset, origin: start), ClipComparison.Clip(other)]
+      let plan = try ClipComparison(clips, frameRate: 30).plan()
+      return "comparison \(plan.frameCount)"
+    }
+  }
+}

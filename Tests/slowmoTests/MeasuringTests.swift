@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// Measurements by the command, on the synthetic ball, whose position is a formula.
+struct MeasuringTests {
+  /// The ground is at row 221, 173 rows are 1.5 m, and the ball's radius is 0.1 m.
+  private static let perMeter = 173 / 1.5
+
+  // The color of the dashed line is that of the ball, so the ball is followed until it is near.
+  @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
+  func `The ball is where the formula says, and as fast`(
+    method: String, start: String, top: Int, end: String, count: Int
+  ) async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let csv = scratch.file("ball.csv")
+    let finished = try await slowmo(
+      "track", take, "--at", start, "--box", "176,\(top),32,32", "--until", end, "--by", method,
+      "--scale", "57.7±0.5=0.5m", "--csv", csv, "--overlay", scratch.file("path.svg"), "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let document = try finished.document()
+    #expect(document["frame_count"] as? Int == count && document["found_count"] as? Int == count)
+    #expect((document["lost"] as? [Any])?.isEmpty == true)
+    let lines = try String(contentsOfFile: csv, encoding: .utf8).split(separator: "\n")
+    #expect(lines[0] == "index,pts_ns,x,y,score,x_m,y_m,speed_mps,speed_uncertainty_mps")
+    #expect(lines.count == count + 1)
+    var (farthest, covered) = (0.0, 0)
+    // The patch is the ball in the middle of a box, which is not exactly centered.
+    var origin: Double?
+    for line in lines.dropFirst() {
+      let fields = line.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+      let (time, y) = (try #require(fields[1]) / 1e9, try #require(fields[3]))
+      let expected = 221 - (1.226 * 4 * time * (1 - time) + 0.1) * Self.perMeter
+      let shift = method == "patch" ? origin ?? y - expected : 0
+      origin = shift
+      farthest = max(farthest, abs(y - expected - shift))
+      guard let speed = fields[7], let uncertainty = fields[8] else { continue }
+      covered += abs(speed - abs(1.226 * 4 * (1 - 2 * time))) <= uncertainty ? 1 : 0
+    }
+    print(
+      "track \(method): at most \(farthest) pixels,",
+      "\(covered) of \(count - 2) speeds in the interval")
+    #expect(farthest < 0.5)
+    // Neighboring speeds share points, so one error of a position counts several times.
+    #expect(covered * 10 >= (count - 2) * 9)
+    #expect(try String(contentsOfFile: scratch.file("path.svg"), encoding: .utf8).contains("<svg"))
+  }
+
+  @Test func `Recordings are aligned by their audio, and their project is exported`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let late = scratch.file("late.mov")
+    let made = try await slowmo(
+      "retime", take, "-o", late, "--trim", "0.2..3", "--copy", "--boundary", "squeeze")
+    #expect(made.status == 0, "\(made.errors)")
+    let project = scratch.file("both.otio")
+    let finished = try await slowmo(
+      "sync", take, late, "--max-offset", "0.5", "-o", project, "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let pair = try #require((try finished.document()["pairs"] as? [[String: Any]])?.first)
+    let offset = try #require(pair["offset_ns"] as? Int)
+    #expect(abs(offset - 200_000_000) < 100_000, "\(pair)")
+    #expect(pair["method"] as? String == "audio")
+    let exported = try await slowmo(
+      "edit", project, "-o", scratch.file("both.mov"), "--fps", "30", "--json")
+    #expect(exported.status == 0, "\(exported.errors)")
+    let info = try await slowmo("info", scratch.file("both.mov"), "--json").document()
+    let duration = try #require(info["duration_ns"] as? Int)
+    #expect(abs(duration - 2_800_000_000) < 34_000_000)
+  }
+
+  @Test func `What cannot be measured is an error with its own code`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let cases: [(line: [String], status: Int32, code: String)] = [
+      (["sync", take], 64, "usage"), (["sync", take, take, "-o", "x.mov"], 64, "usage"),
+      (["track", take, "--at", "9", "--box", "0,0,20,20"], 64, "outside_source"),
+      (["track", take, "--at", "0", "--box", "310,0,20,20"], 64, "outside_source"),
+      (["track", take, "--at", "0", "--box", "20,225,9,9"], 65, "ambiguous_match"),
+      (["track", take, "--at", "0", "--box", "20,225,9"], 64, "usage"),
+      (
+        ["track", take, "--at", "0", "--box", "0,0,20,20", "--scale", "0=1m"], 64, "usage"
+      ),
+      (["still", "sheet", take, "-o", "x.jpg"], 64, "usage"),
+      (["still", "sheet", take, "-o", "x.png", "--column", "4"], 64, "usage"),
+      (["still", "finish", take, "-o", "x.png", "--column", "320"], 64, "outside_source"),
+      (["still", "strobe", take, "-o", "x.png", "--range", "8..9"], 64, "outside_source"),
+      (["compare", take, take, "-o", "x.mov", "--fps", "30", "--at", "9,1"], 64, "outside_source"),
+      (["compare", take, "-o", "x.mov", "--fps", "30"], 64, "usage"),
+      (["compare", take, take, "-o", take, "--fps", "30", "-y"], 73, "output_is_input"),
+    ]
+    for (line, status, code) in cases {
+      let finished = try await run(slowmoPath, line + ["--json"], in: scratch.path)
+      #expect(finished.status == status, "\(line): \(finished.output)")
+      let error = try finished.document()["error"] as? [String: Any]
+      #expect(error?["code"] as? String == code, "\(line): \(finished.output)")
+    }
+    #expect(try scratch.names().isEmpty)
+  }
+}
