@@ -120,6 +120,10 @@ let package = Package(
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
       ], with: [.algorithms, .logging]),
+    // Measurements on recordings.
+    .module(
+      "Analysis",
+      on: ["Capture", "Assets", "LibAV", "MediaCore"]),
     // The player without a window.
     .module(
       "Playback",
@@ -147,6 +151,7 @@ let package = Package(
         "OvercrankCapture",
         "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
+        "OvercrankAnalysis",
         "OvercrankPlayback",
       ]),
     // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
@@ -241,7 +246,7 @@ let package = Package(
     .executableTarget(
       name: "FuzzSoak",
       dependencies: [
-        "OvercrankLinuxSystem",
+        "OvercrankLinuxSystem", "OvercrankAnalysis",
         "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
         "OvercrankMediaCore", "OvercrankPlayback", "OvercrankRetiming", "TestSupport",
       ],
@@ -321,6 +326,12 @@ let package = Package(
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
+      ]),
+    .testTarget(
+      name: "AnalysisTests",
+      dependencies: [
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankLibAV", "OvercrankMediaCore",
+        "TestSupport",
       ]),
     .testTarget(
       name: "PlaybackTests",

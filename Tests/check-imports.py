@@ -65,6 +65,9 @@ MODULES = {
         "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
+    "OvercrankAnalysis": [
+        "OvercrankCapture", "OvercrankAssets", "OvercrankLibAV", "OvercrankMediaCore",
+    ],
     "OvercrankPlayback": [
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
@@ -78,7 +81,7 @@ MODULES = {
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",
-        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport",
+        "OvercrankEditing", "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
     ],
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],

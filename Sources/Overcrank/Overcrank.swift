@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Importing this module imports all modules of the pipeline.
+@_exported public import OvercrankAnalysis
 @_exported public import OvercrankAssets
 @_exported public import OvercrankCapture
 @_exported public import OvercrankDeviceDiscovery

@@ -36,9 +36,9 @@ struct Slowmo: ParsableCommand {
     version: VersionText.text,
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
-      PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
-      FramesCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
-      DoctorCommand.self, BenchCommand.self,
+      PhotoCommand.self, InfoCommand.self, CheckCommand.self, RetimeCommand.self,
+      EditCommand.self, FramesCommand.self, RecoverCommand.self, PlayCommand.self,
+      PreviewCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

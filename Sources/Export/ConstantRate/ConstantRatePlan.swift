@@ -98,6 +98,17 @@ struct ConstantRatePlan: Sendable {
     sparse = try Self.sparse(track, slots, times)
   }
 
+  /// The ranges of output frames that repeat the image before them.
+  var repeated: [Range<Int64>] {
+    var ranges: [Range<Int64>] = []
+    var slot = rendered.lowerBound
+    for item in items {
+      if item.count > 1 { ranges.append(slot + 1..<slot + item.count) }
+      slot += item.count
+    }
+    return ranges
+  }
+
   /// The groups of output frames for shards.
   var groups: FrameGroups { FrameGroups(slots) }
 
