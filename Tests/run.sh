@@ -18,6 +18,7 @@ output_signals=12
 full_disks=30
 foreign_files=60
 fuzz_cases=250
+check_cases=24
 if [[ ${1-} == --full ]]; then
   full=yes
   export OVERCRANK_FULL=1
@@ -30,6 +31,7 @@ if [[ ${1-} == --full ]]; then
   full_disks=500
   foreign_files=2000
   fuzz_cases=10000
+  check_cases=500
 fi
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
@@ -123,6 +125,28 @@ python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$f
 if [[ $full ]] && python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --careless \
   >/dev/null 2>&1; then
   echo "foreign-files.py does not find what it is there to find" >&2
+  exit 1
+fi
+
+step "audits of clips with planted faults, written by PyAV"
+# PyAV and OpenCV have libraries of their own, in an environment of their own.
+av_python=$PWD/.build/python-av/bin/python3
+av_packages=(av==18.1.0 numpy==2.4.6 opencv-python-headless==5.0.0.93)
+if [[ $("$av_python" -m pip freeze 2>/dev/null | tr -d '\n') != "$(printf %s "${av_packages[@]}")" ]]; then
+  /usr/bin/python3 -m venv --clear "${av_python%/bin/python3}"
+  "$av_python" -m pip install --quiet --only-binary :all: "${av_packages[@]}"
+fi
+"$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases "$check_cases"
+if "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases 8 --careless \
+  >/dev/null 2>&1; then
+  echo "check-soak.py does not find what it is there to find" >&2
+  exit 1
+fi
+
+step "seeks by frame number with OpenCV"
+"$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo"
+if "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo" --careless >/dev/null 2>&1; then
+  echo "opencv-seeks.py does not find what it is there to find" >&2
   exit 1
 fi
 

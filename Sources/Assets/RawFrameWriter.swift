@@ -7,6 +7,10 @@ public import OvercrankMediaCore
 public struct RawFrameWriter: ~Copyable {
   private var converter: FrameConverter
   private let appliesRotation: Bool
+  /// The width in pixels of the frame that was converted last; 0 before the first one.
+  public private(set) var frameWidth = 0
+  /// The height in pixels of the frame that was converted last; 0 before the first one.
+  public private(set) var frameHeight = 0
 
   /// Creates a writer for frames of any size.
   ///
@@ -31,7 +35,9 @@ public struct RawFrameWriter: ~Copyable {
     let frame = try reader.mediaFrame(at: index)
     let rotation = appliesRotation ? reader.frameRotation : .none
     do throws(LibAVError) {
-      return try converter.convert(frame).rotated(by: rotation).packedBytes()
+      let image = try converter.convert(frame).rotated(by: rotation)
+      (frameWidth, frameHeight) = (image.width, image.height)
+      return try image.packedBytes()
     } catch {
       throw MediaError(reading: error)
     }

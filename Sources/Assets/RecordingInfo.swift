@@ -58,6 +58,8 @@ extension Asset {
   package static let captureRateKey = "com.overcrank.capture_frame_rate"
   /// The key of the tag with the capture rate in Android recordings.
   package static let androidRateKey = "com.android.capture.fps"
+  /// The key of the tag by which Apple's cameras state whether a movie plays at its full rate.
+  package static let appleIntentKey = "com.apple.quicktime.full-frame-rate-playback-intent"
 
   /// The metadata of a recording made by this library.
   ///
@@ -69,18 +71,34 @@ extension Asset {
     return try? decoder.decode(RecordingInfo.self, from: Data(text.utf8))
   }
 
-  /// A capture rate from a metadata tag.
+  /// A capture rate and where it is known from.
   public struct CaptureFrameRate: Hashable, Sendable {
     /// The capture rate.
     public let rate: FrameRate
-    /// The key of the tag that the value was read from.
+    /// The key of the tag that the value was read from, or that shows that the movie plays at its
+    /// capture rate; `edit_list` for a movie whose edit list slows it down.
     public let source: String
   }
 
   /// The frame rate of the capture.
   ///
-  /// Nil without a tag.
+  /// Nil if the file does not state it. The rate comes from the tags of this library and of Android.
+  /// Movies of iPhones and movies slowed down by their edit list have the times of the capture, so
+  /// their nominal rate is the rate of the capture.
   public var captureFrameRate: CaptureFrameRate? {
+    if let tagged = taggedCaptureFrameRate { return tagged }
+    guard let rate = videoTrack?.nominalFrameRate else { return nil }
+    if metadata[Self.appleIntentKey] != nil {
+      return CaptureFrameRate(rate: rate, source: Self.appleIntentKey)
+    }
+    return container == "mov" && isSlowedByEditList
+      ? CaptureFrameRate(rate: rate, source: "edit_list") : nil
+  }
+
+  /// The capture rate that a tag contains.
+  ///
+  /// Nil without a tag.
+  package var taggedCaptureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
       guard let text = metadata[key] else { continue }
       // The Android tag is a 32-bit float. libav prints it with more digits than are significant,
@@ -91,6 +109,17 @@ extension Asset {
       }
     }
     return nil
+  }
+
+  /// Whether the edit list of the video track plays all of it at one lower rate.
+  ///
+  /// libavformat ignores the rates of edit lists, so the times of frames are those of the capture.
+  private var isSlowedByEditList: Bool {
+    guard let track = videoTrack?.format.index,
+      let rates = EditListBox.mediaRates(ofTrack: track, in: path), let first = rates.first
+    else { return false }
+    // Fixed-point numbers with 16 bits of fraction. Zero is a still, and not slow motion.
+    return rates.allSatisfy { $0 == first } && (1..<0x1_0000).contains(first)
   }
 
   /// The times of one frame.
@@ -113,6 +142,10 @@ extension Asset {
     ///
     /// Nil if unknown.
     public let lostBefore: Int64?
+    /// Whether the frame repeats the image before it.
+    ///
+    /// Nil if unknown. Recordings of this library repeat none.
+    public let isDuplicate: Bool?
   }
 
   /// The times of all frames of the video track.
@@ -124,6 +157,8 @@ extension Asset {
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
     var sequence = missing == nil ? nil : recording?.firstSequence
+    let repeated = metadata[RepeatedFrameTag.key].flatMap { RepeatedFrameTag($0) }?
+      .flags(frameCount: frames.entries.count)
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
     return frames.entries.enumerated().map { index, entry in
@@ -135,11 +170,12 @@ extension Asset {
       let late = recording.flatMap {
         MediaTime(exactly: $0.firstCaptureTime + time)
       }
+      let number = record.map { Int64($0.sequence) } ?? sequence
       return FrameTimingRow(
         index: index, time: time,
         captureTime: record.map { MediaTime(microseconds: $0.microseconds) } ?? late,
-        sequence: record.map { Int64($0.sequence) } ?? sequence,
-        duration: MediaTime(entry.duration, over: frames.timescale), lostBefore: lost)
+        sequence: number, duration: MediaTime(entry.duration, over: frames.timescale),
+        lostBefore: lost, isDuplicate: repeated?[index] ?? (number == nil ? nil : false))
     }
   }
 }

@@ -48,6 +48,8 @@ package final class MediaFrame: @unchecked Sendable {
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
+  /// The type of the frame in the stream: `AV_PICTURE_TYPE_I` (1), `P` (2), `B` (3); 0 if unknown.
+  package var frameType: Int32 { Int32(truncatingIfNeeded: pointer.pointee.pict_type.rawValue) }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
   /// The YUV matrix.
   ///

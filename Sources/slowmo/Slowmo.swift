@@ -36,10 +36,10 @@ struct Slowmo: ParsableCommand {
     version: VersionText.text,
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
-      PhotoCommand.self, InfoCommand.self, RetimeCommand.self, EditCommand.self,
-      FramesCommand.self, StillCommand.self, CompareCommand.self, SyncCommand.self,
-      TrackCommand.self, RecoverCommand.self, PlayCommand.self, PreviewCommand.self,
-      ScanCommand.self, DoctorCommand.self, BenchCommand.self,
+      PhotoCommand.self, InfoCommand.self, CheckCommand.self, RetimeCommand.self,
+      EditCommand.self, FramesCommand.self, StillCommand.self, CompareCommand.self,
+      SyncCommand.self, TrackCommand.self, RecoverCommand.self, PlayCommand.self,
+      PreviewCommand.self, ScanCommand.self, DoctorCommand.self, BenchCommand.self,
     ])
 
   static func main() {

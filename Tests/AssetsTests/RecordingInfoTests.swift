@@ -70,4 +70,32 @@ struct RecordingInfoTests {
         """)
     #expect(asset.frameTimingRows().count == 6)
   }
+
+  @Test func `The capture rate is known from tags, Apple's metadata or an edit list`() throws {
+    func rate(_ metadata: [String: String], elst: UInt32? = nil) throws -> [String] {
+      var recipe = MovieRecipe.constant(240, count: 6, timescale: 240_000)
+      recipe.metadata = metadata
+      let path = folder.file("rate.mov")
+      try recipe.write(to: path)
+      if let elst {
+        var movie = try PatchedMovie(path)
+        // The version, the number of entries, then the first entry.
+        try movie.set(elst, at: 16, of: "moov/trak/edts/elst")
+        _ = try folder.write(movie.bytes, as: "rate.mov")
+      }
+      let found = try Asset(path: path).captureFrameRate
+      return found.map { [$0.rate.description, $0.source] } ?? []
+    }
+    let apple = "com.apple.quicktime.full-frame-rate-playback-intent"
+    #expect(try rate([:]) == [])
+    #expect(try rate(["com.android.capture.fps": "960"]) == ["960/1", "com.android.capture.fps"])
+    #expect(try rate([apple: "0"]) == ["240/1", apple])
+    #expect(
+      try rate([apple: "0", "com.overcrank.capture_frame_rate": "480/1"])
+        == ["480/1", "com.overcrank.capture_frame_rate"])
+    #expect(try rate([:], elst: 0x2000) == ["240/1", "edit_list"])
+    for other: UInt32 in [0x1_0000, 0x2_0000, 0, 0xFFFF_0000] {
+      #expect(try rate([:], elst: other) == [], "\(other)")
+    }
+  }
 }

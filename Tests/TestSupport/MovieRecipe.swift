@@ -44,6 +44,8 @@ package struct MovieRecipe: Sendable {
   package var timescale: Int32 = 1_000_000
   /// The time of each frame in ticks, in presentation order.
   package var times: [Int64] = []
+  /// The number painted into each frame; empty for the index of the frame.
+  package var numbers: [Int] = []
   /// The end of the last frame, in ticks.
   package var end: Int64 = 0
   package var keyFrameInterval: Int?
@@ -167,7 +169,8 @@ extension MovieRecipe {
 
   private func encode(_ encoder: inout Encoder) throws -> [Packet] {
     var packets: [Packet] = []
-    for (number, time) in times.enumerated() {
+    for (index, time) in times.enumerated() {
+      let number = numbers.isEmpty ? index : numbers[index]
       let picture = try PaintedBlocks.picture(
         number: number, width: width, height: height, format: pixelFormat)
       if hasNoise { addNoise(to: picture, seed: UInt64(number)) }

@@ -11,6 +11,7 @@ struct ContractHelpTests {
     ("help/slowmo.txt", []), ("help/devices.txt", ["devices"]), ("help/modes.txt", ["modes"]),
     ("help/controls.txt", ["controls"]), ("help/record.txt", ["record"]),
     ("help/photo.txt", ["photo"]), ("help/info.txt", ["info"]),
+    ("help/check.txt", ["check"]),
     ("help/retime.txt", ["retime"]), ("help/edit.txt", ["edit"]),
     ("help/frames.txt", ["frames"]), ("help/still.txt", ["still"]),
     ("help/compare.txt", ["compare"]), ("help/sync.txt", ["sync"]),

@@ -47,6 +47,8 @@ struct DocumentTests {
       ["edit", "j.otio", "-o", "k.mov", "--copy", "--pitch", "mute"],
       ["edit", "j.otio", "-o", "l.mov", "--copy", "--dry-run"],
       ["edit", "missing.otio", "-o", "l.mov"],
+      ["check", take, "--expect-fps", "120", "--plot", "t.svg"],
+      ["check", take, "--times-only"], ["check", "missing.mov"],
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
       ["still", "sheet", take, "-o", "sheet.png", "--tiles", "4"],

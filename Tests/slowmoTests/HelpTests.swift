@@ -8,7 +8,7 @@ import Testing
 /// What help and README show is run, so that it stays true.
 struct HelpTests {
   private static let verbs = [
-    "devices", "modes", "controls", "record", "photo", "info", "retime", "edit", "frames",
+    "devices", "modes", "controls", "record", "photo", "info", "check", "retime", "edit", "frames",
     "still", "compare", "sync", "track", "recover", "play", "preview", "scan", "bench", "doctor",
   ]
 

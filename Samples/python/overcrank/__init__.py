@@ -16,6 +16,7 @@ Times that end in ``_ns`` are integers in nanoseconds. Rates and speeds are exac
     122 0.508 (240, 320, 3)
 """
 
+from ._check import Audit, FrozenStretch, MissingFrames, check
 from ._clip import Clip, Recording, Retimed, record, retime
 from ._command import CommandError
 from ._devices import Device, MeasuredRate, Mode, devices, modes
@@ -25,7 +26,8 @@ from ._ledger import Gap, Ledger
 from ._version import __version__
 
 __all__ = [
-    "AudioInfo", "Clip", "CommandError", "Device", "Frame", "FrameTime", "Gap", "Info", "Ledger",
-    "MeasuredRate", "Mode", "Recording", "Retimed", "VideoInfo", "__version__", "devices",
-    "frame_times", "frames", "info", "modes", "record", "retime",
+    "Audit", "AudioInfo", "Clip", "CommandError", "Device", "Frame", "FrameTime", "FrozenStretch",
+    "Gap", "Info", "Ledger", "MeasuredRate", "MissingFrames", "Mode", "Recording", "Retimed",
+    "VideoInfo", "__version__", "check", "devices", "frame_times", "frames", "info", "modes",
+    "record", "retime",
 ]

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Union
 
 from . import _notebook
+from ._check import Audit, check
 from ._command import Number, PathLike, flag, fraction, option, path_text, run, text
 from ._devices import Device, name
-from ._frames import Frame, FrameTime, Seconds, frame_times, frames
+from ._frames import Frame, FrameTime, Pixels, Seconds, frame_times, frames
 from ._info import Info, info
 from ._ledger import Gap, Ledger
 
@@ -49,11 +50,16 @@ class Clip(os.PathLike[str]):
         self, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
         at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
         rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
+        pixels: Pixels = "rgb24",
     ) -> Iterator[Frame]:
         """Decodes frames, as ``overcrank.frames()`` does."""
         return frames(
             self, start=start, end=end, step=step, at=at, indices=indices, rotation=rotation,
-            on_error=on_error)
+            on_error=on_error, pixels=pixels)
+
+    def check(self, *, expect_fps: Number | None = None) -> Audit:
+        """Audits the timing, as ``overcrank.check()`` does."""
+        return check(self, expect_fps=expect_fps)
 
 
 class Recording(Clip):

@@ -80,13 +80,15 @@ def program() -> str:
     return found
 
 
-def launch(arguments: Sequence[str], stderr: Any) -> subprocess.Popen[bytes]:
-    """Starts the command with standard output as a pipe."""
+def launch(
+    arguments: Sequence[str], stderr: Any, descriptors: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Starts the command with standard output as a pipe. It inherits the descriptors."""
     # The command gets a session of its own. Ctrl-C in a terminal therefore reaches Python alone,
     # and the command is interrupted only once.
     return subprocess.Popen(
         [program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-        start_new_session=True)
+        start_new_session=True, pass_fds=descriptors)
 
 
 def run(verb: str, *arguments: str) -> dict[str, Any]:

@@ -5,22 +5,25 @@ from __future__ import annotations
 
 import bisect
 import csv
+import json
 import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Union
+from typing import IO, Any, Literal, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._command import PathLike, failure, launch, path_text, run
-from ._png import read_image
 
 #: A time in seconds. Fractions are exact; floats are rounded to nanoseconds.
 Seconds = Union[int, float, Fraction]
+
+#: The pixels of an image: RGB, luma of 8 or of 16 bits, or the planes of YUV 4:2:0.
+Pixels = Literal["rgb24", "gray8", "gray16le", "yuv420p"]
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,12 @@ class Frame(FrameTime):
     """A frame with its times and its image.
 
     Attributes:
-        image: The pixels as 8-bit RGB, with the shape (height, width, 3). The array is read-only
-            and not contiguous in memory. ``image.copy()`` is writable and contiguous.
+        image: The pixels, by default as 8-bit RGB with the shape (height, width, 3). Luma has the
+            shape (height, width), and YUV 4:2:0 the shape (height * 3 // 2, width), as OpenCV
+            expects it. The array is contiguous and belongs to the frame alone.
     """
 
-    image: NDArray[np.uint8]
+    image: NDArray[Any]
 
 
 def frame_times(path: PathLike) -> list[FrameTime]:
@@ -81,6 +85,7 @@ def frames(
     path: PathLike, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
     at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
     rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
+    pixels: Pixels = "rgb24",
 ) -> Iterator[Frame]:
     """Decodes frames of a movie, one after another.
 
@@ -96,6 +101,8 @@ def frames(
         indices: The frames of these indices, in this order. Negative ones count from the end.
         rotation: Whether images are rotated upright, or stay as they are stored.
         on_error: If a frame cannot be decoded: raise an error, or repeat the previous frame.
+        pixels: The pixels of the images: ``"rgb24"``, ``"gray8"``, ``"gray16le"`` or ``"yuv420p"``.
+            The pixels of YUV 4:2:0 need even sides.
 
     Raises:
         CommandError: The file cannot be read, or a frame cannot be decoded.
@@ -120,7 +127,8 @@ def frames(
     rows = [table[index] for index in chosen]
     if not rows:
         return iter(())
-    return _decode(path, rows, len(table), ["--rotation", rotation, "--on-error", on_error])
+    options = ["--rotation", rotation, "--on-error", on_error, "--raw", pixels]
+    return _decode(path, rows, len(table), options)
 
 
 def _index(table: list[FrameTime], time: Seconds) -> int:
@@ -161,25 +169,49 @@ def _decode(
     """Reads the images of these frames from the command, one for each row."""
     is_all = [row.index for row in rows] == list(range(count))
     selection = [] if is_all else [part for row in rows for part in ("--at", f"{row.index}f")]
-    with tempfile.TemporaryFile() as stderr:
-        process = launch(
-            ["frames", path_text(path), *selection, "-o", "-", "--progress", "none", *options],
-            stderr)
+    # The command writes the line of a frame before its pixels.
+    reader, writer = os.pipe()
+    with open(reader, "rb") as lines, tempfile.TemporaryFile() as stderr:
+        try:
+            process = launch(
+                ["frames", path_text(path), *selection, "-o", "-", "--meta-fd", str(writer),
+                 "--progress", "none", *options], stderr, [writer])
+        finally:
+            os.close(writer)
         assert process.stdout is not None
         try:
             for row in rows:
-                image = read_image(process.stdout)
+                line = lines.readline()
+                image = _read(process.stdout, json.loads(line)) if line else None
                 if image is None:
                     break
                 yield Frame(**vars(row), image=image)
             else:
                 process.wait()
                 return
-        except EOFError:
-            pass
         finally:
             # A command that still writes ends with success when nobody reads any more.
             process.stdout.close()
             process.wait()
         stderr.seek(0)
         raise failure(process.returncode, stderr.read())
+
+
+def _read(stream: IO[bytes], line: dict[str, Any]) -> NDArray[Any] | None:
+    """Reads the pixels of a frame, or returns None if they end too early."""
+    height, width, pixels = line["height"], line["width"], line["format"]
+    shape: tuple[int, ...] = (height, width)
+    if pixels == "rgb24":
+        shape = (height, width, 3)
+    elif pixels == "yuv420p":
+        shape = (line["byte_count"] // width, width)
+    image = np.empty(shape, "<u2" if pixels == "gray16le" else np.uint8)
+    rest = memoryview(image).cast("B")
+    if len(rest) != line["byte_count"]:
+        raise ValueError(f"{pixels} has no array for images of {width}x{height}")
+    while rest:
+        count = stream.readinto(rest)  # type: ignore[attr-defined]
+        if not count:
+            return None
+        rest = rest[count:]
+    return image

@@ -105,6 +105,17 @@ struct ConstantRatePlan: Sendable {
     if inBetweens != nil { duplicatedCount = 0 }
   }
 
+  /// The ranges of output frames that repeat the image before them.
+  var repeated: [Range<Int64>] {
+    var ranges: [Range<Int64>] = []
+    var slot = rendered.lowerBound
+    for item in items {
+      if item.count > 1 { ranges.append(slot + 1..<slot + item.count) }
+      slot += item.count
+    }
+    return ranges
+  }
+
   /// The groups of output frames for shards.
   var groups: FrameGroups { FrameGroups(slots) }
 

@@ -66,14 +66,15 @@ extension ExportSession {
       encoder.outputFormatting = [.sortedKeys]
       var digest = try ContentDigest()
       digest.update([UInt8](try encoder.encode(plan)))
-      let parts: [Any] = [
-        version, contents[asset.path] ?? "", try settings.container(), settings.mode,
-        settings.audioTimePitchAlgorithm, settings.otherAudioSpeeds,
-        settings.audioCodec?.rawValue ?? "auto", settings.undecodableFrames,
-        settings.captureFrameRate?.description ?? "none",
-        // All shards and their join have one digest.
-        settings.part == .whole ? "whole" : "groups",
-      ]
+      let parts: [Any] =
+        [
+          version, contents[asset.path] ?? "", try settings.container(), settings.mode,
+          settings.audioTimePitchAlgorithm, settings.otherAudioSpeeds,
+          settings.audioCodec?.rawValue ?? "auto", settings.undecodableFrames,
+          settings.captureFrameRate?.description ?? "none",
+          // All shards and their join have one digest.
+          settings.part == .whole ? "whole" : "groups",
+        ] + (settings.marksRepeatedFrames ? ["marked"] : [])
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
     } catch let error as SystemError {

@@ -39,20 +39,23 @@ struct ExportOutput: ~Copyable {
     self.properties = properties
     captureFrameRate = settings.captureFrameRate
     isShard = plan.shard != nil
+    var marks: [String: String] = [:]
     if let shard = plan.shard {
       marks = [
         ShardFile.key: shard.file.stamp(shard.digest), FileSeal.key: FileSeal.placeholder,
       ]
     } else if let digest = settings.digest {
       marks = [ExportDigest.key: digest.description]
-    } else {
-      marks = [:]
     }
     // The tag is stored with its final length, because the space for the index is reserved first.
     if plan.synthesizesFrames {
       marks[SynthesizedFrames.key] = String(
         repeating: ".", count: Int(clamping: plan.frameCount))
     }
+    if settings.marksRepeatedFrames, case .rendered(let frames, _, _) = plan.frames, !isShard {
+      marks[RepeatedFrameTag.key] = RepeatedFrameTag(frames.repeated).text
+    }
+    self.marks = marks
     // The metadata of a recording describes frames by index and time. It is copied only if both are
     // unchanged.
     keepsRecording = plan.keepsRecording
@@ -98,9 +101,13 @@ struct ExportOutput: ~Copyable {
       !Self.ownKeys.contains($0.key)
         && (keepsRecording || $0.key != RecordingInfo.key && $0.key != SynthesizedFrames.key)
     }
-    if let captureFrameRate, asset.captureFrameRate == nil {
-      tags[Asset.captureRateKey] = captureFrameRate.description
-      tags[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
+    if asset.taggedCaptureFrameRate == nil,
+      let rate = captureFrameRate ?? asset.captureFrameRate?.rate
+    {
+      tags[Asset.captureRateKey] = rate.description
+      tags[Asset.androidRateKey] = "\(rate.doubleValue)"
+      // The times of the copy may no longer be those of the capture.
+      tags[Asset.appleIntentKey] = nil
     }
     return tags
   }
@@ -161,6 +168,6 @@ struct ExportOutput: ~Copyable {
   /// Metadata keys that are not copied, because they describe the source file itself.
   private static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder", ExportDigest.key,
-    ShardFile.key, FileSeal.key,
+    ShardFile.key, FileSeal.key, RepeatedFrameTag.key,
   ]
 }

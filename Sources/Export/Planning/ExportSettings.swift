@@ -59,6 +59,11 @@ public struct ExportSettings: Sendable {
   /// The capture frame rate to write if the source does not state one; nil to write none in this
   /// case.
   public var captureFrameRate: FrameRate?
+  /// True to store in the metadata of a constant-rate export which of its frames repeat the image
+  /// before them.
+  ///
+  /// ``Asset/frameTimingRows()`` then reports them.
+  public var marksRepeatedFrames = false
   /// True to replace an existing file, false to throw if the file exists.
   public var overwrites = false
   /// The part of the export to write.

@@ -65,4 +65,32 @@ package enum EditListBox {
     bytes.replaceSubrange(Int(old.start)..<Int(old.end), with: made.bytes)
     return true
   }
+  /// The media rates of a track's edit list, as fixed-point numbers with 16 bits of fraction.
+  ///
+  /// Entries without media are left out.
+  ///
+  /// - Parameters:
+  ///   - number: The index of the track, counted from 0.
+  ///   - path: The path of the movie file.
+  /// - Returns: The rates in order. Nil without an edit list, or if it is malformed.
+  package static func mediaRates(ofTrack number: Int, in path: String) -> [Int32]? {
+    guard let file = try? MovieBoxes(opening: path, forWriting: false),
+      let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
+      let bytes = file.bytes(of: movie), let track = Box.track(number, in: bytes),
+      let list = track.first(BoxType.edits, in: bytes)?.first(BoxType.editList, in: bytes),
+      let head = list.number(0, in: bytes), let count = list.number(4, in: bytes)
+    else { return nil }
+    let (entry, media) = head >> 24 == 1 ? (20, 8) : (12, 4)
+    guard Int64(count) * Int64(entry) + 8 <= list.byteCount - list.headBytes else { return nil }
+    var rates: [Int32] = []
+    for index in 0..<Int(count) {
+      let offset = 8 + index * entry
+      guard let start = list.number(offset + media, in: bytes),
+        let rate = list.number(offset + entry - 4, in: bytes)
+      else { return nil }
+      // The media time -1 marks an empty edit. Its highest bit is set for both sizes.
+      if start & 0x8000_0000 == 0 { rates.append(Int32(truncatingIfNeeded: rate)) }
+    }
+    return rates
+  }
 }

@@ -11,6 +11,11 @@ struct PreparedExport {
   /// The capture frame rate to write if the source states none.
   var captureFrameRate: FrameRate?
 
+  /// The constant rate; nil for the rate of the options.
+  var frameRate: FrameRate?
+  /// Whether the export states which of its frames are repeated.
+  var marksRepeatedFrames = false
+
   /// Returns the session of the export.
   func session() throws -> ExportSession { try ExportSession(composition, of: assets) }
 }

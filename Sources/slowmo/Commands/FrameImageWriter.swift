@@ -2,6 +2,16 @@
 
 import Overcrank
 
+/// A frame as it is written: an image file, or raw pixels.
+struct EncodedFrame {
+  let bytes: [UInt8]
+  /// `png`, `jpeg` or the raw format.
+  let format: String
+  /// The width and the height of raw frames; nil for image files, which contain them.
+  var width: Int?
+  var height: Int?
+}
+
 /// Encodes frames of a movie as PNG or JPEG files, by the extension of their names.
 struct FrameImageWriter: ~Copyable {
   private let asset: Asset
@@ -17,17 +27,17 @@ struct FrameImageWriter: ~Copyable {
   }
 
   /// Encodes a frame for a file.
-  mutating func data(
-    of index: Int, from reader: inout FrameReader, for path: String
-  ) throws -> [UInt8] {
+  mutating func frame(
+    _ index: Int, from reader: inout FrameReader, for path: String
+  ) throws -> EncodedFrame {
     guard PhotoFormat(path: path) == .jpeg, let track = asset.videoTrack else {
-      return try png.data(of: index, from: &reader)
+      return EncodedFrame(bytes: try png.data(of: index, from: &reader), format: "png")
     }
     var image = try reader.pixelBuffer(ofFrame: index, as: PixelFormat(rawValue: "yuvj444p"))
     image.attachments = exif.values(
       at: try track.frames.time(ofFrame: Int64(index)),
       // Viewers rotate the image as players rotate the movie.
       orientation: appliesRotation ? reader.frameRotation.exifOrientation : nil)
-    return try image.jpegData(location: exif.location)
+    return EncodedFrame(bytes: try image.jpegData(location: exif.location), format: "jpeg")
   }
 }

@@ -5,11 +5,12 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo frames FILE`: writes single frames as PNG or JPEG files, by index or by time.
+/// `slowmo frames FILE`: writes frames as image files or raw pixels, by index or by time.
 struct FramesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract: "Write single frames as PNG or JPEG files, and the times of all frames as CSV.",
+    abstract:
+      "Write frames as PNG or JPEG files or raw pixels, and their times as CSV or JSON lines.",
     discussion: """
       EXAMPLES
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
@@ -19,6 +20,8 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --csv - | head -n 3
         slowmo frames take.mov --at 1 -o - > second.png
         slowmo frames take.mov --at 1 -o second.jpg
+        slowmo frames take.mov --range 0..1 --step 8 -o 'every8th_{index:04}.jpg'
+        slowmo frames take.mov --raw gray8 -o - --meta-fd 3 3>times.ndjson | wc -c
 
       Images are rotated upright, as players show the movie; --rotation keep leaves them as
       stored. --at end is the last frame, and --at @hit the frame of a mark. In the file name,
@@ -26,6 +29,9 @@ struct FramesCommand: ParsableCommand, Verb {
       {index:06} has at least six digits.
       The name - is standard output. The extension .jpg selects JPEG with Exif: the frame's date,
       and what the movie's tags say of camera and place.
+      --raw writes pixels without a header, row by row: gray8, gray16le, rgb24 or yuv420p. With
+      --meta-fd, a JSON line with the times of each frame precedes its pixels. A reader that
+      closes its end stops the command, with exit code 0.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -41,10 +47,21 @@ struct FramesCommand: ParsableCommand, Verb {
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var at: [TimeExpression] = []
 
+  @Option(help: "Only every nth frame of the selection.")
+  var step = 1
+
   @Option(
     name: .shortAndLong, help: "File name template, such as 'dir/{index:06}.png'.",
     completion: .file())
   var output: String?
+
+  @Option(help: "Write raw pixels: gray8, gray16le, rgb24 or yuv420p.")
+  var raw: RawFrameFormat?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write a JSON line per frame to this file descriptor, in step with -o.", valueName: "n"))
+  var metaFd: Int32?
 
   @Option(
     help: "Write one CSV line per frame: index, times, sequence number, lost frames.",
@@ -61,6 +78,13 @@ struct FramesCommand: ParsableCommand, Verb {
 
   func validate() throws {
     if range != nil && !at.isEmpty { throw ValidationError("--range and --at exclude each other") }
+    guard step > 0 else { throw ValidationError("--step \(step) is not 1 or more") }
+    if step > 1 && !at.isEmpty { throw ValidationError("--step and --at exclude each other") }
+    for (name, isGiven) in [("--raw", raw != nil), ("--meta-fd", metaFd != nil)]
+    where isGiven && output == nil { throw ValidationError("\(name) needs -o") }
+    if let metaFd, metaFd < 1 || metaFd == 1 && (output == standardOutput || common.json) {
+      throw ValidationError("--meta-fd \(metaFd) is used for something else")
+    }
     if output == nil && csv == nil {
       throw ValidationError("nothing to write: give -o 'dir/{index:06}.png' or --csv FILE")
     }
@@ -105,7 +129,7 @@ struct FramesCommand: ParsableCommand, Verb {
       if let csv {
         try FrameTableText.write(lines, of: asset, to: csv, overwrites: writing.overwrite)
       }
-      undecodable = try writeFrames(asset, planned)
+      undecodable = try writeFrames(asset, planned, lines)
     }
     for index in undecodable {
       noteUndecodable(file, index, try table.time(ofFrame: Int64(index)), onError)
@@ -140,13 +164,13 @@ struct FramesCommand: ParsableCommand, Verb {
       }
       var indices: [Int] = []
       // A range selects the frame that is shown at its start, and all frames that begin in it.
-      for index in first..<table.entries.count
+      for index in stride(from: first, to: table.entries.count, by: step)
       where try index == first || table.time(ofFrame: Int64(index)) < resolved.end {
         indices.append(index)
       }
       return indices
     }
-    guard !at.isEmpty else { return Array(table.entries.indices) }
+    guard !at.isEmpty else { return Array(stride(from: 0, to: table.entries.count, by: step)) }
     return try at.map { expression in
       // At the end of the movie no frame begins, and the last frame is still shown. `end` therefore
       // selects the last frame.
@@ -188,28 +212,35 @@ struct FramesCommand: ParsableCommand, Verb {
   }
 
   /// Writes the frames and returns the indices of those that could not be decoded.
-  private func writeFrames(_ asset: Asset, _ frames: [Document.Frame]) throws -> [Int] {
+  private func writeFrames(
+    _ asset: Asset, _ frames: [Document.Frame], _ lines: [Asset.FrameTimingRow]
+  ) throws -> [Int] {
     guard !frames.isEmpty else { return [] }
+    let metadata = try metaFd.map { try FrameMetadataWriter($0) }
+    if output == standardOutput { PipeCapacity.raise(1) }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)
-    var reader = try FrameReader(asset, undecodable: onError)
     let appliesRotation = rotation == .apply
     if appliesRotation, asset.videoTrack?.rotatesByRightAngles == false {
       Output.note(
         "slowmo: \(file): images are not rotated: the rotation is no multiple of 90 degrees")
     }
-    var writer = FrameImageWriter(asset, appliesRotation: appliesRotation)
+    var source = try FrameImages(
+      asset, frames.map { ($0.index, $0.path) }, raw: raw, appliesRotation: appliesRotation,
+      onError)
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
         throw CommandError(
           Interrupt.status, code: "cancelled", "interrupted after \(count) images",
           hint: "run again with --overwrite for the rest")
       }
-      do {
-        let bytes = try writer.data(of: frame.index, from: &reader, for: frame.path)
-        try Files.write(frame.path, Data(bytes), overwrites: writing.overwrite)
-      } catch {
-        guard onError == .skip, reader.undecodableFrames.contains(frame.index) else { throw error }
+      if let image = try source.next() {
+        try metadata?.write(lines[frame.index], image)
+        if frame.path == standardOutput {
+          try Output.data(image.bytes)
+        } else {
+          try Files.write(frame.path, Data(image.bytes), overwrites: writing.overwrite)
+        }
       }
       progress.update(
         ProgressReporter.State(
@@ -217,6 +248,6 @@ struct FramesCommand: ParsableCommand, Verb {
           seconds: Double(frame.ptsNs) / 1e9))
     }
     progress.end(file: nil)
-    return reader.undecodableFrames
+    return source.undecodable
   }
 }

@@ -24,6 +24,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o part.mov --trim 0.5..1.5 --copy
         slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --speed 1/4 --copy
         slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
+        slowmo retime take.mov -o even.mp4 --for opencv --csv even.csv
         slowmo retime a/*.mov -o 'slow_{name}.mov' --speed 1/8 --copy --jobs 2
 
       Times may be marks of the source, such as --at @hit or --range @run..@hit.
@@ -43,6 +44,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       at each output time from the motion between two captured frames, flow-fast with less search;
       the output lists those frames in frames --csv. A note reports each range where the source
       has fewer frames than the output.
+      --for opencv writes a constant rate in which missing frames are filled by repeated ones, so
+      that a seek by frame number finds the right frame. The rate is that of the camera, or --fps.
+      The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.
       \(BatchOptions.explanation)
       """)
 
@@ -109,6 +113,13 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     transform: FrameRate.init(parsing:))
   var playbackRate: FrameRate?
 
+  @Option(name: .customLong("for"), help: "Fill gaps for a program that seeks by number: opencv.")
+  var target: ExportTarget?
+
+  @Option(
+    help: "With --for: write one CSV line per frame, as slowmo frames does.", completion: .file())
+  var csv: String?
+
   @OptionGroup var exporting: ExportOptions
   @OptionGroup var batch: BatchOptions
   @OptionGroup var writing: WritingOptions
@@ -118,8 +129,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     if try batch.isUsed(files, output) {
       try batch.check(output, exporting)
     } else {
-      try exporting.check(output: output)
+      try exporting.check(output: output, hasOwnRate: target != nil)
     }
+    try checkTarget()
     try common.check(standardOutputFor: "-o", output)
     // With a preset, `--speed` only sets the preset's slow speed, so it does not count as a second
     // method.
@@ -128,7 +140,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       sidecar != nil,
     ]
     .count { $0 }
-    if speedOptions == 0 && trim.isEmpty {
+    if speedOptions == 0 && trim.isEmpty && target == nil {
       throw ValidationError(
         "no change requested: use --speed, such as --speed 1/8, or --trim 1.2..1.5")
     }
@@ -159,6 +171,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   }
 
   func perform() throws -> ExitStatus {
+    if target != nil { return try exportForSeeking() }
     guard try batch.isUsed(files, output) else {
       return try exporting.export(
         prepared(files[0], output), to: output, verb: "retime", writing, common)
@@ -170,7 +183,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   }
 
   /// Opens a movie and makes the composition for the options.
-  private func prepared(_ file: String, _ output: String) throws -> PreparedExport {
+  func prepared(_ file: String, _ output: String) throws -> PreparedExport {
     // Of a photo with a movie, the movie is the source.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()

@@ -113,13 +113,15 @@ struct ExportOptions: ParsableArguments, Sendable {
   }
 
   /// Throws if neither `--copy` nor `--fps` is given, unless the output is a project file.
-  func check(output: String) throws {
+  ///
+  /// `hasOwnRate` is true if another option chooses the rate.
+  func check(output: String, hasOwnRate: Bool = false) throws {
     if output == standardOutput, copy || fps != nil {
       throw ValidationError(
         "a movie cannot be written to standard output: name a file, or leave out --copy and --fps "
           + "to print the project")
     }
-    if !copy && fps == nil && !isProject(output) {
+    if !copy && fps == nil && !hasOwnRate && !isProject(output) {
       throw ValidationError("choose how to export: --copy or --fps RATE")
     }
   }
@@ -127,8 +129,8 @@ struct ExportOptions: ParsableArguments, Sendable {
   /// The part of the export that is written.
   private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
 
-  private var mode: ExportMode {
-    guard let fps else { return .passthrough(boundary: boundary) }
+  private func mode(_ rate: FrameRate?) -> ExportMode {
+    guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
     var encoder = EncoderSettings()
     encoder.crf = crf ?? encoder.crf
     encoder.preset = encoderPreset ?? encoder.preset
@@ -147,13 +149,14 @@ struct ExportOptions: ParsableArguments, Sendable {
   func settings(
     for prepared: PreparedExport, to output: String, overwrites: Bool
   ) -> ExportSettings {
-    var settings = ExportSettings(path: output, mode: mode)
+    var settings = ExportSettings(path: output, mode: mode(prepared.frameRate))
     settings.audioTimePitchAlgorithm = pitch.algorithm
     settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec
     settings.undecodableFrames = onError
     settings.part = part
     settings.captureFrameRate = prepared.captureFrameRate
+    settings.marksRepeatedFrames = prepared.marksRepeatedFrames
     settings.overwrites = overwrites
     return settings
   }

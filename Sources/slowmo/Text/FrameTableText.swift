@@ -18,9 +18,8 @@ enum FrameTableText {
     if !objects.isEmpty { text += ",codes" }
     text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
-      // Only recordings of this program have sequence numbers. They never contain a frame twice, so
-      // `duplicate` is 0. For other files this is unknown, so the column is empty.
-      let duplicate = line.sequence == nil ? "" : "0"
+      // Of files of other programs it is unknown, so the column is empty.
+      let duplicate = line.isDuplicate.map { $0 ? "1" : "0" } ?? ""
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
         + "\(field(line.sequence)),\(line.duration.wholeNanoseconds),\(field(line.lostBefore)),"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankAnalysis
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
@@ -134,6 +135,7 @@ struct FuzzCases {
     if hasMistakes { return "\(try PlantedMistakes.boxCount(in: bytes[...])) boxes" }
     let asset = try Asset(path: path)
     _ = asset.frameTimingRows()
+    try audit(asset, &random)
     if let frames = asset.videoTrack?.frames {
       var reader = try FrameReader(asset)
       for _ in 0..<3 {
@@ -147,6 +149,18 @@ struct FuzzCases {
     }
     try play(Composition(asset), asset, &random)
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
+  }
+
+  /// Audits a movie, with or without its images, and draws the chart.
+  private func audit(_ asset: Asset, _ random: inout SeededGenerator) throws {
+    guard let frames = asset.videoTrack?.frames else { return }
+    let rate = [nil, 60, 240, FrameRate(60_000, over: 1_001)].randomElement(using: &random) ?? nil
+    let audit = try TimingAudit(
+      of: asset, expecting: rate, comparesImages: Int.random(in: 0..<4, using: &random) == 0)
+    let chart = TimingChart(audit, frames: frames, title: asset.path)
+    guard audit.frameCount == frames.entries.count, chart.svg().hasSuffix("</svg>\n") else {
+      throw WrongPlayback(description: "an audit of \(audit.frameCount) frames")
+    }
   }
 
   private func damagedProject(_ random: inout SeededGenerator) async throws -> String {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// A drawing of filled rectangles and lines of text, in whole pixels.
+///
+/// It is written as SVG or painted as PNG, so that both show the same.
+struct ChartDrawing {
+  struct Color: Hashable {
+    let red: UInt8
+    let green: UInt8
+    let blue: UInt8
+
+    static let white = Color(red: 255, green: 255, blue: 255)
+    static let ink = Color(red: 34, green: 34, blue: 34)
+    static let faint = Color(red: 218, green: 218, blue: 218)
+    static let regular = Color(red: 43, green: 92, blue: 164)
+    static let gap = Color(red: 200, green: 36, blue: 36)
+    static let repeated = Color(red: 224, green: 142, blue: 0)
+
+    var hexadecimal: String {
+      "#"
+        + [red, green, blue].map {
+          String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }.joined()
+    }
+  }
+
+  enum Anchor: String { case start, middle, end }
+
+  private enum Element {
+    case rectangle(x: Int, y: Int, width: Int, height: Int, Color)
+    case text(String, x: Int, y: Int, Color)
+  }
+
+  let width: Int
+  let height: Int
+  private var elements: [Element] = []
+
+  /// The pixels of a dot of ``DotFont``, and from one character to the next.
+  private static let scale = 2
+  static let advance = (DotFont.width + 1) * scale
+  static let lineHeight = DotFont.height * scale
+
+  /// Makes a white drawing.
+  init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
+
+  /// Adds a rectangle.
+  ///
+  /// The part outside the drawing is left out.
+  mutating func fill(x: Int, y: Int, width: Int, height: Int, _ color: Color) {
+    let (left, top) = (max(0, x), max(0, y))
+    let (right, bottom) = (min(self.width, x + width), min(self.height, y + height))
+    guard left < right, top < bottom else { return }
+    elements.append(
+      .rectangle(x: left, y: top, width: right - left, height: bottom - top, color))
+  }
+
+  /// Adds a line of text.
+  ///
+  /// `y` is the top of its letters.
+  mutating func write(
+    _ text: String, x: Int, y: Int, anchor: Anchor = .start, _ color: Color = .ink
+  ) {
+    let length = Self.length(of: text)
+    let left =
+      switch anchor {
+      case .start: x
+      case .middle: x - length / 2
+      case .end: x - length
+      }
+    elements.append(.text(text, x: left, y: y, color))
+  }
+
+  /// The width of a text in pixels.
+  static func length(of text: String) -> Int {
+    max(0, text.unicodeScalars.count * advance - scale)
+  }
+
+  /// The drawing as an SVG document.
+  func svg() -> String {
+    var text = """
+      <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(height)" \
+      viewBox="0 0 \(width) \(height)" font-family="monospace" font-size="18">
+      <rect width="\(width)" height="\(height)" fill="#ffffff"/>
+
+      """
+    for element in elements {
+      switch element {
+      case .rectangle(let x, let y, let width, let height, let color):
+        text += """
+          <rect x="\(x)" y="\(y)" width="\(width)" height="\(height)" \
+          fill="\(color.hexadecimal)"/>
+
+          """
+      case .text(let line, let x, let y, let color):
+        text += """
+          <text x="\(x)" y="\(y + Self.lineHeight)" textLength="\(Self.length(of: line))" \
+          lengthAdjust="spacingAndGlyphs" fill="\(color.hexadecimal)">\(Self.escaped(line))</text>
+
+          """
+      }
+    }
+    return text + "</svg>\n"
+  }
+
+  /// The drawing as a PNG file.
+  ///
+  /// - Throws: `LibAVError` if the encoder is missing.
+  func png() throws(LibAVError) -> [UInt8] {
+    let frame = try MediaFrame.video(width: width, height: height, pixelFormat: .rgb24)
+    guard let pixels = frame.planeData(0) else { return try frame.pngBytes() }
+    let stride = frame.bytesPerRow(0)
+    func paint(_ x: Int, _ y: Int, _ width: Int, _ height: Int, _ color: Color) {
+      for row in max(0, y)..<max(0, y, min(self.height, y + height)) {
+        for column in max(0, x)..<max(0, x, min(self.width, x + width)) {
+          let pixel = pixels + row * stride + column * 3
+          (pixel[0], pixel[1], pixel[2]) = (color.red, color.green, color.blue)
+        }
+      }
+    }
+    paint(0, 0, width, height, .white)
+    for element in elements {
+      switch element {
+      case .rectangle(let x, let y, let width, let height, let color):
+        paint(x, y, width, height, color)
+      case .text(let line, let x, let y, let color):
+        for (index, scalar) in line.unicodeScalars.enumerated() {
+          let character = scalar.isASCII ? UInt8(scalar.value) : UInt8(ascii: "?")
+          for row in 0..<DotFont.height {
+            let dots = DotFont.dots(of: character, line: row)
+            for column in 0..<DotFont.width
+            where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
+              paint(
+                x + index * Self.advance + column * Self.scale, y + row * Self.scale, Self.scale,
+                Self.scale, color)
+            }
+          }
+        }
+      }
+    }
+    return try frame.pngBytes()
+  }
+
+  /// A text for XML, without characters that XML does not allow.
+  private static func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\u{20}"..."\u{7E}", "\u{A0}"..."\u{FFFD}", "\u{10000}"...:
+        result.unicodeScalars.append(scalar)
+      default: result += "?"
+      }
+    }
+    return result
+  }
+}

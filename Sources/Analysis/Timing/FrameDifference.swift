@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The difference in luma between two frames, by blocks of 16 by 16 pixels.
+///
+/// Each block counts with its mean absolute difference, in levels from 0 to 255.
+struct FrameDifference {
+  /// The difference of the block that changed most.
+  var largest: Double
+  /// The median over the blocks.
+  var median: Double
+  /// The difference that a tenth of the blocks do not exceed: the noise where nothing moves.
+  var lowest: Double
+  /// The types of the two frames in the stream, as one number: intra, predicted or bidirectional.
+  ///
+  /// Encoders code noise in some types of frames and leave it out in others.
+  var types: Int32
+
+  /// The largest difference of the next frame to the second frame before this one; nil unless only
+  /// this frame is alike to the one before.
+  ///
+  /// A thing that bounces back is again where it was.
+  var around: Double?
+
+  /// Whether the difference may come from lossy coding alone.
+  var isAlike = false
+
+  /// The types of two intra frames.
+  static let intra: Int32 = 1 << 8 | 1
+
+  /// Compares two planes of equal size.
+  init(_ plane: LumaPlane, after previous: LumaPlane) {
+    var histogram = BlockHistogram()
+    plane.forEachBlock { histogram.add(plane.difference(to: previous, at: $0)) }
+    largest = histogram.largest
+    median = histogram.value(at: 0.5)
+    lowest = histogram.value(at: 0.1)
+    types = plane.type << 8 | previous.type
+  }
+
+  /// Makes a difference from its parts.
+  init(largest: Double, median: Double, lowest: Double, types: Int32) {
+    self.largest = largest
+    self.median = median
+    self.lowest = lowest
+    self.types = types
+  }
+}
+
+/// The number of blocks by their difference, in steps of a sixteenth of a level.
+private struct BlockHistogram {
+  private static let stepsPerLevel = 16.0
+  private var counts = [Int32](repeating: 0, count: 255 * 16 + 1)
+  private var total: Int32 = 0
+  private(set) var largest = 0.0
+
+  mutating func add(_ difference: Double) {
+    // Only equal blocks count as zero.
+    counts[min(counts.count - 1, Int((difference * Self.stepsPerLevel).rounded(.up)))] += 1
+    total += 1
+    largest = max(largest, difference)
+  }
+
+  /// The difference that this part of the blocks does not exceed.
+  func value(at part: Double) -> Double {
+    var rest = Int32(Double(total) * part)
+    for (step, count) in counts.enumerated() {
+      rest -= count
+      if rest < 0 { return Double(step) / Self.stepsPerLevel }
+    }
+    return largest
+  }
+}

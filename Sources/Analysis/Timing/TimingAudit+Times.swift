@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankAssets
+public import OvercrankMediaCore
+
+extension TimingAudit {
+  /// The smallest number of repeated frames in a row that is a frozen stretch.
+  private static let frozenCount = 10
+
+  /// Audits times alone.
+  init(times frames: FrameTable) {
+    let ticks = frames.entries.map(\.ticks)
+    func time(_ ticks: Int64) -> MediaTime { MediaTime(ticks, over: frames.timescale) }
+    frameCount = ticks.count
+    let sorted = zip(ticks.dropFirst(), ticks).map { $0 - $1 }.sorted()
+    func percentile(_ percent: Int) -> MediaTime {
+      time(sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)])
+    }
+    intervals =
+      sorted.isEmpty
+      ? nil
+      : Intervals(
+        min: time(sorted[0]), p50: percentile(50), p95: percentile(95), p99: percentile(99),
+        max: time(sorted[sorted.count - 1]))
+    let ranges = FrameRateSegments.ranges(of: ticks).filter { $0.count > 1 }
+    // Few ticks per second are the frame rate itself. Milliseconds are ticks of their own.
+    let grids = ranges.map { FrameGrid(ticks[$0], isExact: frames.timescale < 500) }
+    isRegular = grids.allSatisfy(\.isRegular)
+    isCoarse = grids.contains(where: \.isCoarse)
+    gaps = grids.flatMap { grid in
+      grid.gaps.map { gap in
+        let interval = ticks[gap.after + 1] - ticks[gap.after]
+        return Gap(
+          afterIndex: gap.after, count: gap.count,
+          time: time(ticks[gap.after] + interval / Int64(gap.count + 1)))
+      }
+    }
+    segments = zip(ranges, grids).compactMap { range, grid in
+      let distance = ticks[range.upperBound] - ticks[range.lowerBound]
+      let rate = Rational(
+        Int128(grid.periodCount) * Int128(frames.timescale), over: Int128(distance))
+      return rate.isValid
+        ? RateSegment(
+          firstIndex: range.lowerBound, lastIndex: range.upperBound, frameRate: rate) : nil
+    }
+    measuredFrameRate =
+      segments.max { $0.lastIndex - $0.firstIndex < $1.lastIndex - $1.firstIndex }?.frameRate
+    distinctFrameRate = nil
+    comparesImages = false
+    duplicates = []
+    frozen = []
+    undecodableFrames = []
+    captureFrameRate = nil
+    captureFrameRateSource = nil
+    captureFrameRateAgrees = nil
+    expectedFrameRate = nil
+    flicker = nil
+    problems = []
+  }
+
+  /// Adds the frames that repeat the one before, given by their indices in ascending order.
+  mutating func addRepeated(_ indices: [Int], _ frames: FrameTable) {
+    func time(_ index: Int) -> MediaTime {
+      MediaTime(frames.entries[index].ticks, over: frames.timescale)
+    }
+    var runs: [ClosedRange<Int>] = []
+    for index in indices {
+      if let last = runs.last, last.upperBound == index - 1 {
+        runs[runs.count - 1] = last.lowerBound...index
+      } else {
+        runs.append(index...index)
+      }
+    }
+    for run in runs {
+      let first = run.lowerBound - 1
+      guard run.count < Self.frozenCount else {
+        let entry = frames.entries[run.upperBound]
+        frozen.append(
+          FrozenStretch(
+            firstIndex: first, lastIndex: run.upperBound, start: time(first),
+            end: MediaTime(entry.ticks + entry.duration, over: frames.timescale)))
+        continue
+      }
+      duplicates += run.map { Duplicate(index: $0, ofIndex: first, time: time($0)) }
+    }
+    distinctFrameRate = repetition(indices).flatMap { count in
+      measuredFrameRate.map { $0 / Rational(Int64(count)) }
+    }
+  }
+
+  /// The number of times that each image is shown, if it is the same for most of them.
+  private func repetition(_ indices: [Int]) -> Int? {
+    guard frameCount >= 16, indices.count * 3 >= frameCount else { return nil }
+    let repeated = Set(indices)
+    let fresh = (0..<frameCount).filter { !repeated.contains($0) }
+    let counts = zip(fresh.dropFirst(), fresh).map { $0 - $1 }
+    guard let count = counts.sorted().dropFirst(counts.count / 2).first, count > 1,
+      counts.count(where: { $0 == count }) * 10 >= counts.count * 8
+    else { return nil }
+    return count
+  }
+
+  /// Whether a stated capture rate may be true.
+  ///
+  /// A file may play slower than it was captured, and a time lapse plays faster.
+  func agrees(_ stated: FrameRate) -> Bool {
+    guard let measured = measuredFrameRate, distinctFrameRate == nil else {
+      return distinctFrameRate == nil
+    }
+    let ratio = measured / stated.framesPerSecond
+    if Self.isNear(ratio) { return true }
+    if ratio < .one { return measured < Rational(61) }
+    return stated.framesPerSecond < Rational(24)
+  }
+
+  /// The rate that is compared with the expected one.
+  private var effectiveFrameRate: Rational? {
+    if let distinctFrameRate { return distinctFrameRate }
+    if captureFrameRateAgrees == true { return captureFrameRate?.framesPerSecond }
+    return measuredFrameRate
+  }
+
+  /// The constant rate at which each frame of an asset has a time of its own, from its times alone.
+  ///
+  /// It is the nominal rate, if the frames agree with it to half a frame.
+  ///
+  /// - Parameter asset: The asset.
+  /// - Returns: The rate. Nil if the rate changes, if the intervals follow no period, or for fewer
+  ///   than two frames.
+  public static func constantFrameRate(of asset: Asset) -> FrameRate? {
+    guard let frames = asset.videoTrack?.frames else { return nil }
+    let audit = TimingAudit(times: frames)
+    guard audit.isRegular, audit.segments.count == 1, let measured = audit.measuredFrameRate
+    else { return nil }
+    if let nominal = frames.nominalFrameRate {
+      let periods = Rational(frames.endTicks) / Rational(Int64(frames.timescale)) * measured
+      let drift = (nominal.framesPerSecond / measured - .one).magnitude * periods
+      if drift <= Rational(1, over: 2) { return nominal }
+    }
+    // Thousandths of a frame per second add up to less than a frame in minutes.
+    let thousandths = try? (measured * 1_000).rounded(.halfAwayFromZero)
+    return thousandths.flatMap { FrameRate(exactly: Rational($0, over: 1_000)) }
+  }
+
+  private static func isNear(_ ratio: Rational) -> Bool {
+    (ratio - .one).magnitude <= Rational(1, over: 100)
+  }
+
+  func foundProblems(isTruncated: Bool) -> [Problem] {
+    var found: Set<Problem> = []
+    if !gaps.isEmpty { found.insert(.gaps) }
+    if !duplicates.isEmpty { found.insert(.duplicates) }
+    if !frozen.isEmpty { found.insert(.frozen) }
+    if segments.count > 1 { found.insert(.rateChanges) }
+    if !isRegular { found.insert(.irregular) }
+    if captureFrameRateAgrees == false { found.insert(.statedRate) }
+    if !undecodableFrames.isEmpty { found.insert(.undecodable) }
+    if isTruncated { found.insert(.truncated) }
+    if let expected = expectedFrameRate?.framesPerSecond,
+      effectiveFrameRate.map({ Self.isNear($0 / expected) }) != true
+    {
+      found.insert(.unexpectedRate)
+    }
+    return Problem.allCases.filter(found.contains)
+  }
+}

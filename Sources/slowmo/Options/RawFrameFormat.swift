@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Overcrank
+
+/// The pixel format of frames that are written without a file format.
+enum RawFrameFormat: String, CaseIterable, ExpressibleByArgument {
+  /// Luma from 0 (black) to 255 (white).
+  case gray8
+  /// Luma from 0 to 65535, in little-endian byte order.
+  case gray16le
+  /// Red, green and blue, one byte each.
+  case rgb24
+  /// YUV 4:2:0 in three planes, luma from 16 to 235.
+  case yuv420p
+
+  var pixelFormat: PixelFormat { self == .gray8 ? .gray : PixelFormat(rawValue: rawValue) }
+}

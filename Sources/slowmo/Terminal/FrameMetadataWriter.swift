@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+import SystemPackage
+
+/// Writes the times of frames as JSON lines to a file descriptor, in step with their images.
+struct FrameMetadataWriter {
+  private let descriptor: FileDescriptor
+
+  /// Uses a descriptor that the caller of the program opened.
+  ///
+  /// - Throws: `CommandError` if it is not open for writing.
+  init(_ number: Int32) throws {
+    let mode = fcntl(number, F_GETFL)
+    guard mode >= 0, mode & O_ACCMODE != O_RDONLY else {
+      throw CommandError.usage(
+        "file descriptor \(number) is not open for writing",
+        hint: "open it in the shell: \(number)>frames.ndjson")
+    }
+    descriptor = FileDescriptor(rawValue: number)
+    PipeCapacity.raise(number)
+  }
+
+  /// Writes the line of a frame.
+  ///
+  /// - Throws: `ReaderIsGone` if the reader has closed its end, `CommandError` for another failure.
+  func write(_ row: Asset.FrameTimingRow, _ image: EncodedFrame) throws {
+    func text(_ value: (some BinaryInteger)?) -> String { value.map { "\($0)" } ?? "null" }
+    let line =
+      "{\"index\":\(row.index),\"pts_ns\":\(row.time.wholeNanoseconds),"
+      + "\"capture_ns\":\(text(row.captureTime?.wholeNanoseconds)),"
+      + "\"sequence\":\(text(row.sequence)),\"duration_ns\":\(row.duration.wholeNanoseconds),"
+      + "\"lost_before\":\(text(row.lostBefore)),"
+      + "\"duplicate\":\(row.isDuplicate.map { "\($0)" } ?? "null"),"
+      + "\"format\":\"\(image.format)\",\"width\":\(text(image.width)),"
+      + "\"height\":\(text(image.height)),\"byte_count\":\(image.bytes.count)}\n"
+    guard let reason = descriptor.writeFully(Array(line.utf8)) else { return }
+    if reason == .brokenPipe { throw Output.ReaderIsGone() }
+    throw CommandError(
+      .inputOutput, code: "write_failed",
+      "could not write to file descriptor \(descriptor.rawValue): "
+        + String(cString: strerror(reason.rawValue)),
+      hint: "check the target of the redirection")
+  }
+}
+
+/// The capacity of pipes to a reader of frames.
+enum PipeCapacity {
+  /// `F_SETPIPE_SZ` of fcntl(2), whose macro Swift does not import.
+  private static let command: Int32 = 1_031
+
+  /// Raises the capacity of a pipe to a mebibyte, the most that an unprivileged program may have.
+  ///
+  /// Nothing happens if the descriptor is no pipe.
+  static func raise(_ descriptor: Int32) { _ = fcntl(descriptor, command, Int32(1 << 20)) }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAnalysis
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+/// The audit of movies, with faults planted in their times and images.
+struct TimingAuditTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func asset(_ recipe: MovieRecipe, _ name: String = "clip") throws -> Asset {
+    let path = folder.file("\(name).\(recipe.container)")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  enum Codec: CaseIterable { case mjpeg, ffv1, h264, reorderedH264 }
+
+  private func recipe(_ codec: Codec, _ rate: Int64 = 240, count: Int64 = 160) -> MovieRecipe {
+    var recipe = MovieRecipe.constant(rate, count: count, timescale: 240_000)
+    recipe.height = 64
+    switch codec {
+    case .mjpeg: return recipe
+    case .ffv1:
+      recipe.codec = "ffv1"
+      recipe.pixelFormat = .yuv420p
+      return recipe
+    case .h264: return recipe.h264(gop: 40, reordered: false)
+    case .reorderedH264: return recipe.h264(gop: 40, reordered: true)
+    }
+  }
+
+  @Test(arguments: Codec.allCases)
+  func `Gaps, repeated frames and frozen stretches are found where they were planted`(
+    _ codec: Codec
+  ) throws {
+    var recipe = recipe(codec)
+    #expect(try TimingAudit(of: asset(recipe, "whole")).isOK)
+    for index in 41..<160 { recipe.times[index] += 3_000 }
+    for index in 120..<160 { recipe.times[index] += 1_000 }
+    recipe.end += 4_000
+    recipe.numbers = (0..<160).map { index in
+      switch index {
+      case 60: 59
+      case 80...95: 79
+      default: index
+      }
+    }
+    var decoded = 0
+    let audit = try TimingAudit(of: asset(recipe), expecting: 240) { decoded = $0 }
+    #expect(decoded == 160)
+    #expect(audit.problems == [.gaps, .duplicates, .frozen])
+    #expect(audit.gaps.map(\.afterIndex) == [40, 119] && audit.gaps.map(\.count) == [3, 1])
+    #expect(audit.gaps[0].time == MediaTime(41, over: 240))
+    #expect(audit.duplicates.map(\.index) == [60] && audit.duplicates.map(\.ofIndex) == [59])
+    #expect(audit.frozen.map(\.firstIndex) == [79] && audit.frozen.map(\.lastIndex) == [95])
+    #expect(audit.frozen.first?.end == MediaTime(99, over: 240))
+    #expect(audit.measuredFrameRate == Rational(240))
+    #expect(audit.intervals?.p50 == MediaTime(1, over: 240))
+    #expect(audit.intervals?.max == MediaTime(4, over: 240))
+    let times = try TimingAudit(of: Asset(path: folder.file("clip.mov")), comparesImages: false)
+    #expect(times.problems == [.gaps] && times.gaps == audit.gaps)
+    #expect(try throughJSON(audit) == audit)
+  }
+
+  @Test func `A rate that the frames contradict is a problem`() throws {
+    var twice = recipe(.mjpeg)
+    twice.metadata = ["com.android.capture.fps": "240"]
+    #expect(try TimingAudit(of: asset(twice), expecting: 240).isOK)
+    twice.numbers = (0..<160).map { $0 / 2 }
+    let audit = try TimingAudit(of: asset(twice), expecting: 240)
+    #expect(audit.problems == [.duplicates, .unexpectedRate, .statedRate])
+    #expect(audit.distinctFrameRate == Rational(120) && audit.duplicates.count >= 78)
+    #expect(
+      try TimingAudit(of: asset(twice), expecting: 120).problems.contains(.unexpectedRate) == false)
+    var half = recipe(.mjpeg, 120)
+    half.metadata = ["com.android.capture.fps": "240"]
+    #expect(try TimingAudit(of: asset(half)).problems == [.statedRate])
+    #expect(
+      try TimingAudit(of: asset(half), expecting: 240).problems == [.unexpectedRate, .statedRate])
+    // A movie in slow motion plays slower than it was captured.
+    var slow = recipe(.mjpeg, 30, count: 40)
+    slow.metadata = ["com.android.capture.fps": "240"]
+    let slowed = try TimingAudit(of: asset(slow), expecting: 240)
+    #expect(slowed.isOK && slowed.captureFrameRateSource == "com.android.capture.fps")
+    #expect(try TimingAudit(of: asset(slow), expecting: 120).problems == [.unexpectedRate])
+    let unknown = try TimingAudit(of: asset(recipe(.mjpeg, 30, count: 40)))
+    #expect(
+      unknown.isOK && unknown.captureFrameRate == nil && unknown.captureFrameRateAgrees == nil)
+  }
+
+  @Test func `A chart shows the same as SVG and as PNG`() throws {
+    var recipe = recipe(.mjpeg)
+    for index in 80..<160 { recipe.times[index] += 5_000 }
+    recipe.end += 5_000
+    recipe.numbers = (0..<160).map { $0 == 30 ? 29 : $0 }
+    let asset = try asset(recipe)
+    let frames = try #require(asset.videoTrack).frames
+    let audit = try TimingAudit(of: asset)
+    let chart = TimingChart(audit, frames: frames, title: "<a> & \u{7}b.mov")
+    let svg = chart.svg()
+    #expect(svg.hasPrefix("<svg ") && svg.hasSuffix("</svg>\n"))
+    #expect(svg.contains("&lt;a&gt; &amp; ?b.mov") && svg.contains("1 gaps (5 missing)"))
+    let rectangles = svg.split(separator: "\n").filter { $0.hasPrefix("<rect") }
+    #expect(rectangles.count { $0.contains("#c82424") } == 1)
+    #expect(rectangles.count { $0.contains("#e08e00") } == 1)
+    let image = try chart.png().withUnsafeBytes {
+      try DecodedImage(decoding: $0, codec: "png", width: 1_200, height: 640, bytesPerPixel: 3)
+    }
+    func pixel(_ x: Int, _ y: Int) -> [UInt8] {
+      Array(image.bytes[(y * 1_200 + x) * 3..<(y * 1_200 + x) * 3 + 3])
+    }
+    // The gap follows frame 79 of 165 periods, and is as high as the axis allows but for a tenth.
+    let gap = 110 + Int(79.0 / 164 * 1_059)
+    #expect(pixel(gap, 390 - Int(280 / 1.1)) == [200, 36, 36])
+    #expect(pixel(110 + Int(30.0 / 164 * 1_059), 120) == [224, 142, 0])
+    #expect(pixel(gap - 8, 390 - Int(280 / 6.6)) == [43, 92, 164])
+    #expect(pixel(600, 250) == [255, 255, 255])
+  }
+
+  @Test func `A movie of one frame and one without video`() throws {
+    let single = try TimingAudit(of: asset(recipe(.mjpeg, count: 1)), expecting: 240)
+    #expect(single.intervals == nil && single.problems == [.unexpectedRate])
+    var audio = MovieRecipe()
+    audio.audio = MovieRecipe.Audio()
+    audio.audio?.sampleCount = 4_800
+    audio.audio?.codec = "pcm_s16le"
+    let asset = try asset(audio)
+    #expect(throws: MediaError.self) { try TimingAudit(of: asset) }
+  }
+}
