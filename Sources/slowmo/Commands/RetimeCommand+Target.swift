@@ -54,8 +54,9 @@ extension RetimeCommand {
     prepared.marksRepeatedFrames = true
     let status = try exporting.export(prepared, to: output, verb: "retime", writing, common)
     guard let csv, !writing.dryRun else { return status }
-    let rows = try Asset(path: output).frameTimingRows(copiedFrom: asset.frameTimingRows())
-    try FrameTableText.write(rows, to: csv, overwrites: writing.overwrite)
+    let made = try Asset(path: output)
+    let rows = made.frameTimingRows(copiedFrom: asset.frameTimingRows())
+    try FrameTableText.write(rows, of: made, to: csv, overwrites: writing.overwrite)
     return status
   }
 }
