@@ -216,7 +216,7 @@ struct FramesCommand: ParsableCommand, Verb {
     _ asset: Asset, _ frames: [Document.Frame], _ lines: [Asset.FrameTimingRow]
   ) throws -> [Int] {
     guard !frames.isEmpty else { return [] }
-    let metadata = try metaFd.map { try FrameMetadataWriter($0) }
+    let metadata = try metaFd.map { try FrameMetadataWriter($0, asset) }
     if output == standardOutput { PipeCapacity.raise(1) }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)

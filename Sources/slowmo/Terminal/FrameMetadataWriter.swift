@@ -8,11 +8,13 @@ import SystemPackage
 /// Writes the times of frames as JSON lines to a file descriptor, in step with their images.
 struct FrameMetadataWriter {
   private let descriptor: FileDescriptor
+  private let synthesized: SynthesizedFrames?
 
-  /// Uses a descriptor that the caller of the program opened.
+  /// Uses a descriptor that the caller of the program opened, for frames of a movie.
   ///
   /// - Throws: `CommandError` if it is not open for writing.
-  init(_ number: Int32) throws {
+  init(_ number: Int32, _ asset: Asset) throws {
+    synthesized = asset.synthesizedFrames
     let mode = fcntl(number, F_GETFL)
     guard mode >= 0, mode & O_ACCMODE != O_RDONLY else {
       throw CommandError.usage(
@@ -28,12 +30,17 @@ struct FrameMetadataWriter {
   /// - Throws: `ReaderIsGone` if the reader has closed its end, `CommandError` for another failure.
   func write(_ row: Asset.FrameTimingRow, _ image: EncodedFrame) throws {
     func text(_ value: (some BinaryInteger)?) -> String { value.map { "\($0)" } ?? "null" }
+    // A recording has none; of files of other programs it is unknown.
+    let isSynthesized =
+      synthesized.map { $0.confidenceTenths(ofFrame: row.index) != nil }
+      ?? (row.sequence == nil ? nil : false)
     let line =
       "{\"index\":\(row.index),\"pts_ns\":\(row.time.wholeNanoseconds),"
       + "\"capture_ns\":\(text(row.captureTime?.wholeNanoseconds)),"
       + "\"sequence\":\(text(row.sequence)),\"duration_ns\":\(row.duration.wholeNanoseconds),"
       + "\"lost_before\":\(text(row.lostBefore)),"
       + "\"duplicate\":\(row.isDuplicate.map { "\($0)" } ?? "null"),"
+      + "\"synthesized\":\(isSynthesized.map { "\($0)" } ?? "null"),"
       + "\"format\":\"\(image.format)\",\"width\":\(text(image.width)),"
       + "\"height\":\(text(image.height)),\"byte_count\":\(image.bytes.count)}\n"
     guard let reason = descriptor.writeFully(Array(line.utf8)) else { return }
