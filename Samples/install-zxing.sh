@@ -70,6 +70,8 @@ Description: zxing-cpp as a static library, for builds of Overcrank
  Made by Samples/install-zxing.sh of Overcrank from the source that PyPI has.
 CONTROL
   dpkg-deb --root-owner-group --build "$tree" "$work/package.deb" >&2
-  mv "$work/package.deb" "$package"
+  # A copy that is interrupted must not be taken for the package.
+  cp "$work/package.deb" "$package.new"
+  mv "$package.new" "$package"
 fi
 "${root[@]}" dpkg --install "$package" >&2

@@ -52,7 +52,7 @@ public struct SynthesizedFrames: Hashable, Sendable {
 
   /// Returns the confidence of a frame in tenths, from 0 to 9; nil for a captured frame.
   public func confidenceTenths(ofFrame index: Int) -> Int? {
-    guard text.utf8.indices.count > index, index >= 0 else { return nil }
+    guard text.utf8.count > index, index >= 0 else { return nil }
     let character = text.utf8[text.utf8.index(text.utf8.startIndex, offsetBy: index)]
     return character == UInt8(ascii: ".") ? nil : Int(character) - Int(UInt8(ascii: "0"))
   }

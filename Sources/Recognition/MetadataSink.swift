@@ -32,6 +32,8 @@ final class MetadataSink: FrameSink {
   /// The number of frames that are examined: one or none.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
+  /// Whether the output was removed or released, so that nobody takes frames any more.
+  private let isRetired = Atomic<Bool>(false)
   // Used only by the capture thread.
   private nonisolated(unsafe) var lastSequence: UInt32?
   private nonisolated(unsafe) var index: Int64 = 0
@@ -70,6 +72,7 @@ final class MetadataSink: FrameSink {
         pool.releaseOnCaptureThread(old.heldBuffer)
         counters.skipped.wrappingAdd(1, ordering: .relaxed)
       }
+      guard !isRetired.load(ordering: .acquiring) else { return false }
       let held = inUse.load(ordering: .acquiring)
       guard held < maximumHeld.load(ordering: .relaxed), let heldBuffer = frame.hold(in: pool)
       else { return false }
@@ -83,7 +86,8 @@ final class MetadataSink: FrameSink {
   /// A source that can wait, such as a file that is played as fast as possible, is examined frame by
   /// frame.
   func hasSpace(for byteCount: Int) -> Bool {
-    guard gate.isOpen.load(ordering: .relaxed) else { return true }
+    guard gate.isOpen.load(ordering: .relaxed), !isRetired.load(ordering: .acquiring)
+    else { return true }
     return waiting.withLock { $0 == nil }
       && inUse.load(ordering: .acquiring) < maximumHeld.load(ordering: .relaxed)
   }
@@ -97,8 +101,9 @@ final class MetadataSink: FrameSink {
 
   // MARK: - The worker
 
-  /// Releases a frame that is not examined any more.
-  func drain() {
+  /// Releases the waiting frame, and keeps none from now on.
+  func retire() {
+    isRetired.store(true, ordering: .releasing)
     guard let last = waiting.withLock({ $0.take() }) else { return }
     pool.release(last.heldBuffer)
     counters.skipped.wrappingAdd(1, ordering: .relaxed)

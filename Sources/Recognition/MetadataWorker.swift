@@ -52,12 +52,14 @@ final class MetadataWorker: Sendable {
       defer { current = next }
       return current
     }
-    if old !== next { old?.drain() }
+    if old !== next { old?.retire() }
   }
 
   /// Ends the thread.
   func stop() {
     state.withLock { $0.isStopped = true }
+    // A session keeps its sinks longer than its outputs, and its source may wait for them.
+    replaceSink(with: nil)
     wake.signal()
     hub.finish()
   }

@@ -152,6 +152,30 @@ struct TimedMetadataTests {
     #expect(report.take.warnings.count { $0.contains("1 metadata value") } == 1)
   }
 
+  @Test func `A value of a finished file is late, and in no frame of the next one`() {
+    var clock = PausableClock()
+    clock.begin(atMicroseconds: 1_000)
+    func value(_ position: PendingValue.Position) -> PendingValue {
+      PendingValue(position: position, key: "code", value: 1)
+    }
+    var pending = PendingValues()
+    // The file begins 100 µs after the take, and its last two frames may still be reordered.
+    let times: [Int64] = [100, 200, 300, 400]
+    pending.add([value(.frameTime(1_050)), value(.frameTime(1_200)), value(.frameTime(1_350))])
+    let settled = pending.take(times: times, margin: 2, clock: clock, end: .none)
+    #expect(settled.map(\.ticks) == [200] && pending.lateCount == 1)
+    #expect(pending.waiting.count == 1)
+    #expect(pending.take(times: times, margin: 2, clock: clock, end: .take).map(\.ticks) == [300])
+    // Before a frame is settled, nothing is known to be late.
+    pending.add([value(.frameTime(1_050))])
+    #expect(pending.take(times: [100], margin: 2, clock: clock, end: .none).isEmpty)
+    #expect(pending.lateCount == 1 && pending.waiting.count == 1)
+    // A value without a frame of its own belongs to the first one.
+    pending.add([value(.captured(1_050))])
+    #expect(pending.take(times: times, margin: 0, clock: clock, end: .take).map(\.ticks) == [100])
+    #expect(pending.lateCount == 2)
+  }
+
   @Test func `Values survive a kill`() throws {
     let scratch = try Scratch()
     let path = scratch.file("left.mov")

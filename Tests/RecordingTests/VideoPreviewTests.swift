@@ -88,6 +88,11 @@ struct VideoPreviewTests {
       #expect(sink.take(&frame) == nil && preview.hasNextFrame)
       view.join()
       #expect(isWoken.withLock { $0 } && preview.waitForNextFrame(milliseconds: 0))
+      defer {
+        // Nothing comes after the end of the stream, so the wait ends with it.
+        sink.end(CaptureEnd())
+        #expect(!preview.waitForNextFrame(milliseconds: .max))
+      }
       let image = try #require(try preview.nextFrame(as: .gray, maximumWidth: 32)?.image)
       let isUpright = row.angle % 180 == 0
       #expect(image.width == 32 && image.height == (isUpright ? 24 : 43))

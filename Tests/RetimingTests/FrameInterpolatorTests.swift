@@ -48,6 +48,19 @@ struct FrameInterpolatorTests {
     #expect(plain.allSatisfy { $0.contains { $0 != plain[0][0] } })
   }
 
+  @Test(arguments: ["yuv420p", "yuv420p10le"], [false, true])
+  func `The plain twin gives the same bytes where motion is searched in a smaller image`(
+    name: String, isFast: Bool
+  ) throws {
+    let format = try #require(LibAVPixelFormat(named: name))
+    let texture = MovingTexture(seed: 6)
+    let frames = try (0..<2).map {
+      try texture.frame(322, 171, format, movedBy: Double($0) * 6.3, Double($0) * 2.1)
+    }
+    let plain = try bytes(frames, at: [0.4], isFast: isFast, usesSIMD: false)
+    #expect(try plain == bytes(frames, at: [0.4], isFast: isFast))
+  }
+
   @Test(arguments: [false, true])
   func `Any number of threads gives the same bytes`(isFast: Bool) throws {
     let texture = MovingTexture(seed: 4)

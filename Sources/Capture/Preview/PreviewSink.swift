@@ -26,11 +26,14 @@ final class PreviewSink: FrameSink {
   private let counters: DataOutputCounters
   private let arrivals: ArrivalCounter
   private let waiting = Mutex<Waiting?>(nil)
-  /// Signaled for each frame that waits, so that a view need not ask again and again.
+  /// Signaled when a frame waits where none did, and at the end of the stream, so that a view need
+  /// not ask again and again.
   private let arrived = DispatchSemaphore(value: 0)
   /// The number of frames that are being drawn.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
+  /// Whether the stream ended after its last frame.
+  private let hasEnded = Atomic<Bool>(false)
 
   init(
     _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: DataOutputCounters,
@@ -47,6 +50,7 @@ final class PreviewSink: FrameSink {
 
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
+    hasEnded.store(false, ordering: .relaxed)
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     arrivals.note(frame.observation)
     guard frame.isWhole else {
@@ -55,8 +59,10 @@ final class PreviewSink: FrameSink {
     }
     // The thread that draws holds the lock only while it takes the frame. If it does so now, it gets
     // a frame that is one period older.
+    var replacesFrame = false
     let isKept = waiting.withLockIfAvailable { waiting -> Bool in
       if let old = waiting.take() {
+        replacesFrame = true
         pool.releaseOnCaptureThread(old.heldBuffer)
         counters.note(.frameWasLate)
       }
@@ -67,7 +73,7 @@ final class PreviewSink: FrameSink {
         heldBuffer: heldBuffer, observation: frame.observation, exposure: frame.exposure)
       return true
     }
-    if isKept == true { arrived.signal() }
+    if isKept == true, !replacesFrame { arrived.signal() }
     if isKept == nil { counters.note(.frameWasLate) }
     if isKept == false { counters.note(.outOfBuffers) }
     return nil
@@ -81,6 +87,8 @@ final class PreviewSink: FrameSink {
   func allow(keeping count: Int) { maximumHeld.store(count, ordering: .relaxed) }
 
   func end(_ end: CaptureEnd) {
+    hasEnded.store(true, ordering: .releasing)
+    arrived.signal()
     guard let last = waiting.withLock({ $0.take() }) else { return }
     pool.release(last.heldBuffer)
     counters.note(.frameWasLate)
@@ -93,10 +101,11 @@ final class PreviewSink: FrameSink {
 
   /// Waits until a frame waits.
   ///
-  /// - Returns: False if none has arrived at the deadline.
+  /// - Returns: False if none has arrived at the deadline or before the end of the stream.
   func waitForFrame(until deadline: DispatchTime) -> Bool {
     while !hasFrame {
-      guard arrived.wait(timeout: deadline) == .success else { return hasFrame }
+      guard !hasEnded.load(ordering: .acquiring), arrived.wait(timeout: deadline) == .success
+      else { return hasFrame }
     }
     return true
   }

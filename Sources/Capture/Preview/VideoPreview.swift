@@ -99,7 +99,7 @@ public final class VideoPreview: FrameOutput {
   ///
   /// - Parameter timeout: The longest time to wait, in milliseconds; at most an hour. Zero or less
   ///   does not wait.
-  /// - Returns: True if a frame waits, and false if none has arrived after the timeout.
+  /// - Returns: True if a frame waits, and false after the timeout or at the end of the stream.
   public func waitForNextFrame(milliseconds timeout: Int) -> Bool {
     let deadline = DispatchTime.now() + .milliseconds(min(3_600_000, max(0, timeout)))
     if let sink = state.withLock({ $0.sink }) { return sink.waitForFrame(until: deadline) }

@@ -185,7 +185,7 @@ private final class FrameWork: Sendable {
     for (position, entry) in entries.enumerated() {
       var image: MediaFrame?
       if let frame = entry.frame {
-        // Motion through an undecodable frame is followed to the next one.
+        // Motion is not followed through an undecodable frame: the one before it is held.
         let mayLeaveOut = position > 0 && position < entries.count - 1 && entry.instants.isEmpty
         image = try readers[frame.source].mediaFrame(at: frame.index, mayLeaveOut: mayLeaveOut)
         guard image != nil else {

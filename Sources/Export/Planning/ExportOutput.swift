@@ -52,7 +52,9 @@ struct ExportOutput: ~Copyable {
       marks[SynthesizedFrames.key] = String(
         repeating: ".", count: Int(clamping: plan.frameCount))
     }
-    if settings.marksRepeatedFrames, case .rendered(let frames, _, _) = plan.frames, !isShard {
+    if settings.marksRepeatedFrames, !plan.synthesizesFrames, !isShard,
+      case .rendered(let frames, _, _) = plan.frames
+    {
       marks[RepeatedFrameTag.key] = RepeatedFrameTag(frames.repeated).text
     }
     self.marks = marks

@@ -83,6 +83,7 @@ extension PlayerModel {
   mutating func insert(
     _ image: MediaFrame, for key: FrameKey, of job: DecodeJob, _ now: MediaTime
   ) -> Bool {
+    jobPosition = key.frame
     guard job.frames.contains(key.frame) else {
       ring.keep(image, for: key)
       return isNeeded(job, now)

@@ -46,6 +46,7 @@ extension PlayerModel {
   /// Returns the next frames to decode; nil if all frames that are needed soon are decoded.
   mutating func nextJob(_ now: MediaTime) -> DecodeJob? {
     guard state != .closed else { return nil }
+    jobPosition = nil
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if isIdle(at: start) { return nil }
     let ahead = mostNeeded
@@ -97,7 +98,11 @@ extension PlayerModel {
     let keys = neededFrames(mostNeeded, now).frames.keys
     ring.need(keys)
     let first = keys.first { !isSettled($0) }
-    let isNeeded = first.map { $0.asset == job.asset && job.frames.contains($0.frame) } ?? false
+    // Frames come in ascending order, so a frame before the last one does not come any more.
+    let isNeeded =
+      first.map {
+        $0.asset == job.asset && $0.frame > (jobPosition ?? -1) && job.frames.contains($0.frame)
+      } ?? false
     judgment = JobJudgment(job: job.generation, generation: generation, isNeeded: isNeeded)
     return isNeeded
   }

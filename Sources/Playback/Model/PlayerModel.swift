@@ -51,6 +51,8 @@ struct PlayerModel: Sendable {
   var generation = 0
   /// The last judgment of a running job.
   var judgment: JobJudgment?
+  /// The last frame that the running job gave; nil for none.
+  var jobPosition: Int?
   /// The output samples in which no job is needed; nil if unknown.
   var idle: IdleSpan?
   /// The loops that were reported.

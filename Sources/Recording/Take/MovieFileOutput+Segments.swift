@@ -118,7 +118,8 @@ extension MovieFileOutput {
   ///   - value: The value.
   ///   - key: The key, such as `com.example.speed`.
   ///   - captureTime: A time on the capture clock. The value belongs to the last frame at or before
-  ///     it, which may already be stored.
+  ///     it, which may already be stored. If the file of this frame is finished, the value is not
+  ///     stored, and the report's warnings count it.
   /// - Returns: False if the value is not stored, because 65 536 others wait for the writer.
   /// - Throws: `MediaError` with `.invalidMetadata` for a key or value that a movie cannot store.
   @discardableResult
@@ -128,7 +129,7 @@ extension MovieFileOutput {
     try TimedMetadataItem.check(key, value)
     let microseconds = captureTime.wholeNanoseconds / 1_000
     return state.withLock { $0.inbox }
-      .append(PendingValue(position: .captured(microseconds), key: key, value: value))
+      .append(PendingValue(position: .frameTime(microseconds), key: key, value: value))
   }
 
   /// The items of the file's metadata, from `RecordingSettings.metadata` until they are set.

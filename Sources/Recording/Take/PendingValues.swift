@@ -12,6 +12,9 @@ struct PendingValue: Sendable {
     case frame(Int64)
     /// The last frame at or before this time, in microseconds of the camera's clock.
     case captured(Int64)
+    /// The frame of this time, in microseconds of the camera's clock. The value is late if the file
+    /// of the frame is finished.
+    case frameTime(Int64)
   }
 
   var position: Position
@@ -66,7 +69,7 @@ struct PendingValues {
         continue
       case .frame(let frame):
         index = Int(exactly: frame &- earlierCount).flatMap { $0 < settled ? $0 : nil }
-      case .captured(let microseconds):
+      case .captured(let microseconds), .frameTime(let microseconds):
         let time = clock.time(ofMicroseconds: microseconds)
         let next = times.partitioningIndex { $0 > time }
         let belongs =
@@ -75,6 +78,10 @@ struct PendingValues {
           case .file(let end): time < end
           case .take: true
           }
+        if case .frameTime = value.position, next == 0, settled > 0 {
+          lateCount += 1
+          continue
+        }
         if belongs { index = max(0, next - 1) }
       }
       if let index {

@@ -263,6 +263,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: segments, exec: triggers.exec, overwrites: writing.overwrite,
         progress: progress)
       let result = try shown { try files.record(movie, update: update) }
+      objects.end(search)
       for warning in (lines?.take() ?? []) + objects.warnings { progress.warning(warning) }
       return try finish(
         RecordDocument(result, preflight, result.take.problem.map { CommandError($0) }),
@@ -270,6 +271,7 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     progress.start(file: output)
     let result = try shown { try movie.record(progress: update) }
+    objects.end(search)
     let commands = triggers.exec.map(ClipCommands.init)
     // If another program replaced the output file, the path now leads to a foreign file. The user's
     // `--exec` command must not receive it.

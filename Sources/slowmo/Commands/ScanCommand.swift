@@ -77,6 +77,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
   /// Whether the source is no file.
   var isDevice: Bool {
+    if SystemFiles.kind(of: source) == .regular { return false }
     if source.hasPrefix("/dev/") || source.hasPrefix("synthetic") || source.hasPrefix("file:") {
       return true
     }
@@ -151,6 +152,7 @@ struct ScanCommand: ParsableCommand, Verb {
     let report = ScanReport(self, width: format.width, height: format.height)
     let failure = SessionFailure(session.events)
     try session.startRunning()
+    defer { session.stopRunning() }
     let limit = duration.map { MonotonicHostClock().now.seconds + $0.seconds }
     while session.isRunning || session.isInterrupted, !Interrupt.isRequested {
       if let limit, MonotonicHostClock().now.seconds >= limit { break }
@@ -165,7 +167,12 @@ struct ScanCommand: ParsableCommand, Verb {
     report.examinedCount = search.examinedCount
     let problem = hasEnded && !Interrupt.isRequested ? failure.waitForEnd() : nil
     try report.finish(frameCount: search.offeredCount)
-    if let problem { throw problem }
+    // The document was printed, so the error is a line of text.
+    if let problem {
+      let error = CommandError(problem)
+      Output.error(error)
+      return error.status
+    }
     return Interrupt.isRequested && duration != nil ? Interrupt.status : .done
   }
 

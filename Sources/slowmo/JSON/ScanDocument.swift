@@ -61,16 +61,8 @@ struct ScannedObject: Encodable {
   private static func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }
 
   /// The line of JSON.
-  ///
-  /// A code may contain anything. Control characters that JSON allows are escaped, because a terminal
-  /// would obey them.
   func line() throws -> String {
-    let text = String(decoding: try Output.encode(self, isPretty: false), as: UTF8.self)
-    return String(
-      text.unicodeScalars.flatMap { scalar -> [Character] in
-        guard (0x7F...0x9F).contains(scalar.value) else { return [Character(scalar)] }
-        return Array("\\u00" + String(scalar.value, radix: 16))
-      })
+    String(decoding: try Output.encode(self, isPretty: false), as: UTF8.self)
   }
 }
 

@@ -106,13 +106,22 @@ enum Output {
 
   /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
   ///
-  /// Bytes of file names that are not valid UTF-8 become U+FFFD.
+  /// Bytes of file names that are not valid UTF-8 become U+FFFD. Codes and tags may contain anything,
+  /// so the control characters that JSON allows are escaped, too: a terminal would obey them.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if isPretty { encoder.outputFormatting.insert(.prettyPrinted) }
     let data = try encoder.encode(DocumentEncoder.tree(of: document))
-    return Data(String(decoding: data, as: UTF8.self).repaired.utf8)
+    var text = ""
+    for scalar in String(decoding: data, as: UTF8.self).repaired.unicodeScalars {
+      if (0x7F...0x9F).contains(scalar.value) {
+        text += "\\u00" + String(scalar.value, radix: 16)
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+    return Data(text.utf8)
   }
 
   /// Writes all bytes to a descriptor.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import Overcrank
 import Synchronization
 
 /// Stores the objects that are found during a recording in its movie.
 final class StoredObjects: Sendable {
   private let movie: MovieFileOutput
-  private let refusedCount = Atomic<Int>(0)
+  private let longCount = Atomic<Int>(0)
+  private let lateCount = Atomic<Int>(0)
+  private let isOver = Atomic<Bool>(false)
 
   init(_ movie: MovieFileOutput) { self.movie = movie }
 
@@ -23,18 +26,35 @@ final class StoredObjects: Sendable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     for object in objects {
       let data = try? encoder.encode(StoredObject(object))
-      let isStored = try? data.map {
+      let isTaken = try? data.map {
         try movie.append(
           .text(String(decoding: $0, as: UTF8.self)), forKey: StoredObject.key,
           atCaptureTime: object.time)
       }
-      if isStored != true { refusedCount.wrappingAdd(1, ordering: .relaxed) }
+      if isTaken == nil {
+        longCount.wrappingAdd(1, ordering: .relaxed)
+      } else if isTaken != true || isOver.load(ordering: .acquiring) {
+        lateCount.wrappingAdd(1, ordering: .relaxed)
+      }
     }
   }
 
-  /// The warning about objects that a movie cannot store.
+  /// Waits for the last frame of a search.
+  ///
+  /// The movie is finished, so objects that are found from now on are too late.
+  func end(_ search: (any ObjectSearch)?) {
+    isOver.store(true, ordering: .releasing)
+    while search?.isBusy == true { usleep(1_000) }
+  }
+
+  /// The warnings about objects that were not stored.
   var warnings: [String] {
-    let count = refusedCount.load(ordering: .relaxed)
-    return count == 0 ? [] : ["\(count) objects were not stored: their text is too long"]
+    [
+      (longCount, "their text is too long"), (lateCount, "they were found after the movie's end"),
+    ]
+    .compactMap { counter, reason in
+      let count = counter.load(ordering: .relaxed)
+      return count == 0 ? nil : "\(count) objects were not stored: \(reason)"
+    }
   }
 }
