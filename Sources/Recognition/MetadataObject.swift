@@ -64,4 +64,6 @@ public struct MetadataObjectFrame: Hashable, Sendable {
   public let presentationTimeStamp: MediaTime
   /// The number of frames since the first of the stream, by the driver's counter.
   public let frameIndex: Int64
+  /// The time of the first frame of the stream on the capture clock.
+  public let streamStart: MediaTime
 }

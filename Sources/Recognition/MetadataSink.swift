@@ -18,6 +18,8 @@ final class MetadataSink: FrameSink {
     let observation: FrameObservation
     /// The number of frames since the first one, by the driver's counter.
     let index: Int64
+    /// The time of the first frame of the stream, in microseconds.
+    let start: Int64
   }
 
   let pool: BufferPool
@@ -37,6 +39,7 @@ final class MetadataSink: FrameSink {
   // Used only by the capture thread.
   private nonisolated(unsafe) var lastSequence: UInt32?
   private nonisolated(unsafe) var index: Int64 = 0
+  private nonisolated(unsafe) var start: Int64?
 
   init(
     _ camera: DeviceInput, _ connection: CaptureConnection, _ counters: MetadataCounters,
@@ -59,6 +62,8 @@ final class MetadataSink: FrameSink {
       index += step < 1 << 31 ? Int64(step) : 1
     }
     lastSequence = frame.observation.sequence
+    let start = start ?? frame.observation.microseconds
+    self.start = start
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     guard frame.isWhole else {
@@ -76,7 +81,8 @@ final class MetadataSink: FrameSink {
       let held = inUse.load(ordering: .acquiring)
       guard held < maximumHeld.load(ordering: .relaxed), let heldBuffer = frame.hold(in: pool)
       else { return false }
-      waiting = Waiting(heldBuffer: heldBuffer, observation: frame.observation, index: index)
+      waiting = Waiting(
+        heldBuffer: heldBuffer, observation: frame.observation, index: index, start: start)
       return true
     }
     if isKept == true { wake.signal() } else { counters.skipped.wrappingAdd(1, ordering: .relaxed) }

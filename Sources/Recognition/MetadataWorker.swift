@@ -153,7 +153,7 @@ private struct Search {
     return MetadataObjectFrame(
       objects: objects,
       presentationTimeStamp: MediaTime(microseconds: waiting.observation.microseconds),
-      frameIndex: waiting.index)
+      frameIndex: waiting.index, streamStart: MediaTime(microseconds: waiting.start))
   }
 }
 

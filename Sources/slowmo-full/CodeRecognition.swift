@@ -20,7 +20,7 @@ struct CodeRecognition: ObjectRecognition {
     let output = try MetadataOutput(session: session, types: Self.types(types))
     output.requiredAgreement = agreement
     output.setMetadataObjectsHandler { frame in
-      handler(frame.objects.map { RecognizedObject($0, frameIndex: frame.frameIndex) })
+      handler(frame.objects.map { RecognizedObject($0, of: frame) })
     }
     return SessionObjects(output: output)
   }
@@ -46,7 +46,9 @@ private final class MovieObjects: ObjectReader {
   init(_ reader: consuming MetadataObjectReader) { self.reader = reader }
 
   func objects(ofFrame index: Int) throws(MediaError) -> [RecognizedObject] {
-    try reader.objects(ofFrame: index).map { RecognizedObject($0, frameIndex: Int64(index)) }
+    try reader.objects(ofFrame: index).map {
+      RecognizedObject($0, frameIndex: Int64(index), streamStart: .zero)
+    }
   }
 }
 
@@ -60,10 +62,15 @@ private struct SessionObjects: ObjectSearch {
 }
 
 extension RecognizedObject {
-  fileprivate init(_ object: MetadataObject, frameIndex: Int64) {
+  fileprivate init(_ object: MetadataObject, of frame: MetadataObjectFrame) {
+    self.init(object, frameIndex: frame.frameIndex, streamStart: frame.streamStart)
+  }
+
+  fileprivate init(_ object: MetadataObject, frameIndex: Int64, streamStart: MediaTime) {
     self.init(
       type: object.type.rawValue, text: object.stringValue, bytes: object.rawBytes,
-      frameIndex: frameIndex, time: object.time, duration: object.duration,
+      frameIndex: frameIndex, streamStart: streamStart, time: object.time,
+      duration: object.duration,
       bounds: object.bounds, corners: object.corners)
   }
 }

@@ -59,6 +59,8 @@ package struct RecognizedObject: Sendable {
   package var bytes: [UInt8]
   /// The index of the frame, from 0.
   package var frameIndex: Int64
+  /// The time of the first frame: zero in a movie, or on the capture clock.
+  package var streamStart: MediaTime
   /// The time of the frame: in the movie, or on the capture clock.
   package var time: MediaTime
   /// The duration of the frame.
@@ -70,11 +72,12 @@ package struct RecognizedObject: Sendable {
 
   /// Creates an object.
   package init(
-    type: String, text: String?, bytes: [UInt8], frameIndex: Int64, time: MediaTime,
-    duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint]
+    type: String, text: String?, bytes: [UInt8], frameIndex: Int64, streamStart: MediaTime,
+    time: MediaTime, duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint]
   ) {
     (self.type, self.text, self.bytes) = (type, text, bytes)
-    (self.frameIndex, self.time, self.duration) = (frameIndex, time, duration)
+    (self.frameIndex, self.streamStart) = (frameIndex, streamStart)
+    (self.time, self.duration) = (time, duration)
     (self.bounds, self.corners) = (bounds, corners)
   }
 }

@@ -42,16 +42,11 @@ final class ScanReport {
   /// Reports the objects of a frame.
   func add(_ found: [RecognizedObject]) throws {
     guard let first = found.first else { return }
-    // Times of a camera are counted from the first frame, whose time follows from the index.
-    if start == nil {
-      start =
-        command.isDevice
-        ? MediaTime(
-          exactly: first.time.seconds - first.duration.seconds * Rational(Int128(first.frameIndex)))
-        : .zero
-    }
+    // Times of a camera are counted from its first frame, also after an interruption.
+    let start = start ?? first.streamStart
+    self.start = start
     for object in found {
-      let scanned = ScannedObject(object, since: start ?? .zero)
+      let scanned = ScannedObject(object, since: start)
       if command.common.json {
         objects.append(scanned)
       } else if !Output.line(try scanned.line()) {
