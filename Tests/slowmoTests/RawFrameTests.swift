@@ -103,7 +103,8 @@ struct RawFrameTests {
 
   @Test(arguments: [
     "--raw gray8", "--meta-fd 3", "--step 0 -o {index}.png", "--step 2 --at 0 -o a.png",
-    "--raw gray9 -o -", "--meta-fd 1 --raw gray8 -o -", "--meta-fd 0 -o {index}.png",
+    "--raw gray9 -o -", "--meta-fd 1 --raw gray8 -o -",
+    "--meta-fd 1 -o {index}.png --csv -", "--meta-fd 0 -o {index}.png",
     "--meta-fd 77 --raw gray8 -o -",
   ])
   func `Options that do not fit are usage errors`(options: String) async throws {
