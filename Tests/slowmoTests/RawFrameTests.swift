@@ -92,7 +92,8 @@ struct RawFrameTests {
     _ = try clip(40)
     for line in [
       "\"$1\" frames clip.mov --raw rgb24 -o - 2>errors | head -c 10000 | wc -c >count",
-      "\"$1\" frames clip.mov --raw gray8 -o - --meta-fd 3 3> >(head -n 1 >count) 2>errors | cat >rest",
+      "\"$1\" frames clip.mov --raw gray8 -o - --meta-fd 3 3>&1 >rest 2>errors "
+        + "| head -n 1 >count",
     ] {
       let finished = try await bash("set -o pipefail\n\(line)", in: scratch.path)
       #expect(finished.status == 0, "\(line)")
