@@ -18,7 +18,7 @@ extension Asset {
     /// The capture time of that frame.
     ///
     /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
-    /// capture rate of the file. Nil if the file has neither.
+    /// capture rate of the file or by its own times. Nil if the file has neither.
     public let captureTime: MediaTime?
   }
 
@@ -65,9 +65,13 @@ extension Asset {
 
   /// Returns the capture time of each frame; nil for a frame whose time is unknown.
   package func captureTimes() -> [MediaTime?] {
-    let rate = captureFrameRate?.rate.framesPerSecond
+    let stated = captureFrameRate
+    let rate = stated?.rate.framesPerSecond
+    // Where no tag states the rate, the times of the movie are those of the capture.
+    let hasCaptureTimes = stated?.source == Self.appleIntentKey || stated?.source == "edit_list"
     return frameTimingRows().enumerated().map { index, row in
       if let time = row.captureTime { return time }
+      if hasCaptureTimes { return row.time }
       return rate.flatMap { MediaTime(exactly: Rational(Int64(index)) / $0) }
     }
   }

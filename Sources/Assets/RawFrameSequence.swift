@@ -28,12 +28,16 @@ public struct RawFrameSequence: ~Copyable {
     public let height: Int
   }
 
-  /// The frames that each thread decodes at a time.
+  /// The most frames that each thread decodes at a time.
   private static let blockLength = 4
+  /// The bytes that each thread decodes at a time, unless one frame is larger.
+  private static let blockBytes = 16 << 20
 
   private let indices: [Int]
   private let workers: [FrameWorker]
   private var next = 0
+  /// The size of the last frame in bytes, or 1 before the first.
+  private var frameBytes = 1
   private var decoded: ArraySlice<Result<Element, MediaError>> = []
 
   /// Opens an asset.
@@ -71,10 +75,14 @@ public struct RawFrameSequence: ~Copyable {
   ///   frame that cannot be decoded.
   public mutating func nextFrame() throws(MediaError) -> Element? {
     if decoded.isEmpty { decodeBlocks() }
-    return try decoded.popFirst()?.get()
+    let frame = try decoded.popFirst()?.get()
+    if let count = frame?.bytes?.count, count > 0 { frameBytes = count }
+    return frame
   }
 
   private mutating func decodeBlocks() {
+    // Frees the storage of the last block before the next one is decoded.
+    decoded = []
     let rest = indices[next...]
     guard workers.count > 1 else {
       guard let index = rest.first else { return }
@@ -82,8 +90,8 @@ public struct RawFrameSequence: ~Copyable {
       decoded = [workers[0].frame(index)]
       return
     }
-    let blocks = rest.prefix(workers.count * Self.blockLength).chunks(ofCount: Self.blockLength)
-      .map(Array.init)
+    let length = max(1, min(Self.blockLength, Self.blockBytes / frameBytes))
+    let blocks = rest.prefix(workers.count * length).chunks(ofCount: length).map(Array.init)
     next += blocks.reduce(0) { $0 + $1.count }
     let results = Mutex([[Result<Element, MediaError>]](repeating: [], count: blocks.count))
     let workers = workers

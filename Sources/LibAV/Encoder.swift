@@ -89,6 +89,16 @@ package struct Encoder: ~Copyable {
         ? AVCOL_SPC_RGB
         : space == AVCOL_SPC_RGB || parameters.pixelFormat.isRGB ? AVCOL_SPC_SMPTE170M : space
     }
+
+    private init(space: AVColorSpace) {
+      primaries = AVCOL_PRI_UNSPECIFIED
+      transfer = AVCOL_TRC_UNSPECIFIED
+      chromaLocation = AVCHROMA_LOC_UNSPECIFIED
+      self.space = space
+    }
+
+    /// The color tags of YUV frames that `Scaler` converted from untagged RGB frames.
+    package static let convertedFromRGB = ColorTags(space: AVCOL_SPC_SMPTE170M)
   }
 
   /// Opens a video encoder.

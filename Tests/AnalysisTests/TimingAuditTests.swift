@@ -90,6 +90,10 @@ struct TimingAuditTests {
     let slowed = try TimingAudit(of: asset(slow), expecting: 240)
     #expect(slowed.isOK && slowed.captureFrameRateSource == "com.android.capture.fps")
     #expect(try TimingAudit(of: asset(slow), expecting: 120).problems == [.unexpectedRate])
+    // The times of a recording of this library are those of the capture.
+    slow.metadata["com.overcrank.recording"] =
+      #"{"device":"d","mode":"m","first_capture_ns":0,"first_sequence":0,"gaps":[]}"#
+    #expect(try TimingAudit(of: asset(slow)).problems == [.statedRate])
     let unknown = try TimingAudit(of: asset(recipe(.mjpeg, 30, count: 40)))
     #expect(
       unknown.isOK && unknown.captureFrameRate == nil && unknown.captureFrameRateAgrees == nil)

@@ -92,7 +92,8 @@ struct RawFrameTests {
     _ = try clip(40)
     for line in [
       "\"$1\" frames clip.mov --raw rgb24 -o - 2>errors | head -c 10000 | wc -c >count",
-      "\"$1\" frames clip.mov --raw gray8 -o - --meta-fd 3 3> >(head -n 1 >count) 2>errors | cat >rest",
+      "\"$1\" frames clip.mov --raw gray8 -o - --meta-fd 3 3>&1 >rest 2>errors "
+        + "| head -n 1 >count",
     ] {
       let finished = try await bash("set -o pipefail\n\(line)", in: scratch.path)
       #expect(finished.status == 0, "\(line)")
@@ -103,7 +104,8 @@ struct RawFrameTests {
 
   @Test(arguments: [
     "--raw gray8", "--meta-fd 3", "--step 0 -o {index}.png", "--step 2 --at 0 -o a.png",
-    "--raw gray9 -o -", "--meta-fd 1 --raw gray8 -o -", "--meta-fd 0 -o {index}.png",
+    "--raw gray9 -o -", "--meta-fd 1 --raw gray8 -o -",
+    "--meta-fd 1 -o {index}.png --csv -", "--meta-fd 0 -o {index}.png",
     "--meta-fd 77 --raw gray8 -o -",
   ])
   func `Options that do not fit are usage errors`(options: String) async throws {

@@ -103,9 +103,15 @@ def check(
         raise failure(done.returncode, done.stderr, document)
     return Audit(
         ok=document["ok"], problems=document["problems"], frame_count=document["frame_count"],
-        gaps=[MissingFrames(**gap) for gap in document["gaps"]],
+        gaps=[
+            MissingFrames(after_index=gap["after_index"], count=gap["count"], at_ns=gap["at_ns"])
+            for gap in document["gaps"]],
         duplicates=[frame["index"] for frame in document["duplicates"]],
-        frozen=[FrozenStretch(**stretch) for stretch in document["frozen"]],
+        frozen=[
+            FrozenStretch(
+                first_index=stretch["first_index"], last_index=stretch["last_index"],
+                start_ns=stretch["start_ns"], end_ns=stretch["end_ns"])
+            for stretch in document["frozen"]],
         measured_fps=fraction(document["measured_fps"]),
         capture_fps=fraction(document["capture_fps"]),
         capture_fps_source=document["capture_fps_source"], document=document)

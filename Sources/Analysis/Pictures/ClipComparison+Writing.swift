@@ -63,6 +63,7 @@ extension ClipComparison {
       codec: "libx264", width: plan.size.width, height: plan.size.height, pixelFormat: .yuv420p,
       timescale: timescale)
     settings.frameRate = frameRate
+    settings.colors = .convertedFromRGB
     settings.options = ["preset": "medium", "crf": "18"]
     var encoder = try Encoder(video: settings)
     let container = path.lowercased().hasSuffix(".mov") ? "mov" : "mp4"

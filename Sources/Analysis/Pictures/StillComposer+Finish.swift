@@ -68,8 +68,9 @@ extension StillComposer {
     var image = start
     for slot in 0..<slots {
       try checkCancelled()
-      let middle = MediaTime(nanoseconds: Int64((begin + (Double(slot) + 0.5) * period) * 1e9))
-      let index = max(first, min(frames.index(at: middle) ?? .max, all.upperBound - 1))
+      let middle = (begin + (Double(slot) + 0.5) * period) * Double(frames.timescale)
+      let found = frames.lastIndex(atOrBefore: Int64(min(9e18, max(0, middle)))) ?? first
+      let index = max(first, min(found, all.upperBound - 1))
       if shown.last?.index != index {
         image = try reader.image(at: index)
         guard image.width == start.width, image.height == start.height else { continue }
@@ -106,7 +107,10 @@ extension StillComposer {
       let power = (0..<abs(exponent)).reduce(1.0) { value, _ in value * 10 }
       return [1, 2, 5].map { exponent < 0 ? $0 / power : $0 * power }
     }
-    guard perPixel > 0, let step = steps.first(where: { $0 / perPixel >= 56 }) else { return }
+    // Later times are too large for a count of steps, so they have no ruler.
+    guard perPixel > 0, start.magnitude < 1e12,
+      let step = steps.first(where: { $0 / perPixel >= 56 })
+    else { return }
     let end = start + Double(canvas.width) * perPixel
     var line = (start / step * 5).rounded(.up)
     while line * step / 5 <= end {

@@ -79,7 +79,8 @@ extension StillComposer {
 
   /// A time in seconds with three digits after the point.
   static func text(_ time: MediaTime) -> String {
-    let milliseconds = (time.wholeMicroseconds + 500) / 1_000
+    let microseconds = max(0, time.wholeMicroseconds)
+    let milliseconds = microseconds / 1_000 + (microseconds % 1_000 >= 500 ? 1 : 0)
     let rest = String(milliseconds % 1_000)
     return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
   }

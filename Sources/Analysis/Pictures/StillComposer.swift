@@ -26,12 +26,14 @@ public struct StillComposer: Sendable {
   public init(
     _ asset: Asset, range: TimeRange? = nil, isCancelled: @escaping @Sendable () -> Bool = { false }
   ) throws(MediaError) {
-    guard asset.videoTrack != nil else {
+    guard let track = asset.videoTrack else {
       throw MediaError(
         .invalidData, "\(asset.path) contains no video", recovery: "choose a movie with video")
     }
     let whole = try TimeRange(duration: asset.duration)
-    guard let shown = range.map({ $0.intersection(whole) }) ?? whole, !shown.isEmpty else {
+    guard let shown = range.map({ $0.intersection(whole) }) ?? whole, !shown.isEmpty,
+      track.frames.index(at: shown.start) != nil
+    else {
       throw MediaError(
         .outsideSource, "the range is outside \(asset.path)",
         recovery: "it ends at \(asset.duration.displayText) s")

@@ -9,7 +9,9 @@ struct FrameComparison {
   /// The difference of each frame to the one before it; nil for the first frame and if one of the
   /// two cannot be decoded.
   private(set) var differences: [FrameDifference?]
-  /// The mean luma of the strips of each frame; empty if unknown.
+  /// The mean luma of the strips of the first frames; empty for a frame where it is unknown.
+  ///
+  /// At most as many frames as ``LightFlicker`` analyzes.
   private(set) var strips: [[Double]]
   /// The frames that cannot be decoded.
   private(set) var undecodable: [Int]
@@ -22,7 +24,7 @@ struct FrameComparison {
   ) throws(MediaError) {
     let count = track.frameCount
     var differences = [FrameDifference?](repeating: nil, count: count)
-    var strips = [[Double]](repeating: [], count: count)
+    var strips = [[Double]](repeating: [], count: min(count, LightFlicker.largestCount))
     var isDecoded = [Bool](repeating: false, count: count)
     if count > 0 {
       var reader = try FrameReader(asset, undecodable: .skip)
@@ -34,7 +36,9 @@ struct FrameComparison {
         isDecoded[index] = true
         progress(index + 1)
         guard let plane = LumaPlane(frame, &converter) else { return true }
-        strips[index] = plane.stripBrightness(LightFlicker.stripCount)
+        if strips.indices.contains(index) {
+          strips[index] = plane.stripBrightness(LightFlicker.stripCount)
+        }
         if lastIndex != index - 1 || recent.last?.hasSize(of: plane) != true { recent = [] }
         lastIndex = index
         if let last = recent.last { differences[index] = FrameDifference(plane, after: last) }

@@ -19,7 +19,7 @@ enum LightFlicker {
   /// Motion changes the brightness more slowly.
   private static let lowestAlias = 12.0
   /// At most this many frames are analyzed.
-  private static let largestCount = 2_000
+  static let largestCount = 2_000
 
   /// A line in the spectrum: the frequency of the mains in hertz, and the amplitude as a part of
   /// the mean brightness.

@@ -102,13 +102,15 @@ extension TimingAudit {
 
   /// Whether a stated capture rate may be true.
   ///
-  /// A file may play slower than it was captured, and a time lapse plays faster.
-  func agrees(_ stated: FrameRate) -> Bool {
+  /// A file may play slower than it was captured, and a time lapse plays faster. A recording with
+  /// the times of the capture does neither.
+  func agrees(_ stated: FrameRate, hasCaptureTimes: Bool) -> Bool {
     guard let measured = measuredFrameRate, distinctFrameRate == nil else {
       return distinctFrameRate == nil
     }
     let ratio = measured / stated.framesPerSecond
     if Self.isNear(ratio) { return true }
+    if hasCaptureTimes { return false }
     if ratio < .one { return measured < Rational(61) }
     return stated.framesPerSecond < Rational(24)
   }

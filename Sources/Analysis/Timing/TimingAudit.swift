@@ -225,7 +225,9 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     let stated = asset.captureFrameRate
     captureFrameRate = stated?.rate
     captureFrameRateSource = stated?.source
-    captureFrameRateAgrees = stated.map { agrees($0.rate) }
+    captureFrameRateAgrees = stated.map {
+      agrees($0.rate, hasCaptureTimes: asset.recording != nil)
+    }
     problems = foundProblems(isTruncated: asset.truncation != nil)
   }
 }

@@ -105,10 +105,15 @@ public struct TimingChart: Sendable {
     let ranges =
       audit.duplicates.map { $0.index...$0.index }
       + audit.frozen.map { $0.firstIndex + 1...$0.lastIndex }
-    for range in ranges where times.indices.contains(range.upperBound) {
+    var drawn = Int.min
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound })
+    where times.indices.contains(range.upperBound) {
       let (first, last) = (
         column(times[range.lowerBound], end), column(times[range.upperBound], end)
       )
+      // Marks that end in the same column are drawn once, so a chart of many frames stays small.
+      guard last > drawn else { continue }
+      drawn = last
       drawing.fill(
         x: first, y: Self.plot.top, width: max(2, last - first + 1), height: 24, .repeated)
     }

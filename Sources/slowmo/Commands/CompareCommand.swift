@@ -20,7 +20,8 @@ struct CompareCommand: ParsableCommand, Verb {
       The offset of recordings is measured by slowmo sync. All movies play at the same speed in
       real time: a movie that was slowed plays faster, by the capture rate that its file states.
       The output has the time that all movies share, no audio, and the time since the instant in
-      milliseconds. Movies side by side have the height of the lowest one.
+      milliseconds. Movies side by side have the height of the lowest one, and are together at
+      most 4096 pixels wide.
       """)
 
   @Argument(help: "The movies, from left to right.", completion: .file())
@@ -120,7 +121,7 @@ struct CompareCommand: ParsableCommand, Verb {
     Document(
       file: output, layout: overlay ? .overlay : .side, width: plan.size.width,
       height: plan.size.height, fps: fps, speed: speed, frameCount: plan.frameCount,
-      start: MediaTime(nanoseconds: Int64(plan.start.doubleValue * 1e9)),
+      start: MediaTime(nanoseconds: nanoseconds(plan.start)),
       clips: zip(clips, plan.boxes).map { clip, box in
         Document.Clip(
           file: clip.asset.path, at: clip.origin, timeScale: clip.timeScale, x: box.x, y: box.y,

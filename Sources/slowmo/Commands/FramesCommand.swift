@@ -82,7 +82,10 @@ struct FramesCommand: ParsableCommand, Verb {
     if step > 1 && !at.isEmpty { throw ValidationError("--step and --at exclude each other") }
     for (name, isGiven) in [("--raw", raw != nil), ("--meta-fd", metaFd != nil)]
     where isGiven && output == nil { throw ValidationError("\(name) needs -o") }
-    if let metaFd, metaFd < 1 || metaFd == 1 && (output == standardOutput || common.json) {
+    if let metaFd,
+      metaFd < 1
+        || metaFd == 1 && (output == standardOutput || csv == standardOutput || common.json)
+    {
       throw ValidationError("--meta-fd \(metaFd) is used for something else")
     }
     if output == nil && csv == nil {
@@ -140,7 +143,7 @@ struct FramesCommand: ParsableCommand, Verb {
         Document(
           file: file, csv: csv, frames: written, undecodableFrames: undecodable,
           dryRun: writing.dryRun))
-    } else if output != standardOutput && csv != standardOutput {
+    } else if output != standardOutput && csv != standardOutput && metaFd != 1 {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }
     }

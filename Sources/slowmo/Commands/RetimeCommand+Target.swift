@@ -52,11 +52,13 @@ extension RetimeCommand {
     }
     prepared.frameRate = rate
     prepared.marksRepeatedFrames = true
-    let status = try exporting.export(prepared, to: output, verb: "retime", writing, common)
-    guard let csv, !writing.dryRun else { return status }
-    let made = try Asset(path: output)
-    let rows = made.frameTimingRows(copiedFrom: asset.frameTimingRows())
-    try FrameTableText.write(rows, of: made, to: csv, overwrites: writing.overwrite)
-    return status
+    return try exporting.export(
+      prepared, to: output, verb: "retime", writing, common, prints: csv != standardOutput
+    ) {
+      guard let csv else { return }
+      let made = try Asset(path: output)
+      let rows = made.frameTimingRows(copiedFrom: asset.frameTimingRows())
+      try FrameTableText.write(rows, of: made, to: csv, overwrites: writing.overwrite)
+    }
   }
 }

@@ -163,10 +163,10 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   /// Exports a composition, prints the plan of the export, or writes a project file.
   ///
-  /// Then prints the result.
+  /// Calls `finishing` after an export, then prints the result unless `prints` is false.
   func export(
     _ prepared: PreparedExport, to output: String, verb: String, _ writing: WritingOptions,
-    _ common: CommonOptions
+    _ common: CommonOptions, prints: Bool = true, finishing: () throws -> Void = {}
   ) throws -> ExitStatus {
     let composition = prepared.composition
     if isProject(output) {
@@ -199,7 +199,8 @@ struct ExportOptions: ParsableArguments, Sendable {
     for frame in report.undecodable {
       noteUndecodable(frame.path, frame.index, frame.time, onError)
     }
-    return try emit(RetimeDocument(verb, report), common)
+    try finishing()
+    return try prints ? emit(RetimeDocument(verb, report), common) : .done
   }
 
   /// Prepares the export of a shard or a join.
