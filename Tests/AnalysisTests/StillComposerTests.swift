@@ -130,6 +130,24 @@ struct StillComposerTests {
     }
   }
 
+  @Test func `A range behind the last frame is outside the movie`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var recipe = MovieRecipe.constant(240, count: 24)
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 48_000
+    recipe.audio?.codec = "pcm_s16le"
+    try recipe.write(to: path)
+    let asset = try Asset(path: path)
+    let range = try TimeRange(
+      start: MediaTime(1, over: 2), end: MediaTime(3, over: 5))
+    #expect {
+      try StillComposer(asset, range: range)
+    } throws: {
+      ($0 as? MediaError)?.code == .outsideSource
+    }
+  }
+
   @Test func `A lost frame leaves no gap in the time of a photo finish`() throws {
     let scratch = try Scratch()
     var movie = PaintedMovie(width: 180, height: 40, rate: 240, count: 39)

@@ -50,6 +50,16 @@ struct GapFilledTests {
     #expect(part.frameTimingRows().allSatisfy { $0.isDuplicate == nil })
   }
 
+  @Test func `A table on standard output is all that is printed there`() async throws {
+    try clip()
+    let finished = try await slowmo(
+      "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "-", in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n")
+    #expect(lines.count == 61 && lines.first?.hasPrefix("index,") == true, "\(finished.output)")
+    #expect(lines.last?.hasPrefix("59,") == true)
+  }
+
   @Test func `A rate that changes needs a rate of one's own`() async throws {
     var recipe = MovieRecipe.constant(240, count: 90, timescale: 240_000)
     for index in 45..<90 { recipe.times[index] = 45_000 + Int64(index - 45) * 2_000 }
