@@ -49,12 +49,12 @@ final class StoredObjects: Sendable {
 
   /// The warnings about objects that were not stored.
   var warnings: [String] {
-    [
-      (longCount, "their text is too long"), (lateCount, "they were found after the movie's end"),
+    let counts = [
+      (longCount.load(ordering: .relaxed), "their text is too long"),
+      (lateCount.load(ordering: .relaxed), "they were found after the movie's end"),
     ]
-    .compactMap { counter, reason in
-      let count = counter.load(ordering: .relaxed)
-      return count == 0 ? nil : "\(count) objects were not stored: \(reason)"
+    return counts.compactMap { count, reason in
+      count == 0 ? nil : "\(count) objects were not stored: \(reason)"
     }
   }
 }
