@@ -47,13 +47,15 @@ let clock = MonotonicHostClock()
 
 /// Shows a player's frames for a quarter of a second, as a screen would at 60 Hz.
 ///
-/// Returns the indices of the frames.
+/// A busy machine may need longer for the first frame. Returns the indices of the frames.
 func watch(_ player: Player) throws -> Set<Int> {
   while player.state == .seeking {
     clock.sleep(until: try MediaTime(clock.now + MediaTime(1, over: 1_000)))
   }
   var shown: Set<Int> = []
-  for _ in 0..<15 {
+  var refreshCount = 0
+  while refreshCount < 15 || shown.isEmpty {
+    refreshCount += 1
     let refresh = try MediaTime(clock.now + MediaTime(nanoseconds: 16_666_667))
     if let frame = player.frame(at: refresh), frame.isCurrent { shown.insert(frame.index) }
     clock.sleep(until: refresh)

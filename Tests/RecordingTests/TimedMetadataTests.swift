@@ -159,10 +159,10 @@ struct TimedMetadataTests {
       PendingValue(position: position, key: "code", value: 1)
     }
     var pending = PendingValues()
-    // The file begins 100 µs after the take, and its last two frames may still be reordered.
+    // The file begins 100 µs after the take, and its last frame may still be reordered.
     let times: [Int64] = [100, 200, 300, 400]
     pending.add([value(.frameTime(1_050)), value(.frameTime(1_200)), value(.frameTime(1_350))])
-    let settled = pending.take(times: times, margin: 2, clock: clock, end: .none)
+    let settled = pending.take(times: times, margin: 1, clock: clock, end: .none)
     #expect(settled.map(\.ticks) == [200] && pending.lateCount == 1)
     #expect(pending.waiting.count == 1)
     #expect(pending.take(times: times, margin: 2, clock: clock, end: .take).map(\.ticks) == [300])
