@@ -88,14 +88,17 @@ extension TimingAudit {
     }
   }
 
-  /// The number of times that each image is shown, if it is the same for most of them.
+  /// The number of times that each image is shown, if this is the same for most frames.
+  ///
+  /// Frames count and not images: where a few repetitions are not found, each of their frames is
+  /// taken for an image of its own.
   private func repetition(_ indices: [Int]) -> Int? {
     guard frameCount >= 16, indices.count * 3 >= frameCount else { return nil }
     let repeated = Set(indices)
     let fresh = (0..<frameCount).filter { !repeated.contains($0) }
     let counts = zip(fresh.dropFirst(), fresh).map { $0 - $1 }
     guard let count = counts.sorted().dropFirst(counts.count / 2).first, count > 1,
-      counts.count(where: { $0 == count }) * 10 >= counts.count * 8
+      counts.count(where: { $0 == count }) * count * 10 >= counts.reduce(0, +) * 8
     else { return nil }
     return count
   }
