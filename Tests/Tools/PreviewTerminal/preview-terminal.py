@@ -28,10 +28,16 @@ class Terminal:
     """The terminal's side, and the counts of what it has seen."""
 
     def __init__(self, command):
+        ready, go = os.pipe()
         self.child, self.master = pty.fork()
         if self.child == 0:
+            # The program must not change the settings before they are read.
+            os.read(ready, 1)
             os.execvp(command[0], command)
         self.before = termios.tcgetattr(self.master)
+        os.write(go, b"x")
+        os.close(go)
+        os.close(ready)
         self.output = b""
         self.answered = 0
         self.most = 0
