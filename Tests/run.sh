@@ -90,8 +90,10 @@ fi
 
 step "unit tests and command tests"
 unit_log=$(mktemp)
+# A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
 if ! SLOWMO="$PWD/$programs/slowmo" OTIO_PYTHON=$otio_python \
-  "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing 2>&1 |
+  "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing \
+  --experimental-maximum-parallelization-width 8 2>&1 |
   tee "$unit_log"; then
   # Once more at the end, where whoever reads the log finds it.
   echo "== what failed:" >&2
