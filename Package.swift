@@ -317,6 +317,7 @@ let package = Package(
         "OvercrankFrameAccounting", "OvercrankHEIF", "OvercrankPhotos", "OvercrankRecording",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets", "OvercrankLibAV",
         "OvercrankLinuxSystem", "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
+        "CVideo4Linux",
       ]),
     .testTarget(
       name: "RecognitionTests",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CVideo4Linux
 import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
@@ -68,6 +69,9 @@ struct PhotoLightTests {
     ] {
       let control = try controls.find(.brightness)
       _ = try controls.set(try #require(control), Int64(brightness))
+      // The driver may have filled all of its buffers before.
+      let count = machine.callCount(CVideo4Linux_VIDIOC_DQBUF)
+      while machine.callCount(CVideo4Linux_VIDIOC_DQBUF) < count + 32 { usleep(500) }
       let seen = Mutex<[Int64]>([])
       let scratch = try Scratch()
       var settings = PhotoSettings()
