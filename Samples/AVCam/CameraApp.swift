@@ -24,6 +24,7 @@ final class CameraApp {
   private(set) var pendingPhotoCount = 0
   private(set) var finishedMovieCount = 0
   private(set) var endedInterruptionCount = 0
+  var isRecording: Bool { movie.isRecording }
   private let photos = PhotoOutput()
   private let movie = MovieFileOutput(settings: RecordingSettings(path: "avcam_movie.mov"))
   private let inbox = Inbox()
@@ -68,7 +69,7 @@ final class CameraApp {
 
   /// The line at the lower edge: the mode, the flash, Live Photos in progress, and the last message.
   var status: String {
-    var parts = [isMovieMode ? (movie.isRecording ? "RECORDING" : "MOVIE") : "PHOTO"]
+    var parts = [isMovieMode ? (isRecording ? "RECORDING" : "MOVIE") : "PHOTO"]
     parts.append(isInterrupted ? "interrupted" : input.format.id)
     if flash != .off { parts.append("flash \(flash.rawValue)") }
     if photos.isLivePhotoCaptureEnabled {
@@ -136,14 +137,14 @@ final class CameraApp {
   }
 
   private func toggleMovie() throws {
-    if movie.isRecording { return movie.stop() }
+    if isRecording { return movie.stop() }
     movieNumber += 1
     try movie.startRecording(to: "avcam_movie_\(movieNumber).mov")
   }
 
   /// Replaces the camera by the next one, which the outputs keep.
   private func changeCamera() throws {
-    guard devices.count > 1, !movie.isRecording else { return }
+    guard devices.count > 1, !isRecording else { return }
     position = (position + 1) % devices.count
     let device = devices[position]
     let next = try DeviceInput(device: device, format: device.fastestFormat())

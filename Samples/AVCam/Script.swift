@@ -8,6 +8,7 @@ import Glibc
 ///     click X Y        clicks at a part of the window, from 0 to 1
 ///     frames N         waits until N more frames are shown
 ///     wait photos      waits until no photo is in progress
+///     wait recording   waits until a movie is being recorded
 ///     wait movie       waits until a movie is finished
 ///     wait camera      waits until an interruption began and ended
 ///     png FILE         writes the window as an image
@@ -66,6 +67,7 @@ struct Script {
       movieCount = app.finishedMovieCount
       return true
     case "camera": return app.endedInterruptionCount > 0
+    case "recording": return app.isRecording
     default: return app.pendingPhotoCount == 0
     }
   }

@@ -31,7 +31,8 @@ for await sample in video.frames {
     if camera.videoZoomFactor >= 2 { camera.cancelVideoZoomRamp() }
     continue
   }
-  // Frames that were captured before a change are still on their way.
+  // Frames that were captured before a change are still on their way, and drivers crop late.
+  guard sample.attachments.videoZoomFactor == camera.videoZoomFactor else { continue }
   skipped += 1
   if skipped <= 2 { continue }
   skipped = 0

@@ -179,6 +179,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `An input comes back by itself when its device does`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1")
+    machine.pace {
+      usleep(500)
+      return true
+    }
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -226,6 +230,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   {
     for takesOut in [false, true] {
       let machine = try FakeVideoSystemCalls("hfr-usb unplug=5 replug=1")
+      machine.pace {
+        usleep(500)
+        return true
+      }
       let input = try DeviceSystem.$calls.withValue(machine) {
         let camera = try CaptureDevice.named("/dev/fakevideo0")
         return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -315,6 +323,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `A runtime error is told, and the next start goes on`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio")
+    machine.pace {
+      usleep(500)
+      return true
+    }
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())

@@ -144,7 +144,11 @@ import Testing
   // MARK: - The driver
 
   private func fakeInput(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> DeviceInput {
-    try DeviceSystem.$calls.withValue(machine) {
+    machine.pace {
+      usleep(500)
+      return true
+    }
+    return try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(
         device: camera, format: camera.format(matching: ModeRequest(parsing: mode)))

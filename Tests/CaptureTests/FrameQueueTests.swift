@@ -43,6 +43,7 @@ struct FrameQueueTests {
     let observer = try BlockingThread {
       while !queue.isClosed {
         if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
+        sched_yield()
       }
     }
     var next: UInt32 = 0

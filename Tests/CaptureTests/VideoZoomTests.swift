@@ -196,7 +196,11 @@ import Testing
   // MARK: - The driver
 
   private func fakeInput(_ machine: FakeVideoSystemCalls) throws -> DeviceInput {
-    try DeviceSystem.$calls.withValue(machine) {
+    machine.pace {
+      usleep(500)
+      return true
+    }
+    return try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(
         device: camera, format: camera.format(matching: ModeRequest(parsing: "64x48@120/grey")))

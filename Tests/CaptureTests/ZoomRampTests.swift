@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
@@ -81,10 +82,16 @@ struct ZoomRampTests {
 
   @Test func `A ramp that is cancelled stays where it is`() async throws {
     let controls = try controls()
+    // Sleeps take no time, so the ramp might be over before the controls know that it runs.
+    let runs = DispatchSemaphore(value: 0)
     let clock = JumpingClock { slept in
-      if slept >= .seconds(1) { controls.cancelVideoZoomRamp() }
+      guard slept >= .seconds(1) else { return }
+      runs.wait()
+      runs.signal()
+      controls.cancelVideoZoomRamp()
     }
     let ramp = try controls.rampToVideoZoomFactor(4, withRate: 1, clock: clock)
+    runs.signal()
     await #expect(throws: CancellationError.self) { try await ramp.value }
     let factor = try #require(try controls.videoZoomFactor)
     #expect(factor > 1.9 && factor < 2.1)

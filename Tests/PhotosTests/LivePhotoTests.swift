@@ -24,7 +24,7 @@ struct LivePhotoTests {
     func wait(until isDone: @escaping @Sendable (LivePhotoRecorder) -> Bool)
       -> [ScriptedDriver.Step]
     {
-      (0..<20_000).map { _ in
+      (0..<200_000).map { _ in
         .action { if output.processor.livePhotos.map(isDone) != true { usleep(500) } }
       }
     }

@@ -13,7 +13,7 @@ import Testing
 @testable import OvercrankPhotos
 
 struct PhotoOutputTests {
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(30)))
   func `An output and its session are freed after their last photo`() async throws {
     weak var output: PhotoOutput?
     weak var input: DeviceInput?
@@ -26,7 +26,7 @@ struct PhotoOutputTests {
     while output != nil || input != nil { await Task.yield() }
   }
 
-  @Test(.timeLimit(.minutes(5)))
+  @Test(.timeLimit(.minutes(30)))
   func `A thousand photos at random instants are the frames asked for, and a movie loses none`()
     async throws
   {

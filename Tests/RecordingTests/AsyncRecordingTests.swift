@@ -50,8 +50,10 @@ struct AsyncRecordingTests {
     let report = try await task.value
     #expect(report.stoppedBy == .stopped && report.problem == nil)
     #expect(report.ledger.stored > 0 && report.isPlayable)
-    let numbers = try paintedNumbers(Asset(path: report.path))
-    #expect(numbers == Array(0..<Int(report.ledger.stored)))
+    // On a busy machine this camera may lose frames. None is stored twice, or missing in the file.
+    let numbers = try paintedNumbers(Asset(path: report.path)).compactMap(\.self)
+    #expect(numbers.count == Int(report.ledger.stored) && report.ledger.isBalanced)
+    #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
   }
 
   @Test func `A task that was cancelled before it began records nothing`() async throws {
@@ -69,11 +71,14 @@ struct AsyncRecordingTests {
   }
 
   @Test func `Clips around triggers end with their task as well`() async throws {
-    let output = try output("synthetic:128x96@240")
+    let output = try output()
     let triggers = TriggerSettings(
       preDuration: MediaTime(1, over: 20), postDuration: MediaTime(1, over: 20))
     let (events, feed) = AsyncStream<MovieFileOutput.TriggeredEvent>.makeStream()
-    let task = Task { try await output.record(on: triggers) { feed.yield($0) } }
+    let task = Task {
+      defer { feed.finish() }
+      return try await output.record(on: triggers) { feed.yield($0) }
+    }
     var finished: [RecordingReport] = []
     for await event in events {
       switch event {
@@ -81,7 +86,6 @@ struct AsyncRecordingTests {
       case .finished(let report):
         finished.append(report)
         task.cancel()
-        feed.finish()
       default: break
       }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Logging
 import OvercrankCapture
 import OvercrankDeviceDiscovery
@@ -48,6 +49,10 @@ struct LoggingTests {
     for frames in [20, 400] as [Int64] {
       let recorder = Recorder()
       try record(frames, logger: Logger(label: "test") { _ in recorder })
+      // The session tells of its end on the capture thread, maybe after the recording has returned.
+      while !recorder.lines.all.withLock({ $0.contains { $0.contains("the session stopped") } }) {
+        sched_yield()
+      }
       let lines = recorder.lines.all.withLock { $0 }
       #expect(lines.filter { $0.contains("the session runs") }.count == 1)
       #expect(lines.filter { $0.contains("the session stopped") }.count == 1)

@@ -78,7 +78,7 @@ import Testing
     let stored = files.compactMap { ($0["ledger"] as? [String: Int])?["stored"] }
     #expect(stored.reduce(0, +) == ledger["stored"])
     let ignored = try #require(report["ignored_triggers"] as? Int)
-    #expect(ignored > (kind == "signal" ? 1 : 1_000))
+    #expect(ignored > (kind == "signal" ? 1 : 100))
     let kibibytes = try #require(Int(finished.output.split(separator: "\n").last ?? ""))
     #expect(kibibytes < 400 << 10, "\(kibibytes) KiB")
     print("\(kind): \(files.count) clips, \(ignored) triggers ignored, \(kibibytes >> 10) MiB")

@@ -150,6 +150,7 @@ struct SampleTests {
       png first.png
       m
       space
+      wait recording
       frames 10
       space
       wait movie

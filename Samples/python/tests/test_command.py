@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import stat
+import subprocess
 import sys
 import threading
 import unittest
@@ -127,11 +128,21 @@ class ProgramTests(DirectoryTestCase):
         self.addCleanup(signal.signal, signal.SIGINT, before)
         # The program opens a pipe when it is ready, and ends in order after an interrupt.
         os.mkfifo("ready")
-        with self.script(INTERRUPTED, sys.executable):
+        # An interrupt inside Popen would leave the program alone.
+        waiting = threading.Event()
+        communicate = subprocess.Popen.communicate
+
+        def noted(process, *arguments, **options):
+            waiting.set()
+            return communicate(process, *arguments, **options)
+
+        with self.script(INTERRUPTED, sys.executable), \
+                mock.patch.object(subprocess.Popen, "communicate", noted):
 
             def interrupt():
                 with open("ready", encoding="ascii"):
                     pass
+                waiting.wait()
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
             thread = threading.Thread(target=interrupt)

@@ -216,11 +216,13 @@ package final class AudioTap: AudioSink {
     defer { waiting.wrappingSubtract(1, ordering: .acquiringAndReleasing) }
     let deadline = DispatchTime.now() + .milliseconds(milliseconds)
     while true {
+      // Read first: the blocks from before the end are then seen below.
+      let isOver = hasEnded
       let isThere = history.withLock { history in
         settle(&history)
         return cursor.number < history.next
       }
-      if isThere || hasEnded { return isThere }
+      if isThere || isOver { return isThere }
       if wake.wait(timeout: deadline) == .timedOut { return false }
     }
   }

@@ -30,8 +30,8 @@ struct PreviewCommand: ParsableCommand, Verb {
         (preview-0001.jpg), ctrl+s write the window as PNG, up and down 1 s more and less delay,
         [ and ] half and double speed, c reset the mark of an overload, q quit.
       A click focuses and exposes there if the camera has a region of interest.
-      --script presses keys and ends at its last line. Each line is a time in seconds after the
-      start, and a key, or tap:X,Y with parts of the view's width and height.
+      --script presses keys and ends at its last line. Each line is a time in seconds after the first
+      frame, and a key, or tap:X,Y with parts of the view's width and height.
       """)
 
   @Argument(

@@ -29,6 +29,8 @@ final class PreviewRun {
   private var settings: Settings
   private let clock = MonotonicHostClock()
   private let start: MediaTime
+  /// The time at which the first frame was there; nil before.
+  private var scriptStart: MediaTime?
   private var controls: CameraControls?
   private(set) var events: [PreviewDocument.Event] = []
 
@@ -82,7 +84,11 @@ final class PreviewRun {
         }
       }
       if let script = settings.script {
-        while next < script.count, now >= after(start, Self.seconds(script[next].time)) {
+        // Times count from the first frame, however long the camera takes to deliver it.
+        if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
+        while let scriptStart, next < script.count,
+          now >= after(scriptStart, Self.seconds(script[next].time))
+        {
           guard try perform(script[next].action) else { return try finishPhotos() }
           next += 1
         }

@@ -50,8 +50,8 @@ struct ThreeOutputs {
     settings.limit = CaptureLimit(frameCount: frames)
     defer { unlink(settings.path) }
     report = try MovieFileOutput(session: session, settings: settings).record()
-    // Frames that are still waiting are delivered after the stop.
-    while outputs.contains(where: { $0.ledger.waiting > 0 }) { usleep(1_000) }
+    // Frames that are still waiting are delivered after the stop, and released after their handler.
+    while outputs.contains(where: { $0.ledger.waiting > 0 || $0.keptCount > 0 }) { usleep(1_000) }
     ledgers = outputs.map(\.ledger)
     self.seen = seen.map(\.value)
     let requests = driver.requests.dropFirst(warmUp)

@@ -48,7 +48,7 @@ import time
 CPU_SECONDS = 20
 WALL_SECONDS = 600
 # After SIGINT, a process that waits for a pipe must exit within this time.
-INTERRUPTED_SECONDS = 60
+INTERRUPTED_SECONDS = WALL_SECONDS
 # Memory and disk use are limited, so that a hostile file cannot exhaust the machine.
 MEMORY_BYTES = 8 << 30
 OUTPUT_BYTES = 1 << 30

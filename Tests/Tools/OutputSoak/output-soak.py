@@ -190,7 +190,7 @@ def pair(bench, folder, rng, number):
                 arguments(bench, writers(bench)[name][1], path, may),
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
         time.sleep(rng.choice([0, 0, 0.02, 0.1]) * rng.random())
-    said = [process.communicate(timeout=120)[1] for process in processes]
+    said = [process.communicate(timeout=1800)[1] for process in processes]
     statuses = [code(process) for process in processes]
     bench.written(path)
     words = [f"{name}{' -y' if may else ''} = {status}" for name, may, status
@@ -239,7 +239,7 @@ def interrupted(bench, folder, rng, number):
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(rng.random() ** 2 * 0.5)
     process.send_signal(sent)
-    said = process.communicate(timeout=120)[1]
+    said = process.communicate(timeout=1800)[1]
     bench.written(path)
     status = code(process)
     trial = f"signal {number} ({name}{' over a file' if has_old else ''}, {sent.name}) = {status}"
@@ -282,7 +282,7 @@ def full_disk(bench, disk, rng, number):
         return full_output(bench, disk, name, words, room, number)
     path, has_old, line = prepare(bench, folder, rng, name, suffix, words)
     limit = disk.leave(room, path)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, preexec_fn=limit)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=1800, preexec_fn=limit)
     status = code(done)
     bench.written(path)
     disk.free()
