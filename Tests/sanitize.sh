@@ -36,7 +36,7 @@ for kind in "${kinds[@]}"; do
   "${build[@]}" --product OvercrankPackageTests "--sanitize=$kind" -Xswiftc -enable-testing
   built=$SECONDS
   tests=("$("${build[@]}" --show-bin-path)/OvercrankPackageTests.xctest"
-    --testing-library swift-testing)
+    --testing-library swift-testing --experimental-maximum-parallelization-width 8)
   case $kind in
     thread)
       "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
