@@ -157,7 +157,7 @@ let package = Package(
       ],
       with: ["CZXing"]),
     // Frames for programs that draw with a GPU: textures.
-    .module("Textures", on: ["Capture", "LibAV", "MediaCore"], with: ["CGLES"]),
+    .module("Textures", on: ["Capture", "LibAV", "MediaCore", "V4L2"], with: ["CGLES"]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -340,7 +340,7 @@ let package = Package(
       name: "VividTests",
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
-        "CVideo4Linux", "OvercrankMediaCore",
+        "OvercrankTextures", "CVideo4Linux", "CGLES", "OvercrankMediaCore",
       ]),
     .testTarget(
       name: "AssetsTests",
@@ -378,8 +378,9 @@ let package = Package(
     .testTarget(
       name: "TexturesTests",
       dependencies: [
-        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
-        "OvercrankTextures", "TestSupport", "CFFmpeg", "CGLES",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankTextures", "OvercrankV4L2",
+        "TestSupport", "CFFmpeg", "CGLES",
       ]),
     .testTarget(
       name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),

@@ -86,7 +86,9 @@ MODULES = {
         "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
-    "OvercrankTextures": ["CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore"],
+    "OvercrankTextures": [
+        "CGLES", "OvercrankCapture", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankV4L2",
+    ],
     "Overcrank": [
         "OvercrankFrameAccounting", "OvercrankMediaCore", "OvercrankDeviceDiscovery",
         "OvercrankCapture", "OvercrankRecording", "OvercrankPhotos", "OvercrankAssets",

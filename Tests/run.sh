@@ -56,7 +56,7 @@ step "packages"
 install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
   python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
-  libheif-examples zint python3-numpy
+  libheif-examples zint python3-numpy exiv2 python3-pil
 Samples/install-zxing.sh
 
 step "format and layers"

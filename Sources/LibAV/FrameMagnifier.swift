@@ -20,8 +20,9 @@ package struct FrameMagnifier: ~Copyable {
   /// The conversion of planes to packed rows with subsampled chroma, and their format.
   private var packer: FrameConverter?
   private var packedFormat: LibAVPixelFormat?
+  private let quality: ConversionQuality
 
-  package init() {}
+  package init(quality: ConversionQuality = .exact) { self.quality = quality }
 
   /// One direction of a crop.
   struct Axis: Equatable {
@@ -81,14 +82,15 @@ package struct FrameMagnifier: ~Copyable {
       format: planar, isFullRange: isFullRange, width: x.scaledLength, height: y.scaledLength)
     if next != self.target {
       scaler = FrameConverter(
-        to: planar, isFullRange: isFullRange, width: x.scaledLength, height: y.scaledLength)
+        to: planar, isFullRange: isFullRange, width: x.scaledLength, height: y.scaledLength,
+        quality: quality)
       self.target = next
     }
     let scaled = try scaler?.convert(crop) ?? crop
     let result = try scaled.cropped(x: x.offset, y: y.offset, width: width, height: height)
     if planar == target { return result }
     if packedFormat != target {
-      packer = FrameConverter(to: target, isFullRange: isFullRange)
+      packer = FrameConverter(to: target, isFullRange: isFullRange, quality: quality)
       packedFormat = target
     }
     return try packer?.convert(result) ?? result

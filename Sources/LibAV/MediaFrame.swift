@@ -82,6 +82,38 @@ package final class MediaFrame: @unchecked Sendable {
     ).byteCount
   }
 
+  /// Makes a video frame of a driver's buffer, whose memory it uses.
+  ///
+  /// The frame must not outlive the buffer. Throws if the buffer has too few bytes for the frame.
+  package static func video(
+    in bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
+    bytesPerRow: Int
+  ) throws(LibAVError) -> MediaFrame {
+    let layout = try FrameLayout(
+      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
+    guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
+      throw LibAVError(
+        "read", "a \(width)x\(height) picture from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
+    }
+    let frame = try MediaFrame()
+    frame.pointer.pointee.width = Int32(clamping: width)
+    frame.pointer.pointee.height = Int32(clamping: height)
+    frame.pointer.pointee.format = pixelFormat.rawValue
+    // Nobody writes to a frame.
+    let data = UnsafeMutableRawPointer(mutating: start).assumingMemoryBound(to: UInt8.self)
+    withUnsafeMutableBytes(of: &frame.pointer.pointee.data) { planes in
+      let planes = planes.bindMemory(to: UnsafeMutablePointer<UInt8>?.self)
+      for (plane, part) in layout.planes.enumerated() { planes[plane] = data + part.offset }
+    }
+    withUnsafeMutableBytes(of: &frame.pointer.pointee.linesize) { strides in
+      let strides = strides.bindMemory(to: Int32.self)
+      for (plane, part) in layout.planes.enumerated() {
+        strides[plane] = Int32(clamping: part.stride)
+      }
+    }
+    return frame
+  }
+
   /// Makes a video frame by copying a driver's buffer.
   ///
   /// `bytesPerRow` is the stride of the first plane, or 0 if rows have no padding. Throws if the
@@ -90,22 +122,11 @@ package final class MediaFrame: @unchecked Sendable {
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
   ) throws(LibAVError) -> MediaFrame {
+    let source = try video(
+      in: bytes, width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     let frame = try video(width: width, height: height, pixelFormat: pixelFormat)
-    let layout = try FrameLayout(
-      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
-    guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
-      throw LibAVError(
-        "copy", "a \(width)x\(height) picture from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
-    }
-    for plane in 0..<layout.planes.count {
-      let (offset, stride, rows, rowBytes) = layout.planes[plane]
-      guard let target = frame.planeData(plane) else { continue }
-      let targetStride = frame.bytesPerRow(plane)
-      for row in 0..<rows {
-        UnsafeMutableRawPointer(target + row * targetStride).copyMemory(
-          from: start + offset + row * stride, byteCount: rowBytes)
-      }
-    }
+    try LibAVError.check(
+      av_frame_copy(frame.pointer, source.pointer), "copy", "a \(width)x\(height) picture")
     return frame
   }
 

@@ -3,6 +3,26 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
+/// How exactly libswscale converts colors.
+package enum ConversionQuality: Sendable {
+  /// Rounds to the nearest level, and interpolates chroma. For everything that is stored or measured.
+  case exact
+  /// In RGB, is up to 3 levels off, gives neighboring pixels the same chroma, and scales with shorter
+  /// filters. Other formats are exact. For what is only seen: it is about ten times as fast.
+  case fast
+
+  /// The flags of libswscale for a conversion to a format.
+  ///
+  /// Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
+  fileprivate func flags(to target: LibAVPixelFormat) -> Int32 {
+    guard target.isRGB else { return SWS_BICUBIC | SWS_ACCURATE_RND }
+    return switch self {
+    case .exact: SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT
+    case .fast: SWS_BILINEAR
+    }
+  }
+}
+
 /// Converts frames to one size and pixel format with libswscale.
 package struct Scaler: ~Copyable {
   private let context: OpaquePointer
@@ -18,16 +38,14 @@ package struct Scaler: ~Copyable {
   package init(
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
-    colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED
+    colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED, quality: ConversionQuality = .exact
   ) throws(LibAVError) {
-    // Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
-    let exactness = SWS_ACCURATE_RND | (target.pixelFormat.isRGB ? SWS_FULL_CHR_H_INT : 0)
     guard
       let context = LibAVLog.during({
         sws_getContext(
           Int32(clamping: source.width), Int32(clamping: source.height), source.pixelFormat,
           Int32(clamping: target.width), Int32(clamping: target.height), target.pixelFormat,
-          SWS_BICUBIC | exactness, nil, nil, nil)
+          quality.flags(to: target.pixelFormat), nil, nil, nil)
       })
     else {
       throw LibAVError(
@@ -78,7 +96,9 @@ package struct FrameConverter: ~Copyable {
 
   private let target: LibAVPixelFormat
   private let isFullRange: Bool
+  private let quality: ConversionQuality
   private let size: (width: Int, height: Int)?
+  private var unpacker: Scaler?
   private var scaler: Scaler?
   private var source: Source?
 
@@ -88,10 +108,12 @@ package struct FrameConverter: ~Copyable {
   ///
   /// If no target size is given, frames keep their size.
   package init(
-    to target: LibAVPixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil
+    to target: LibAVPixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil,
+    quality: ConversionQuality = .exact
   ) {
     self.target = target
     self.isFullRange = isFullRange
+    self.quality = quality
     if let width, let height { size = (width, height) } else { size = nil }
   }
 
@@ -122,12 +144,24 @@ package struct FrameConverter: ~Copyable {
       return frame
     }
     if next != source {
+      // libswscale has a fast conversion to RGB from planes only, and a fast one to planes.
+      let isUnpacked =
+        quality == .fast && target.isRGB && frame.pixelFormat == .yuyv422
+        && (width, height) == (frame.width, frame.height)
+      let format = isUnpacked ? AV_PIX_FMT_YUV422P : frame.pixelFormat
+      let planes = (frame.width, frame.height, format, next.isFullRange)
+      unpacker =
+        isUnpacked
+        ? try Scaler(
+          from: (frame.width, frame.height, frame.pixelFormat, next.isFullRange), to: planes,
+          colorSpace: frame.colorSpace, quality: quality) : nil
       scaler = try Scaler(
-        from: (frame.width, frame.height, frame.pixelFormat, next.isFullRange),
-        to: (width, height, target, isFullRange), colorSpace: frame.colorSpace)
+        from: planes, to: (width, height, target, isFullRange), colorSpace: frame.colorSpace,
+        quality: quality)
       source = next
     }
-    guard let converted = try scaler?.convert(frame) else {
+    let planes = try unpacker?.convert(frame) ?? frame
+    guard let converted = try scaler?.convert(planes) else {
       throw LibAVError("convert", "a picture", code: CFFmpeg_EINVAL)
     }
     return converted

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankLibAV
 import Synchronization
 
 /// A frame as textures, which a ``TextureRenderer`` draws in its colors.
@@ -19,18 +20,22 @@ public final class FrameTexture {
   let names: [UInt32]
   /// The frame whose memory the renderer may still read.
   private let sample: SampleBuffer?
+  /// Whether the textures are the camera's own buffer, which was imported instead of uploaded.
+  public let isImported: Bool
   private let cache: TextureCache
 
   init(
-    _ layout: TextureLayout, _ names: [UInt32], width: Int, height: Int, _ sample: SampleBuffer?,
-    of cache: TextureCache
+    _ layout: TextureLayout, _ names: [UInt32], of frame: MediaFrame, _ sample: SampleBuffer?,
+    isImported: Bool, in cache: TextureCache
   ) {
-    (self.layout, self.names, self.width, self.height) = (layout, names, width, height)
-    (self.sample, self.cache) = (sample, cache)
+    (self.layout, self.names, width, height) = (layout, names, frame.width, frame.height)
+    (self.sample, self.isImported, self.cache) = (sample, isImported, cache)
   }
 
   deinit {
-    cache.released.add(ReleasedTextures.Entry(planes: layout.planes, names: names, sample: sample))
+    cache.released.add(
+      ReleasedTextures.Entry(
+        planes: layout.planes, names: isImported ? [] : names, sample: sample))
   }
 }
 
@@ -38,6 +43,7 @@ public final class FrameTexture {
 final class ReleasedTextures: Sendable {
   struct Entry: Sendable {
     let planes: [TextureLayout.Plane]
+    /// The textures to use again; none if they belong to a buffer of the camera.
     let names: [UInt32]
     let sample: SampleBuffer?
   }

@@ -19,6 +19,11 @@ public import OvercrankMediaCore
 /// renderer.draw(texture)
 /// ```
 ///
+/// With ``importsCameraBuffers``, the renderer reads the frames of uncompressed formats where the
+/// driver wrote them: the buffers are exported (`VIDIOC_EXPBUF`) and imported
+/// (`EGL_EXT_image_dma_buf_import`). A frame that cannot be imported is uploaded, and
+/// ``importRefusal`` names the reason. The pixels are the same.
+///
 /// Corresponds to `CVOpenGLESTextureCache`. A context of OpenGL ES 3 must be current on the calling
 /// thread at every call, and when the last of the cache and its textures is released; otherwise the
 /// textures last as long as the context.
@@ -35,16 +40,27 @@ public final class TextureCache {
   private var unused: [[TextureLayout.Plane]: [[UInt32]]] = [:]
   private var decoder = FrameDecoder()
   private var converter = FrameConverter(to: .bgra, isFullRange: true)
+  private var importer: BufferImporter?
   private let largestSide: Int
-  /// The number of textures that the cache has made and not deleted.
+  /// Whether the cache imports the buffers of cameras if it can, instead of uploading their frames.
+  ///
+  /// An upload is fast enough for one camera: less than a millisecond for 1280x720. An import needs no
+  /// copy, but keeps the buffer from the camera until the renderer has finished with it.
+  public let importsCameraBuffers: Bool
+  /// Why the last frame was uploaded, if the cache was to import it; nil if it was imported.
+  public private(set) var importRefusal: ImportRefusal?
+  /// The number of textures for uploads that the cache has made and not deleted.
   public private(set) var textureCount = 0
 
   /// Creates a cache for the current context.
   ///
+  /// - Parameter importsCameraBuffers: See ``importsCameraBuffers``.
   /// - Throws: `MediaError` with `.noRenderer` without a current context.
-  public init() throws(MediaError) {
+  public init(importsCameraBuffers: Bool = false) throws(MediaError) {
     guard let context = eglGetCurrentContext() else { throw .noRenderer("no context is current") }
     self.context = context
+    self.importsCameraBuffers = importsCameraBuffers
+    importer = importsCameraBuffers ? BufferImporter() : nil
     var side: GLint = 0
     glGetIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &side)
     largestSide = Int(side)
@@ -55,7 +71,7 @@ public final class TextureCache {
     guard eglGetCurrentContext() == context else { return }
     for pending in pending { glDeleteSync(pending.fence) }
     let entries = pending.map(\.entry) + released.takeAll()
-    for names in unused.values.joined() + entries.map(\.names) {
+    for names in unused.values.joined() + entries.map(\.names) + [importer?.names ?? []] {
       glDeleteTextures(GLsizei(names.count), names)
     }
   }
@@ -71,12 +87,9 @@ public final class TextureCache {
   /// - Throws: `MediaError` with `.notConvertible` for a damaged frame, a codec with inter-frame
   ///   prediction, or a frame that is too large for the renderer; `.noRenderer` if it has no memory.
   public func texture(for sample: SampleBuffer) throws(MediaError) -> FrameTexture {
-    let decoded = Result { () throws(LibAVError) -> MediaFrame in
-      try sample.withBytes { bytes throws(LibAVError) in
-        try decoder.frame(bytes, sample.formatDescription)
-      }
+    try sample.withBytes { bytes throws(MediaError) in
+      try texture(for: bytes, sample.formatDescription, of: sample)
     }
-    return try texture(for: Self.frame(decoded), of: sample)
   }
 
   /// Makes a texture of a frame in the camera's own buffer, which is free afterwards.
@@ -87,16 +100,21 @@ public final class TextureCache {
   /// - Throws: `MediaError` as for a sample.
   public func texture(for frame: borrowing CapturedFrame) throws(MediaError) -> FrameTexture {
     let description = frame.formatDescription
-    let decoded = Result { () throws(LibAVError) -> MediaFrame in
-      try frame.withBytes { bytes throws(LibAVError) in try decoder.frame(bytes, description) }
+    return try frame.withBytes { bytes throws(MediaError) in
+      try texture(for: bytes, description, of: nil)
     }
-    return try texture(for: Self.frame(decoded))
   }
 
-  private static func frame(
-    _ decoded: Result<MediaFrame, LibAVError>
-  ) throws(MediaError) -> MediaFrame {
-    do throws(LibAVError) { return try decoded.get() } catch { throw notConvertible(error) }
+  private func texture(
+    for bytes: UnsafeRawBufferPointer, _ description: FormatDescription, of sample: SampleBuffer?
+  ) throws(MediaError) -> FrameTexture {
+    let made: Result<FrameTexture, MediaError>
+    do throws(LibAVError) {
+      made = try decoder.withFrame(bytes, description) { frame in
+        Result { () throws(MediaError) in try texture(for: frame, of: sample) }
+      }
+    } catch { throw Self.notConvertible(error) }
+    return try made.get()
   }
 
   /// Makes a texture of a frame, by its tags.
@@ -111,13 +129,34 @@ public final class TextureCache {
         recovery: "scale the frame to at most \(largestSide) pixels")
     }
     guard let layout = TextureLayout(frame) else {
+      importRefusal = importsCameraBuffers ? .formatNotReadable : nil
       let converted: MediaFrame
       do throws(LibAVError) { converted = try converter.convert(frame) } catch {
         throw Self.notConvertible(error)
       }
       return try upload(converted, TextureLayout(converted), sample)
     }
+    if let imported = imported(frame, layout, sample) { return imported }
     return try upload(frame, layout, sample)
+  }
+
+  /// Makes a texture of the camera's buffer, or returns nil if the frame is to be uploaded.
+  private func imported(
+    _ frame: MediaFrame, _ layout: TextureLayout, _ sample: SampleBuffer?
+  ) -> FrameTexture? {
+    guard importsCameraBuffers else { return nil }
+    importRefusal = .notInCameraBuffer
+    guard let sample, let outcome = importer?.textures(of: frame, in: sample, layout) else {
+      return nil
+    }
+    switch outcome {
+    case .refused(let refusal):
+      importRefusal = refusal
+      return nil
+    case .textures(let names):
+      importRefusal = nil
+      return FrameTexture(layout, names, of: frame, sample, isImported: true, in: self)
+    }
   }
 
   private static func notConvertible(_ error: LibAVError) -> MediaError {
@@ -147,8 +186,7 @@ public final class TextureCache {
       delete(names)
       throw .noRenderer("a frame cannot be uploaded (OpenGL error 0x\(String(error, radix: 16)))")
     }
-    return FrameTexture(
-      layout, names, width: frame.width, height: frame.height, sample, of: self)
+    return FrameTexture(layout, names, of: frame, sample, isImported: false, in: self)
   }
 
   private func delete(_ names: [UInt32]) {
@@ -161,20 +199,14 @@ public final class TextureCache {
   }
 
   private func make(_ layout: TextureLayout) -> [UInt32] {
-    var names = [UInt32](repeating: 0, count: layout.planes.count)
-    glGenTextures(GLsizei(names.count), &names)
-    textureCount += names.count
-    for (name, plane) in zip(names, layout.planes) {
-      glBindTexture(GLenum(GL_TEXTURE_2D), name)
+    textureCount += layout.planes.count
+    return layout.planes.map { plane in
+      let name = plane.makeTexture()
       let format = GLenum([GL_R8, GL_RG8, GL_RGB8, GL_RGBA8][plane.channels - 1])
       glTexStorage2D(
         GLenum(GL_TEXTURE_2D), 1, format, GLsizei(plane.width), GLsizei(plane.height))
-      for (parameter, value) in [
-        (GL_TEXTURE_MIN_FILTER, GL_LINEAR), (GL_TEXTURE_MAG_FILTER, GL_LINEAR),
-        (GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE), (GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE),
-      ] { glTexParameteri(GLenum(GL_TEXTURE_2D), GLenum(parameter), value) }
+      return name
     }
-    return names
   }
 
   /// Takes back the textures that the renderer has finished with, and releases their frames.
@@ -182,6 +214,7 @@ public final class TextureCache {
   /// Called by each ``texture(for:)``; a program that makes no more textures calls it to release the
   /// camera's buffers. It does not wait.
   public func flush() {
+    if let gone = importer?.takeGone() { glDeleteTextures(GLsizei(gone.count), gone) }
     for entry in released.takeAll() {
       // Everything that draws with the textures was issued before this fence.
       let fence = glFenceSync(GLenum(GL_SYNC_GPU_COMMANDS_COMPLETE), 0)
@@ -190,15 +223,20 @@ public final class TextureCache {
     guard !pending.isEmpty else { return }
     pending.removeAll { pending in
       guard let fence = pending.fence else {
-        unused[pending.entry.planes, default: []].append(pending.entry.names)
+        recycle(pending.entry)
         return true
       }
       let state = glClientWaitSync(fence, GLbitfield(GL_SYNC_FLUSH_COMMANDS_BIT), 0)
       guard state != GLenum(GL_TIMEOUT_EXPIRED) else { return false }
       glDeleteSync(fence)
-      unused[pending.entry.planes, default: []].append(pending.entry.names)
+      recycle(pending.entry)
       return true
     }
+  }
+
+  private func recycle(_ entry: ReleasedTextures.Entry) {
+    guard !entry.names.isEmpty else { return }
+    unused[entry.planes, default: []].append(entry.names)
   }
 
   /// Deletes the textures that are not in use.

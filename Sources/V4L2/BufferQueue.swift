@@ -147,6 +147,11 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
+  /// Where the frames of a buffer are in the driver's memory, or nil if they are copied out of it.
+  func frameMemory(_ index: Int) -> UnsafeRawBufferPointer? {
+    buffers.indices.contains(index) ? buffers[index].frameMemory : nil
+  }
+
   /// Releases the driver's buffers, so that another format can be set.
   ///
   /// Calls `VIDIOC_REQBUFS` with a count of 0. The mapped memory stays valid until `deinit`.

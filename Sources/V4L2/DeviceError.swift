@@ -26,6 +26,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case setTimings = "set the timings of"
     case requestBuffers = "get buffers from"
     case mapBuffer = "map a buffer of"
+    case exportBuffer = "export a buffer of"
     case start
     case stop
     case wait = "wait for a frame of"

@@ -52,6 +52,11 @@ struct MappedBuffer {
     joinedMemory.deallocate()
   }
 
+  /// The driver's memory with its frames, or nil if they are copied out of several planes.
+  var frameMemory: UnsafeRawBufferPointer? {
+    joined.isEmpty ? planes.first.map { UnsafeRawBufferPointer($0) } : nil
+  }
+
   /// The memory mapped from the driver.
   var mapped: [UnsafeMutableRawBufferPointer] { planes }
 

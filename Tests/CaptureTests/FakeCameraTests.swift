@@ -56,6 +56,13 @@ struct FakeCameraTests {
     Self.controls.map { machine.controlValue($0.rawValue) }
   }
 
+  @Test func `A driver without exports says so`() throws {
+    let input = try input(FakeVideoSystemCalls("hfr-usb"), "640x360@240/mjpg")
+    let error = #expect(throws: MediaError.self) { _ = try input.driver.export(0) != nil }
+    #expect(error?.code == .deviceFailed && error?.recovery == nil)
+    #expect(error?.message.contains("could not export a buffer of /dev/fakevideo0") == true)
+  }
+
   @Test(arguments: [1, 2])
   func `A camera that halves its rate in low light keeps it once it is locked`(
     darkness: Int

@@ -48,9 +48,11 @@ struct DNGTests {
     return try #require(photo)
   }
 
-  @Test(arguments: [
-    "bayer_rggb8", "bayer_bggr8", "bayer_gbrg8", "bayer_grbg16le", "bayer_rggb16le",
-  ])
+  @Test(
+    .enabled(if: ExifTool.isInstalled, ExifTool.whyNot),
+    arguments: [
+      "bayer_rggb8", "bayer_bggr8", "bayer_gbrg8", "bayer_grbg16le", "bayer_rggb16le",
+    ])
   func `The samples are stored as they are, with the place of their colors`(
     format: String
   ) async throws {
@@ -63,7 +65,6 @@ struct DNGTests {
     let image = Self.frame(pattern)
     let samples = pattern.bitsPerSample == 8 ? image : swapped(image)
     #expect(file.suffix(samples.count).elementsEqual(samples))
-    guard ExifTool.isInstalled else { return }
     let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
     #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
     let found = try await ExifTool.values(of: path)
@@ -73,9 +74,9 @@ struct DNGTests {
     #expect(colors.output == pattern.colors.map(String.init).joined(separator: " ") + "\n")
   }
 
-  private static let hasLibRaw = Program.isInstalled("dcraw_emu")
-
-  @Test(.enabled(if: hasLibRaw), arguments: ["bayer_rggb8", "bayer_gbrg8", "bayer_grbg16le"])
+  @Test(
+    .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
+    arguments: ["bayer_rggb8", "bayer_gbrg8", "bayer_grbg16le"])
   func `LibRaw finds the colors where they are`(format: String) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.dng")
@@ -97,6 +98,18 @@ struct DNGTests {
     #expect(mean(0, right, top) > mean(0, left, top) + 30)
     #expect(mean(1, left, bottom) > mean(1, left, top) + 30)
     #expect(abs(mean(2, left, top) - mean(2, right, bottom)) < 30)
+  }
+
+  @Test(
+    .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
+    arguments: [MetadataReader.exiv2, .pillow, .libRaw])
+  func `Other programs read the values of a raw photo`(reader: MetadataReader) async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.dng")
+    var settings = PhotoSettings(format: .dng, destination: .file(path))
+    StoredValues.store(in: &settings)
+    let photo = try await photo("bayer_rggb8", settings)
+    StoredValues.expect(try await reader.values(of: path), like: photo, by: reader)
   }
 
   private func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 1] } }

@@ -31,7 +31,8 @@ struct HEICTests {
     throw MediaError(.cancelled, "there is no photo")
   }
 
-  @Test func `ExifTool finds no fault, and reads what was stored`() async throws {
+  @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
+  func `ExifTool finds no fault, and reads what was stored`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.heic")
     let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: nil)
@@ -50,6 +51,16 @@ struct HEICTests {
     ] { #expect(found[name] == value, "\(name)") }
     let kind = try await run("exiftool", ["-s3", "-FileType", "-Title", path])
     #expect(kind.output == "HEIC\nGoal\n")
+  }
+
+  @Test(.enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot))
+  func `Exiv2 reads the same values`() async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.heic")
+    let photo = try await photo(in: path, StoredValues.store)
+    StoredValues.expect(
+      try await MetadataReader.exiv2.values(of: path), like: photo, by: .exiv2,
+      ["title": "Goal & glory"])
   }
 
   @Test(arguments: [0, 90, 180, 270])

@@ -164,7 +164,7 @@ struct LivePhotoTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test(.enabled(if: ExifTool.isInstalled))
+  @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
   func `ExifTool finds no fault in photo and movie, and the same identifier`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
@@ -187,6 +187,9 @@ struct LivePhotoTests {
     #expect(motion.output == "1\n")
     // FFmpeg finds one packet, at the time of the photo.
     let packets = try await FFmpeg.probe(moviePath, "packet=pts_time", stream: "d:0")
+    let identifier = try await FFmpeg.probe(
+      moviePath, "format_tags=\(LivePhoto.contentIdentifierKey)")
+    #expect(identifier == [movie.contentIdentifier])
     let wanted = movie.photoDisplayTime.wholeMicroseconds
     #expect(
       packets.compactMap(Double.init).map { Int64(($0 * 1_000_000).rounded()) } == [wanted])

@@ -32,7 +32,7 @@ struct PhotoFileTests {
   }
 
   @Test(
-    .enabled(if: ExifTool.isInstalled),
+    .enabled(if: ExifTool.isInstalled, ExifTool.whyNot),
     arguments: ["/mjpg a.jpg", "/yuyv b.jpg", "/grey c.jpg", "/yuyv d.png"])
   func `ExifTool finds no fault, and reads what was stored`(mode: String) async throws {
     let scratch = try Scratch()
@@ -71,7 +71,24 @@ struct PhotoFileTests {
     #expect(abs(bias + 1.0 / 3) < 1e-6)
   }
 
-  @Test(.enabled(if: ExifTool.isInstalled))
+  @Test(
+    .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
+    arguments: [
+      (MetadataReader.exiv2, "a.jpg"), (.pillow, "a.jpg"), (.ffprobe, "a.jpg"), (.exiv2, "a.png"),
+      (.pillow, "a.png"),
+    ])
+  func `Other programs read the same values`(reader: MetadataReader, name: String) async throws {
+    let scratch = try Scratch()
+    let photo = try await photo("/yuyv", as: name, in: scratch, StoredValues.store)
+    let found = try await reader.values(of: scratch.file(name))
+    // FFmpeg ignores the thumbnail and XMP, and PNG files have neither.
+    let isWhole = name.hasSuffix("jpg") && reader != .ffprobe
+    StoredValues.expect(
+      found, like: photo, by: reader,
+      isWhole ? ["title": "Goal & glory", "Thumbnail": "160x120"] : [:])
+  }
+
+  @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
   func `XMP values are stored beside Exif, and names that are none are refused`() async throws {
     let scratch = try Scratch()
     _ = try await photo("/mjpg", as: "a.jpg", in: scratch) { settings in
@@ -93,7 +110,7 @@ struct PhotoFileTests {
     }
   }
 
-  @Test(.enabled(if: ExifTool.isInstalled))
+  @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
   func `A thumbnail shows the whole image, and can be left out`() async throws {
     let scratch = try Scratch()
     for (mode, name) in [("/mjpg", "a.jpg"), ("/yuyv", "b.jpg")] {
@@ -213,33 +230,6 @@ struct PhotoFileTests {
     _ = try scratch.write(Array(text.utf8), as: "user-dirs.dirs")
     #expect(try path(["HOME": "/home/a", "XDG_CONFIG_HOME": home]) == "/home/a/My Images")
     #expect(UserImageDirectory.path(in: "XDG_PICTURES_DIR=\"relative\"", home: "/") == nil)
-  }
-}
-
-/// The programs of this machine.
-enum Program {
-  static func isInstalled(_ name: String) -> Bool {
-    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-      .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-  }
-}
-
-/// Phil Harvey's ExifTool, as an independent judge of metadata.
-enum ExifTool {
-  static let isInstalled = Program.isInstalled("exiftool")
-
-  /// The values of a file's tags, as numbers where they are.
-  static func values(of path: String) async throws -> [String: String] {
-    let finished = try await run("exiftool", ["-n", "-a", "-s", "-EXIF:all", path])
-    #expect(finished.status == 0, "\(finished.errors)")
-    let pairs = finished.output.split(separator: "\n").map { line in
-      let parts = line.split(separator: ":", maxSplits: 1)
-      return (
-        parts[0].trimmingCharacters(in: .whitespaces),
-        parts.count > 1 ? parts[1].trimmingCharacters(in: .whitespaces) : ""
-      )
-    }
-    return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 }
 

@@ -10,11 +10,7 @@ package enum FFmpeg {
   }
 
   /// Whether `ffprobe` and `ffmpeg` are installed.
-  package static let isInstalled = ["ffprobe", "ffmpeg"].allSatisfy { name in
-    let folders = ProcessInfo.processInfo.environment["PATH"] ?? ""
-    return folders.split(separator: ":")
-      .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-  }
+  package static let isInstalled = ["ffprobe", "ffmpeg"].allSatisfy(Program.isInstalled)
 
   /// Returns the lines that `ffprobe` prints for the given entries, values only.
   ///

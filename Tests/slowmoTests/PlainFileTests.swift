@@ -6,10 +6,8 @@ import Testing
 
 /// What other programs make of a file that was finished, or mended.
 struct PlainFileTests {
-  private static let hasJudges = ["ffprobe", "gst-launch-1.0", "mediainfo"].allSatisfy { name in
-    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-      .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-  }
+  private static let hasJudges = ["ffprobe", "gst-launch-1.0", "mediainfo"].allSatisfy(
+    Program.isInstalled)
 
   @Test(.enabled(if: hasJudges, "ffprobe, GStreamer or mediainfo is not installed"))
   func `A finished file is plain, and three readers find the same in it`() async throws {

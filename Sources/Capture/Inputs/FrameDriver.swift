@@ -3,6 +3,7 @@
 package import OvercrankLibAV
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
+package import OvercrankV4L2
 
 /// A source of frames with the buffer protocol of V4L2: dequeue and requeue.
 ///
@@ -49,6 +50,14 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Returns a buffer to the driver, which may fill it again.
   func requeue(_ index: Int) throws(MediaError)
 
+  /// Exports a buffer for other devices, such as a GPU.
+  ///
+  /// Call this only while the buffer is held.
+  ///
+  /// - Returns: The buffer, or nil if its frames are not in memory of a driver.
+  /// - Throws: `MediaError` if the driver cannot export it.
+  func export(_ index: Int) throws(MediaError) -> ExportedBuffer?
+
   /// Stops the stream.
   ///
   /// Held buffers stay readable until the driver is destroyed.
@@ -90,6 +99,7 @@ extension FrameDriver {
   package var hasEnded: Bool { false }
   package var lastFrameDuration: Int64? { nil }
   package func microseconds() -> Int64 { MonotonicClock.microseconds() }
+  package func export(_ index: Int) throws(MediaError) -> ExportedBuffer? { nil }
   package func release() {}
   package func abandon() {}
   package func zoom(to factor: Double) -> Double? { nil }

@@ -15,7 +15,7 @@ final class PreviewDecoder: Sendable {
     let geometry: ConnectionGeometry
   }
 
-  private let converter = Mutex(SampleConverter())
+  private let converter = Mutex(SampleConverter(quality: .fast))
 
   /// Decodes a frame in the greatest size that fits a view.
   ///

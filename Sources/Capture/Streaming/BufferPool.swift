@@ -128,6 +128,9 @@ package final class BufferPool: Sendable {
     slots[heldBuffer.slot].bytes
   }
 
+  /// The driver's index of a frame's buffer.
+  func index(of heldBuffer: HeldBuffer) -> Int { slots[heldBuffer.slot].index }
+
   /// Undoes a sink's hold during `take(_:)`.
   ///
   /// The capture thread still holds the frame then.

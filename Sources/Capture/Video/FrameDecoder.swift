@@ -11,6 +11,23 @@ package struct FrameDecoder: ~Copyable {
 
   package init() {}
 
+  /// Calls a closure with a frame that it must not keep; the bytes of an uncompressed one are not
+  /// copied.
+  ///
+  /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
+  package mutating func withFrame<Value>(
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription,
+    _ body: (MediaFrame) -> Value
+  ) throws(LibAVError) -> Value {
+    guard case .pixels(let name) = description.mediaSubType else {
+      return body(try frame(bytes, description))
+    }
+    return body(
+      try MediaFrame.video(
+        in: bytes, width: description.width, height: description.height,
+        pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow))
+  }
+
   /// Decodes a compressed frame, or copies an uncompressed one.
   ///
   /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.

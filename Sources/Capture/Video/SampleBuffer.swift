@@ -225,6 +225,16 @@ public final class SampleBuffer: Sendable {
     }
   }
 
+  /// The camera's buffer that holds the bytes, or nil if they are elsewhere.
+  package var cameraBuffer: CameraBuffer? {
+    storage.withLock { storage in
+      guard case .held(let heldBuffer) = storage, case .camera(let pool, _) = origin else {
+        return nil
+      }
+      return CameraBuffer(pool: pool, index: pool.index(of: heldBuffer))
+    }
+  }
+
   /// Calls a closure that may modify the bytes of this sample.
   ///
   /// If other samples or outputs hold the same buffer, the bytes are copied first, so that they see

@@ -19,7 +19,8 @@ final class SampleConverter: @unchecked Sendable {
   }
 
   private var decoder = FrameDecoder()
-  private var magnifier = FrameMagnifier()
+  private let quality: ConversionQuality
+  private var magnifier: FrameMagnifier
   private var converter: FrameConverter?
   private var scaling: Scaling?
   private var last: FrameConverter?
@@ -30,6 +31,11 @@ final class SampleConverter: @unchecked Sendable {
     let target: LibAVPixelFormat
     let width: Int
     let height: Int
+  }
+
+  init(quality: ConversionQuality = .exact) {
+    self.quality = quality
+    magnifier = FrameMagnifier(quality: quality)
   }
 
   /// Converts a frame.
@@ -69,7 +75,7 @@ final class SampleConverter: @unchecked Sendable {
     if wanted != scaling {
       converter = FrameConverter(
         to: wanted.target, isFullRange: wanted.target.isFullRange, width: wanted.width,
-        height: wanted.height)
+        height: wanted.height, quality: quality)
       scaling = wanted
     }
     return try converter?.convert(frame) ?? frame
@@ -80,7 +86,7 @@ final class SampleConverter: @unchecked Sendable {
     _ image: MediaFrame, _ target: LibAVPixelFormat
   ) throws(LibAVError) -> MediaFrame {
     if target != lastTarget {
-      last = FrameConverter(to: target, isFullRange: target.isFullRange)
+      last = FrameConverter(to: target, isFullRange: target.isFullRange, quality: quality)
       lastTarget = target
     }
     return try last?.convert(image) ?? image

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 /// The conversion of a pane's frames to RGB; a class, because dictionaries cannot hold noncopyable
 /// values.
 final class PaneConverter {
-  private var converter = FrameConverter(to: .bgra, isFullRange: true)
+  private var converter = FrameConverter(to: .bgra, isFullRange: true, quality: .fast)
 
   /// Returns the frame in BGRA.
   ///

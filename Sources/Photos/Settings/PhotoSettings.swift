@@ -86,7 +86,7 @@ public struct PhotoSettings: Sendable {
   public var location: GeographicLocation?
   /// Exif values by name, which replace those that are known from the camera.
   public var properties: [String: String] = [:]
-  /// XMP values of a JPEG file by qualified name, such as `dc:title`.
+  /// XMP values of a JPEG or HEIC file by qualified name, such as `dc:title`.
   ///
   /// The namespaces are `dc`, `xmp`, `xmpRights` and `photoshop`. `dc:subject` has keywords,
   /// separated by commas. Ignored for other formats.

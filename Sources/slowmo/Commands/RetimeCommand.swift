@@ -83,7 +83,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   @Option(
     parsing: .unconditional,
-    help: "Speeds at source times, such as '1=1 1.3=1/8 2=1'.")
+    help: "Speeds at source times, such as '1=1 1.3=1/8 2=1'.", completion: Completions.rampMark)
   var ramp: String?
 
   @Option(help: "Speed change between the points of --ramp: linear or eased.")

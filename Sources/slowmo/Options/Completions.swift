@@ -40,15 +40,21 @@ enum Completions {
   }
 
   /// Completes the marks of the movie on the command line, also after `..` in a range.
-  static let mark = CompletionKind.custom { commandLine, index, prefix in
-    let prefix = unquoted(prefix)
-    let start = prefix.lastIndex(of: "@") ?? prefix.startIndex
-    guard prefix.isEmpty || prefix[start...].hasPrefix("@"),
-      let asset = movie(in: commandLine, completing: index)
-    else { return [] }
-    // A name with a space needs quotes, which a completion cannot add.
-    let names = asset.marks.map(\.name).filter { !$0.contains(where: \.isWhitespace) }
-    return shown(names.map { "\(prefix[..<start])@\($0)" })
+  static let mark = marks(followedBy: "")
+  /// Completes the marks in the points of a ramp, `T=S T=S …`.
+  static let rampMark = marks(followedBy: "=")
+
+  private static func marks(followedBy suffix: String) -> CompletionKind {
+    .custom { commandLine, index, prefix in
+      let prefix = unquoted(prefix)
+      let start = prefix.lastIndex(of: "@") ?? prefix.startIndex
+      guard prefix.isEmpty || prefix[start...].hasPrefix("@"),
+        let asset = movie(in: commandLine, completing: index)
+      else { return [] }
+      // A name with a space needs quotes, which a completion cannot add.
+      let names = asset.marks.map(\.name).filter { !$0.contains(where: \.isWhitespace) }
+      return shown(names.map { "\(prefix[..<start])@\($0)\(suffix)" })
+    }
   }
 
   /// The first movie that the other arguments name.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that need a real V4L2 driver in the emulated machine, with existing build products:
-# swift build -c release --build-tests -Xswiftc -enable-testing.
+# Runs the tests that need a real V4L2 driver, or a newer Mesa, in the emulated machine, with existing
+# build products: swift build -c release --build-tests -Xswiftc -enable-testing.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 programs=$(swift build -c release --show-bin-path)
@@ -23,8 +23,11 @@ mapfile -t tools < <(type -P aplay arecord bash cat ffprobe grep sh sleep v4l2-c
 read_before=("$bundle" "$slowmo" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
   ldd "${read_before[@]}" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u)
+# Only the tests get the other Mesa; the programs that they call draw nothing.
+mesa=$(Tests/Tools/Lab/fetch-mesa.sh)
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
-  OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
+  $mesa OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing \
+    --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
 # If vivid failed to load, all tests would be skipped, which counts as a failure here.
 if ! grep -q 'Test run with [1-9].* passed' "$log" || grep -q 'skipped' "$log"; then

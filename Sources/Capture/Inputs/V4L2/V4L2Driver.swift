@@ -135,6 +135,14 @@ final class V4L2Driver: FrameDriver {
     }
   }
 
+  func export(_ index: Int) throws(MediaError) -> ExportedBuffer? {
+    do throws(DeviceError) { return try queue.export(index) } catch {
+      guard error.reason == .notSupported else { throw MediaError(capturing: error) }
+      // No mode of the camera would change it.
+      throw MediaError(.deviceFailed, error.description, cause: error.cause)
+    }
+  }
+
   func stop() {
     // Errors are ignored. They mean that the device is lost, and then no stream is left to stop.
     Self.insist(on: { () throws(DeviceError) in try queue.stop() })

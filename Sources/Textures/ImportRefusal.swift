@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankMediaCore
+
+/// The reason why a ``TextureCache`` uploaded a frame, though it imports buffers where it can.
+public enum ImportRefusal: Hashable, Sendable, CustomStringConvertible {
+  /// The frame is not in a buffer that the texture could hold.
+  ///
+  /// That is so for compressed, converted and modified frames, for frames of `CapturedFrame`, for
+  /// sources without a driver, and for frames that are copied out of several memory planes.
+  case notInCameraBuffer
+  /// The shader cannot read the pixel format, so the frame was converted.
+  case formatNotReadable
+  /// The renderer lacks an extension of EGL or OpenGL ES.
+  case missingExtension(String)
+  /// The camera's driver does not export its buffers.
+  case driver(MediaError)
+  /// The renderer refused the buffer, with an error of EGL or OpenGL ES; often for its stride.
+  case renderer(code: UInt32)
+
+  /// The reason as a phrase.
+  public var description: String {
+    switch self {
+    case .notInCameraBuffer: "the frame is not in a buffer of the camera"
+    case .formatNotReadable: "the pixel format was converted"
+    case .missingExtension(let name): "the renderer lacks \(name)"
+    case .driver(let error): "the driver does not export its buffers: \(error.message)"
+    case .renderer(let code): "the renderer refused the buffer (error 0x\(String(code, radix: 16)))"
+    }
+  }
+}

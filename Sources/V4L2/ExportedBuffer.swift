@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CVideo4Linux
+import Glibc
+
+/// A driver's buffer as a dma-buf, which another device can read without a copy.
+///
+/// The descriptor is closed with this value. Whoever imported it by then keeps the memory alive.
+package struct ExportedBuffer: ~Copyable {
+  /// The descriptor of the dma-buf.
+  package let descriptor: CInt
+  /// Where the same memory is mapped into this process, while its queue exists.
+  package let memory: UnsafeRawBufferPointer
+
+  /// Takes ownership of a descriptor.
+  package init(owning descriptor: CInt, of memory: UnsafeRawBufferPointer) {
+    self.descriptor = descriptor
+    self.memory = memory
+  }
+
+  deinit { _ = Glibc.close(descriptor) }
+}
+
+extension BufferQueue {
+  /// Exports a buffer: `VIDIOC_EXPBUF`.
+  ///
+  /// May be called from any thread, also while the driver fills the buffer.
+  ///
+  /// - Returns: The buffer, or nil if frames are copied out of several memory planes.
+  /// - Throws: ``DeviceError`` with the operation `.exportBuffer`. The reason is `.notSupported` if
+  ///   the driver cannot export, or `.unplugged` if the device is gone.
+  package func export(_ index: Int) throws(DeviceError) -> ExportedBuffer? {
+    guard let memory = frameMemory(index) else { return nil }
+    var request = v4l2_exportbuffer()
+    request.type = device.bufferType
+    request.index = UInt32(clamping: index)
+    // Software renderers map the buffer for reading and writing.
+    request.flags = UInt32(O_CLOEXEC | O_RDWR)
+    try DeviceError.check(
+      control(CVideo4Linux_VIDIOC_EXPBUF, &request), .exportBuffer, path)
+    return ExportedBuffer(owning: request.fd, of: memory)
+  }
+}

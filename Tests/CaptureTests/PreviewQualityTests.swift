@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import Testing
+
+@testable import OvercrankCapture
+
+/// How exactly frames are converted, by what they are for.
+struct PreviewQualityTests {
+  @Test(arguments: [1.0, 1.5])
+  func `A preview converts for the screen, and a data output exactly`(factor: Double) throws {
+    let (width, height) = (64, 48)
+    let format = FormatDescription(
+      mediaSubType: .pixels(.yuyv422), width: width, height: height)
+    let bytes = (0..<width * height * 2).map { UInt8(16 + $0 / 2 * 7 % 220) }
+    let geometry = ConnectionGeometry(nil)
+    geometry.change { $0.scaleAndCropFactor = factor }
+    let source = PreviewDecoder.Source(
+      observation: FrameObservation(sequence: 1, microseconds: 2), exposure: ExposureInForce(),
+      format: format, geometry: geometry)
+    let work = SampleConverter.Work(
+      settings: VideoDataSettings(pixelFormat: .bgra, width: width, height: height),
+      factor: factor)
+    try bytes.withUnsafeBytes { bytes in
+      let shown = try PreviewDecoder().frame(bytes, source, as: .bgra, width, height).get()
+      let fast = try SampleConverter(quality: .fast).convert(bytes, format, work).image
+      let exact = try SampleConverter().convert(bytes, format, work).image
+      #expect(shown.image.bytes == fast.bytes && fast.bytes != exact.bytes)
+      #expect(shown.image.width == width && shown.image.height == height)
+    }
+  }
+}
