@@ -166,15 +166,17 @@ private final class FrameWork: Sendable {
 
   /// Returns a reader of each asset for the frames that it has to decode.
   private func readers(of frames: [ConstantRatePlan.Frame?]) -> [FrameSource] {
-    var wanted = assets.map { [Bool](repeating: false, count: $0.videoTrack?.frameCount ?? 0) }
-    for case let frame? in frames { wanted[frame.source][frame.index] = true }
+    var requests = assets.map { _ in [Int]() }
+    for case let frame? in frames { requests[frame.source].append(frame.index) }
     // The decoder gets only half of the processors. The encoder runs at the same time and uses the
     // others, and decoding on more threads costs more CPU time: for 8 s of H.264 at 1280x720@240,
     // 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a warning that
     // libav prints above it.
     let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
-    return zip(assets, wanted).map {
-      FrameSource($0, wanted: $1, policy, threadCount: threadCount)
+    return zip(assets, requests).map {
+      FrameSource(
+        $0, requests: $1, policy, threadCount: threadCount,
+        isStopped: { [encoded] in encoded.isStopped })
     }
   }
 
