@@ -202,12 +202,8 @@ public struct FrameReader: ~Copyable {
       || track.frames.madeTicks != nil
   }
 
-  /// The last key frame at or before a frame, in presentation order.
-  func keyFrame(before index: Int) -> Int {
-    var position = index
-    while position > 0, !track.frames.entries[position].isKeyFrame { position -= 1 }
-    return position
-  }
+  /// The last key frame at or before a frame, in presentation order; 0 without one.
+  func keyFrame(before index: Int) -> Int { track.frames.keyFrame(atOrBefore: index) ?? 0 }
 
   mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil

@@ -109,6 +109,16 @@ public struct FrameTable: Sendable {
     return next == 0 ? nil : next - 1
   }
 
+  /// Returns the last key frame at or before a frame; nil without one.
+  package func keyFrame(atOrBefore index: Int) -> Int? {
+    entries[...index].lastIndex(where: \.isKeyFrame)
+  }
+
+  /// Returns the first key frame after a frame; nil without one.
+  package func keyFrame(after index: Int) -> Int? {
+    entries[(index + 1)...].firstIndex(where: \.isKeyFrame)
+  }
+
   init(
     _ packets: [PacketRecord], timesAreMade: Bool = false, timescale: Int32, tickFactor: Int64,
     statedTicks: Int64?,

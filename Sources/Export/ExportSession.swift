@@ -121,7 +121,7 @@ public struct ExportSession: Sendable {
   ///   - isCancelled: Returns true to cancel the export, false to continue. Called on the caller's
   ///     thread, for each frame and every 10 ms while waiting.
   ///   - progress: Called on the caller's thread with the number of finished frames, from 0 on, and
-  ///     the total number.
+  ///     the total number. Each encode for ``ExportSettings/fileLengthLimit`` counts from 0.
   /// - Returns: The report of the export.
   /// - Throws: `MediaError`; no file is left behind.
   @discardableResult
@@ -166,7 +166,25 @@ public struct ExportSession: Sendable {
   ) throws -> ExportReport {
     let started = ContinuousClock.now
     let plan = try ExportPlan(self, settings)
-    progress(0, plan.frameCount)
+    var search = plan.search
+    while true {
+      progress(0, plan.frameCount)
+      guard
+        var report = try attempt(plan, &search, settings, isCancelled: isCancelled, progress)
+      else { continue }
+      report.elapsed = ContinuousClock.now - started
+      report.log(to: logger)
+      return report
+    }
+  }
+
+  /// Writes the movie once.
+  ///
+  /// - Returns: The report; nil if the file was removed because `search` tries another quality.
+  private func attempt(
+    _ plan: ExportPlan, _ search: inout FileLengthSearch?, _ settings: ExportSettings,
+    isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
+  ) throws -> ExportReport? {
     var file = try WholeFile(
       creating: plan.report.path,
       overwrites: settings.overwrites || plan.shard?.file.mayBeReplaced ?? false,
@@ -176,19 +194,24 @@ public struct ExportSession: Sendable {
     var report: ExportReport
     do {
       report = try write(
-        plan, audio, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
+        plan, audio, to: file.writtenPath, settings, crf: search?.crf, isCancelled: isCancelled,
+        progress)
       if plan.shard != nil { try FileSeal.seal(file.writtenPath) }
     } catch let error as LibAVError { throw file.errorNamingTarget(error) }
+    if search != nil {
+      let size = try RandomAccessFile(opening: file.writtenPath, forWriting: false).count()
+      report.fileLength = try search?.kept(size, path: plan.report.path)
+      guard report.fileLength != nil else { return nil }
+    }
     try file.finish()
     report.audio = audio?.report
-    report.elapsed = ContinuousClock.now - started
-    report.log(to: logger)
     return report
   }
 
   private func write(
     _ plan: ExportPlan, _ audio: AudioExport?, to path: String, _ settings: ExportSettings,
-    isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
+    crf: Double?, isCancelled: @escaping () -> Bool,
+    _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport {
     var output = ExportOutput(
       path: path, plan: plan, asset: asset, properties: composition.track(.video),
@@ -206,7 +229,7 @@ public struct ExportSession: Sendable {
       let written = try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: rendering,
         undecodable: settings.undecodableFrames, geometry: geometry,
-        processorCount: settings.processorCount
+        processorCount: settings.processorCount, crf: crf
       )
       .write(to: &output, progress)
       report.undecodable = written.undecodable

@@ -24,6 +24,8 @@ extension MediaError.Code {
   public static let shardDamaged = Self(rawValue: "shard_damaged")
   /// A file is not a shard, or a shard of another source, plan or version.
   public static let shardForeign = Self(rawValue: "shard_foreign")
+  /// The export cannot be made as small as the settings require.
+  public static let fileLengthRefused = Self(rawValue: "file_length_refused")
   /// The audio cannot be retimed with this algorithm.
   public static let audioRefused = Self(rawValue: "sound_refused")
 }
@@ -68,6 +70,8 @@ extension MediaError {
     case let error as MediaError: self = error
     case let error as FileCreationError: self.init(error)
     case let error as LibAVError: self.init(exporting: error)
+    case let error as SystemError:
+      self.init(.readFailed, error.description, recovery: "check that the file can be read")
     default: self.init(.init(rawValue: "internal"), "the export failed: \(error)")
     }
   }

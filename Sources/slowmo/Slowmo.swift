@@ -38,8 +38,9 @@ struct Slowmo: ParsableCommand {
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
       PhotoCommand.self, InfoCommand.self, CheckCommand.self, RetimeCommand.self,
       EditCommand.self, FramesCommand.self, StillCommand.self, CompareCommand.self,
-      SyncCommand.self, TrackCommand.self, RecoverCommand.self, PlayCommand.self,
-      PreviewCommand.self, ScanCommand.self, DoctorCommand.self, BenchCommand.self,
+      SyncCommand.self, TrackCommand.self, MeasureCommand.self, RecoverCommand.self,
+      PlayCommand.self, PreviewCommand.self, ScanCommand.self, DoctorCommand.self,
+      BenchCommand.self,
     ])
 
   static func main() {

@@ -69,7 +69,11 @@ struct BadInputTests {
         arguments: ["record", "synthetic:320x240@60", "-o", "nowhere/out.mov", "-t", "1"],
         status: 73, names: "nowhere/out.mov"),
       Case(name: "speed 0", arguments: retime + ["--speed", "0"], status: 64, names: "--speed"),
-      Case(name: "speed -1", arguments: retime + ["--speed", "-1"], status: 64, names: "--speed"),
+      Case(name: "speed -0", arguments: retime + ["--speed", "-0"], status: 64, names: "--speed"),
+      Case(
+        name: "a preset backwards",
+        arguments: retime + ["--preset", "impact", "--at", "1", "--speed", "-1/8"], status: 64,
+        names: "--preset"),
       Case(
         name: "a range outside the clip",
         arguments: retime + ["--range", "5..6", "--speed", "1/8"],

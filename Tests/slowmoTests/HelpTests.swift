@@ -9,7 +9,8 @@ import Testing
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "check", "retime", "edit", "frames",
-    "still", "compare", "sync", "track", "recover", "play", "preview", "scan", "bench", "doctor",
+    "still", "compare", "sync", "track", "measure", "recover", "play", "preview", "scan", "bench",
+    "doctor",
   ]
 
   @Test(arguments: [""] + verbs)

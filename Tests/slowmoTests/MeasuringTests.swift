@@ -72,6 +72,30 @@ struct MeasuringTests {
     #expect(abs(duration - 2_800_000_000) < 34_000_000)
   }
 
+  @Test func `Distances and angles between marked points are those of geometry`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let csv = scratch.file("m.csv")
+    let finished = try await slowmo(
+      "measure", take, "--at", "0.2", "--points", "0,0 3,4 3,0", "--at", "120f", "--points",
+      "10,10 110,10", "--scale", "100±1=2±0.01m", "--point-error", "0.5", "--csv", csv, "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let document = try finished.document()
+    let lines = try #require(document["measurements"] as? [[String: Any]])
+    #expect(lines.map { $0["index"] as? Int } == [48, 48, 48, 120])
+    #expect(lines.map { $0["points"] as? [Int] } == [[1, 2], [2, 3], [1, 2, 3], [1, 2]])
+    #expect(lines.map { $0["pixels"] as? Double } == [5, 4, nil, 100])
+    let angle = try #require(lines[2]["degrees"] as? Double)
+    #expect(abs(angle - 36.869_897_6) < 1e-6)
+    #expect(lines[3]["meters"] as? Double == 2)
+    // The square root of 2 times 0.5 px, 1 % of the ruler in the image and 0.5 % of its length.
+    let error = try #require(lines[3]["meters_uncertainty"] as? Double)
+    #expect(abs(error - 2 * (0.00005 + 0.0001 + 0.000_025).squareRoot()) < 1e-9)
+    let table = try String(contentsOfFile: csv, encoding: .utf8).split(separator: "\n")
+    #expect(table.count == 5)
+    #expect(table[4].hasPrefix("120,500000000,1-2,100.000000,0.707107,2.000000,"))
+  }
+
   @Test func `What cannot be measured is an error with its own code`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
@@ -84,6 +108,14 @@ struct MeasuringTests {
       (
         ["track", take, "--at", "0", "--box", "0,0,20,20", "--scale", "0=1m"], 64, "usage"
       ),
+      (["measure", take, "--at", "0", "--points", "0,0 321,0"], 64, "outside_source"),
+      (["measure", take, "--at", "9", "--points", "0,0 3,4"], 64, "outside_source"),
+      (["measure", take, "--at", "0", "--points", "0,0"], 64, "usage"),
+      (["measure", take, "--at", "0", "--points", "0,0 3,x"], 64, "usage"),
+      (["measure", take, "--at", "0", "--points", "0,0 nan,1"], 64, "usage"),
+      (["measure", take, "--at", "0", "--points", "3,4 3,4"], 64, "usage"),
+      (["measure", take, "--at", "0", "--at", "1", "--points", "0,0 3,4"], 64, "usage"),
+      (["measure", take, "--at", "0", "--points", "0,0 3,4", "--point-error", "-1"], 64, "usage"),
       (["still", "sheet", take, "-o", "x.jpg"], 64, "usage"),
       (["still", "sheet", take, "-o", "x.png", "--column", "4"], 64, "usage"),
       (["still", "finish", take, "-o", "x.png", "--column", "320"], 64, "outside_source"),

@@ -35,6 +35,14 @@ struct SynthesizedColumnTests {
     let confidences: [String] = rows.map { $0[$0.count - 2] }
     #expect(zip(marks, confidences).allSatisfy { ($0 == "1") != $1.isEmpty }, "\(confidences)")
     #expect(try await table("take.mov")[0].last == "duplicate")
+    for (name, number) in [("slow.mov", 5), ("take.mov", 0)] {
+      let checked = try await slowmo("check", name, "--json", in: scratch.path)
+      #expect(try checked.document()["frames_synthesized"] as? Int == number)
+      #expect(checked.errors.contains("5 of the measured frames are synthesized") == (number > 0))
+      let measured = try await slowmo(
+        "measure", name, "--at", "1f", "--points", "0,0 3,4", "--json", in: scratch.path)
+      #expect(try measured.document()["frames_synthesized"] as? Int == min(number, 1))
+    }
     for (name, synthesized) in [("slow.mov", [false, true]), ("take.mov", [false, false])]
       as [(String, [Bool?])]
     {

@@ -67,6 +67,12 @@ struct TrimTests {
   private func retimed(
     _ source: String, checksPlan: Bool = true, _ options: String...
   ) async throws -> Asset {
+    try await retimed(source, checksPlan: checksPlan, options)
+  }
+
+  private func retimed(
+    _ source: String, checksPlan: Bool = true, _ options: [String]
+  ) async throws -> Asset {
     let output = scratch.file("out.mov")
     let arguments = ["retime", source, "-o", output, "-y", "--json"] + options
     let finished = try await run(slowmoPath, arguments)
@@ -125,6 +131,21 @@ struct TrimTests {
       "--boundary", "keyframe")
     #expect(refused.status == 65)
     #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
+  }
+
+  @Test func `A negative speed plays backwards, and copies what stands alone`() async throws {
+    let plain = try source(.plain)
+    let half = ["--trim", "45f..113f", "--speed", "-1/2"]
+    let rendered = try await retimed(plain, half + ["--fps", "50", "--pitch", "varispeed"])
+    #expect(try numbers(rendered) == (45..<113).reversed())
+    let track = try #require(rendered.audioTrack)
+    #expect(track.sampleCount == 2 * 68 * 480)
+    let refused = try await run(
+      slowmoPath, ["retime", plain, "-o", scratch.file("no.mov"), "--copy"] + half)
+    #expect(refused.status == 65)
+    #expect(refused.errors.contains("backwards from 1.13 to 0.45 s"), "\(refused.errors)")
+    let copied = try await retimed(try source(.mjpeg), half + ["--copy"])
+    #expect(try numbers(copied) == (45..<113).reversed())
   }
 
   @Test func `Audio is cut where the picture is`() async throws {

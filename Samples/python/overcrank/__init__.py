@@ -23,11 +23,12 @@ from ._devices import Device, MeasuredRate, Mode, devices, modes
 from ._frames import Frame, FrameTime, frame_times, frames
 from ._info import AudioInfo, Info, VideoInfo, info
 from ._ledger import Gap, Ledger
+from ._measure import Measurement, Track, TrackedPoint, measure, track
 from ._version import __version__
 
 __all__ = [
     "Audit", "AudioInfo", "Clip", "CommandError", "Device", "Frame", "FrameTime", "FrozenStretch",
-    "Gap", "Info", "Ledger", "MeasuredRate", "MissingFrames", "Mode", "Recording", "Retimed",
-    "VideoInfo", "__version__", "check", "devices", "frame_times", "frames", "info", "modes",
-    "record", "retime",
+    "Gap", "Info", "Ledger", "MeasuredRate", "Measurement", "MissingFrames", "Mode", "Recording",
+    "Retimed", "Track", "TrackedPoint", "VideoInfo", "__version__", "check", "devices",
+    "frame_times", "frames", "info", "measure", "modes", "record", "retime", "track",
 ]

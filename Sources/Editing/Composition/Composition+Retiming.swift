@@ -3,21 +3,24 @@
 public import OvercrankMediaCore
 
 extension Composition {
-  /// A source range and its playback speed.
+  /// A source range, its playback speed and its direction.
   public struct SpeedChange: Hashable, Sendable {
     /// The range in source time.
     public let range: TimeRange
     /// The playback speed of the range.
     public let speed: Speed
+    /// True if the range plays backwards, false if forwards.
+    public let isReversed: Bool
 
     /// Creates a speed change.
-    public init(_ speed: Speed, in range: TimeRange) {
+    public init(_ speed: Speed, in range: TimeRange, isReversed: Bool = false) {
       self.range = range
       self.speed = speed
+      self.isReversed = isReversed
     }
   }
 
-  /// Returns a composition of a whole source with some ranges at other speeds.
+  /// Returns a composition of a whole source with some ranges at other speeds or backwards.
   ///
   /// Time outside all ranges plays at speed 1.
   ///
@@ -37,6 +40,7 @@ extension Composition {
     // A speed change shifts everything after it. So ranges are processed from last to first, while
     // the times before them still equal source times.
     for change in ordered.reversed() {
+      if change.isReversed { try composition.reverse(change.range) }
       try composition.setSpeed(change.speed, in: change.range)
     }
     return composition

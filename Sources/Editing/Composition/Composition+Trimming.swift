@@ -26,8 +26,9 @@ extension Composition {
     try Self.checkApart(ranges, of: source)
     var trimmed = Composition()
     for range in ranges {
-      let playedRange = try playedRange(of: range, of: source)
-      try trimmed.insertTimeRange(playedRange, of: self, at: trimmed.duration)
+      for playedRange in try playedRanges(of: range, of: source) {
+        try trimmed.insertTimeRange(playedRange, of: self, at: trimmed.duration)
+      }
     }
     return trimmed
   }
@@ -45,45 +46,64 @@ extension Composition {
     }
   }
 
-  /// Returns the composition range in which a source range plays.
-  private func playedRange(
+  /// Returns the composition ranges in which a source range plays, in playback order.
+  ///
+  /// They are several only if a part of the source range plays backwards.
+  private func playedRanges(
     of range: TimeRange, of source: MediaSource
-  ) throws(MediaError) -> TimeRange {
-    let (start, end) = (range.start.seconds, range.end.seconds)
-    let played = segments.compactMap { $0.source == source ? $0.mapping : nil }
-    let first = played.first { mapping in
-      mapping.motion == .hold ? mapping.sourceStart >= start : mapping.sourceEnd > start
+  ) throws(MediaError) -> [TimeRange] {
+    var played: [TimeRange] = []
+    try exactly("keeping \(range.displayText)") { () throws(MediaError) in
+      for segment in segments where segment.source == source {
+        guard let part = try segment.mapping?.playedRange(of: range) else { continue }
+        if let last = played.last, last.end == part.start {
+          played[played.count - 1] = try TimeRange(start: last.start, end: part.end)
+        } else {
+          played.append(part)
+        }
+      }
     }
-    let last = played.last { mapping in
-      // A frozen last frame is stored with the end of the source as its instant. Source ranges
-      // exclude their end, so no range contains this instant. The frame is kept if the range
-      // reaches the end of the source.
-      mapping.sourceStart < end || mapping.isReversed && mapping.sourceStart == end
-    }
-    guard let first, let last else {
+    guard !played.isEmpty else {
       throw MediaError(
         .emptyRange, "the range \(range.displayText) of \(source.path) is not played",
         ranges: [range])
     }
-    return try exactly("keeping \(range.displayText)") { () throws(MediaError) in
-      try TimeRange(
-        start: first.sourceStart < start
-          ? first.instant(ofSource: start, rounding: .towardPositiveInfinity) : first.target.start,
-        end: last.sourceEnd > end
-          ? last.instant(ofSource: end, rounding: .towardNegativeInfinity) : last.target.end)
-    }
+    return played
   }
 }
 
 extension PlaybackMapping {
-  /// Returns the composition time at which a source time plays; the mapping must play forwards.
+  /// Returns the composition range in which a part of this mapping plays; nil for none.
+  fileprivate func playedRange(of range: TimeRange) throws(MediaError) -> TimeRange? {
+    let (start, end) = (range.start.seconds, range.end.seconds)
+    guard motion != .hold else {
+      // A frozen last frame is stored with the end of the source as its instant. Source ranges
+      // exclude their end, so no range contains this instant. The frame is kept if the range
+      // reaches the end of the source.
+      let isKept = sourceStart >= start && (sourceStart < end || isReversed && sourceStart == end)
+      return isKept ? target : nil
+    }
+    guard sourceEnd > start, sourceStart < end else { return nil }
+    let (begins, stops) =
+      isReversed ? (sourceEnd > end, sourceStart < start) : (sourceStart < start, sourceEnd > end)
+    let (first, last) = isReversed ? (end, start) : (start, end)
+    return try TimeRange(
+      start: begins ? instant(ofSource: first, rounding: .towardPositiveInfinity) : target.start,
+      end: stops ? instant(ofSource: last, rounding: .towardNegativeInfinity) : target.end)
+  }
+
+  /// Returns the composition time at which a source time plays.
   ///
   /// The result is exact at constant speed. Inside a ramp it is rounded to a multiple of 1/240000 s
   /// or 1/24000 s.
-  fileprivate func instant(
+  private func instant(
     ofSource time: Rational, rounding: TimeRounding
   ) throws(MediaError) -> MediaTime {
-    if let line { return try MediaTime(line.targetSeconds(of: time)) }
+    if motion == .constant {
+      let share = (time - sourceStart) / (sourceEnd - sourceStart)
+      return try MediaTime(
+        (isReversed ? 1 - share : share) * target.duration + target.start.seconds)
+    }
     func rounded(_ timescale: Int32) throws(MediaError) -> MediaTime {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(

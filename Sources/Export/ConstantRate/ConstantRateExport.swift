@@ -21,6 +21,8 @@ struct ConstantRateExport {
   let geometry: FrameGeometry
   /// The number of processors to use; nil for all.
   let processorCount: Int?
+  /// The constant rate factor; nil for that of the settings.
+  let crf: Double?
 
   /// What became known while frames were written.
   struct Written {
@@ -38,7 +40,7 @@ struct ConstantRateExport {
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
-      settings: settings, undecodable: undecodable, processorCount: processorCount)
+      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf)
     defer { work.stop() }
     guard case .ready(let parameters)? = try output.next(of: work) else {
       throw MediaError.exportCancelled
@@ -121,10 +123,12 @@ private final class FrameWork: Sendable {
   private let settings: RenderSettings
   private let policy: UndecodableFramePolicy
   private let processorCount: Int?
+  private let crf: Double?
 
   init(
     plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
-    settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?
+    settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?,
+    crf: Double?
   ) {
     self.plan = plan
     self.assets = assets
@@ -133,6 +137,7 @@ private final class FrameWork: Sendable {
     self.settings = settings
     self.policy = policy
     self.processorCount = processorCount
+    self.crf = crf
     if let inBetweens = plan.inBetweens {
       start("decode", captured) { try $0.decode(inBetweens.entries) }
       start("paint", painted) { try $0.interpolate() }
@@ -166,15 +171,17 @@ private final class FrameWork: Sendable {
 
   /// Returns a reader of each asset for the frames that it has to decode.
   private func readers(of frames: [ConstantRatePlan.Frame?]) -> [FrameSource] {
-    var wanted = assets.map { [Bool](repeating: false, count: $0.videoTrack?.frameCount ?? 0) }
-    for case let frame? in frames { wanted[frame.source][frame.index] = true }
+    var requests = assets.map { _ in [Int]() }
+    for case let frame? in frames { requests[frame.source].append(frame.index) }
     // The decoder gets only half of the processors. The encoder runs at the same time and uses the
     // others, and decoding on more threads costs more CPU time: for 8 s of H.264 at 1280x720@240,
     // 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a warning that
     // libav prints above it.
     let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
-    return zip(assets, wanted).map {
-      FrameSource($0, wanted: $1, policy, threadCount: threadCount)
+    return zip(assets, requests).map {
+      FrameSource(
+        $0, requests: $1, policy, threadCount: threadCount,
+        isStopped: { [encoded] in encoded.isStopped })
     }
   }
 
@@ -278,7 +285,7 @@ private final class FrameWork: Sendable {
     // The packets depend on the number of threads, and those of a group must be the same on every
     // computer.
     video.threadCount = plan.groupLength != nil ? 1 : processorCount ?? 0
-    settings.encoding.configure(&video)
+    settings.encoding.configure(&video, crf: crf)
     var encoder = try Encoder(video: video)
     guard encoded.put(.ready(encoder.parameters)) else { return }
     // Slots are counted from the first one of the encoder.

@@ -5,19 +5,46 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 /// A frame reader of one asset, opened at first use.
+///
+/// Frames that are requested in descending order are decoded a group at a time and kept until they
+/// are requested. So reverse playback decodes each group once, or once for each
+/// ``keptByteLimit`` bytes of it.
 final class FrameSource {
   private let asset: Asset
-  private let wanted: [Bool]
+  /// The frames that will be requested, in order.
+  private let requests: [Int]
+  /// The position of the current request.
+  private var position = 0
   private let policy: UndecodableFramePolicy
   private let threadCount: Int
+  private let isStopped: () -> Bool
   private var reader: FrameReader?
+  /// Decoded frames that will be requested in descending order, in ascending order.
+  private(set) var kept: [(index: Int, frame: MediaFrame)] = []
+  /// The range that the kept frames cover; a requested frame missing in it cannot be decoded.
+  private var keptRange = 0..<0
+  private let keptByteLimit: Int
 
-  init(_ asset: Asset, wanted: [Bool], _ policy: UndecodableFramePolicy, threadCount: Int) {
+  /// The memory for kept frames: 340 frames of 1280x720, or 150 of 1920x1080, in 4:2:0.
+  static let keptByteLimit = 480 << 20
+
+  /// Creates a source of the frames `requests`, which will be requested in this order.
+  ///
+  /// `isStopped` returns true if the frames are no longer needed.
+  init(
+    _ asset: Asset, requests: [Int], _ policy: UndecodableFramePolicy, threadCount: Int,
+    keptByteLimit: Int = FrameSource.keptByteLimit, isStopped: @escaping () -> Bool
+  ) {
     self.asset = asset
-    self.wanted = wanted
+    self.requests = requests
     self.policy = policy
     self.threadCount = threadCount
+    self.keptByteLimit = keptByteLimit
+    self.isStopped = isStopped
   }
+
+  /// The number of packets sent to the decoder so far.
+  var sentPacketCount: Int { reader?.sentPacketCount ?? 0 }
 
   /// The frames that could not be decoded.
   var failed: [ExportReport.UndecodableFrame] {
@@ -36,14 +63,59 @@ final class FrameSource {
   }
 
   private func mediaFrame(at index: Int) throws(MediaError) -> MediaFrame {
-    if reader == nil {
-      reader = try FrameReader(
-        asset, wanted: wanted, threadCount: threadCount, undecodable: policy)
+    while position < requests.count, requests[position] != index { position += 1 }
+    if keptRange.contains(index) {
+      while let last = kept.last, last.index > index { kept.removeLast() }
+      keptRange = keptRange.lowerBound..<index + 1
+    } else {
+      kept = []
+      keptRange = 0..<0
+      try open()
+      try keepDescendingFrames(from: index)
     }
+    if let last = kept.last, last.index == index { return last.frame }
     guard let image = try reader?.mediaFrame(at: index) else {
       throw MediaError(
         .invalidData, "\(asset.path) has no video", recovery: "choose a movie with video")
     }
     return image
+  }
+
+  private func open() throws(MediaError) {
+    guard reader == nil else { return }
+    var wanted = [Bool](repeating: false, count: asset.videoTrack?.frameCount ?? 0)
+    for index in requests { wanted[index] = true }
+    reader = try FrameReader(
+      asset, wanted: wanted, threadCount: threadCount, undecodable: policy)
+  }
+
+  /// Decodes the frames of a group that will be requested in descending order from `index` on, in
+  /// one pass.
+  ///
+  /// Keeps the last of them that fit the limit. Keeps none if only one frame of the group will be
+  /// requested.
+  private func keepDescendingFrames(from index: Int) throws(MediaError) {
+    let first = asset.videoTrack?.frames.keyFrame(atOrBefore: index) ?? 0
+    var lowest = index
+    var isRequested = [Bool](repeating: false, count: index - first + 1)
+    for request in requests[position...] {
+      guard request <= lowest, request >= first else { break }
+      lowest = request
+      isRequested[request - first] = true
+    }
+    guard lowest < index else { return }
+    var byteCount = 0
+    try reader?.readFrames(
+      in: lowest...index, wanted: { isRequested[$0 - first] }, shouldContinue: { !isStopped() }
+    ) { index, frame in
+      kept.append((index, frame))
+      byteCount += frame.byteCount
+      while byteCount > keptByteLimit, kept.count > 1 {
+        byteCount -= kept.removeFirst().frame.byteCount
+      }
+      return true
+    }
+    if isStopped() { throw .exportCancelled }
+    keptRange = (kept.first?.index ?? index)..<index + 1
   }
 }

@@ -75,12 +75,9 @@ extension ExportSession {
           // All shards and their join have one digest.
           settings.part == .whole ? "whole" : "groups",
         ] + (settings.marksRepeatedFrames ? ["marked"] : [])
+        + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
-    } catch let error as SystemError {
-      throw MediaError(
-        .readFailed, error.description,
-        recovery: "check that the source can be read")
     } catch { throw MediaError(exporting: error) }
   }
 

@@ -33,6 +33,8 @@ struct ExportPlan {
   let chapters: ChapterMap
   /// Track-level side data, such as HDR metadata.
   let sideData: [TrackSideData]
+  /// The search for the quality that fits the file size; nil without a limit.
+  let search: FileLengthSearch?
   /// The expected report, without the elapsed time.
   let report: ExportReport
 
@@ -48,6 +50,7 @@ struct ExportPlan {
     let composition = session.composition
     let container = try settings.container()
     shard = try Self.shard(session, settings)
+    search = try FileLengthSearch(settings)
     self.container = shard == nil ? container : "mov"
     let (track, assets) = try Self.frames(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {

@@ -102,6 +102,25 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let mean: Double
   }
 
+  /// The size of a file for which a limit was set.
+  public struct FileLength: Hashable, Sendable, Codable {
+    /// The greatest permitted size in bytes.
+    public let limit: Int64
+    /// The size of the file in bytes.
+    public let byteCount: Int64
+    /// The constant rate factor of the file: the requested one, or a greater one to fit the limit.
+    public let crf: Double
+    /// The number of times that the movie was encoded.
+    public let attemptCount: Int
+
+    private enum CodingKeys: String, CodingKey {
+      case crf
+      case limit = "limitBytes"
+      case byteCount = "bytes"
+      case attemptCount = "attempts"
+    }
+  }
+
   /// The output frames in a shard of an export.
   public struct Shard: Hashable, Sendable, Codable {
     /// The number of the shard, from 1.
@@ -162,6 +181,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var warnings: [String] = []
   /// The frames of a shard; nil unless a shard was made.
   public internal(set) var shard: Shard?
+  /// The size of the file; nil without a limit, and in a plan.
+  public internal(set) var fileLength: FileLength?
   /// The elapsed time of the export; nil for a plan.
   public internal(set) var elapsed: Duration?
 
@@ -171,7 +192,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
     case framesSkipped, framesSynthesized, synthesizedConfidence
     case maxTimeError, audio, avEndDifference, lostMetadata, warnings
-    case undecodable = "undecodableFrames", shard
+    case undecodable = "undecodableFrames", shard, fileLength
     case sparse = "sparseFrames"
     case hiddenDuration = "hidden"
     case elapsed = "wall"

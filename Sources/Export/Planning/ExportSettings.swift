@@ -75,6 +75,14 @@ public struct ExportSettings: Sendable {
   ///
   /// With a digest, the temporary file is locked while it is written.
   public var digest: ExportDigest?
+  /// The greatest permitted size of the file in bytes; nil for any size.
+  ///
+  /// If the file is larger with the requested quality, it is encoded again with a lower one, up to
+  /// nine times, until it has at least 90 % of this size. Only for H.264 and HEVC that is encoded
+  /// completely. ``ExportReport/fileLength-swift.property`` reports the result.
+  ///
+  /// The counterpart of `AVAssetExportSession.fileLengthLimit`.
+  public var fileLengthLimit: Int64?
   /// The number of processors to use; nil for all.
   ///
   /// For several exports at the same time.

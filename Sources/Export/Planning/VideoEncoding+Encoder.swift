@@ -13,6 +13,14 @@ extension VideoEncoding {
     }
   }
 
+  /// The constant rate factor; nil for encoders without one.
+  var crf: Int? {
+    switch self {
+    case .h264(let settings), .hevc(let settings): settings.crf
+    case .ffv1, .mjpeg: nil
+    }
+  }
+
   /// True if players expect an even width and height, false if any size works.
   var needsEvenSides: Bool {
     switch self {
@@ -46,7 +54,9 @@ extension VideoEncoding {
   }
 
   /// Sets the encoder's options.
-  func configure(_ video: inout Encoder.VideoSettings) {
+  ///
+  /// `crf` replaces the constant rate factor of the settings.
+  func configure(_ video: inout Encoder.VideoSettings, crf: Double?) {
     switch self {
     case .h264(let settings): video.options = settings.options
     case .hevc(let settings):
@@ -61,6 +71,7 @@ extension VideoEncoding {
     case .mjpeg: video.quantizer = 3
     case .ffv1: video.options = ["level": "3"]
     }
+    if let crf { video.options["crf"] = "\(crf)" }
   }
 }
 

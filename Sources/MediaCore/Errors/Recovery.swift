@@ -46,7 +46,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case rotation
     /// The permission to replace an existing file.
     case overwrites
-    /// The size at which a recording ends.
+    /// The size at which a recording ends, or the greatest size of an export.
     case maximumFileSize
     /// The free space at which a recording ends.
     case minimumFreeSpace

@@ -241,15 +241,3 @@ extension PlayerModel {
     return candidates.min { ($0 - time).magnitude < ($1 - time).magnitude } ?? time
   }
 }
-
-extension FrameTable {
-  /// Returns the last key frame at or before a frame; nil without one.
-  func keyFrame(atOrBefore index: Int) -> Int? {
-    entries[...index].lastIndex(where: \.isKeyFrame)
-  }
-
-  /// Returns the first key frame after a frame; nil without one.
-  func keyFrame(after index: Int) -> Int? {
-    entries[(index + 1)...].firstIndex(where: \.isKeyFrame)
-  }
-}

@@ -73,7 +73,9 @@ struct CheckCommand: ParsableCommand, Verb {
       try Files.write(plot, Data(bytes), overwrites: writing.overwrite)
     }
     progress.end(file: writing.dryRun ? nil : plot)
-    let document = CheckDocument(file: file, plot: plot, dryRun: writing.dryRun, audit: audit)
+    let document = CheckDocument(
+      file: file, plot: plot, dryRun: writing.dryRun, audit: audit,
+      framesSynthesized: Output.warnOfSynthesizedFrames(frames.entries.indices, of: asset))
     if common.json {
       try Output.document(document)
     } else if plot != standardOutput {

@@ -14,8 +14,10 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
         slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
+        slowmo retime take.mov -o back.mp4 --trim 0.5..1 --speed -1/2 --fps 30
         slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
         slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
+        slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 120kB
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -31,7 +33,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       --trim keeps only this range of the source; several ranges play in the order given. All
       times are source times, also with --trim. A --range is clipped to the trimmed part. A
       --range or --at outside the trimmed part is refused.
-      The nth --speed applies to the nth --range; the rest of the clip plays at speed 1.
+      The nth --speed applies to the nth --range; the rest of the clip plays at speed 1. A
+      negative speed plays its range backwards, with its audio; --copy does so only for frames
+      that stand alone, such as MJPEG.
       --ramp sets speeds at source times. Between two points the speed changes linearly, or with
       an S-curve (--easing eased). It is constant before the first point and after the last. Two
       speeds at one time make a step.
@@ -77,9 +81,11 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: "Source seconds per output second, such as 1/8. Without --range: for the whole clip.",
-    transform: Speed.init(parsing:))
-  var speed: [Speed] = []
+    help: """
+      Source seconds per output second, such as 1/8; -1/8 plays backwards. Without --range: for \
+      the whole clip.
+      """, transform: DirectedSpeed.init(parsing:))
+  var speed: [DirectedSpeed] = []
 
   @Option(
     parsing: .unconditional,
@@ -156,6 +162,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     if preset == .freeze && !speed.isEmpty {
       throw ValidationError("--preset freeze excludes --speed: set its duration with --width")
     }
+    if preset != nil, speed.contains(where: \.isReversed) {
+      throw ValidationError("--preset needs a --speed above zero")
+    }
     if preset != nil && (speed.count > 1 || !range.isEmpty) {
       throw ValidationError("--preset takes at most one --speed, and no --range")
     }
@@ -224,7 +233,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         $0.contains(time) || time == asset.duration && time == $0.end
       }
       guard kept.isEmpty || isKept else { throw Self.notKept("--at \(at)") }
-      return try preset.composition(of: source, at: time, slowSpeed: speed.first, width: width)
+      return try preset.composition(
+        of: source, at: time, slowSpeed: speed.first?.speed, width: width)
     }
     return try .retimed(source, changes: changes(asset, kept))
   }
@@ -270,7 +280,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   ) throws -> [Composition.SpeedChange] {
     guard !range.isEmpty else {
       return try speed.map {
-        Composition.SpeedChange($0, in: try TimeRange(duration: asset.duration))
+        try $0.change(in: TimeRange(duration: asset.duration))
       }
     }
     return try zip(range, speed).map { range, speed in
@@ -278,7 +288,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       guard kept.isEmpty || kept.contains(where: resolved.overlaps) else {
         throw Self.notKept("--range \(range)")
       }
-      return Composition.SpeedChange(speed, in: resolved)
+      return speed.change(in: resolved)
     }
   }
 }

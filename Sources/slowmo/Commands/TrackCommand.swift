@@ -52,7 +52,9 @@ struct TrackCommand: ParsableCommand, Verb {
   @Option(help: "The greatest distance from the predicted position in pixels. Default: the box.")
   var reach: Int?
 
-  @Option(help: "A known length in the image, such as '96=1m'.", transform: lengthScale)
+  @Option(
+    help: "A known length in the image, such as '96=1m'.",
+    transform: LengthScale.init(argument:))
   var scale: LengthScale?
 
   @Option(
@@ -97,7 +99,9 @@ struct TrackCommand: ParsableCommand, Verb {
       isCancelled: { Interrupt.isRequested })
     let document = TrackDocument(
       file: file, csv: csv, overlay: overlay, track: track, scale: scale,
-      timeScale: asset.captureTimeScale(captureFrameRate: captureFps), dryRun: dryRun)
+      timeScale: asset.captureTimeScale(captureFrameRate: captureFps),
+      framesSynthesized: Output.warnOfSynthesizedFrames(
+        track.points.lazy.map(\.index), of: asset), dryRun: dryRun)
     for run in track.lost { Output.note("\(file): \(Self.description(of: run))") }
     if !dryRun {
       if let csv { try Files.write(csv, Data(document.table.utf8), overwrites: overwrite) }
@@ -135,31 +139,4 @@ private func pixelBox(_ text: String) throws -> PixelBox {
     let height = numbers[3]
   else { throw ValidationError("\(text) is not a box; write it as X,Y,WIDTH,HEIGHT") }
   return PixelBox(x: x, y: y, width: width, height: height)
-}
-
-/// Parses a scale such as `96=1m` or `96±1=1±0.002m`.
-private func lengthScale(_ text: String) throws -> LengthScale {
-  let sides = text.filter { $0 != " " }.split(separator: "=", omittingEmptySubsequences: false)
-  let units: [(String, Double)] = [("mm", 0.001), ("cm", 0.01), ("m", 1)]
-  guard sides.count == 2, let unit = units.first(where: { sides[1].hasSuffix($0.0) }),
-    // Each end of a length is marked to about one pixel.
-    let pixels = measuredValue(sides[0], uncertainty: 2.0.squareRoot()),
-    let length = measuredValue(sides[1].dropLast(unit.0.count), uncertainty: 0),
-    let scale = LengthScale(
-      pixels: pixels,
-      meters: MeasuredValue(length.value * unit.1, uncertainty: length.uncertainty * unit.1))
-  else {
-    throw ValidationError("\(text) is not a scale; write it as '96=1m' or '96±1=1±0.002m'")
-  }
-  return scale
-}
-
-/// Parses a number, or one with its uncertainty such as `96±1` or `96+-1`.
-private func measuredValue(_ text: Substring, uncertainty: Double) -> MeasuredValue? {
-  let plain = text.replacing("+-", with: "±")
-  let parts = plain.split(separator: "±", omittingEmptySubsequences: false).map { Double($0) }
-  guard let value = parts.first ?? nil, value.isFinite, parts.count <= 2 else { return nil }
-  guard parts.count == 2 else { return MeasuredValue(value, uncertainty: uncertainty) }
-  guard let own = parts[1], own.isFinite, own >= 0 else { return nil }
-  return MeasuredValue(value, uncertainty: own)
 }

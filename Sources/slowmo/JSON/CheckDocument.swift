@@ -4,12 +4,14 @@ import Overcrank
 
 /// The JSON document of `check`: the audit, the file and the chart.
 struct CheckDocument: Encodable, TextDocument {
-  private enum CodingKeys: CodingKey { case schema, file, plot, ok, dryRun }
+  private enum CodingKeys: CodingKey { case schema, file, plot, ok, dryRun, framesSynthesized }
 
   let file: String
   let plot: String?
   let dryRun: Bool
   let audit: TimingAudit
+  /// The number of frames that were synthesized and not captured.
+  let framesSynthesized: Int
 
   func encode(to encoder: any Encoder) throws {
     try audit.encode(to: encoder)
@@ -19,6 +21,7 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encodeIfPresent(plot, forKey: .plot)
     try container.encode(audit.isOK, forKey: .ok)
     try container.encode(dryRun, forKey: .dryRun)
+    try container.encode(framesSynthesized, forKey: .framesSynthesized)
   }
 
   /// The audit as text lines.

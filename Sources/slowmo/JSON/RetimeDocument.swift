@@ -20,13 +20,13 @@ struct RetimeDocument: Encodable, TextDocument {
     case schema, dryRun, kept, shard, file, duration, plan, cuts, lostMetadata, warnings
     // A project file is not an export, so these keys are null for it.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
-    case framesSynthesized, synthesizedConfidence
+    case framesSynthesized, synthesizedConfidence, fileLength
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 
     static let unknownOfProject: [Self] = [
       .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
       .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
-      .shard, .framesSynthesized, .synthesizedConfidence,
+      .shard, .framesSynthesized, .synthesizedConfidence, .fileLength,
     ]
   }
 
@@ -129,6 +129,11 @@ extension RetimeDocument {
     lines.append(
       "\(report.path): \(seconds) s, \(counts.joined(separator: ", ")), "
         + "largest time error \(report.maxTimeError.wholeNanoseconds) ns")
+    if let length = report.fileLength {
+      lines.append(
+        "size: \(length.byteCount) of \(length.limit) bytes with --crf \(decimal(length.crf, 2)), "
+          + "attempts: \(length.attemptCount)")
+    }
     if let audio = report.audio {
       lines.append("audio: \(audio.algorithm), \(audio.samples) samples")
     }

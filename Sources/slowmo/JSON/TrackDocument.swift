@@ -47,12 +47,15 @@ struct TrackDocument: Encodable {
   let metersPerPixel: Double?
   let timeScale: Rational
   let points: [Point]
+  /// The number of tracked frames that were synthesized and not captured.
+  let framesSynthesized: Int
   let dryRun: Bool
 
   init(
     file: String, csv: String?, overlay: String?, track: ObjectTrack, scale: LengthScale?,
-    timeScale: Rational, dryRun: Bool
+    timeScale: Rational, framesSynthesized: Int, dryRun: Bool
   ) {
+    self.framesSynthesized = framesSynthesized
     (self.file, self.csv, self.overlay, self.dryRun) = (file, csv, overlay, dryRun)
     self.timeScale = timeScale
     method = track.method

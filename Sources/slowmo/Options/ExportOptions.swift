@@ -34,18 +34,7 @@ struct ExportOptions: ParsableArguments, Sendable {
       """)
   var lowConfidence: LowConfidencePolicy?
 
-  @Option(help: "The codec with --fps: h264, hevc, ffv1 or mjpeg.")
-  var codec = RenderedVideo.h264
-
-  @Option(
-    help: "Quality of h264 and hevc with --fps: 0 (lossless) to 51; 18 is visually lossless.")
-  var crf: Int?
-
-  @Option(help: "Encoder preset of h264 and hevc with --fps: ultrafast to placebo, or medium.")
-  var encoderPreset: String?
-
-  @Option(help: "The profile of h264 or hevc with --fps, such as baseline or high10.")
-  var profile: String?
+  @OptionGroup var encoding: EncodingOptions
 
   @Option(
     help: "With --fps: scale to fill this size, such as 1280x720, and crop the rest.",
@@ -87,6 +76,9 @@ struct ExportOptions: ParsableArguments, Sendable {
       guard onError != .skip else {
         throw ValidationError("\(name) excludes --on-error skip: use hold")
       }
+      guard encoding.maxSize == nil else {
+        throw ValidationError("\(name) excludes --max-size: the size is known after the join")
+      }
     }
     if lowConfidence != nil, !sampling.synthesizesFrames {
       throw ValidationError("--low-confidence needs --sampling flow")
@@ -96,18 +88,11 @@ struct ExportOptions: ParsableArguments, Sendable {
         "--sampling \(sampling.rawValue) has no shards: choose another sampling")
     }
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
-    if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
-    if let encoderPreset, !EncoderSettings.presets.contains(encoderPreset) {
-      throw ValidationError(
-        "--encoder-preset \(encoderPreset) is unknown; choose one of "
-          + EncoderSettings.presets.joined(separator: ", "))
-    }
     let needsRendering = [
-      ("--crf", crf != nil), ("--encoder-preset", encoderPreset != nil),
-      ("--profile", profile != nil), ("--box", box != nil),
-      ("--rotation apply", rotation == .apply), ("--sampling", sampling != .hold),
+      ("--box", box != nil), ("--rotation apply", rotation == .apply),
+      ("--sampling", sampling != .hold),
     ]
-    if copy, let name = needsRendering.first(where: { $0.1 })?.0 {
+    if copy, let name = encoding.firstGiven ?? needsRendering.first(where: \.1)?.0 {
       throw ValidationError("\(name) needs --fps: --copy encodes nothing")
     }
   }
@@ -131,12 +116,8 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   private func mode(_ rate: FrameRate?) -> ExportMode {
     guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
-    var encoder = EncoderSettings()
-    encoder.crf = crf ?? encoder.crf
-    encoder.preset = encoderPreset ?? encoder.preset
-    encoder.profile = profile
     var rendering = RenderSettings(
-      encoding: codec.encoding(encoder), sampling: sampling, box: box,
+      encoding: encoding.encoding, sampling: sampling, box: box,
       appliesRotation: rotation == .apply)
     rendering.lowConfidence = lowConfidence ?? .flow
     return .constant(fps, rendering)
@@ -157,6 +138,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     settings.part = part
     settings.captureFrameRate = prepared.captureFrameRate
     settings.marksRepeatedFrames = prepared.marksRepeatedFrames
+    settings.fileLengthLimit = encoding.maxSize
     settings.overwrites = overwrites
     return settings
   }

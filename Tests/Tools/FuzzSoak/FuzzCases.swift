@@ -268,6 +268,10 @@ struct FuzzCases {
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
       settings.mode = .constant(30, RenderSettings(encoding: .mjpeg))
+    } else if Int.random(in: 0..<6, using: &random) == 0 {
+      settings.mode = .constant(
+        30, RenderSettings(encoding: .h264(EncoderSettings(preset: "ultrafast"))))
+      settings.fileLengthLimit = .random(in: -1...40_000, using: &random)
     }
     // A plan may last for years, so the export is cancelled after 300 progress checks.
     var asked = 0

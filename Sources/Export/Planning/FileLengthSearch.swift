@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankMediaCore
+
+/// The search for the quality at which an encoded movie fits a file size.
+///
+/// Each attempt encodes the whole movie. The logarithm of the size falls almost linearly with the
+/// constant rate factor, so the next factor is interpolated between two known ones.
+struct FileLengthSearch {
+  private struct Attempt {
+    let crf: Double
+    /// The size in octaves above that of the limit.
+    let excess: Double
+  }
+
+  /// The greatest permitted size in bytes.
+  let limit: Int64
+  /// The constant rate factor of the next attempt.
+  private(set) var crf: Double
+  /// The number of finished attempts.
+  private var attemptCount = 0
+  /// The requested factor: the search stays at or above it.
+  private let requested: Double
+  /// The attempt nearest to the limit among those above it.
+  private var tooLarge: Attempt?
+  /// The attempt nearest to the limit among those below 90 % of it.
+  private var tooSmall: Attempt?
+  /// True if the next attempt is kept if it fits.
+  private var isLast = false
+
+  private static let greatestFactor = 51.0
+  private static let mostAttempts = 10
+  /// Attempts aim at 95 % of the limit.
+  private static let aim = log2(0.95)
+  /// A file of at least 90 % of the limit is kept.
+  private static let least = log2(0.9)
+  /// Two attempts closer than this have no useful factor between them.
+  private static let narrowest = 0.1
+
+  init(limit: Int64, crf: Int) {
+    self.limit = limit
+    self.crf = Double(crf)
+    requested = Double(crf)
+  }
+
+  /// Starts the search of an export; nil without a limit.
+  ///
+  /// - Throws: `MediaError` with `.fileLengthRefused` if the export has no quality to search.
+  init?(_ settings: ExportSettings) throws(MediaError) {
+    guard let limit = settings.fileLengthLimit else { return nil }
+    guard settings.part == .whole, limit > 0, case .constant(_, let rendering) = settings.mode,
+      let crf = rendering.encoding.crf
+    else {
+      throw MediaError(
+        .fileLengthRefused,
+        "\(settings.path) cannot be fitted to \(limit) bytes: only H.264 and HEVC that is encoded "
+          + "completely has a quality to choose",
+        recovery: Recovery(
+          "choose H.264 at a constant frame rate", .change(.codec), .change(.outputFrameRate)))
+    }
+    self.init(limit: limit, crf: crf)
+  }
+
+  /// Takes the size of an attempt, and chooses the next factor.
+  ///
+  /// - Returns: The result if the attempt is kept: if it fits, and is large enough or as good as
+  ///   requested. Nil if another attempt follows.
+  /// - Throws: `MediaError` with `.fileLengthRefused` if the smallest movie is too large.
+  mutating func kept(
+    _ size: Int64, path: String
+  ) throws(MediaError) -> ExportReport.FileLength? {
+    attemptCount += 1
+    let excess = log2(Double(size) / Double(limit))
+    if size <= limit {
+      if isLast || crf == requested || excess >= Self.least {
+        return ExportReport.FileLength(
+          limit: limit, byteCount: size, crf: crf, attemptCount: attemptCount)
+      }
+      tooSmall = Attempt(crf: crf, excess: excess)
+    } else {
+      guard crf < Self.greatestFactor, !isLast else {
+        throw MediaError(
+          .fileLengthRefused,
+          "\(path) cannot be as small as \(limit) bytes: at the lowest quality it has \(size)",
+          recovery: Recovery(
+            "choose a larger size, a shorter part, a lower frame rate or a smaller frame",
+            .change(.maximumFileSize)))
+      }
+      tooLarge = Attempt(crf: crf, excess: excess)
+    }
+    chooseNext()
+    return nil
+  }
+
+  private mutating func chooseNext() {
+    // The first attempt is kept unless it is too large.
+    guard let tooLarge else { return }
+    guard let tooSmall else {
+      // H.264 and HEVC halve the size with about 6 steps.
+      let steps = max(0.5, 6 * (tooLarge.excess - Self.aim))
+      crf = min(Self.greatestFactor, tooLarge.crf + steps)
+      if attemptCount + 1 >= Self.mostAttempts { crf = Self.greatestFactor }
+      return
+    }
+    let width = tooSmall.crf - tooLarge.crf
+    isLast = attemptCount + 1 >= Self.mostAttempts || width < Self.narrowest
+    guard !isLast else {
+      crf = tooSmall.crf
+      return
+    }
+    let share = (tooLarge.excess - Self.aim) / (tooLarge.excess - tooSmall.excess)
+    crf = tooLarge.crf + width * min(max(share, 0.1), 0.9)
+  }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankExport
+
+/// Exports with a limit for the size of the file.
+struct FileLengthTests {
+  /// A model of an encoder: audio and headers, and video whose size falls with the factor.
+  private struct Model {
+    let fixed: Double
+    let video: Double
+    /// The steps of the factor that halve the size, below and above 30.
+    let halving: (Double, Double)
+
+    func size(_ crf: Double) -> Int64 {
+      let octaves = min(crf, 30) / halving.0 + max(0, crf - 30) / halving.1
+      return Int64(fixed + video * exp2(-octaves))
+    }
+  }
+
+  /// Runs a search; nil if it was refused.
+  private func search(_ model: Model, _ limit: Int64, crf: Int = 18) throws
+    -> ExportReport.FileLength?
+  {
+    var search = FileLengthSearch(limit: limit, crf: crf)
+    for _ in 0..<20 {
+      do throws(MediaError) {
+        if let kept = try search.kept(model.size(search.crf), path: "a.mp4") { return kept }
+      } catch {
+        #expect(error.code == .fileLengthRefused)
+        return nil
+      }
+    }
+    throw Unexpected(description: "the search does not end")
+  }
+
+  @Test func `A search ends within ten attempts between 90 and 100 percent, or is refused`()
+    throws
+  {
+    var random = SeededGenerator(seed: 28)
+    var most = 0
+    for _ in 0..<2_000 {
+      let model = Model(
+        fixed: .random(in: 0...200_000, using: &random),
+        video: .random(in: 1e5...1e9, using: &random),
+        halving: (.random(in: 3...9, using: &random), .random(in: 3...9, using: &random)))
+      let limit = Int64.random(in: 10_000...10_000_000, using: &random)
+      guard let found = try search(model, limit) else {
+        #expect(model.size(51) > limit)
+        continue
+      }
+      most = max(most, found.attemptCount)
+      #expect(found.byteCount <= limit && found.byteCount == model.size(found.crf))
+      #expect(found.crf == 18 || found.byteCount * 10 >= limit * 9, "\(model) \(limit)")
+    }
+    print("most attempts: \(most)")
+    #expect(most <= 10)
+  }
+
+  @Test func `Sizes that jump over the wanted range give the best that fits`() throws {
+    var search = FileLengthSearch(limit: 1_000, crf: 18)
+    var kept: ExportReport.FileLength?
+    while kept == nil { kept = try search.kept(search.crf < 33.3 ? 2_000 : 500, path: "a.mp4") }
+    let found = try #require(kept)
+    #expect(found.byteCount == 500 && found.attemptCount <= 10)
+    #expect((33.3...34.5).contains(found.crf))
+  }
+
+  private func export(
+    _ asset: Asset, _ folder: Scratch, limit: Int64, _ encoding: VideoEncoding
+  ) throws -> ExportReport {
+    var settings = ExportSettings(
+      path: folder.file("out.mp4"),
+      mode: .constant(FrameRate(30), RenderSettings(encoding: encoding)))
+    settings.fileLengthLimit = limit
+    settings.overwrites = true
+    return try ExportSession(Composition(asset), of: asset).export(settings)
+  }
+
+  private func noise(_ folder: Scratch) throws -> Asset {
+    var recipe = MovieRecipe.constant(30, count: 45)
+    recipe.height += 96
+    recipe.hasNoise = true
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 24_000
+    return try Asset.made(recipe, in: folder)
+  }
+
+  @Test(arguments: [VideoEncoding.h264(EncoderSettings(preset: "veryfast")), .hevc()])
+  func `A movie is encoded until it fits, and has all its frames`(encoding: VideoEncoding) throws {
+    let folder = try Scratch()
+    let asset = try noise(folder)
+    let whole = try export(asset, folder, limit: .max, encoding)
+    let full = try #require(whole.fileLength)
+    #expect(full.attemptCount == 1 && full.crf == 18)
+    for share in [80, 50, 30] as [Int64] {
+      let limit = full.byteCount * share / 100
+      let report = try export(asset, folder, limit: limit, encoding)
+      let found = try #require(report.fileLength)
+      print("\(found.byteCount) of \(limit) bytes, \(found.attemptCount) attempts")
+      #expect(found.byteCount <= limit && found.byteCount * 10 >= limit * 9)
+      #expect(try bytes(of: report.path).count == Int(found.byteCount))
+      #expect(try Asset(path: report.path).numbers() == Array(0..<45))
+    }
+  }
+
+  @Test func `What cannot be reached is refused, and the old file stays`() throws {
+    let folder = try Scratch()
+    let asset = try noise(folder)
+    let old = try folder.write(Array("old".utf8), as: "out.mp4")
+    let error = #expect(throws: MediaError.self) {
+      try export(asset, folder, limit: 2_000, .h264())
+    }
+    #expect(error?.code == .fileLengthRefused)
+    #expect(error?.message.contains("2000 bytes") == true, "\(error.debugDescription)")
+    #expect(try bytes(of: old) == Array("old".utf8))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
+  }
+
+  @Test func `Only what is encoded with a quality has a limit`() throws {
+    let folder = try Scratch()
+    let asset = try Asset.made(.constant(30, count: 4), in: folder)
+    let session = ExportSession(try Composition(asset), of: asset)
+    let modes: [ExportMode] = [
+      .passthrough(), .constant(30, RenderSettings(encoding: .mjpeg)),
+      .constant(30, RenderSettings(encoding: .ffv1)),
+    ]
+    for mode in modes {
+      var settings = ExportSettings(path: folder.file("out.mov"), mode: mode)
+      settings.fileLengthLimit = 1_000_000
+      let error = #expect(throws: MediaError.self) { try session.plan(settings) }
+      #expect(error?.code == .fileLengthRefused)
+    }
+  }
+}

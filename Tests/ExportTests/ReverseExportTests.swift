@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+@testable import OvercrankExport
+
+/// Exports of ranges that play backwards, of frames that need earlier frames.
+struct ReverseExportTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func clip() throws -> Asset {
+    var recipe = MovieRecipe.constant(60, count: 120, timescale: 60_000)
+      .h264(gop: 30, reordered: true)
+    var audio = MovieRecipe.Audio()
+    audio.codec = "pcm_s16le"
+    audio.sampleCount = 96_000
+    audio.clicks = [12_000, 60_000]
+    recipe.audio = audio
+    return try Asset.made(recipe, in: folder)
+  }
+
+  private func source(
+    _ asset: Asset, _ requests: [Int], limit: Int = FrameSource.keptByteLimit,
+    isStopped: @escaping () -> Bool = { false }
+  ) -> FrameSource {
+    FrameSource(
+      asset, requests: requests, .stop, threadCount: 1, keptByteLimit: limit, isStopped: isStopped)
+  }
+
+  /// Requests frames, checks the numbers painted in them, and returns the greatest number of frames
+  /// kept at once.
+  private func read(_ source: FrameSource, _ requests: [Int]) throws -> Int {
+    var most = 0
+    for index in requests {
+      let frame = try #require(try source.mediaFrame(at: index, mayLeaveOut: false))
+      #expect(PaintedBlocks.number(in: frame) == index)
+      most = max(most, source.kept.count)
+    }
+    return most
+  }
+
+  // A decoder needs a few packets of the next group before it returns the last frame of a group.
+  private static let delay = 8
+
+  @Test func `Each group is decoded once`() throws {
+    let requests = Array((0..<120).reversed())
+    let source = source(try clip(), requests)
+    #expect(try read(source, requests) == 30)
+    #expect((120...120 + 4 * Self.delay).contains(source.sentPacketCount))
+  }
+
+  @Test func `A group beyond the limit is decoded in parts`() throws {
+    let asset = try clip()
+    var reader = try FrameReader(asset)
+    let size = try reader.mediaFrame(at: 0).byteCount
+    let requests = Array((0..<120).reversed())
+    let source = source(asset, requests, limit: 10 * size)
+    #expect(try read(source, requests) == 10)
+    // The parts of a group end at its frames 29, 19 and 9: 60 frames, or 240 of four groups.
+    #expect((240...240 + 12 * Self.delay).contains(source.sentPacketCount))
+  }
+
+  @Test func `A change of direction inside a group decodes it once more at most`() throws {
+    let requests = Array(0...20) + (5..<20).reversed() + [5, 5, 6, 7] + (0..<7).reversed()
+    let source = source(try clip(), requests)
+    _ = try read(source, requests)
+    #expect(source.sentPacketCount <= 5 * (30 + Self.delay))
+  }
+
+  @Test func `Frames that are not requested are not kept`() throws {
+    let requests = [110, 100, 91, 50, 31]
+    #expect(try read(source(try clip(), requests), requests) == 3)
+  }
+
+  @Test func `A stopped export ends within a group`() throws {
+    let source = source(try clip(), [29, 28], isStopped: { true })
+    let error = #expect(throws: MediaError.self) {
+      try source.mediaFrame(at: 29, mayLeaveOut: false)
+    }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test func `A range backwards at half speed shows its frames twice, and its audio ends first`()
+    throws
+  {
+    let asset = try clip()
+    let half = Composition.SpeedChange(
+      Speed(1, over: 2), in: try range(500, 1_500), isReversed: true)
+    let composition = try Composition.retimed(asset.mediaSource(), changes: [half])
+    var settings = ExportSettings(path: folder.file("back.mov"), mode: .constant(FrameRate(60)))
+    settings.audioTimePitchAlgorithm = .varispeed
+    let report = try ExportSession(composition, of: asset).export(settings)
+    let backwards = (30..<90).reversed().flatMap { [$0, $0] }
+    let result = try Asset(path: report.path)
+    #expect(try result.numbers() == Array(0..<30) + backwards + Array(90..<120))
+    // The click at 1.25 s begins 0.25 s before the end of the range: 0.5 s after its start in the
+    // output. That at 0.25 s is outside the range.
+    let loud = try result.audio()[0].enumerated().filter { $0.element > 0.3 }.map(\.offset)
+    let first = try #require(loud.first)
+    let second = try #require(loud.first { $0 > first + 4_800 })
+    #expect((first - 12_000).magnitude <= 2)
+    let end = 24_000 + 2 * (72_000 - 60_000)
+    #expect((second + 2 * MovieRecipe.Audio.clickLength - end).magnitude <= 4)
+  }
+
+  @Test func `Trimmed ranges play backwards each on its own`() throws {
+    let asset = try clip()
+    let media = try asset.mediaSource()
+    let back = Composition.SpeedChange(.normal, in: try range(500, 1_500), isReversed: true)
+    let whole = try Composition.retimed(media, changes: [back])
+    // The parts before, inside and after the reversed range; and two ranges, the later one first.
+    let cases: [(kept: [(Int64, Int64)], frames: [Int])] = [
+      ([(250, 1_000)], Array(15..<30) + (30..<60).reversed()),
+      ([(1_000, 2_000)], (60..<90).reversed() + Array(90..<120)),
+      ([(750, 1_000)], (45..<60).reversed()),
+      ([(1_000, 1_250), (500, 750)], (60..<75).reversed() + (30..<45).reversed()),
+    ]
+    for (number, (kept, frames)) in cases.enumerated() {
+      let trimmed = try whole.trimmed(to: kept.map { try range($0.0, $0.1) }, of: media)
+      let settings = ExportSettings(
+        path: folder.file("trimmed\(number).mov"), mode: .constant(FrameRate(60)))
+      let report = try ExportSession(trimmed, of: asset).export(settings)
+      #expect(try Asset(path: report.path).numbers() == frames, "\(kept)")
+    }
+  }
+}
