@@ -14,7 +14,9 @@ if ! [ -e "$mesa" ]; then
   work=$cache/fetching-mesa
   rm -rf "$work"
   mkdir -p "$work/lists/partial" "$work/debs" "$work/root"
-  echo "deb http://deb.debian.org/debian bookworm-backports main" >"$work/sources"
+  # Backports lie beside the packages that this machine gets.
+  repository=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' | head -n 1)
+  echo "deb $repository bookworm-backports main" >"$work/sources"
   options=(-qq -o "Dir::Etc::sourcelist=$work/sources" -o Dir::Etc::sourceparts=/dev/null
     -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o APT::Sandbox::User=root)
   apt-get "${options[@]}" update >&2
