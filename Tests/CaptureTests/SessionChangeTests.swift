@@ -101,9 +101,9 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     }
     #expect(error?.code == .deviceFailed && session.isInterrupted)
     #expect(session.inputs.count == 1 && session.inputs.first === inputs[0])
-    let events = session.events
+    let later = session.events
     machine.advance(nanoseconds: 2_000_000_000)
-    for await event in events where event == .didStartRunning { break }
+    for await event in later where event == .didStartRunning { break }
     #expect(session.isRunning && !session.isInterrupted)
     await session.stopRunning()
   }
