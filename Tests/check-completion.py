@@ -83,7 +83,9 @@ def line_after_tab(name, usr, environment, typed):
 
 def screen_after_tab(usr, environment, typed, wanted):
     """The screen of tmux after the tab key in bash, as soon as it shows a line, or after half an hour."""
-    server = ["tmux", "-S", f"{environment['HOME']}/tmux", "-f", "/dev/null"]
+    # A server that was told to end may still listen, and takes a new session down with it.
+    socket = pathlib.Path(tempfile.mkdtemp(dir=environment["HOME"]), "tmux")
+    server = ["tmux", "-S", str(socket), "-f", "/dev/null"]
 
     def tmux(*command):
         return subprocess.run(
