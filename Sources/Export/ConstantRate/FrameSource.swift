@@ -96,17 +96,16 @@ final class FrameSource {
   /// requested.
   private func keepDescendingFrames(from index: Int) throws(MediaError) {
     let first = asset.videoTrack?.frames.keyFrame(atOrBefore: index) ?? 0
-    var lowest = index
-    var isRequested = [Bool](repeating: false, count: index - first + 1)
-    for request in requests[position...] {
-      guard request <= lowest, request >= first else { break }
-      lowest = request
-      isRequested[request - first] = true
+    var (lowest, end) = (index, position)
+    while end < requests.count, requests[end] <= lowest, requests[end] >= first {
+      lowest = requests[end]
+      end += 1
     }
     guard lowest < index else { return }
+    let wanted = Set(requests[position..<end])
     var byteCount = 0
     try reader?.readFrames(
-      in: lowest...index, wanted: { isRequested[$0 - first] }, shouldContinue: { !isStopped() }
+      in: lowest...index, wanted: wanted.contains, shouldContinue: { !isStopped() }
     ) { index, frame in
       kept.append((index, frame))
       byteCount += frame.byteCount
