@@ -32,7 +32,8 @@ let package = Package(
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
     // HEIC photos; needs libheif.
     .library(name: "OvercrankHEIF", targets: ["OvercrankHEIF"]),
-    // Codes in frames; needs zxing-cpp, which Samples/install-zxing.sh installs.
+    // Codes and faces in frames; needs zxing-cpp and the face detector of dlib, which
+    // Samples/install-zxing.sh and Samples/install-faces.sh install.
     .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
     // Frames as textures; needs EGL and OpenGL ES 3.
     .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
@@ -73,6 +74,7 @@ let package = Package(
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
     .systemLibrary(name: "CZXing"),
+    .systemLibrary(name: "CFaces"),
     .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
 
     // Values of time, which every module below may import.
@@ -148,14 +150,14 @@ let package = Package(
 
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
-    // What is in frames: machine-readable codes.
+    // What is in frames: machine-readable codes and faces.
     .module(
       "Recognition",
       on: [
         "Assets", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem",
         "MediaCore",
       ],
-      with: ["CZXing"]),
+      with: ["CFaces", "CZXing"]),
     // Frames for programs that draw with a GPU: textures.
     .module("Textures", on: ["Capture", "LibAV", "MediaCore", "V4L2"], with: ["CGLES"]),
 

@@ -32,3 +32,18 @@ install_packages() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
+
+# download_package NAME DIRECTORY: unpacks a Debian package without installing it.
+download_package() {
+  local files
+  files=$(mktemp -d)
+  # A fresh machine has no package lists yet.
+  (cd "$files" && apt-get download -qq -o APT::Sandbox::User=root "$1" >&2) || {
+    local root=()
+    [ "$(id -u)" -eq 0 ] || root=(sudo)
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
+    (cd "$files" && apt-get download -qq -o APT::Sandbox::User=root "$1" >&2)
+  }
+  dpkg-deb --extract "$files"/*.deb "$2"
+  rm -rf "$files"
+}

@@ -15,6 +15,7 @@ mkdir -p "$1"
 target=$(cd "$1" && pwd)
 install_packages "${build_packages[@]}" "${optional_packages[@]}" dpkg-dev patchelf python3
 "$repo/Samples/install-zxing.sh"
+"$repo/Samples/install-faces.sh"
 
 # Tests/run.sh passes the flags of its own build.
 for product in slowmo slowmo-full; do

@@ -26,6 +26,7 @@ MODULES = {
     "COpticalFlow": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CFaces": [],
     "CZXing": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
@@ -83,7 +84,7 @@ MODULES = {
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
     "OvercrankRecognition": [
-        "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "CFaces", "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "OvercrankTextures": [

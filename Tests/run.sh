@@ -58,6 +58,8 @@ install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_package
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
   libheif-examples zint python3-numpy exiv2 python3-pil
 Samples/install-zxing.sh
+Samples/install-faces.sh
+Tests/Tools/FacePictures/fetch.sh >/dev/null
 
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples

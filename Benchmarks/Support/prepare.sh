@@ -23,7 +23,12 @@ prepare() {
   [[ -d Benchmarks/$product ]] && package=Benchmarks
   shift 2
   install_packages "${build_packages[@]}" python3 "$@" >&2
-  case $product in slowmo-full | CodeTiming) Samples/install-zxing.sh ;; esac
+  case $product in
+    slowmo-full | CodeTiming)
+      Samples/install-zxing.sh
+      Samples/install-faces.sh
+      ;;
+  esac
   # The flags of Tests/run.sh, if it has already built with them.
   # shellcheck disable=SC2086  # Words, not one.
   swift build --package-path "$package" -c release ${SWIFT_BUILD_FLAGS-} \

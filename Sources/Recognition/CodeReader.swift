@@ -32,7 +32,8 @@ public final class CodeReader: Sendable {
   public let types: [MetadataObjectType]
   private let readers: [ZXingReader.Options: ZXingReader]
   private let single: [MetadataObjectType: [Bool: ZXingReader]]
-  private let magnifier = Mutex(Magnifier())
+  /// The ways in which `exhaustive` enlarges images; the first one is that of `magnified`.
+  private let magnifiers = [Magnifier(factor: 2, .exact)]
 
   /// Images of more pixels are not magnified.
   static let largestMagnified = 1_500_000
@@ -43,7 +44,7 @@ public final class CodeReader: Sendable {
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` for a type that is no code, or an empty
   ///   list; `.outOfMemory` without memory.
   public init(types: [MetadataObjectType] = MetadataObjectType.codes) throws(MediaError) {
-    try MediaError.checkAvailable(types)
+    try MediaError.checkAvailable(types, among: MetadataObjectType.codes)
     self.types = types
     var readers: [ZXingReader.Options: ZXingReader] = [:]
     for options in [ZXingReader.Options.standard, .thorough, .magnified] {
@@ -87,38 +88,10 @@ public final class CodeReader: Sendable {
     in image: PixelBuffer, effort: Effort = .exhaustive
   ) throws(MediaError) -> [MetadataObject] {
     guard image.width > 0, image.height > 0 else { return [] }
-    return try withLuma(of: image) { luma in
+    return try image.withLuma { luma in
       read(luma, effort).map {
         MetadataObject($0, width: luma.width, height: luma.height, at: .zero, duration: .zero)
       }
-    }
-  }
-
-  private func withLuma<Value>(
-    of image: PixelBuffer, _ body: (LumaImage) -> Value
-  ) throws(MediaError) -> Value {
-    let plane = image.planes.first
-    let found: Value? = image.bytes.withUnsafeBytes { bytes in
-      LumaImage(
-        bytes, format: image.format, width: image.width, height: image.height,
-        bytesPerRow: plane?.bytesPerRow ?? 0
-      ).map(body)
-    }
-    if let found { return found }
-    do throws(LibAVError) {
-      let frame = try image.bytes.withUnsafeBytes { bytes in
-        Result { () throws(LibAVError) in
-          try MediaFrame.video(
-            copying: bytes, width: image.width, height: image.height,
-            pixelFormat: LibAVPixelFormat(finding: image.format), bytesPerRow: 0)
-        }
-      }.get()
-      var extractor = LumaExtractor()
-      return try extractor.withLuma(of: frame, body)
-    } catch {
-      throw MediaError(
-        .notConvertible, "an image of \(image.format.rawValue) cannot be converted to gray",
-        recovery: "choose a format such as gray, nv12 or bgra")
     }
   }
 
@@ -131,11 +104,11 @@ public final class CodeReader: Sendable {
       guard image.width * image.height <= Self.largestMagnified else {
         return read(image, .thorough)
       }
-      return CodeFilter.filtered(readMagnified(image, .magnified))
+      return CodeFilter.filtered(readMagnified(image, .magnified, magnifiers[0]))
     case .exhaustive:
       var found = readOnce(image, .thorough)
       if image.width * image.height <= Self.largestMagnified {
-        found += readMagnified(image, .thorough)
+        for magnifier in magnifiers { found += readMagnified(image, .thorough, magnifier) }
       }
       return CodeFilter.filtered(found)
     }
@@ -153,37 +126,50 @@ public final class CodeReader: Sendable {
   }
 
   private func readMagnified(
-    _ image: LumaImage, _ options: ZXingReader.Options
+    _ image: LumaImage, _ options: ZXingReader.Options, _ magnifier: Magnifier
   ) -> [DetectedCode] {
-    // The scaler of concurrent reads is shared, and small against the read.
-    let magnified = magnifier.withLock { $0.magnified(image) }
-    guard let magnified, let luma = LumaImage(magnified) else { return [] }
+    guard let magnified = magnifier.magnified(image), let luma = LumaImage(magnified) else {
+      return []
+    }
     return withExtendedLifetime(magnified) {
-      readOnce(luma, options).map { $0.moved(byX: 0, y: 0, scale: 0.5) }
+      readOnce(luma, options).map { $0.moved(byX: 0, y: 0, scale: 1 / Double(magnifier.factor)) }
     }
   }
 }
 
-/// Enlarges images twice with bicubic interpolation.
-private struct Magnifier: ~Copyable {
-  private var converter: FrameConverter?
-  private var size: [Int] = []
+/// Enlarges images.
+///
+/// Any thread may use it. The converter of concurrent calls is shared, and fast beside the read.
+private final class Magnifier: Sendable {
+  private struct State: ~Copyable {
+    var converter: FrameConverter?
+    var size: [Int] = []
+  }
 
-  init() {}
+  let factor: Int
+  private let quality: ConversionQuality
+  private let state = Mutex(State())
+
+  init(factor: Int, _ quality: ConversionQuality) {
+    (self.factor, self.quality) = (factor, quality)
+  }
 
   /// Returns the enlarged image, or nil without memory.
-  mutating func magnified(_ image: LumaImage) -> MediaFrame? {
-    if size != [image.width, image.height] {
-      size = [image.width, image.height]
-      converter = FrameConverter(
-        to: .gray8, isFullRange: true, width: 2 * image.width, height: 2 * image.height)
-    }
+  func magnified(_ image: LumaImage) -> MediaFrame? {
     let bytes = image.packedBytes()
-    return try? bytes.withUnsafeBytes { bytes in
-      let frame = try MediaFrame.video(
-        copying: bytes, width: image.width, height: image.height, pixelFormat: .gray8,
-        bytesPerRow: 0)
-      return try converter?.convert(frame)
+    return state.withLock { state in
+      if state.size != [image.width, image.height] {
+        state.size = [image.width, image.height]
+        state.converter = FrameConverter(
+          to: .gray8, isFullRange: true, width: factor * image.width,
+          height: factor * image.height, quality: quality)
+      }
+      return try? bytes.withUnsafeBytes { bytes in
+        let frame = try MediaFrame.video(
+          copying: bytes, width: image.width, height: image.height, pixelFormat: .gray8,
+          bytesPerRow: 0)
+        return try state.converter?.convert(frame)
+      }
     }
   }
 }

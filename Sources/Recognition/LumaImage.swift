@@ -141,3 +141,33 @@ struct LumaExtractor: ~Copyable {
     return withExtendedLifetime(gray) { body(luma) }
   }
 }
+
+extension PixelBuffer {
+  /// Calls a closure with the luma of the image.
+  ///
+  /// - Throws: `MediaError` with `.notConvertible`.
+  func withLuma<Value>(_ body: (LumaImage) -> Value) throws(MediaError) -> Value {
+    let plane = planes.first
+    let found: Value? = bytes.withUnsafeBytes { bytes in
+      LumaImage(
+        bytes, format: format, width: width, height: height, bytesPerRow: plane?.bytesPerRow ?? 0
+      ).map(body)
+    }
+    if let found { return found }
+    do throws(LibAVError) {
+      let frame = try bytes.withUnsafeBytes { bytes in
+        Result { () throws(LibAVError) in
+          try MediaFrame.video(
+            copying: bytes, width: width, height: height,
+            pixelFormat: LibAVPixelFormat(finding: format), bytesPerRow: 0)
+        }
+      }.get()
+      var extractor = LumaExtractor()
+      return try extractor.withLuma(of: frame, body)
+    } catch {
+      throw MediaError(
+        .notConvertible, "an image of \(format.rawValue) cannot be converted to gray",
+        recovery: "choose a format such as gray, nv12 or bgra")
+    }
+  }
+}

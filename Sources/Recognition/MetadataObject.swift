@@ -3,9 +3,10 @@
 public import OvercrankCapture
 public import OvercrankMediaCore
 
-/// A machine-readable code that was found in a frame.
+/// A machine-readable code or a face that was found in a frame.
 ///
-/// Corresponds to `AVMetadataObject` and `AVMetadataMachineReadableCodeObject`.
+/// Corresponds to `AVMetadataObject`, `AVMetadataMachineReadableCodeObject` and
+/// `AVMetadataFaceObject`.
 public struct MetadataObject: Hashable, Sendable {
   /// The type of the object, such as ``MetadataObjectType/qr``.
   public let type: MetadataObjectType
@@ -20,7 +21,8 @@ public struct MetadataObject: Hashable, Sendable {
   /// The corners in device coordinates, in the order of the code's own upper left, upper right,
   /// lower right and lower left corner.
   ///
-  /// For codes of bars, they enclose the lines that were read. The bars may be longer.
+  /// For codes of bars, they enclose the lines that were read. The bars may be longer. For faces, those
+  /// of ``bounds``.
   public let corners: [PreviewPoint]
   /// The text of the code, or nil if its bytes are no text.
   ///
@@ -28,6 +30,24 @@ public struct MetadataObject: Hashable, Sendable {
   public let stringValue: String?
   /// The bytes that the code contains.
   public let rawBytes: [UInt8]
+  /// The id of a face, or nil for a code.
+  ///
+  /// It stays the same while the face is followed, and for a second without it. Another face of the
+  /// same search never gets it.
+  public let faceID: Int64?
+  /// Whether the rotation of a face in the image is known.
+  public var hasRollAngle: Bool { rollAngle != nil }
+  /// The rotation of a face in the image in degrees, clockwise; nil if it is not known.
+  ///
+  /// Always nil in this version, because the detector does not measure it.
+  public let rollAngle: Double?
+  /// Whether the direction of a face is known.
+  public var hasYawAngle: Bool { yawAngle != nil }
+  /// The rotation of a face about its vertical axis in degrees, positive to the right of the image;
+  /// nil if it is not known.
+  ///
+  /// Always nil in this version, because the detector does not measure it.
+  public let yawAngle: Double?
 
   /// Returns the object with its bounds and corners in a view.
   ///
@@ -40,16 +60,19 @@ public struct MetadataObject: Hashable, Sendable {
       type: type, time: time, duration: duration,
       corners: corners.map {
         geometry.viewPoint(fromDevicePoint: PointOfInterest(x: $0.x, y: $0.y))
-      }, stringValue: stringValue, rawBytes: rawBytes)
+      }, stringValue: stringValue, rawBytes: rawBytes, faceID: faceID, rollAngle: rollAngle,
+      yawAngle: yawAngle)
   }
 
   init(
     type: MetadataObjectType, time: MediaTime, duration: MediaTime, corners: [PreviewPoint],
-    stringValue: String?, rawBytes: [UInt8]
+    stringValue: String?, rawBytes: [UInt8], faceID: Int64? = nil, rollAngle: Double? = nil,
+    yawAngle: Double? = nil
   ) {
     (self.type, self.time, self.duration) = (type, time, duration)
     self.corners = corners
     (self.stringValue, self.rawBytes) = (stringValue, rawBytes)
+    (self.faceID, self.rollAngle, self.yawAngle) = (faceID, rollAngle, yawAngle)
     let (left, right) = (corners.map(\.x).min() ?? 0, corners.map(\.x).max() ?? 0)
     let (top, bottom) = (corners.map(\.y).min() ?? 0, corners.map(\.y).max() ?? 0)
     bounds = PreviewRect(x: left, y: top, width: right - left, height: bottom - top)

@@ -5,7 +5,7 @@ import OvercrankCapture
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// Finds machine-readable codes in the frames of a movie.
+/// Finds machine-readable codes and faces in the frames of a movie.
 ///
 /// ```swift
 /// var reader = try MetadataObjectReader(Asset(path: "race.mov"), types: [.qr])
@@ -14,16 +14,16 @@ public import OvercrankMediaCore
 /// }
 /// ```
 ///
-/// It follows codes as ``MetadataOutput`` does: frames are read in ascending order. A movie of one
-/// frame is searched with ``CodeReader/Effort/exhaustive``.
+/// It follows objects as ``MetadataOutput`` does: frames are read in ascending order. A movie of one
+/// frame is searched as ``CodeReader`` and ``FaceReader`` search an image.
 public struct MetadataObjectReader: ~Copyable {
   /// The number of frames in the movie.
   public let frameCount: Int
   private let frames: FrameTable
   private var reader: FrameReader
   private var extractor: LumaExtractor
-  private var tracker: CodeTracker
-  private let codes: CodeReader
+  private var tracker: ObjectTracker
+  private let readers: ObjectReaders
 
   /// Opens the video of an asset.
   ///
@@ -36,17 +36,17 @@ public struct MetadataObjectReader: ~Copyable {
     _ asset: Asset, types: [MetadataObjectType] = MetadataObjectType.codes,
     requiredAgreement: Int = 2
   ) throws(MediaError) {
-    let codes = try CodeReader(types: types)
+    let readers = try ObjectReaders(types)
     guard let track = asset.videoTrack else {
       throw MediaError(.invalidData, "\(asset.path) contains no video")
     }
     let reader = try FrameReader(asset)
-    self.codes = codes
+    self.readers = readers
     self.reader = consume reader
     frames = track.frames
     frameCount = track.frames.entries.count
     extractor = LumaExtractor()
-    tracker = CodeTracker(codes, agreement: max(1, requiredAgreement))
+    tracker = ObjectTracker(readers, agreement: max(1, requiredAgreement))
   }
 
   /// Finds the objects of a frame.
@@ -60,20 +60,16 @@ public struct MetadataObjectReader: ~Copyable {
     let time = try frames.time(ofFrame: Int64(index))
     let end = try frames.time(ofFrame: Int64(index + 1))
     let duration = MediaTime(exactly: end.seconds - time.seconds) ?? .zero
-    let (codes, isAlone) = (codes, frameCount == 1)
+    let (readers, isAlone) = (readers, frameCount == 1)
     // The closure must not use `self` while its extractor is in use.
     var tracker = tracker
     defer { self.tracker = tracker }
     do throws(LibAVError) {
       return try extractor.withLuma(of: frame) { luma in
-        let found =
-          isAlone
-          ? codes.read(luma, .exhaustive)
-          : tracker.look(at: luma, microseconds: time.wholeNanoseconds / 1_000)
-        return found.map {
-          MetadataObject(
-            $0, width: luma.width, height: luma.height, at: time, duration: duration)
-        }
+        isAlone
+          ? readers.objects(in: luma, at: time, duration: duration)
+          : tracker.look(
+            at: luma, microseconds: time.wholeNanoseconds / 1_000, time: time, duration: duration)
       }
     } catch { throw MediaError(reading: error) }
   }

@@ -40,9 +40,7 @@ public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable 
   public static let pdf417 = MetadataObjectType(rawValue: "pdf417")
   /// Data Matrix.
   public static let dataMatrix = MetadataObjectType(rawValue: "datamatrix")
-  /// A face.
-  ///
-  /// Never available, because this version has no detector of faces.
+  /// A face that looks at the camera.
   public static let face = MetadataObjectType(rawValue: "face")
 
   /// All types of codes.
@@ -65,14 +63,14 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  /// Checks that types of objects can be found.
-  static func checkAvailable(_ types: [MetadataObjectType]) throws(MediaError) {
-    for type in types where !MetadataObjectType.codes.contains(type) {
+  /// Checks that types are named, and that all of them can be found.
+  static func checkAvailable(
+    _ types: [MetadataObjectType], among available: [MetadataObjectType]
+  ) throws(MediaError) {
+    for type in types where !available.contains(type) {
       throw MediaError(
         .metadataTypeUnavailable,
-        type == .face
-          ? "faces are not available: this version has no detector of faces"
-          : "\(type.rawValue) is no type of metadata objects",
+        type == .face ? "a face is no code" : "\(type.rawValue) is no type of metadata objects",
         recovery: "choose codes, such as qr or ean13")
     }
     guard types.isEmpty else { return }

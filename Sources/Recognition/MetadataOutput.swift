@@ -5,7 +5,7 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// An output that finds machine-readable codes in the frames of a session.
+/// An output that finds machine-readable codes and faces in the frames of a session.
 ///
 /// A thread of the output searches the newest frame; at most one frame waits, and frames that are not
 /// examined are counted in ``ledger``. The capture thread and other outputs lose no frame to it.
@@ -39,7 +39,7 @@ public final class MetadataOutput: FrameOutput {
   ///
   /// - Parameters:
   ///   - session: The session.
-  ///   - types: The types to find.
+  ///   - types: The types to find. By default all codes.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.notConnected` if the
   ///   session has no camera; `.notConvertible` for a camera whose codec uses inter-frame prediction.
   public convenience init(
@@ -74,14 +74,12 @@ public final class MetadataOutput: FrameOutput {
   /// the program has dropped a session that does not run, this is a new object for it.
   public var session: CaptureSession? { core.withLock { $0 }?.session }
 
-  /// The types that can be found.
-  ///
-  /// Faces are not among them, because this version has no detector of faces.
-  public var availableMetadataObjectTypes: [MetadataObjectType] { MetadataObjectType.codes }
+  /// The types that can be found: all codes, and faces.
+  public var availableMetadataObjectTypes: [MetadataObjectType] { ObjectReaders.available }
 
   /// The types that are searched; none by default.
   public var metadataObjectTypes: [MetadataObjectType] {
-    worker.settings.withLock { $0.reader?.types ?? [] }
+    worker.settings.withLock { $0.readers?.types ?? [] }
   }
 
   /// Sets the types that are searched, from the next frame.
@@ -91,9 +89,9 @@ public final class MetadataOutput: FrameOutput {
   /// - Parameter types: The types, all of them available. None ends the search.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason, or `.outOfMemory`.
   public func setMetadataObjectTypes(_ types: [MetadataObjectType]) throws(MediaError) {
-    let reader = types.isEmpty ? nil : try CodeReader(types: types)
+    let readers = types.isEmpty ? nil : try ObjectReaders(types)
     worker.settings.withLock {
-      $0.reader = reader
+      $0.readers = readers
       $0.version += 1
     }
   }
@@ -109,7 +107,7 @@ public final class MetadataOutput: FrameOutput {
 
   /// The number of frames that must agree on a text before it is reported, at least 1.
   ///
-  /// Default: 2. With 1, a text may be wrong.
+  /// Default: 2. With 1, a text may be wrong. Faces are reported at once.
   public var requiredAgreement: Int {
     get { worker.settings.withLock { $0.agreement } }
     set {

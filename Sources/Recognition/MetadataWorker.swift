@@ -12,11 +12,11 @@ import Synchronization
 final class MetadataWorker: Sendable {
   /// What is searched, and how.
   struct Settings {
-    var reader: CodeReader?
+    var readers: ObjectReaders?
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
     var share = 0.2
-    /// Counts the changes after which codes are not followed any more.
+    /// Counts the changes after which objects are not followed any more.
     var version = 0
   }
 
@@ -102,7 +102,7 @@ final class MetadataWorker: Sendable {
 
 /// What the worker remembers from frame to frame.
 private struct Search {
-  private var tracker: CodeTracker?
+  private var tracker: ObjectTracker?
   private var version = -1
   private var budget = ProcessorBudget(share: 1)
   private var start: (microseconds: Int64, used: Int64) = (0, 0)
@@ -129,19 +129,16 @@ private struct Search {
     in luma: LumaImage, _ waiting: MetadataSink.Waiting, _ duration: MediaTime,
     _ settings: MetadataWorker.Settings
   ) -> [MetadataObject] {
-    guard let reader = settings.reader else { return [] }
+    guard let readers = settings.readers else { return [] }
     if settings.version != version {
-      tracker = CodeTracker(reader, agreement: settings.agreement)
+      tracker = ObjectTracker(readers, agreement: settings.agreement)
       version = settings.version
     }
     let time = waiting.observation.microseconds
     let area = settings.rectOfInterest.pixels(width: luma.width, height: luma.height)
-    let codes = tracker?.look(at: luma, in: area, microseconds: time) ?? []
-    return codes.map {
-      MetadataObject(
-        $0, width: luma.width, height: luma.height, at: MediaTime(microseconds: time),
-        duration: duration)
-    }
+    return tracker?.look(
+      at: luma, in: area, microseconds: time, time: MediaTime(microseconds: time),
+      duration: duration) ?? []
   }
 
   /// The report of a frame: its objects, or once that there are none any more.

@@ -4,7 +4,7 @@ import Overcrank
 import OvercrankRecognition
 import SlowmoCommands
 
-/// Finds codes for `scan` and `record --metadata`.
+/// Finds codes and faces for `scan` and `record --metadata`.
 struct CodeRecognition: ObjectRecognition {
   func reader(
     of asset: Asset, types: [String], agreement: Int
@@ -71,6 +71,7 @@ extension RecognizedObject {
       type: object.type.rawValue, text: object.stringValue, bytes: object.rawBytes,
       frameIndex: frameIndex, streamStart: streamStart, time: object.time,
       duration: object.duration,
-      bounds: object.bounds, corners: object.corners)
+      bounds: object.bounds, corners: object.corners, faceID: object.faceID,
+      rollDegrees: object.rollAngle, yawDegrees: object.yawAngle)
   }
 }

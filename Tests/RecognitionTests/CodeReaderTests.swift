@@ -13,14 +13,15 @@ struct CodeReaderTests {
   /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
   private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
-  @Test func `The generated set is read, without wrong texts and without codes in nothing`()
-    async throws
-  {
-    let set = try await CodeFrames("--sample", Self.isFull ? "996" : "40")
+  @Test func `The generated set is read, and two frames agree on no wrong text`() async throws {
+    let count = Self.isFull ? "996" : "40"
+    let set = try await CodeFrames("--sample", count)
+    // The same scenes a moment later. Nearly all are read without a mistake, and not again.
+    let later = try await CodeFrames("--sample", count, "--noise", "1")
     let reader = try CodeReader()
     var shown: [String: Int] = [:]
     var read: [String: Int] = [:]
-    var (wrong, negatives): ([String], Int) = ([], 0)
+    var (wrong, misread, negatives): ([String], Int, Int) = ([], 0, 0)
     var errors: [Double] = []
     for frame in set.frames {
       let pixels = try set.pixels(frame)
@@ -36,14 +37,22 @@ struct CodeReaderTests {
         let y = code.corners.reduce(0) { $0 + $1[1] } / 4 - same.center.y
         errors.append((x * x + y * y).squareRoot())
       }
-      for code in found
-      where !frame.codes.contains(where: { $0.type == code.type.rawValue && $0.text == code.text })
-      {
+      let strange = found.filter { code in
+        !frame.codes.contains { $0.type == code.type.rawValue && $0.text == code.text }
+      }
+      if frame.codes.isEmpty { #expect(strange.isEmpty, "\(frame.file)") }
+      guard !strange.isEmpty else { continue }
+      let twin = try #require(later.frames.first { $0.file == frame.file })
+      let again = try later.pixels(twin).withLuma { reader.read($0, .exhaustive) }
+      misread += strange.count
+      for code in strange where again.contains(where: { $0.key == code.key }) {
         wrong.append("\(frame.file): \(code.type.rawValue) \(code.text ?? "")")
       }
     }
     let (all, hit) = (shown.values.reduce(0, +), read.values.reduce(0, +))
     print("codes read: \(hit) of \(all), \(read.sorted { $0.key < $1.key }) of \(shown)")
+    print("texts that are wrong in one frame: \(misread)")
+    #expect(misread <= (Self.isFull ? 4 : 1))
     #expect(wrong.isEmpty)
     #expect(negatives > 0 && all > 30)
     #expect(Double(hit) >= 0.6 * Double(all), "\(hit) of \(all)")
@@ -131,7 +140,6 @@ struct CodeReaderTests {
   }
 
   @Test func `Types that are not available are an error with its reason`() throws {
-    #expect(!MetadataOutput().availableMetadataObjectTypes.contains(.face))
     for types in [[MetadataObjectType.face], [.qr, .face], [], [.init(rawValue: "cat")]] {
       do throws(MediaError) {
         _ = try CodeReader(types: types)
@@ -139,10 +147,10 @@ struct CodeReaderTests {
       } catch { #expect(error.code == .metadataTypeUnavailable) }
     }
     do throws(MediaError) {
-      try MetadataOutput().setMetadataObjectTypes([.face])
-      Issue.record("faces were accepted")
+      try MetadataOutput().setMetadataObjectTypes([.face, .init(rawValue: "cat")])
+      Issue.record("cats were accepted")
     } catch {
-      #expect(error.message.contains("no detector"))
+      #expect(error.message.contains("cat is no type"))
     }
   }
 

@@ -88,12 +88,39 @@ struct ScanTests {
     #expect(!plain.contains("codes"))
   }
 
+  @Test func `Faces have an id, and are stored beside codes`() async throws {
+    let faces = scratch.file("faces.mov")
+    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
+    let scanned = try await slowmo(
+      "scan", faces, "--types", "faces", "--overlay", scratch.file("boxes"))
+    #expect(scanned.status == 0, "\(scanned.errors)")
+    let found = try objects(scanned.output)
+    #expect(found.count == 16)
+    for (index, object) in found.enumerated() {
+      #expect(object["type"] as? String == "face" && object["frame_index"] as? Int == index / 2)
+      #expect(object["text"] is NSNull && object["bytes"] as? String == "")
+      #expect(object["roll_degrees"] is NSNull && object["yaw_degrees"] is NSNull)
+    }
+    #expect(Set(found.compactMap { $0["face_id"] as? Int }) == [1, 2])
+    let line = try #require(scanned.output.split(separator: "\n").first)
+    #expect(try await DocumentTests().misfit(String(line), verb: "scan.object", scratch) == nil)
+    let svg = try String(contentsOfFile: scratch.file("boxes/frame_000007.svg"), encoding: .utf8)
+    #expect(svg.contains(">face 1</text>") && svg.contains(">face 2</text>"))
+    // No code is in the movie, so it gets the column of faces alone.
+    let take = scratch.file("take.mov")
+    let recorded = try await slowmo(
+      "record", "file:\(faces)?pace=max", "-o", take, "--metadata", "codes,faces", "--json")
+    #expect(recorded.status == 0, "\(recorded.errors)")
+    let info = try await slowmo("info", take, "--json").document()
+    let timed = try #require(info["timed_metadata"] as? [String: Any])
+    #expect(timed["keys"] as? [String] == ["com.overcrank.face"])
+    let table = try await slowmo("frames", take, "--csv", "-").output.split(separator: "\n")
+    #expect(table[0].hasSuffix(",duplicate,faces") && table.count == 9)
+    let bounds = #/,0,"[12]:0\.\d+( 0\.\d+){3}; [12]:0\.\d+( 0\.\d+){3}"/#
+    #expect(table[2].firstMatch(of: bounds) != nil, "\(table[2])")
+  }
+
   @Test func `Errors name what works`() async throws {
-    let faces = try await slowmo("scan", movie, "--types", "qr,faces", "--json")
-    #expect(faces.status == 64)
-    let error = try #require(try faces.document()["error"] as? [String: Any])
-    #expect(error["code"] as? String == "metadata_type_unavailable")
-    #expect((error["message"] as? String)?.contains("no detector of faces") == true)
     for arguments in [
       ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],
       ["--range", "0..1", "-t", "1"],

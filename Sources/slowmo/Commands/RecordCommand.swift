@@ -22,7 +22,7 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic -o seen.mov -t 1 --preview
         slowmo record synthetic -o tagged.mov -t 1 --tag make=Acme --location +46.9481+007.4474/
         slowmo record synthetic -o speed.mov -t 1 --metadata-fd 3 3<speeds.json
-        slowmo record synthetic:640x480@60 -o codes.mov -t 1 --metadata codes
+        slowmo record synthetic:640x480@60 -o codes.mov -t 1 --metadata codes,faces
 
       The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
       terminal do the same; under nohup the recording goes on. --audio takes a microphone by
@@ -50,9 +50,9 @@ struct RecordCommand: ParsableCommand, Verb {
       {"key": "com.example.speed", "value": 41.5, "frame": 120}. The frame is counted from 0 over
       all files; without it, the value belongs to the frame that is captured when the line
       arrives. slowmo info --timed-metadata prints the values.
-      --metadata codes finds codes as slowmo scan does, with at most a fifth of a processor, and
-      stores each as com.overcrank.code at its frame. slowmo frames --csv lists them. A list such as
-      qr,ean13 finds only these types.
+      --metadata codes,faces finds both as slowmo scan does, with at most a fifth of a processor,
+      and stores each as com.overcrank.code or com.overcrank.face at its frame. slowmo frames --csv
+      lists them. A list such as qr,ean13 finds only these types.
       """)
 
   @Argument(

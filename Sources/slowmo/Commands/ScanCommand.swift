@@ -7,24 +7,27 @@ import Overcrank
 import OvercrankLinuxSystem
 import Synchronization
 
-/// `slowmo scan FILE|DEVICE`: finds machine-readable codes in frames.
+/// `slowmo scan FILE|DEVICE`: finds machine-readable codes and faces in frames.
 struct ScanCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "scan",
-    abstract: "Find bar codes, QR codes and others in the frames of a movie or a camera.",
+    abstract: "Find bar codes, QR codes and faces in the frames of a movie or a camera.",
     discussion: """
       EXAMPLES
         slowmo scan take.mov
         slowmo scan take.mov --types qr,ean13 --range 1..2
         slowmo scan take.mov --json
         slowmo scan take.mov --overlay marked
+        slowmo scan take.mov --types faces -t 1
         slowmo scan synthetic:640x480@60 -t 1
 
-      Prints one JSON object per line for each code in each frame: type, text, bytes, frame_index,
-      pts_ns, and bounds and corners from 0 to 1. --json prints one document instead. Needs
-      slowmo-full.
+      Prints one JSON object per line for each code and face in each frame: type, text, bytes,
+      frame_index, pts_ns, bounds and corners from 0 to 1, and face_id. --json prints one document
+      instead. Needs slowmo-full.
       Types: upca, upce, ean8, ean13, code39, code93, code128, itf, codabar, qr, microqr, aztec,
-      pdf417, datamatrix, and codes for all of them, which is the default. Faces are not available.
+      pdf417, datamatrix, and codes for all of them, which is the default; faces.
+      At most 10 faces of a frame are printed, largest first. A face keeps its face_id from frame to
+      frame. roll_degrees and yaw_degrees are null, because they are not measured.
       A text is printed from the second frame that shows it, because one frame may be misread;
       --agreement sets another number. A movie of one frame is searched with more effort.
       Frames of a camera that arrive while another is examined are left out. The examined ones and

@@ -2,7 +2,7 @@
 
 package import Overcrank
 
-/// Finds objects in frames, such as codes.
+/// Finds objects in frames: codes and faces.
 package protocol ObjectRecognition: Sendable {
   /// Opens a movie.
   ///
@@ -69,16 +69,24 @@ package struct RecognizedObject: Sendable {
   package var bounds: PreviewRect
   /// The corners, from 0 to 1.
   package var corners: [PreviewPoint]
+  /// The id of a face.
+  package var faceID: Int64?
+  /// The rotation of a face in the image, or nil if it is not known.
+  package var rollDegrees: Double?
+  /// The rotation of a face about its vertical axis, or nil if it is not known.
+  package var yawDegrees: Double?
 
   /// Creates an object.
   package init(
     type: String, text: String?, bytes: [UInt8], frameIndex: Int64, streamStart: MediaTime,
-    time: MediaTime, duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint]
+    time: MediaTime, duration: MediaTime, bounds: PreviewRect, corners: [PreviewPoint],
+    faceID: Int64?, rollDegrees: Double?, yawDegrees: Double?
   ) {
     (self.type, self.text, self.bytes) = (type, text, bytes)
     (self.frameIndex, self.streamStart) = (frameIndex, streamStart)
     (self.time, self.duration) = (time, duration)
     (self.bounds, self.corners) = (bounds, corners)
+    (self.faceID, self.rollDegrees, self.yawDegrees) = (faceID, rollDegrees, yawDegrees)
   }
 }
 
@@ -88,7 +96,7 @@ extension FullProgram {
   /// - Throws: `CommandError` in a program without, if `slowmo-full` is not installed.
   static func recognition(alternative: String) throws -> any ObjectRecognition {
     guard let recognition = OptionalComponents.current.recognition else {
-      try replaceThisProgram(for: "the search for codes", alternative: alternative)
+      try replaceThisProgram(for: "the search for codes and faces", alternative: alternative)
     }
     return recognition
   }

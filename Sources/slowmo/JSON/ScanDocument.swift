@@ -54,7 +54,7 @@ struct ScannedObject: Encodable {
     let rect = object.bounds
     bounds = [rect.x, rect.y, rect.width, rect.height].map(Self.rounded)
     corners = object.corners.map { [Self.rounded($0.x), Self.rounded($0.y)] }
-    (faceId, rollDegrees, yawDegrees) = (nil, nil, nil)
+    (faceId, rollDegrees, yawDegrees) = (object.faceID, object.rollDegrees, object.yawDegrees)
   }
 
   /// A millionth of a side is less than a hundredth of a pixel.
@@ -68,24 +68,38 @@ struct ScannedObject: Encodable {
 
 /// The value of an object in the timed metadata of a movie.
 struct StoredObject: Codable {
-  /// The key of timed metadata.
-  static let key = "com.overcrank.code"
+  /// The keys of timed metadata.
+  private static let (codeKey, faceKey) = ("com.overcrank.code", "com.overcrank.face")
 
   let type: String
   let text: String?
   let bounds: [Double]
   let corners: [[Double]]
+  let faceId: Int64?
+  let rollDegrees: Double?
+  let yawDegrees: Double?
+
+  enum CodingKeys: String, CodingKey {
+    case type, text, bounds, corners
+    case faceId = "face_id"
+    case rollDegrees = "roll_degrees"
+    case yawDegrees = "yaw_degrees"
+  }
 
   init(_ object: RecognizedObject) {
     let scanned = ScannedObject(object, since: .zero)
     (type, text) = (object.type, object.text)
     (bounds, corners) = (scanned.bounds, scanned.corners)
+    (faceId, rollDegrees, yawDegrees) = (object.faceID, object.rollDegrees, object.yawDegrees)
   }
+
+  /// The key under which it is stored.
+  var key: String { faceId == nil ? Self.codeKey : Self.faceKey }
 
   /// The objects of each frame, from a movie's timed metadata.
   static func objects(in items: [TimedMetadataItem]) -> [Int64: [StoredObject]] {
     var objects: [Int64: [StoredObject]] = [:]
-    for item in items where item.key == key {
+    for item in items where [codeKey, faceKey].contains(item.key) {
       guard case .text(let text) = item.value,
         let object = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
       else { continue }

@@ -29,7 +29,7 @@ struct MetadataOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Find objects in the frames and store them in the movie; needs slowmo-full.",
-      valueName: "codes"))
+      valueName: "codes,faces"))
   var metadata: ObjectTypes?
 
   /// The items of the file.

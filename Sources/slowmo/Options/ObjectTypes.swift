@@ -6,7 +6,7 @@ import ArgumentParser
 struct ObjectTypes: ExpressibleByArgument {
   let names: [String]
 
-  /// The names of types, those that are not available included.
+  /// The names of types.
   static let allNames = [
     "codes", "upca", "upce", "ean8", "ean13", "code39", "code93", "code128", "itf", "codabar",
     "qr", "microqr", "aztec", "pdf417", "datamatrix", "faces",

@@ -25,10 +25,11 @@ final class StoredObjects: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     for object in objects {
-      let data = try? encoder.encode(StoredObject(object))
+      let stored = StoredObject(object)
+      let data = try? encoder.encode(stored)
       let isTaken = try? data.map {
         try movie.append(
-          .text(String(decoding: $0, as: UTF8.self)), forKey: StoredObject.key,
+          .text(String(decoding: $0, as: UTF8.self)), forKey: stored.key,
           atCaptureTime: object.time)
       }
       if isTaken == nil {

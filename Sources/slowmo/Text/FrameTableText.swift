@@ -7,7 +7,7 @@ import Overcrank
 enum FrameTableText {
   /// Writes the table.
   ///
-  /// A movie with codes gets a column for them, and one with synthesized frames the last two.
+  /// A movie with codes or faces gets a column for each, and one with synthesized frames the last two.
   static func write(
     _ lines: [Asset.FrameTimingRow], of asset: Asset, to path: String, overwrites: Bool
   ) throws {
@@ -15,7 +15,11 @@ enum FrameTableText {
     let objects = StoredObject.objects(in: asset.timedMetadata())
     let synthesized = asset.synthesizedFrames
     var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate"
-    if !objects.isEmpty { text += ",codes" }
+    let found = objects.values.joined()
+    let hasCodes = found.contains { $0.faceId == nil }
+    let hasFaces = found.contains { $0.faceId != nil }
+    if hasCodes { text += ",codes" }
+    if hasFaces { text += ",faces" }
     text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
       // Of files of other programs it is unknown, so the column is empty.
@@ -24,7 +28,9 @@ enum FrameTableText {
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
         + "\(field(line.sequence)),\(line.duration.wholeNanoseconds),\(field(line.lostBefore)),"
         + "\(duplicate)"
-      if !objects.isEmpty { text += ",\(codes(objects[Int64(line.index)] ?? []))" }
+      let shown = objects[Int64(line.index)] ?? []
+      if hasCodes { text += ",\(codes(shown.filter { $0.faceId == nil }))" }
+      if hasFaces { text += ",\(faces(shown))" }
       // The confidence of a synthesized frame is 0.0 to 0.9; a captured frame has none.
       if let synthesized {
         let tenths = synthesized.confidenceTenths(ofFrame: line.index)
@@ -33,6 +39,17 @@ enum FrameTableText {
       text += "\n"
     }
     try Files.write(path, Data(text.utf8), overwrites: overwrites)
+  }
+
+  /// The ids of the faces of a frame with their left and upper edge, width and height from 0 to 1, as
+  /// one field: `"1:0.41 0.2 0.1 0.18; 2:0.7 0.25 0.1 0.18"`.
+  private static func faces(_ objects: [StoredObject]) -> String {
+    let faces = objects.compactMap { object in
+      object.faceId.map { id in
+        "\(id):" + object.bounds.map { decimal($0, 6) }.joined(separator: " ")
+      }
+    }
+    return faces.isEmpty ? "" : "\"\(faces.joined(separator: "; "))\""
   }
 
   /// The codes of a frame as one field: `"qr:A7; ean13:4006381333931"`.

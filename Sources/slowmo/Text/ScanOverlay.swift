@@ -18,9 +18,13 @@ enum ScanOverlay {
       let (x, y) = (object.bounds.x * Double(width), object.bounds.y * Double(height))
       text +=
         "<text x=\"\(decimal(x, 2))\" y=\"\(decimal(y - 6, 2))\" font-family=\"sans-serif\" "
-        + "font-size=\"20\" fill=\"#00c853\">\(escaped("\(object.type) \(object.text ?? "")"))</text>\n"
+        + "font-size=\"20\" fill=\"#00c853\">\(escaped(label(of: object)))</text>\n"
     }
     return text + "</svg>\n"
+  }
+
+  private static func label(of object: RecognizedObject) -> String {
+    "\(object.type) \(object.faceID.map { String($0) } ?? object.text ?? "")"
   }
 
   /// The text in XML, which has no control characters; long texts are shortened.

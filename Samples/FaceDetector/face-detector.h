@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The frontal face detector of dlib, as C.
+#ifndef OVERCRANK_FACE_DETECTOR_H
+#define OVERCRANK_FACE_DETECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// A detector. One thread at a time may use it.
+typedef struct overcrank_face_detector overcrank_face_detector;
+
+/// A face, with edges in pixels of the image that was searched. They may be outside of it.
+typedef struct overcrank_face {
+  double left, top, right, bottom;
+  /// How far the detector's answer is above its threshold.
+  double confidence;
+} overcrank_face;
+
+/// Creates a detector, or returns NULL without memory.
+overcrank_face_detector *overcrank_face_detector_new(void);
+
+/// Deletes a detector. NULL is ignored.
+void overcrank_face_detector_delete(overcrank_face_detector *detector);
+
+/// Finds the faces of a gray image, in descending order of confidence.
+///
+/// `pixels` are `height` rows, `row` bytes from one to the next, of `width` pixels, `step` bytes from
+/// one to the next. The image is searched after it was scaled by `scale`; faces of less than 80 pixels
+/// are not found then. Detections below `threshold`, which is usually 0, are left out. Writes at most
+/// `capacity` faces, and returns their number; -1 for arguments that are no image, and without memory.
+int overcrank_face_detector_find(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, double scale, double threshold, overcrank_face *faces,
+    size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFaces
+
+/// A face as the detector found it, with edges in pixels.
+struct DetectedFace: Hashable, Sendable {
+  var left: Double
+  var top: Double
+  var right: Double
+  var bottom: Double
+  /// How far the detector's answer is above its threshold.
+  var confidence: Double
+
+  var center: (x: Double, y: Double) { ((left + right) / 2, (top + bottom) / 2) }
+  var area: Double { max(0, right - left) * max(0, bottom - top) }
+  /// The longer side.
+  var size: Double { max(right - left, bottom - top) }
+
+  /// Whether two faces are the same: the center of one is in the middle of the other.
+  func isSame(as other: DetectedFace) -> Bool {
+    let (x, y) = (center.x - other.center.x, center.y - other.center.y)
+    return (x * x + y * y).squareRoot() < 0.5 * max(size, other.size)
+  }
+
+  /// Returns the face in an image of which this one is a part.
+  func moved(byX x: Int, y: Int) -> DetectedFace {
+    DetectedFace(
+      left: left + Double(x), top: top + Double(y), right: right + Double(x),
+      bottom: bottom + Double(y), confidence: confidence)
+  }
+
+  /// The best faces that are not the same.
+  static func distinct(_ faces: [DetectedFace]) -> [DetectedFace] {
+    var kept: [DetectedFace] = []
+    for face in faces.sorted(by: { $0.confidence > $1.confidence })
+    where !kept.contains(where: face.isSame) {
+      kept.append(face)
+    }
+    return kept
+  }
+}
+
+/// The owner of a detector of dlib: frontal faces by histograms of gradients.
+///
+/// One thread at a time may use it.
+struct FaceDetector: ~Copyable, @unchecked Sendable {
+  /// The side in pixels of the smallest face that is found.
+  static let smallestFace = 80.0
+  /// The most faces of one search.
+  static let mostFaces = 64
+
+  private let detector: OpaquePointer
+
+  /// Creates a detector, or returns nil without memory.
+  init?() {
+    guard let detector = overcrank_face_detector_new() else { return nil }
+    self.detector = detector
+  }
+
+  deinit { overcrank_face_detector_delete(detector) }
+
+  /// Finds the faces of an image that is scaled before.
+  ///
+  /// - Parameters:
+  ///   - image: The image.
+  ///   - scale: The size of the searched image, in that of `image`.
+  ///   - threshold: The confidence that a face must have. Above 0, nearly all detections are faces.
+  /// - Returns: The faces in pixels of `image`, best first; none without memory.
+  func faces(in image: LumaImage, scale: Double, threshold: Double = 0) -> [DetectedFace] {
+    var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
+    let count = found.withUnsafeMutableBufferPointer { found in
+      overcrank_face_detector_find(
+        detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
+        scale, threshold, found.baseAddress, found.count)
+    }
+    return found.prefix(max(0, Int(count))).map {
+      DetectedFace(
+        left: $0.left, top: $0.top, right: $0.right, bottom: $0.bottom, confidence: $0.confidence)
+    }
+  }
+}

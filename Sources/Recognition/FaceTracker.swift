@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds faces in consecutive frames, and gives each an id that stays.
+///
+/// A face that was found is searched for in a small crop around its expected position, in each frame.
+/// Passes over whole frames, at most 12 a second, find new faces; one in four also finds small ones.
+struct FaceTracker {
+  /// A read of the tracker, for tests.
+  enum Pass: Hashable {
+    case whole(FaceReader.Effort)
+    case crop(PixelRect)
+  }
+
+  /// The efforts of successive passes.
+  static let rota: [FaceReader.Effort] = [.fine, .quick, .quick, .quick]
+  /// The shortest interval between passes over whole frames.
+  static let passInterval: Int64 = 1_000_000 / 12
+
+  private let reader: FaceReader
+  private var identities = FaceIdentities()
+  private var passCount = 0
+  private var lastPass: Int64?
+  /// The reads of the last look.
+  private(set) var passes: [Pass] = []
+
+  init(_ reader: FaceReader) { self.reader = reader }
+
+  /// Finds the faces of a frame.
+  ///
+  /// - Parameters:
+  ///   - image: The luma of the frame.
+  ///   - area: The part to search, or nil for the whole frame. Faces with their center outside are
+  ///     left out.
+  ///   - microseconds: The time of the frame, later than that of the frame before.
+  /// - Returns: The faces, largest first.
+  mutating func look(
+    at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64
+  ) -> [TrackedFace] {
+    passes = []
+    var found: [DetectedFace] = []
+    if isPassDue(at: microseconds) {
+      let effort = Self.rota[passCount % Self.rota.count]
+      passCount += 1
+      lastPass = microseconds
+      passes.append(.whole(effort))
+      let area = (area ?? PixelRect(x: 0, y: 0, width: image.width, height: image.height))
+        .clamped(width: image.width, height: image.height)
+      if let part = image.cropped(to: area) {
+        found = reader.find(in: part, effort).map { $0.moved(byX: area.x, y: area.y) }
+      }
+    }
+    for expected in identities.followed(at: microseconds)
+    where !found.contains(where: expected.isSame) {
+      let rect = Self.rect(around: expected).clamped(width: image.width, height: image.height)
+      guard let crop = image.cropped(to: rect) else { continue }
+      passes.append(.crop(rect))
+      found += reader.find(in: crop, ofSize: expected.size).map { $0.moved(byX: rect.x, y: rect.y) }
+    }
+    found = DetectedFace.distinct(found).filter { face in
+      guard let area else { return true }
+      let (x, y) = (face.center.x - Double(area.x), face.center.y - Double(area.y))
+      return x >= 0 && y >= 0 && x < Double(area.width) && y < Double(area.height)
+    }
+    return TrackedFace.largest(identities.identified(found, at: microseconds))
+  }
+
+  private func isPassDue(at microseconds: Int64) -> Bool {
+    guard let lastPass else { return true }
+    // A clock that went backwards was restarted.
+    let elapsed = microseconds - lastPass
+    return elapsed < 0 || elapsed >= Self.passInterval
+  }
+
+  /// The crop in which a face is searched for: 2.2 times its size.
+  private static func rect(around face: DetectedFace) -> PixelRect {
+    let half = 1.1 * face.size
+    func pixel(_ value: Double) -> Int { Int(max(-1e6, min(1e6, value.rounded()))) }
+    return PixelRect(
+      x: pixel(face.center.x - half), y: pixel(face.center.y - half), width: pixel(2 * half),
+      height: pixel(2 * half))
+  }
+}
+
+/// Gives faces ids by their expected positions.
+///
+/// A face moves on from its last position with its last velocity. Motion that is not expected may be
+/// up to 0.6 of the face's size, and more if the face was missing. A missing face moves on with the
+/// others, as all do when the camera turns.
+struct FaceIdentities {
+  fileprivate struct Track {
+    let id: Int64
+    var face: DetectedFace
+    /// The time of the position.
+    var microseconds: Int64
+    /// The time of the last detection.
+    var seen: Int64
+    var missCount = 0
+    /// The motion in pixels per microsecond; nil for a face that was seen once.
+    var velocity: (x: Double, y: Double)?
+
+    /// The face at a later time; one that was seen once moves as the others do.
+    func expected(at time: Int64, others: (x: Double, y: Double)) -> DetectedFace {
+      // A face that was not seen for some time need not have moved on.
+      let elapsed = Double(max(0, min(time, seen + FaceIdentities.extrapolation) - microseconds))
+      let velocity = velocity ?? others
+      let (x, y) = (velocity.x * elapsed, velocity.y * elapsed)
+      return DetectedFace(
+        left: face.left + x, top: face.top + y, right: face.right + x, bottom: face.bottom + y,
+        confidence: face.confidence)
+    }
+  }
+
+  /// The time without detection after which a face is another one, in microseconds.
+  static let memory: Int64 = 1_000_000
+  /// The longest time in which motion goes on unseen.
+  private static let extrapolation: Int64 = 300_000
+  /// The number of frames in which a followed face may be missing.
+  private static let mostMisses = 6
+  /// The greatest distance from the expected position, in the size of the face, and what each frame
+  /// without the face adds to it.
+  private static let (reach, reachPerMiss) = (0.6, 0.2)
+  private static let greatestReach = 1.2
+
+  private var tracks: [Track] = []
+  private var lastID: Int64 = 0
+
+  /// The motion of those whose motion is known.
+  private var commonVelocity: (x: Double, y: Double) {
+    let known = tracks.compactMap(\.velocity)
+    guard !known.isEmpty else { return (0, 0) }
+    return (
+      known.reduce(0) { $0 + $1.x } / Double(known.count),
+      known.reduce(0) { $0 + $1.y } / Double(known.count)
+    )
+  }
+
+  /// The faces of the last frames where they are expected at a time.
+  func followed(at microseconds: Int64) -> [DetectedFace] {
+    let common = commonVelocity
+    return tracks.filter { $0.missCount <= Self.mostMisses }.map {
+      $0.expected(at: microseconds, others: common)
+    }
+  }
+
+  /// Returns the faces with their ids, and remembers them.
+  ///
+  /// A clock that goes backwards was restarted: then all faces are new.
+  mutating func identified(_ faces: [DetectedFace], at microseconds: Int64) -> [TrackedFace] {
+    tracks.removeAll {
+      microseconds < $0.seen || microseconds - $0.seen > Self.memory
+    }
+    let common = commonVelocity
+    let expected = tracks.map { $0.expected(at: microseconds, others: common) }
+    var pairs: [(track: Int, face: Int, distance: Double)] = []
+    for (track, before) in expected.enumerated() {
+      for (index, face) in faces.enumerated() {
+        let (x, y) = (face.center.x - before.center.x, face.center.y - before.center.y)
+        let size = max(1, max(face.size, before.size))
+        let distance = (x * x + y * y).squareRoot() / size
+        let isSimilar = min(face.size, before.size) > 0.5 * size
+        let reach = min(
+          Self.greatestReach, Self.reach + Self.reachPerMiss * Double(tracks[track].missCount))
+        if distance <= reach && isSimilar { pairs.append((track, index, distance)) }
+      }
+    }
+    var ids = [Int64?](repeating: nil, count: faces.count)
+    var taken = Set<Int>()
+    for pair in pairs.sorted(by: { $0.distance < $1.distance })
+    where ids[pair.face] == nil && !taken.contains(pair.track) {
+      ids[pair.face] = tracks[pair.track].id
+      taken.insert(pair.track)
+      tracks[pair.track].move(to: faces[pair.face], at: microseconds)
+    }
+    // What the seen ones moved besides what was expected.
+    let count = Double(taken.count)
+    let surprise = (
+      x: taken.reduce(0) { $0 + tracks[$1].face.center.x - expected[$1].center.x } / max(1, count),
+      y: taken.reduce(0) { $0 + tracks[$1].face.center.y - expected[$1].center.y } / max(1, count)
+    )
+    for track in tracks.indices where !taken.contains(track) {
+      tracks[track].missCount += 1
+      guard taken.count > 1, tracks[track].missCount <= Self.mostMisses else { continue }
+      tracks[track].coast(to: expected[track], surprise, at: microseconds)
+    }
+    return zip(faces, ids).map { face, id in
+      if let id { return TrackedFace(id: id, face: face) }
+      lastID += 1
+      tracks.append(Track(id: lastID, face: face, microseconds: microseconds, seen: microseconds))
+      return TrackedFace(id: lastID, face: face)
+    }
+  }
+}
+
+extension FaceIdentities.Track {
+  /// Moves to the position in a later frame.
+  fileprivate mutating func move(to face: DetectedFace, at time: Int64) {
+    let elapsed = Double(time - microseconds)
+    if elapsed > 0 {
+      // The detector's positions are steps of some pixels, so the motion is that of several frames.
+      let weight = velocity == nil ? 1 : 0.7
+      let before = velocity ?? (0, 0)
+      velocity = (
+        before.x + weight * ((face.center.x - self.face.center.x) / elapsed - before.x),
+        before.y + weight * ((face.center.y - self.face.center.y) / elapsed - before.y)
+      )
+    }
+    (self.face, microseconds, seen, missCount) = (face, time, time, 0)
+  }
+
+  /// Moves to where it is expected, and on with the others.
+  fileprivate mutating func coast(
+    to expected: DetectedFace, _ surprise: (x: Double, y: Double), at time: Int64
+  ) {
+    let elapsed = Double(time - microseconds)
+    guard elapsed > 0 else { return }
+    if let before = velocity {
+      velocity = (before.x + surprise.x / elapsed, before.y + surprise.y / elapsed)
+    }
+    face = DetectedFace(
+      left: expected.left + surprise.x, top: expected.top + surprise.y,
+      right: expected.right + surprise.x, bottom: expected.bottom + surprise.y,
+      confidence: expected.confidence)
+    microseconds = time
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankRecognition
+
+/// Faces in single images, against labels that come with the pictures.
+struct FaceReaderTests {
+  /// Whether a face is the labeled one: their overlap is at least 0.3 of both together.
+  private func isSame(_ face: DetectedFace, _ box: FacePictures.Box) -> Bool {
+    let width = min(face.right, box.left + box.width) - max(face.left, box.left)
+    let height = min(face.bottom, box.top + box.height) - max(face.top, box.top)
+    let common = max(0, width) * max(0, height)
+    return common >= 0.3 * (face.area + box.width * box.height - common)
+  }
+
+  @Test func `Labeled faces are found, and nothing else`() async throws {
+    let pictures = try await FacePictures()
+    let reader = try FaceReader()
+    var (labeled, found, others, fine) = (0, 0, [String](), 0)
+    for name in pictures.labeledNames {
+      let picture = try pictures.picture(name)
+      try picture.withLuma { luma in
+        let faces = reader.read(luma)
+        labeled += picture.faces.count
+        found += picture.faces.count { box in faces.contains { isSame($0.face, box) } }
+        for face in faces where !picture.faces.contains(where: { isSame(face.face, $0) }) {
+          others.append("\(name): \(face.face)")
+        }
+        #expect(faces.map(\.face.area) == faces.map(\.face.area).sorted(by: >))
+        #expect(faces.map(\.id) == faces.indices.map { Int64($0) + 1 })
+        let pass = reader.find(in: luma, .fine)
+        fine += picture.faces.count { box in pass.contains { isSame($0, box) } }
+      }
+    }
+    print("faces found: \(found) of \(labeled), in a fine pass \(fine)")
+    #expect(labeled == 43 && found >= 42 && fine >= 40, "\(found) and \(fine) of \(labeled)")
+    #expect(others.isEmpty, "\(others)")
+  }
+
+  @Test func `Ten faces at most are reported, the largest first`() async throws {
+    let picture = try await FacePictures().picture("bald_guys")
+    var image = PixelBuffer(format: .gray)
+    image.fill(picture.pixels, width: picture.width, height: picture.height)
+    let faces = try FaceReader().objects(in: image)
+    #expect(faces.count == FaceReader.maximumFaceCount)
+    #expect(faces.map(\.faceID) == (1...10).map { $0 })
+    let areas = faces.map { ($0.bounds.width * $0.bounds.height * 1e9).rounded() }
+    #expect(areas == areas.sorted(by: >))
+    for face in faces {
+      #expect(face.type == .face && face.corners.count == 4 && face.stringValue == nil)
+      #expect(face.time == .zero && face.rawBytes.isEmpty)
+      // The detector does not measure angles.
+      #expect(!face.hasRollAngle && face.rollAngle == nil && !face.hasYawAngle)
+      let bounds = face.bounds
+      #expect(bounds.x >= 0 && bounds.y >= 0 && bounds.x + bounds.width <= 1)
+      #expect(bounds.y + bounds.height <= 1)
+    }
+  }
+
+  @Test func `Images without faces have none`() async throws {
+    let reader = try FaceReader()
+    let dogs = try await FacePictures().picture("dogs")
+    #expect(try dogs.withLuma { reader.read($0) }.isEmpty)
+    var random = SeededGenerator(seed: 27)
+    for number in 0..<60 {
+      let pixels = Texture.pixels(number, &random)
+      try pixels.withLuma(width: Texture.width, height: Texture.height) { luma in
+        let faces = number < 6 ? reader.find(in: luma, .fine) : reader.find(in: luma, .quick)
+        #expect(faces.isEmpty, "texture \(number): \(faces)")
+      }
+    }
+  }
+
+  @Test func `Images of all sizes and formats are searched`() async throws {
+    let reader = try FaceReader()
+    #expect(try reader.objects(in: PixelBuffer(format: .gray)).isEmpty)
+    for (width, height) in [(1, 1), (2, 1), (3, 17), (40, 40), (1, 5_000), (7_000, 2)] {
+      let pixels = [UInt8](repeating: 9, count: width * height)
+      try pixels.withLuma(width: width, height: height) { luma in
+        #expect(reader.read(luma).isEmpty)
+        #expect(reader.find(in: luma, .quick).isEmpty && reader.find(in: luma, ofSize: 1).isEmpty)
+        #expect(reader.find(in: luma, ofSize: 0).isEmpty)
+      }
+    }
+    // Luma beside chroma in packed rows.
+    let picture = try await FacePictures().picture("2009_004587")
+    let packed: [UInt8] = picture.pixels.reduce(into: []) { $0 += [$1, 128] }
+    let faces = try picture.withLuma { reader.find(in: $0, .quick) }
+    let same = try packed.withUnsafeBufferPointer { pixels in
+      let luma = LumaImage(
+        base: try #require(pixels.baseAddress), width: picture.width, height: picture.height,
+        bytesPerRow: 2 * picture.width, bytesPerPixel: 2)
+      return reader.find(in: luma, .quick)
+    }
+    #expect(!faces.isEmpty && same == faces)
+  }
+}
+
+/// Gray images without faces.
+private enum Texture {
+  static let (width, height) = (240, 180)
+
+  /// Stripes, rings, blobs, checks or noise.
+  static func pixels(_ number: Int, _ random: inout SeededGenerator) -> [UInt8] {
+    let (a, b) = (
+      Double.random(in: 0.02...0.6, using: &random), Double.random(in: 0...3, using: &random)
+    )
+    let blobs = (0..<12).map { _ in
+      (
+        x: Double.random(in: 0...240, using: &random),
+        y: Double.random(in: 0...180, using: &random),
+        size: Double.random(in: 5...40, using: &random)
+      )
+    }
+    var pixels: [UInt8] = []
+    for row in 0..<height {
+      for column in 0..<width {
+        let (x, y) = (Double(column), Double(row))
+        let value: Double =
+          switch number % 5 {
+          case 0: (x * a).remainder(dividingBy: 4) + (y * b * a).remainder(dividingBy: 4)
+          case 1:
+            (((x - 90) * (x - 90) + (y - 80) * (y - 80)).squareRoot() * a).remainder(dividingBy: 4)
+          case 2:
+            blobs.contains {
+              ($0.x - x) * ($0.x - x) + ($0.y - y) * ($0.y - y) < $0.size * $0.size
+            } ? -2 : 1
+          case 3: (Int(x * a / 4) + Int(y * a / 4)).isMultiple(of: 2) ? 2 : -2
+          default: Double.random(in: -4...4, using: &random)
+          }
+        pixels.append(UInt8(max(0, min(255, 128 + 30 * value))))
+      }
+    }
+    return pixels
+  }
+}
+
+extension FacePictures.Picture {
+  /// Calls a closure with the luma of the picture.
+  func withLuma<Result>(_ body: (LumaImage) throws -> Result) throws -> Result {
+    try pixels.withLuma(width: width, height: height, body)
+  }
+}
