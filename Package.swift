@@ -232,6 +232,9 @@ let package = Package(
       name: "CodeCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
       path: "Samples/CodeCamera"),
     .executableTarget(
+      name: "FaceCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
+      path: "Samples/FaceCamera"),
+    .executableTarget(
       name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
     .executableTarget(
       name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),

@@ -120,6 +120,20 @@ struct SampleTests {
     }
   }
 
+  @Test func `The sample of faces names each once and draws them`() async throws {
+    let scratch = try Scratch()
+    let movie = scratch.file("faces.mov")
+    try await FacePictures().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
+    let finished = try await run(
+      program("FaceCamera"), ["file:\(movie)?pace=max"], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n").map(String.init)
+    #expect(lines.count == 4 && lines[3] == "examined 6 of 6 frames", "\(lines)")
+    #expect(Set(lines.prefix(3).map { $0.prefix(6) }) == ["face 1", "face 2", "face 3"])
+    let svg = try String(contentsOfFile: scratch.file("faces.svg"), encoding: .utf8)
+    #expect(svg.split(separator: "<rect ").count == 4)
+  }
+
   /// Runs AVCam with a script on SDL's driver without a screen.
   private func avCam(
     _ script: String, in scratch: Scratch, _ environment: [String] = [], _ devices: String...

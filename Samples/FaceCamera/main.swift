@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Prints the faces that a camera shows, each with its id when it comes, and draws the boxes of the
+// frame with the most faces into faces.svg, on the image of 640x360 in which they are. If the camera
+// has regions, its exposure and its focus follow the largest face. Ends with Ctrl-C, or with the file
+// that is played as a camera.
+//
+//   FaceCamera [DEVICE]
+import Glibc
+import Overcrank
+import OvercrankRecognition
+import Synchronization
+
+let name = CommandLine.arguments.dropFirst().first ?? "cam0"
+let device = try CaptureDevice.named(name)
+let session = CaptureSession(try DeviceInput(device: device, format: device.fastestFormat()))
+let preview = try VideoPreview(session: session)
+let output = try MetadataOutput(session: session, types: [.face])
+// A file has no controls.
+let controls = try? CameraControls(device: device)
+
+struct Seen {
+  var ids: Set<Int64> = []
+  var mostFaces: [MetadataObject] = []
+  var target = PointOfInterest.center
+}
+let seen = Mutex(Seen())
+
+/// Exposure and focus measure the largest face, once it moved by a tenth of the image.
+func follow(_ face: MetadataObject, from target: PointOfInterest) -> PointOfInterest {
+  let (x, y) = (face.bounds.x + face.bounds.width / 2, face.bounds.y + face.bounds.height / 2)
+  guard let controls, max(abs(x - target.x), abs(y - target.y)) > 0.1 else { return target }
+  let point = PointOfInterest(x: x, y: y)
+  if controls.isExposurePointOfInterestSupported {
+    try? controls.setExposurePointOfInterest(point)
+  }
+  if controls.isFocusPointOfInterestSupported { try? controls.setFocusPointOfInterest(point) }
+  return point
+}
+
+output.setMetadataObjectsHandler { frame in
+  guard let view = preview.geometry(viewWidth: 640, viewHeight: 360) else { return }
+  seen.withLock { seen in
+    if let largest = frame.objects.first { seen.target = follow(largest, from: seen.target) }
+    let faces = frame.objects.map { $0.transformed(by: view) }
+    if faces.count > seen.mostFaces.count { seen.mostFaces = faces }
+    for face in faces {
+      guard let id = face.faceID, seen.ids.insert(id).inserted else { continue }
+      print("face \(id) at \(Int(face.bounds.x)),\(Int(face.bounds.y))")
+    }
+  }
+}
+let events = session.events
+try session.startRunning()
+for await event in events where event == .didStopRunning { break }
+while output.ledger.waiting > 0 { usleep(1_000) }
+
+let boxes = seen.withLock { $0.mostFaces }.map { face in
+  // A face whose roll is known turns with its box.
+  let (bounds, roll) = (face.bounds, face.rollAngle ?? 0)
+  let middle = "\(bounds.x + bounds.width / 2) \(bounds.y + bounds.height / 2)"
+  return "<rect x=\"\(bounds.x)\" y=\"\(bounds.y)\" width=\"\(bounds.width)\" "
+    + "height=\"\(bounds.height)\" fill=\"none\" stroke=\"#00c853\" "
+    + "transform=\"rotate(\(roll) \(middle))\"/>"
+}
+let svg =
+  (["<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"360\">"] + boxes + ["</svg>"])
+  .joined(separator: "\n")
+if let file = fopen("faces.svg", "w") {
+  fputs(svg + "\n", file)
+  fclose(file)
+}
+let ledger = output.ledger
+print("examined \(ledger.examined) of \(ledger.offered) frames")
