@@ -29,6 +29,7 @@ struct FuzzCases {
   private let hasMistakes: Bool
   let codes: CodeFrames
   let codeReader: CodeReader
+  let faceReader: FaceReader
 
   /// Makes the undamaged inputs.
   ///
@@ -37,6 +38,7 @@ struct FuzzCases {
     self.hasMistakes = hasMistakes
     codes = try await CodeFrames("--sample", "40")
     codeReader = try CodeReader()
+    faceReader = try FaceReader()
     folder = try Scratch()
     var movies: [Movie] = []
     var assets: [Asset] = []
