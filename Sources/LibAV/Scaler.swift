@@ -10,14 +10,18 @@ package enum ConversionQuality: Sendable {
   /// In RGB, is up to 3 levels off, gives neighboring pixels the same chroma, and scales with shorter
   /// filters. Other formats are exact. For what is only seen: it is about ten times as fast.
   case fast
+  /// Scales with a Lanczos filter, which keeps more detail than the bicubic one and rings at edges. Not
+  /// for RGB.
+  case lanczos
 
   /// The flags of libswscale for a conversion to a format.
   ///
   /// Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
   fileprivate func flags(to target: LibAVPixelFormat) -> Int32 {
+    if self == .lanczos { return SWS_LANCZOS | SWS_ACCURATE_RND }
     guard target.isRGB else { return SWS_BICUBIC | SWS_ACCURATE_RND }
     return switch self {
-    case .exact: SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT
+    case .exact, .lanczos: SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT
     case .fast: SWS_BILINEAR
     }
   }

@@ -10,13 +10,20 @@ enum CodeFilter {
   ///
   /// In the generated set, wrong ones were read in 4 and 5 rows.
   static let fewestLines: [MetadataObjectType: Int] = [.interleaved2of5: 5, .upce: 8]
+  /// The least height of the rows in which a retail code of more than 400 pixels was read, in its
+  /// length.
+  ///
+  /// A row of a texture may look like one: 3 pixels of 600.
+  static let leastHeight = 0.008
 
   /// Returns the codes without repetitions, without short codes that have no checksum, and without
   /// ITF and UPC-E that are part of another code.
   static func filtered(_ codes: [DetectedCode]) -> [DetectedCode] {
     var kept: [DetectedCode] = []
     for code in codes
-    where !isTooShort(code) && code.lineCount >= fewestLines[code.type, default: 0] {
+    where !isTooShort(code) && !isTooThin(code)
+      && code.lineCount >= fewestLines[code.type, default: 0]
+    {
       // The same code is found in several passes. The first has the most exact corners.
       let isKnown = kept.contains { $0.key == code.key && areTogether($0, code) }
       if !isKnown { kept.append(code) }
@@ -24,6 +31,31 @@ enum CodeFilter {
     return kept.filter { code in
       fewestLines[code.type] == nil || !kept.contains { isPart(code, of: $0) }
     }
+  }
+
+  /// Returns the codes of sharpened images.
+  ///
+  /// They show bars between others, so a code of bars must be seen in two of the images, or among the
+  /// others. Two-dimensional codes have enough checks of their own.
+  static func agreed(
+    _ images: [[DetectedCode]], besides others: [DetectedCode]
+  ) -> [DetectedCode] {
+    images.indices.flatMap { index in
+      let rest = others + images.indices.filter { $0 != index }.flatMap { images[$0] }
+      return images[index].filter { code in
+        !code.type.isLinear || rest.contains { $0.key == code.key && areTogether($0, code) }
+      }
+    }
+  }
+
+  private static func isTooThin(_ code: DetectedCode) -> Bool {
+    guard [.ean8, .ean13, .upca].contains(code.type), code.corners.count == 4 else { return false }
+    func distance(_ a: DetectedCode.Point, _ b: DetectedCode.Point) -> Double {
+      ((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)).squareRoot()
+    }
+    let length = distance(code.corners[0], code.corners[1])
+    let height = distance(code.corners[0], code.corners[3])
+    return length > 400 && height < leastHeight * length
   }
 
   private static func isTooShort(_ code: DetectedCode) -> Bool {

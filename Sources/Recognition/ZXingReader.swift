@@ -79,7 +79,12 @@ final class ZXingReader: @unchecked Sendable {
     guard let pointer = ZXing_ReaderOptions_new() else { return nil }
     self.options = pointer
     self.types = types
-    let formats = Self.formats.filter { types.contains($0.value) }.map(\.key)
+    var formats = Self.formats.filter { types.contains($0.value) }.map(\.key)
+    // As a family, Code 39 includes Code 32, which shows texts of 6 characters as 10 others.
+    if let family = formats.firstIndex(of: ZXing_BarcodeFormat_Code39.rawValue) {
+      formats[family] = ZXing_BarcodeFormat_Code39Std.rawValue
+      formats.append(ZXing_BarcodeFormat_Code39Ext.rawValue)
+    }
     ZXing_ReaderOptions_setFormats(
       pointer, formats.map { ZXing_BarcodeFormat(rawValue: $0) }, Int32(formats.count))
     ZXing_ReaderOptions_setTryHarder(pointer, options.triesHarder)

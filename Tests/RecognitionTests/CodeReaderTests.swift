@@ -14,7 +14,7 @@ struct CodeReaderTests {
   private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
   @Test func `The generated set is read, and two frames agree on no wrong text`() async throws {
-    let count = Self.isFull ? "996" : "40"
+    let count = Self.isFull ? "996" : "30"
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all are read without a mistake, and not again.
     let later = try await CodeFrames("--sample", count, "--noise", "1")
@@ -54,7 +54,7 @@ struct CodeReaderTests {
     print("texts that are wrong in one frame: \(misread)")
     #expect(misread <= (Self.isFull ? 4 : 1))
     #expect(wrong.isEmpty)
-    #expect(negatives > 0 && all > 30)
+    #expect(negatives > 0 && all > 20)
     #expect(Double(hit) >= 0.6 * Double(all), "\(hit) of \(all)")
     errors.sort()
     try #require(!errors.isEmpty)
@@ -114,6 +114,12 @@ struct CodeReaderTests {
     .dataMatrix: ("goal camera 1", "goal camera 1"),
   ]
 
+  @Test func `A text of Code 39 that Code 32 could also have is itself`() async throws {
+    let set = try await CodeFrames("--only", "code39", "B5756K")
+    let found = try set.pixels(set.frames[0]).withLuma { try CodeReader().read($0, .exhaustive) }
+    #expect(found.map(\.text) == ["B5756K"])
+  }
+
   @Test func `Hostile codes are values, not crashes`() async throws {
     // A zero byte, an escape sequence and no UTF-8; then as much as a QR code holds.
     let strange = try await CodeFrames("--only", "qr", #"a\x00\e[31m\xffb"#)
@@ -168,6 +174,15 @@ struct CodeReaderTests {
     #expect(CodeFilter.filtered([short, code(.code128, "abcdef")]) == [code(.code128, "abcdef")])
     #expect(CodeFilter.filtered([code(.interleaved2of5, "1234"), code(.codabar, "A12B")]) == [])
     #expect(CodeFilter.filtered([long, long]) == [long])
+    // Sharpened images must agree on bars.
+    let square = code(.qr, "gate 3")
+    #expect(CodeFilter.agreed([[long, square], []], besides: [short]) == [square])
+    #expect(CodeFilter.agreed([[long], [far, long]], besides: []) == [long, long])
+    #expect(CodeFilter.agreed([[long], []], besides: [long]) == [long])
+    // A single row of a texture is no retail code.
+    var row = code(.ean13, "4006381333931")
+    row.corners = [(0, 10), (600, 10), (600, 13), (0, 13)].map { .init(x: $0.0, y: $0.1) }
+    #expect(CodeFilter.filtered([row]).isEmpty)
     // Few rows are a slanted line through something else.
     var thin = code(.upce, "01234565")
     #expect(CodeFilter.filtered([thin]) == [thin])
