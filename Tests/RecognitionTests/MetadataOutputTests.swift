@@ -109,7 +109,7 @@ struct MetadataOutputTests {
     sink.allow(keeping: 2)
     for (index, observation) in observations.enumerated() {
       var frame = DequeuedBuffer(
-        observation, bytes: try #require(bytes(gray)), index: index, driver: sink.pool.driver)
+        observation, bytes: lasting(gray), index: index, driver: sink.pool.driver)
       frame.isWhole = index != 2
       #expect(sink.take(&frame) == nil)
       try frame.finish(in: sink.pool)
@@ -127,20 +127,13 @@ struct MetadataOutputTests {
     // The session may still offer frames to an output that was removed.
     sink.retire()
     var removed = DequeuedBuffer(
-      observations[5], bytes: try #require(bytes(gray)), index: 5, driver: sink.pool.driver)
+      observations[5], bytes: lasting(gray), index: 5, driver: sink.pool.driver)
     #expect(sink.take(&removed) == nil && !sink.isBusy && sink.hasSpace(for: 1))
     #expect(counters.ledger.skipped == 5 && input.pool.heldCount == 0)
     connection.isEnabled = false
     var last = DequeuedBuffer(
-      observations[5], bytes: try #require(bytes(gray)), index: 5, driver: sink.pool.driver)
+      observations[5], bytes: lasting(gray), index: 5, driver: sink.pool.driver)
     #expect(sink.take(&last) == nil && counters.ledger.offered == 7)
-  }
-
-  /// Memory that lasts as long as the test program.
-  private func bytes(_ pixels: [UInt8]) -> UnsafeRawBufferPointer? {
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: pixels.count, alignment: 16)
-    memory.copyBytes(from: pixels)
-    return UnsafeRawBufferPointer(memory)
   }
 
   @Test func `Objects are converted to a view, and a part of the frame to pixels`() throws {

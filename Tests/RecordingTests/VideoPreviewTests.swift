@@ -78,7 +78,7 @@ struct VideoPreviewTests {
       let sink = try #require(try preview.sink(for: connection) as? PreviewSink)
       sink.allow(keeping: 2)
       var frame = DequeuedBuffer(
-        observation, bytes: try #require(bytes(gray)), index: 0, driver: sink.pool.driver)
+        observation, bytes: lasting(gray), index: 0, driver: sink.pool.driver)
       #expect(!preview.waitForNextFrame(milliseconds: 0))
       let isWoken = Mutex(false)
       let view = try BlockingThread {
@@ -104,13 +104,6 @@ struct VideoPreviewTests {
         #expect(abs(Int(shown) - Int(CornerImage.gray(of: Character(corner)))) < 3, "\(row) \(x)")
       }
     }
-  }
-
-  /// Bytes that stay where they are until the program ends.
-  private func bytes(_ bytes: [UInt8]) -> UnsafeRawBufferPointer? {
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-    memory.copyBytes(from: bytes)
-    return UnsafeRawBufferPointer(memory)
   }
 
   @Test func `What cannot be shown is refused, and leaves the session as it was`() throws {

@@ -24,6 +24,10 @@ package final class ScriptedDriver: FrameDriver {
 
   package let bufferCount: Int
   private let steps: [Step]
+  /// The closures that did not run yet.
+  ///
+  /// They often hold what holds the driver, so none is kept longer.
+  private let actions: Mutex<[Int: @Sendable () -> Void]>
   private let startError: MediaError?
   private let next = Atomic<Int>(0)
   private let ended = Atomic<Bool>(false)
@@ -40,7 +44,13 @@ package final class ScriptedDriver: FrameDriver {
   ///
   /// `startError` is thrown when the stream starts.
   package init(_ steps: [Step], bufferCount: Int = 4, startError: MediaError? = nil) {
-    self.steps = steps
+    var actions: [Int: @Sendable () -> Void] = [:]
+    self.steps = steps.enumerated().map { index, step in
+      guard case .action(let body) = step else { return step }
+      actions[index] = body
+      return .nothing
+    }
+    self.actions = Mutex(actions)
     self.bufferCount = bufferCount
     self.startError = startError
     // The clock starts 60 s before the first frame, early enough for any initial sequence number.
@@ -87,12 +97,11 @@ package final class ScriptedDriver: FrameDriver {
     let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
     guard index < steps.count else { return end() }
     switch steps[index] {
-    case .nothing: return nil
+    case .nothing, .action:
+      actions.withLock { $0.removeValue(forKey: index) }?()
+      return nil
     case .ended: return end()
     case .failure(let error): throw error
-    case .action(let body):
-      body()
-      return nil
     case .frame(let observation, let count), .unreturnable(let observation, let count, _):
       return hold(observation, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
     case .picture(let observation, _):

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The addresses of the copies, so that none is taken for a leak.
+private let addresses = Mutex<[UInt]>([])
+
+/// Copies bytes to memory that stays until the program ends, as that of a driver's buffers does.
+package func lasting(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+  let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+  memory.copyBytes(from: bytes)
+  let address = UInt(bitPattern: memory.baseAddress)
+  addresses.withLock { $0.append(address) }
+  return UnsafeRawBufferPointer(memory)
+}
