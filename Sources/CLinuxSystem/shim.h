@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <stdint.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -40,6 +41,21 @@ static inline int CLinuxSystem_reserve(int descriptor, int64_t start, int64_t co
 static inline int CLinuxSystem_isInMemory(int descriptor) {
   struct statfs system;
   return fstatfs(descriptor, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+/// copy_file_range(2): copies bytes between two files inside the kernel. Returns the number of
+/// copied bytes, 0 at the end of the source, or a negative errno.
+static inline int64_t CLinuxSystem_copyRange(
+    int source, int64_t start, int target, int64_t position, int64_t count) {
+  const long copied =
+      syscall(SYS_copy_file_range, source, &start, target, &position, (size_t)count, 0);
+  return copied >= 0 ? copied : -errno;
+}
+
+/// ioctl_ficlonerange(2): lets a file share the blocks of another file at the same offsets.
+static inline int CLinuxSystem_share(int source, int target, int64_t count) {
+  struct file_clone_range range = {source, 0, (uint64_t)count, 0};
+  return ioctl(target, FICLONERANGE, &range) == 0 ? 0 : -errno;
 }
 
 /// mallopt(3): keeps freed buffers of up to 32 MiB for reuse, up to 256 MiB in total.

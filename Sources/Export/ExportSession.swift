@@ -29,6 +29,10 @@ public struct ExportSession: Sendable {
   ///
   /// Thrown errors are not logged.
   public var logger = Logger.quiet
+  /// Whether a passthrough export lets the kernel copy the packets where that is possible.
+  ///
+  /// Tests compare both ways.
+  package var copiesRanges = true
 
   /// Creates a session for a composition of a single asset.
   public init(_ composition: Composition, of asset: Asset) {
@@ -221,7 +225,7 @@ public struct ExportSession: Sendable {
     case .copied(let frames, let crf):
       report.undecodable = try PassthroughExport(
         plan: frames, assets: plan.assets, track: plan.track, crf: crf,
-        undecodable: settings.undecodableFrames
+        undecodable: settings.undecodableFrames, copiesRanges: copiesRanges
       )
       .write(to: &output, progress)
     case .joined(let shards): try shards.write(to: &output, progress)

@@ -17,6 +17,13 @@ package struct PacketLocation: Sendable {
   package let isKeyFrame: Bool
   /// Whether the packet is decoded but not shown, because of an edit list.
   package let isDiscarded: Bool
+
+  /// Returns the location without its key frame flag.
+  package func withoutKeyFlag() -> PacketLocation {
+    PacketLocation(
+      position: position, byteCount: byteCount, ticks: ticks, isKeyFrame: false,
+      isDiscarded: isDiscarded)
+  }
 }
 
 /// The locations of all packets of a track.

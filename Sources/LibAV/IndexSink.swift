@@ -7,62 +7,24 @@ import Glibc
 ///
 /// The file already contains the media data, so the media data that the muxer writes is discarded.
 /// The output after the end of the file is the new index. The caller appends it to the file.
-final class IndexSink {
+final class IndexSink: MuxerSink {
   /// The size of the file, where the index will begin.
   private let start: Int64
   private(set) var bytes: [UInt8] = []
-  private var position: Int64 = 0
-  private static let bufferBytes = 1 << 16
 
   init(start: Int64) { self.start = start }
 
-  /// Makes an I/O context that writes to this sink.
-  ///
-  /// The sink must outlive the context.
-  func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
-    guard let buffer = av_malloc(Self.bufferBytes) else { return nil }
-    let context = avio_alloc_context(
-      buffer.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferBytes), 1,
-      Unmanaged.passUnretained(self).toOpaque(), nil,
-      { sink, source, count in
-        guard let sink, let source else { return CFFmpeg_EINVAL }
-        Unmanaged<IndexSink>.fromOpaque(sink).takeUnretainedValue()
-          .write(UnsafeRawBufferPointer(start: source, count: Int(count)))
-        return count
-      },
-      { sink, offset, whence in
-        guard let sink else { return -1 }
-        return Unmanaged<IndexSink>.fromOpaque(sink).takeUnretainedValue().seek(offset, whence)
-      })
-    if context == nil { av_free(buffer) }
-    return context
-  }
+  override var byteCount: Int64 { start + Int64(bytes.count) }
 
-  /// Frees a context from ``makeContext()`` and its buffer.
-  static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
-    av_free(context?.pointee.buffer)
-    avio_context_free(&context)
-  }
-
-  private func write(_ source: UnsafeRawBufferPointer) {
+  override func receive(_ source: UnsafeRawBufferPointer) -> Int32 {
     let first = position - start
-    position += Int64(source.count)
-    guard first >= 0 else { return }
+    guard first >= 0 else { return 0 }
     let end = Int(first) + source.count
     if bytes.count < end { bytes += repeatElement(0, count: end - bytes.count) }
     bytes.withUnsafeMutableBytes {
       UnsafeMutableRawBufferPointer(rebasing: $0[Int(first)..<end]).copyMemory(from: source)
     }
-  }
-
-  private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
-    switch whence & ~AVSEEK_FORCE {
-    case SEEK_SET: position = offset
-    case SEEK_CUR: position += offset
-    case AVSEEK_SIZE, SEEK_END: return start + Int64(bytes.count)
-    default: return -1
-    }
-    return position
+    return 0
   }
 }
 

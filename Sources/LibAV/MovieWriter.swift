@@ -70,12 +70,29 @@ package struct MovieWriter: ~Copyable {
   ///
   /// Nil for a writer that writes a whole file, and not only an index.
   let index: (sink: IndexSink, start: Int64)?
+  /// The sink of a writer that copies packets of source files; nil for other writers.
+  let copying: CopyingSink?
+  var copyEnd: CopyEnd?
+  var expectedCopyBytes: Int64 = 0
+  /// Whether there are gaps between packets.
+  var hasGaps = false
 
   /// Opens an existing file for writing.
   ///
-  /// - Throws: `LibAVError` with the operation "create".
-  package init(path: String, settings: Settings) throws(LibAVError) {
-    try self.init(path: path, settings: settings, index: nil)
+  /// - Parameters:
+  ///   - path: The path of the file. It must be empty if there are sources.
+  ///   - settings: The layout of the file.
+  ///   - sources: The files from which packets are copied by
+  ///     ``copy(_:of:track:pts:dts:duration:runBytes:)``. Packets are then stored in the order of
+  ///     the calls; otherwise the muxer sorts those of different tracks by their decode times.
+  /// - Throws: `LibAVError` with the operation "create", or "open" for a file with sources.
+  package init(
+    path: String, settings: Settings, copying sources: [StoredMedia] = []
+  ) throws(LibAVError) {
+    let sink = try LibAVError.converting { () throws(SystemError) -> CopyingSink? in
+      sources.isEmpty ? nil : try CopyingSink(path, sources)
+    }
+    try self.init(path: path, settings: settings, index: nil, copying: sink)
   }
 
   /// Prepares a new index for a file that already contains its packets up to `end`.
@@ -89,7 +106,8 @@ package struct MovieWriter: ~Copyable {
   }
 
   private init(
-    path: String, settings: Settings, index: (sink: IndexSink, start: Int64)?
+    path: String, settings: Settings, index: (sink: IndexSink, start: Int64)?,
+    copying: CopyingSink? = nil
   ) throws(LibAVError) {
     var made: UnsafeMutablePointer<AVFormatContext>?
     try LibAVError.check(
@@ -101,8 +119,8 @@ package struct MovieWriter: ~Copyable {
       throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
     }
     var result: Int32 = 0
-    if let index {
-      context.pointee.pb = LibAVLog.during { index.sink.makeContext() }
+    if let sink = index?.sink ?? copying {
+      context.pointee.pb = LibAVLog.during { sink.makeContext() }
       context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
       if context.pointee.pb == nil { result = CFFmpeg_ENOMEM }
     } else {
@@ -128,6 +146,7 @@ package struct MovieWriter: ~Copyable {
     self.settings = settings
     self.context = context
     self.index = index
+    self.copying = copying
     scratch = packet
   }
 
@@ -166,8 +185,8 @@ package struct MovieWriter: ~Copyable {
   }
 
   deinit {
-    if index != nil {
-      IndexSink.free(&context.pointee.pb)
+    if index != nil || copying != nil {
+      MuxerSink.free(&context.pointee.pb)
     } else {
       // If the file has fragments, it is valid even without a trailer. `deinit` cannot report
       // errors, so the error of closing is ignored.
@@ -250,12 +269,22 @@ package struct MovieWriter: ~Copyable {
     try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
     defer { av_packet_unref(scratch) }
     stamp(track, pts: pts, dts: dts, duration: duration)
-    try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
+    let result = LibAVLog.during {
+      copying == nil
+        ? av_interleaved_write_frame(context, scratch) : av_write_frame(context, scratch)
+    }
+    if let failure = copying?.failure { throw failure }
+    try LibAVError.check(result, "write to", path)
+    note(track, pts: pts, dts: dts, duration: duration)
+    try checkOutput()
+  }
+
+  /// Notes the times of a written packet.
+  mutating func note(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {
     let known = tracks[track].shown ?? pts..<pts
     tracks[track].first = tracks[track].first ?? (pts, dts)
     tracks[track].shown =
       min(known.lowerBound, pts)..<max(known.upperBound, pts &+ duration)
-    try checkOutput()
   }
 
   /// Rejects packets at which an assertion of libavformat would fail.
@@ -298,10 +327,18 @@ package struct MovieWriter: ~Copyable {
   package mutating func finish() throws(LibAVError) {
     guard hasHeader, !hasTrailer else { return }
     hasTrailer = true
-    try LibAVError.check(av_write_trailer(context), "finish", path)
+    let mediaEnd = byteCount()
+    let result = LibAVLog.during { av_write_trailer(context) }
+    if let failure = copying?.failure { throw failure }
+    try LibAVError.check(result, "finish", path)
     avio_flush(context.pointee.pb)
+    if let failure = copying?.failure { throw failure }
     try checkOutput()
-    try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+    if let copying {
+      try finishCopying(copying, mediaEnd: mediaEnd)
+    } else {
+      try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+    }
     try completeHead()
   }
 

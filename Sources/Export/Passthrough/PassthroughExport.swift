@@ -11,6 +11,14 @@ struct PassthroughExport {
   let track: VideoTrack
   let crf: Int
   let undecodable: UndecodableFramePolicy
+  /// Whether packets are copied by their locations where that is possible.
+  let copiesRanges: Bool
+
+  /// A source whose packets are copied by their locations.
+  private struct Source {
+    let media: StoredMedia
+    let locations: [PacketLocation]
+  }
 
   /// Writes the packets, and returns the frames at cuts that could not be decoded.
   func write(
@@ -19,8 +27,10 @@ struct PassthroughExport {
     let renderer =
       plan.encodedCount > 0 ? try BoundaryRenderer(track, crf: crf, undecodable) : nil
     var failed: [ExportReport.UndecodableFrame] = []
+    let copied = storedSources()
     try output.begin(
-      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale)
+      renderer?.parameters ?? track.format.parameters, timescale: plan.timescale,
+      copying: copied.compactMap(\.?.media))
     let sources = assets.map(PacketCursor.init)
     let total = Int64(plan.frames.count)
     var rendered: (part: Int, packets: [Packet])?
@@ -41,6 +51,14 @@ struct PassthroughExport {
           throw LibAVError("encode a cut of", assets[frame.source].path, code: -5)
         }
         packet = next
+      } else if let source = copied[frame.source] {
+        let location = source.locations[frame.packet]
+        try output.copy(
+          location.isKeyFrame && !frame.isKeyFrame ? location.withoutKeyFlag() : location,
+          of: source.media, pts: frame.pts, dts: frame.dts, duration: frame.duration,
+          runBytes: { runBytes(from: position, source.locations) })
+        progress(Int64(position) + 1, total)
+        continue
       } else {
         guard let stored = try sources[frame.source].packet(at: frame.packet) else {
           throw MediaError(
@@ -57,6 +75,37 @@ struct PassthroughExport {
       progress(Int64(position) + 1, total)
     }
     return failed
+  }
+
+  /// Returns the sources whose packets can be copied by their locations; nil for each other one.
+  private func storedSources() -> [Source?] {
+    assets.enumerated().map { number, asset in
+      guard copiesRanges, let layout = PacketLayout(asset),
+        plan.frames.allSatisfy({
+          $0.source != number || layout.locations.indices.contains($0.packet)
+        }),
+        let media = try? StoredMedia(layout.file)
+      else { return nil }
+      return Source(media: media, locations: layout.locations)
+    }
+  }
+
+  /// Returns the number of bytes of packets that follow each other in both files.
+  ///
+  /// Packets are counted up to half a second, because audio may follow then, and until the number
+  /// suffices for ``MovieWriter/shareableRunBytes``.
+  private func runBytes(from position: Int, _ locations: [PacketLocation]) -> Int64 {
+    let first = plan.frames[position]
+    let start = locations[first.packet].position
+    var end = start
+    for frame in plan.frames[position...] {
+      guard frame.source == first.source, frame.part == nil,
+        frame.dts - first.dts < Int64(plan.timescale) / 2, locations[frame.packet].position == end,
+        end - start < MovieWriter.shareableRunBytes
+      else { break }
+      end += Int64(locations[frame.packet].byteCount)
+    }
+    return end - start
   }
 }
 

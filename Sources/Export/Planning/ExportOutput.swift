@@ -25,6 +25,8 @@ struct ExportOutput: ~Copyable {
   private var videoTrack = 0
   private var audioTrack = 0
   private var timescale: Int32 = 1
+  /// The decode time of a copied packet from which audio is written before the packet.
+  private var audioDue: Int64?
 
   /// Prepares the output of a plan.
   ///
@@ -70,9 +72,11 @@ struct ExportOutput: ~Copyable {
 
   /// Opens the file for video with these codec parameters.
   ///
-  /// The rotation is written as metadata, unless the frames were already rotated.
+  /// The rotation is written as metadata, unless the frames were already rotated. Packets can be
+  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``.
   mutating func begin(
-    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false
+    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false,
+    copying sources: [StoredMedia] = []
   ) throws {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     // The join copies the tags of the source. In a shard, any text could be mistaken for the seal.
@@ -82,7 +86,7 @@ struct ExportOutput: ~Copyable {
     // Space for the index is reserved at the start of the file, so that a player can start before
     // it has loaded the whole movie.
     settings.frontIndexCount = Int(clamping: frameCount) + (audio?.mostPackets ?? 0)
-    var writer = try MovieWriter(path: path, settings: settings)
+    var writer = try MovieWriter(path: path, settings: settings, copying: sources)
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
@@ -141,6 +145,23 @@ struct ExportOutput: ~Copyable {
     try checkCancelled()
     try writeAudio(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
+  }
+
+  /// Writes a video packet that is copied from a source.
+  ///
+  /// To keep the copied runs long, audio is written before a packet only every half second.
+  mutating func copy(
+    _ location: PacketLocation, of source: StoredMedia, pts: Int64, dts: Int64, duration: Int64,
+    runBytes: () -> Int64
+  ) throws {
+    try checkCancelled()
+    if audio != nil, dts >= audioDue ?? dts {
+      try writeAudio(upTo: dts)
+      audioDue = dts + Int64(timescale) / 2
+    }
+    try writer?.copy(
+      location, of: source, track: videoTrack, pts: pts, dts: dts, duration: duration,
+      runBytes: runBytes)
   }
 
   /// Replaces the text that tells which frames are synthesized.

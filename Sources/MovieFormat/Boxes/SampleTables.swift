@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
+
 /// Facts about the sample tables of a MOV or MP4 file that libavformat does not expose.
 package struct SampleTables {
   /// Whether samples are presented in decode order, for each track in file order.
   ///
   /// This is true for a track without a composition offset table (`ctts`).
   package private(set) var tracksInOrder: [Bool] = []
+  /// Whether a track's index shows all properties of its packets, for each track in file order.
+  ///
+  /// This is false for a track with several sample descriptions, with encrypted samples, or with
+  /// dependency flags (`sdtp`).
+  package private(set) var plainTracks: [Bool] = []
   /// The size of the file in bytes.
   package let byteCount: Int64
 
   private static let compressedMovie: UInt32 = 0x636D_6F76  // cmov
   private static let compositionOffsets: UInt32 = 0x6374_7473  // ctts
+  /// The boxes with properties of single samples: sdtp, saiz, saio, senc.
+  private static let sampleProperties: Set<UInt32> = [
+    0x7364_7470, 0x7361_697A, 0x7361_696F, 0x7365_6E63,
+  ]
   /// The container boxes on the path from `moov` to the sample tables.
   private static let containers: Set<UInt32> = [
     BoxType.movie, BoxType.track, BoxType.trackMedia, BoxType.mediaInformation,
@@ -38,7 +49,14 @@ package struct SampleTables {
       guard let box = file.box(at: start, before: range.upperBound) else { return false }
       switch box.type {
       case BoxType.fragment, BoxType.extends, Self.compressedMovie: return false
-      case BoxType.track: tracksInOrder.append(true)
+      case BoxType.track:
+        tracksInOrder.append(true)
+        plainTracks.append(true)
+      case BoxType.sampleDescriptions:
+        // The number of descriptions follows the version and the flags.
+        let head = file.file.read(8, at: box.start + box.headBytes)
+        if head.suffix(4) != [0, 0, 0, 1] { excludeLastTrack() }
+      case let type where Self.sampleProperties.contains(type): excludeLastTrack()
       case Self.compositionOffsets:
         if !tracksInOrder.isEmpty { tracksInOrder[tracksInOrder.count - 1] = false }
       default: break
@@ -49,5 +67,9 @@ package struct SampleTables {
       start = box.end
     }
     return true
+  }
+
+  private mutating func excludeLastTrack() {
+    if !plainTracks.isEmpty { plainTracks[plainTracks.count - 1] = false }
   }
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankLinuxSystem
+import OvercrankMovieFormat
+
+extension MovieWriter {
+  /// The end of the bytes that were copied last.
+  struct CopyEnd {
+    let source: StoredMedia
+    let sourcePosition: Int64
+    let position: Int64
+  }
+
+  /// The length of a run of packets, in bytes, from which its blocks are shared where possible.
+  ///
+  /// For shorter runs, the gap before the first block would take too large a part of the file.
+  package static let shareableRunBytes: Int64 = 1 << 16
+
+  /// Writes a packet that is copied from a source file without being read.
+  ///
+  /// Use this only for codecs whose packets the muxer neither reads nor changes.
+  ///
+  /// The flags of `location` are stored, too. The source must have been passed to
+  /// ``init(path:settings:copying:)``. `runBytes` returns the number of bytes of packets that follow
+  /// each other in the source from this packet on, at least up to ``shareableRunBytes``.
+  ///
+  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does, and with the operation
+  ///   "read" or "read all packets of" for an error of the source. An error may belong to an
+  ///   earlier packet.
+  package mutating func copy(
+    _ location: PacketLocation, of source: StoredMedia, track: Int, pts: Int64, dts: Int64,
+    duration: Int64, runBytes: () -> Int64
+  ) throws(LibAVError) {
+    guard let copying else {
+      throw LibAVError("copy a packet of", source.file.path, code: CFFmpeg_EINVAL)
+    }
+    try check(track, pts: pts, dts: dts, duration: duration, byteCount: location.byteCount)
+    defer { av_packet_unref(scratch) }
+    try source.fill(scratch, location)
+    scratch.pointee.flags =
+      (location.isKeyFrame ? AV_PKT_FLAG_KEY : 0)
+      | (location.isDiscarded ? AV_PKT_FLAG_DISCARD : 0)
+    stamp(track, pts: pts, dts: dts, duration: duration)
+    let isNewRun =
+      copyEnd.map {
+        $0.source !== source || $0.sourcePosition != location.position || $0.position != byteCount()
+      } ?? true
+    if isNewRun, let block = copying.sharedBlockBytes(source), runBytes() >= Self.shareableRunBytes
+    {
+      skip(to: location.position % block, of: block)
+    }
+    // In direct mode, the I/O context does not buffer, so the sink receives the packet's address.
+    let file = context
+    file.pointee.pb.pointee.direct = 1
+    let result = LibAVLog.during { av_write_frame(context, scratch) }
+    file.pointee.pb.pointee.direct = 0
+    if let failure = copying.failure { throw failure }
+    try LibAVError.check(result, "write to", path)
+    let end = location.position + Int64(location.byteCount)
+    copyEnd = CopyEnd(source: source, sourcePosition: end, position: byteCount())
+    expectedCopyBytes += Int64(location.byteCount)
+    note(track, pts: pts, dts: dts, duration: duration)
+  }
+
+  /// Leaves a gap, so that the next byte is at an offset in a block.
+  private mutating func skip(to offset: Int64, of block: Int64) {
+    let position = byteCount()
+    let gap = (offset - position % block + block) % block
+    guard gap > 0 else { return }
+    avio_seek(context.pointee.pb, position + gap, SEEK_SET)
+    hasGaps = true
+  }
+
+  /// Copies what is left, and closes the file.
+  mutating func finishCopying(_ copying: CopyingSink, mediaEnd: Int64) throws(LibAVError) {
+    try copying.finish()
+    // The muxer would have changed a packet if it had not written its address.
+    guard copying.copiedBytes == expectedCopyBytes else {
+      throw LibAVError("copy packets unchanged to", path, code: CFFmpeg_EINVAL)
+    }
+    MuxerSink.free(&context.pointee.pb)
+    if hasGaps { try encloseMedia(upTo: mediaEnd) }
+  }
+
+  /// Writes the size of the `mdat` box, which the muxer computes without the gaps.
+  private func encloseMedia(upTo end: Int64) throws(LibAVError) {
+    let path = path
+    let failure = LibAVError("write the size of the media data of", path, code: CFFmpeg_EINVAL)
+    let file = try LibAVError.converting { () throws(SystemError) in try MovieBoxes(opening: path) }
+    let boxes = file.boxes()
+    guard let number = boxes.firstIndex(where: { $0.type == BoxType.media }) else { throw failure }
+    var head = BoxBytes()
+    var start = boxes[number].start
+    if boxes[number].headBytes == 8, let size = UInt32(exactly: end - start) {
+      head.append(size)
+    } else {
+      // A 64-bit size needs 8 bytes more. The muxer left them before the box.
+      if boxes[number].headBytes == 8 {
+        guard number > 0, boxes[number - 1].byteCount == 8 else { throw failure }
+        start = boxes[number - 1].start
+      }
+      head.append(UInt32(1))
+      head.append(BoxType.media)
+      head.append(end - start)
+    }
+    try LibAVError.converting { () throws(SystemError) in
+      try file.file.write(head.bytes, at: start)
+    }
+  }
+}

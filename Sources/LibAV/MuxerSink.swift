@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Glibc
+
+/// Receives the output of a muxer in place of a file.
+class MuxerSink {
+  /// The offset of the next byte.
+  private(set) var position: Int64 = 0
+  private static let bufferBytes = 1 << 16
+
+  /// The size of the file.
+  var byteCount: Int64 { 0 }
+
+  /// Receives bytes for ``position``; returns zero or a negative error code.
+  func receive(_ source: UnsafeRawBufferPointer) -> Int32 { 0 }
+
+  /// Makes an I/O context that writes to this sink.
+  ///
+  /// The sink must outlive the context.
+  func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
+    guard let buffer = av_malloc(Self.bufferBytes) else { return nil }
+    let context = avio_alloc_context(
+      buffer.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferBytes), 1,
+      Unmanaged.passUnretained(self).toOpaque(), nil,
+      { sink, source, count in
+        guard let sink, let source else { return CFFmpeg_EINVAL }
+        return Unmanaged<MuxerSink>.fromOpaque(sink).takeUnretainedValue()
+          .write(UnsafeRawBufferPointer(start: source, count: Int(count)))
+      },
+      { sink, offset, whence in
+        guard let sink else { return -1 }
+        return Unmanaged<MuxerSink>.fromOpaque(sink).takeUnretainedValue().seek(offset, whence)
+      })
+    if context == nil { av_free(buffer) }
+    return context
+  }
+
+  /// Frees a context from ``makeContext()`` and its buffer.
+  static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
+    av_free(context?.pointee.buffer)
+    avio_context_free(&context)
+  }
+
+  private func write(_ source: UnsafeRawBufferPointer) -> Int32 {
+    let result = receive(source)
+    guard result == 0 else { return result }
+    position += Int64(source.count)
+    return Int32(clamping: source.count)
+  }
+
+  private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+    switch whence & ~AVSEEK_FORCE {
+    case SEEK_SET: position = offset
+    case SEEK_CUR: position += offset
+    case AVSEEK_SIZE, SEEK_END: return byteCount
+    default: return -1
+    }
+    return position
+  }
+}
