@@ -203,12 +203,18 @@ extension PlayerModel {
     let slack = step / 32
     var sample = min(start, lastRefresh.map { clock.sample(at: $0) } ?? start)
     let passed = try? ((start - slack - sample) / step).rounded(.towardPositiveInfinity)
+    let isOverdue = start - sample > step * Rational(3, over: 2)
     sample += step * Rational(max(0, passed ?? 0))
     let refresh = sample
     var still = current.rate == .zero && current.id == transport.last.id
     if still {
       sample = start
     } else {
+      if isOverdue {
+        // The next refresh may come at any time.
+        let here = current.position(at: start)
+        needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
+      }
       // A refresh may come a little sooner or later than the grid says. Where this could show
       // another frame, that one is needed too.
       for _ in 0..<Self.mostRefreshes where needed.keys.count < count {
