@@ -64,6 +64,7 @@ struct ContractBadInputTests {
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --max-size 8mb",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --max-size 0",
     "retime mjpeg.mov -o out.mp4 --copy --speed 1/8 --max-size 8MB",
+    "retime mjpeg.mov -o out.mp4 --copy --speed 1/8 --deflicker",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --max-size 8MB --codec mjpeg",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --max-size 8MB --shard 1/2",
     "retime mjpeg.mov -o out.mov --fps 30 --speed 1/8 --box huge",

@@ -37,10 +37,14 @@ struct ConstantRateExport {
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> Written {
+    let flicker =
+      settings.removesFlicker
+      ? try FlickerRemoval(plan.frames, assets, isCancelled: output.isCancelled) : nil
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
-      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf)
+      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf,
+      flicker: flicker)
     defer { work.stop() }
     guard case .ready(let parameters)? = try output.next(of: work) else {
       throw MediaError.exportCancelled
@@ -124,11 +128,12 @@ private final class FrameWork: Sendable {
   private let policy: UndecodableFramePolicy
   private let processorCount: Int?
   private let crf: Double?
+  private let flicker: FlickerRemoval?
 
   init(
     plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
     settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?,
-    crf: Double?
+    crf: Double?, flicker: FlickerRemoval?
   ) {
     self.plan = plan
     self.assets = assets
@@ -138,6 +143,7 @@ private final class FrameWork: Sendable {
     self.policy = policy
     self.processorCount = processorCount
     self.crf = crf
+    self.flicker = flicker
     if let inBetweens = plan.inBetweens {
       start("decode", captured) { try $0.decode(inBetweens.entries) }
       start("paint", painted) { try $0.interpolate() }
@@ -186,7 +192,7 @@ private final class FrameWork: Sendable {
   }
 
   private func decode(_ entries: [InBetweenPlan.Entry]) throws {
-    let readers = readers(of: entries.map(\.frame))
+    let readers = readers(of: plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     var isAfterLoss = false
     for (position, entry) in entries.enumerated() {
@@ -209,7 +215,7 @@ private final class FrameWork: Sendable {
   }
 
   private func interpolate() throws {
-    var renderer = FrameRenderer(geometry, colors)
+    var renderer = FrameRenderer(geometry, colors, flicker)
     let sequence = try renderer.sequence(settings, threadCount: processorCount)
     func emit(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
@@ -226,7 +232,7 @@ private final class FrameWork: Sendable {
   }
 
   private func decode() throws {
-    let readers = readers(of: plan.items.flatMap { $0.parts.map(\.frame) })
+    let readers = readers(of: plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one
@@ -256,7 +262,7 @@ private final class FrameWork: Sendable {
   }
 
   private func paint() throws {
-    var renderer = FrameRenderer(geometry, colors)
+    var renderer = FrameRenderer(geometry, colors, flicker)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
       guard !part.isLeftOut else {

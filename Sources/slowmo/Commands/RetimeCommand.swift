@@ -18,6 +18,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
         slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
         slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 250kB
+        slowmo retime take.mov -o calm.mp4 --trim 0..0.5 --speed 1/8 --fps 30 --deflicker
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy

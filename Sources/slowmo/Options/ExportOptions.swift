@@ -41,6 +41,9 @@ struct ExportOptions: ParsableArguments, Sendable {
     transform: videoSize)
   var box: VideoSize?
 
+  @Flag(help: "With --fps: even out the flicker of lights on the mains.")
+  var deflicker = false
+
   @Option(help: "Rotation with --fps: keep it as metadata, or apply it to the frames.")
   var rotation = RotationPolicy.keep
 
@@ -90,7 +93,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     let needsRendering = [
       ("--box", box != nil), ("--rotation apply", rotation == .apply),
-      ("--sampling", sampling != .hold),
+      ("--sampling", sampling != .hold), ("--deflicker", deflicker),
     ]
     if copy, let name = encoding.firstGiven ?? needsRendering.first(where: \.1)?.0 {
       throw ValidationError("\(name) needs --fps: --copy encodes nothing")
@@ -120,6 +123,7 @@ struct ExportOptions: ParsableArguments, Sendable {
       encoding: encoding.encoding, sampling: sampling, box: box,
       appliesRotation: rotation == .apply)
     rendering.lowConfidence = lowConfidence ?? .flow
+    rendering.removesFlicker = deflicker
     return .constant(fps, rendering)
   }
 

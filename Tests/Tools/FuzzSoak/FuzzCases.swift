@@ -269,7 +269,9 @@ struct FuzzCases {
       boundary: CutPolicy.allCases.randomElement(using: &random) ?? .auto)
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
-      settings.mode = .constant(30, RenderSettings(encoding: .mjpeg))
+      var rendering = RenderSettings(encoding: .mjpeg)
+      rendering.removesFlicker = Bool.random(using: &random)
+      settings.mode = .constant(30, rendering)
     } else if Int.random(in: 0..<6, using: &random) == 0 {
       settings.mode = .constant(
         30, RenderSettings(encoding: .h264(EncoderSettings(preset: "ultrafast"))))
