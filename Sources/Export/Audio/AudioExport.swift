@@ -118,47 +118,23 @@ final class AudioExport {
   ) throws {
     let track = plan.track
     let readers = try plan.assets.map { try AudioSource($0, $0.audioTrack ?? track) }
-    var encoder = try Encoder(
+    let encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
-    let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
+    let parameters = encoder.parameters
+    var blocks = AudioBlockEncoder(encoder, channelCount: track.channelCount) {
+      _ = belt.put(.packet($0))
+    }
     // The encoder may return more packets than blocks, because it delays audio and is flushed at
     // the end. Eight more are enough for the encoders in use.
-    let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
-    guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
-    var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
-    var encoded: Int64 = 0
-    // A packet lasts until the next one starts, so each packet is held back until the next one
-    // arrives.
-    var last: (packet: Packet, pts: Int64)?
-    func put(_ packet: Packet?, at end: Int64) {
-      if let last {
-        let length = max(1, (packet?.pts ?? end) - last.pts)
-        _ = belt.put(.packet(TimedPacket(packet: last.packet, pts: last.pts, duration: length)))
-      }
-      last = packet.flatMap { packet in packet.pts.map { (packet, $0) } }
-    }
-    func encode(_ count: Int) throws {
-      let block = pending.map { Array($0.prefix(count)) }
-      for channel in pending.indices { pending[channel].removeFirst(count) }
-      try encoder.send(audio: block, at: encoded)
-      encoded += Int64(count)
-      while let packet = try encoder.nextPacket() { put(packet, at: encoded) }
-    }
+    let most = Int(clamping: plan.report.samples / Int64(blocks.blockLength)) + 8
+    guard belt.put(.ready(parameters, mostPackets: most)) else { return }
     let rendered = try retimer.render(
       segments: segments, duration: plan.duration,
       parallelism: plan.processorCount,
       isCancelled: { belt.isStopped },
       read: { try readers[$0.id].samples(from: $1, count: $2, isReversed: $0.isReversed) },
-      write: { samples in
-        for channel in pending.indices { pending[channel] += samples[channel] }
-        while let count = pending.first?.count, count >= blockLength { try encode(blockLength) }
-      })
-    if let rest = pending.first?.count, rest > 0 { try encode(rest) }
-    try encoder.send(nil)
-    while let packet = try encoder.nextPacket() { put(packet, at: rendered.samples) }
-    // The encoder pads the last AAC block with silence. The packet's duration is cut to the real
-    // end of the audio, so that players do not play the padding.
-    put(nil, at: rendered.samples)
+      write: { try blocks.append($0) })
+    try blocks.finish(at: rendered.samples)
     _ = belt.put(
       .report(
         ExportReport.Audio(
