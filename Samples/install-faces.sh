@@ -15,30 +15,11 @@ name=overcrank-faces-dev
 directory=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=Samples/install-packages.sh
 . "$directory/install-packages.sh"
-root=()
-[ "$(id -u)" -eq 0 ] || root=(sudo)
-if [ "${1-}" = --remove ]; then
-  exec "${root[@]}" dpkg --purge "$name"
-fi
-[ $# -eq 0 ] || { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 
-installed() { dpkg-query -W -f '${db:Status-Status} ${Version}' "$name" 2>/dev/null || true; }
-[ "$(installed)" != "installed $version" ] || exit 0
-
-architecture=$(dpkg --print-architecture)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
-package=$cache/${name}_${version}_$architecture.deb
-mkdir -p "$cache"
-# Another checkout may be building it now.
-exec 9>"$cache/faces.lock"
-flock 9
-[ "$(installed)" != "installed $version" ] || exit 0
-
-if [ ! -f "$package" ]; then
+build_library() {
+  local work=$1 tree=$2 headers libraries
   install_packages g++ binutils
   echo "Building the face detector of dlib ..." >&2
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
   download_package libdlib-dev "$work/dlib"
   headers=$work/dlib/usr/include
   # The detector needs no linear algebra and no image files.
@@ -50,26 +31,12 @@ if [ ! -f "$package" ]; then
   # With the few objects of dlib that it uses, as one object whose other names are its own.
   ld -r --force-group-allocation -o "$work/faces.o" "$work/detector.o" "$work/dlib/usr/lib/$libraries/libdlib.a"
   objcopy --wildcard --keep-global-symbol='overcrank_face_detector_*' "$work/faces.o"
-  tree=$work/tree
   install -D -m 644 -t "$tree/usr/include/overcrank-faces" \
     "$directory/FaceDetector/face-detector.h"
-  mkdir -p "$tree/usr/lib/$libraries" "$tree/DEBIAN"
+  mkdir -p "$tree/usr/lib/$libraries"
   ar rcs "$tree/usr/lib/$libraries/libovercrank-faces.a" "$work/faces.o"
   install -D -m 644 "$work/dlib/usr/share/doc/libdlib-dev/copyright" \
     "$tree/usr/share/doc/$name/copyright"
-  cat >"$tree/DEBIAN/control" <<CONTROL
-Package: $name
-Version: $version
-Architecture: $architecture
-Maintainer: Overcrank maintainers <maintainers@overcrank.org>
-Section: libdevel
-Priority: optional
-Description: face detector of dlib as a static library, for builds of Overcrank
- Made by Samples/install-faces.sh of Overcrank with Debian's dlib.
-CONTROL
-  dpkg-deb --root-owner-group --build "$tree" "$work/package.deb" >&2
-  # A copy that is interrupted must not be taken for the package.
-  cp "$work/package.deb" "$package.new"
-  mv "$package.new" "$package"
-fi
-"${root[@]}" dpkg --install "$package" >&2
+}
+
+install_library "$name" "$version" "face detector of Debian's dlib as a static library" "$@"

@@ -47,3 +47,53 @@ download_package() {
   dpkg-deb --extract "$files"/*.deb "$2"
   rm -rf "$files"
 }
+
+# install_library NAME VERSION DESCRIPTION [ARGUMENT...]: installs a static library as the Debian
+# package NAME, unless it is installed, or removes it if the argument is --remove. The script's own
+# function build_library makes it: it is called with a directory for its work and that of the package's
+# files, and prints nothing to stdout. The package is kept in ~/.cache/overcrank, so that it is built
+# once for all checkouts. Prints the script's header for other arguments.
+install_library() {
+  local name=$1 version=$2 description=$3 root=() architecture cache package
+  shift 3
+  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  if [ "${1-}" = --remove ]; then
+    exec "${root[@]}" dpkg --purge "$name"
+  fi
+  [ $# -eq 0 ] || { sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+  is_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$1" 2>/dev/null)" = "installed $2" ]
+  }
+  ! is_installed "$name" "$version" || return 0
+
+  architecture=$(dpkg --print-architecture)
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
+  package=$cache/${name}_${version}_$architecture.deb
+  mkdir -p "$cache"
+  # Another checkout may be building it now.
+  exec 9>"$cache/$name.lock"
+  flock 9
+  ! is_installed "$name" "$version" || return 0
+  if [ ! -f "$package" ]; then
+    # Not local: the trap runs after the function.
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$work/tree/DEBIAN"
+    cat >"$work/tree/DEBIAN/control" <<CONTROL
+Package: $name
+Version: $version
+Architecture: $architecture
+Maintainer: Overcrank maintainers <maintainers@overcrank.org>
+Section: libdevel
+Priority: optional
+Description: $description, for builds of Overcrank
+ Made by Samples/$(basename "$0") of Overcrank.
+CONTROL
+    build_library "$work" "$work/tree"
+    dpkg-deb --root-owner-group --build "$work/tree" "$work/package.deb" >&2
+    # A copy that is interrupted must not be taken for the package.
+    cp "$work/package.deb" "$package.new"
+    mv "$package.new" "$package"
+  fi
+  "${root[@]}" dpkg --install "$package" >&2
+}

@@ -6,8 +6,9 @@ import Overcrank
 //
 //   PlaybackTiming CLIP ROUNDS     prints lines of a measure and its value
 //
-// A step or a seek ends when the player has the frame; it is asked for in a loop. Then the number is
-// read from the pixels, and a wrong one ends the program. A change of speed is measured in samples:
+// A step or a seek ends when the player has the frame; it is asked for every 0.1 ms, because a loop
+// without a pause would take a processor from the decoder. Then the number is read from the pixels,
+// and a wrong one ends the program. A change of speed is measured in samples:
 // from the sample that is heard at the command to the first one at the new speed, plus the time in
 // which that one is rendered.
 
@@ -28,6 +29,19 @@ func milliseconds(since start: MediaTime) -> Double { (clock.now - start).double
 
 func sleep(milliseconds: Double) {
   clock.sleep(until: MediaTime(nanoseconds: clock.now.value + Int64(milliseconds * 1e6)))
+}
+
+/// Waits before the player is asked again.
+func pause() { sleep(milliseconds: 0.1) }
+
+/// Waits for the next refresh of a screen with 60 of them a second, and returns its time.
+///
+/// The frame on screen is that of this time, also when the thread wakes a little later.
+func nextRefresh(after last: inout Int64) -> MediaTime {
+  let period: Int64 = 16_666_667
+  last += period * (1 + max(0, (clock.now.value - last) / period))
+  clock.sleep(until: MediaTime(nanoseconds: last))
+  return MediaTime(nanoseconds: last)
 }
 
 /// Reads the number from eleven blocks of 32 pixels, the lowest bit first.
@@ -52,7 +66,10 @@ func measured(
   let start = clock.now
   command()
   while true {
-    guard let frame = current(player) else { continue }
+    guard let frame = current(player) else {
+      pause()
+      continue
+    }
     let time = milliseconds(since: start)
     let shown = try number(frame)
     guard shown == wanted else { throw WrongFrame(measure: name, wanted: wanted, shown: shown) }
@@ -77,7 +94,7 @@ func time(ofFrame index: Int) -> MediaTime { MediaTime(Int64(index), over: rate)
 
 func open() throws -> Player {
   let player = try Player(asset)
-  while current(player) == nil {}
+  while current(player) == nil { pause() }
   return player
 }
 
@@ -122,7 +139,7 @@ func scrub() throws {
   while milliseconds(since: start) < 1_000 {
     let target = Int(milliseconds(since: start)) * (frameCount - 1) / 1_000
     player.seek(to: time(ofFrame: target), tolerance: .nearestKeyFrame)
-    while player.state == .seeking, milliseconds(since: start) < 1_000 {}
+    while player.state == .seeking, milliseconds(since: start) < 1_000 { pause() }
     if let frame = current(player) {
       pictures += 1
       shown.insert(frame.index)
@@ -142,12 +159,11 @@ func reverse() throws {
   player.seek(to: time(ofFrame: frameCount))
   try player.setRate(-1)
   var shown: Set<Int> = []
-  var (began, due, most) = (MediaTime?.none, clock.now.value, 0)
+  var (began, refresh, most) = (MediaTime?.none, clock.now.value, 0)
   while began.map({ milliseconds(since: $0) < 1_500 }) ?? true {
-    due = max(due + 16_666_667, clock.now.value)
-    clock.sleep(until: MediaTime(nanoseconds: due))
+    let now = nextRefresh(after: &refresh)
     most = max(most, player.decodedFrameBytes)
-    guard let frame = player.frame(at: clock.now), frame.isCurrent else { continue }
+    guard let frame = player.frame(at: now), frame.isCurrent else { continue }
     let painted = try number(frame)
     guard painted == frame.index else {
       throw WrongFrame(measure: "reverse", wanted: frame.index, shown: painted)
@@ -174,11 +190,9 @@ func loop() throws {
   rest(player)
   try player.setRate(1)
   let length = Int((range.duration * 240).doubleValue)
-  var (wraps, last, worst, due) = ([Double](), Rational.zero, 0, clock.now.value)
+  var (wraps, last, worst, refresh) = ([Double](), Rational.zero, 0, clock.now.value)
   while wraps.count < 6 {
-    due = max(due + 16_666_667, clock.now.value)
-    clock.sleep(until: MediaTime(nanoseconds: due))
-    let now = clock.now
+    let now = nextRefresh(after: &refresh)
     let position = player.time(at: now).composition
     if position < last {
       // The instant at which the loop began again.

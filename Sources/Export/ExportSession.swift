@@ -233,7 +233,7 @@ public struct ExportSession: Sendable {
       let written = try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: rendering,
         undecodable: settings.undecodableFrames, geometry: geometry,
-        processorCount: settings.processorCount, crf: crf
+        processorCount: settings.processorCount, crf: crf, segments: plan.report.segments
       )
       .write(to: &output, progress)
       report.undecodable = written.undecodable

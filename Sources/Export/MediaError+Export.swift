@@ -26,6 +26,8 @@ extension MediaError.Code {
   public static let shardForeign = Self(rawValue: "shard_foreign")
   /// The export cannot be made as small as the settings require.
   public static let fileLengthRefused = Self(rawValue: "file_length_refused")
+  /// Text or a logo cannot be drawn into the frames of the export.
+  public static let burnInRefused = Self(rawValue: "burn_in_refused")
   /// The audio cannot be retimed with this algorithm.
   public static let audioRefused = Self(rawValue: "sound_refused")
 }

@@ -43,6 +43,18 @@ package struct FrameRotation: Hashable, Sendable {
 }
 
 extension MediaFrame {
+  /// Returns a copy with memory of its own.
+  ///
+  /// - Throws: `LibAVError` with the operation "allocate" or "copy".
+  package func copied() throws(LibAVError) -> MediaFrame {
+    let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
+    try LibAVError.check(
+      av_frame_copy(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
+    try LibAVError.check(
+      av_frame_copy_props(result.pointer, pointer), "copy", "a \(width)x\(height) picture")
+    return result
+  }
+
   /// Returns a part of the frame, which shares the frame's memory.
   ///
   /// For the whole frame, returns the frame itself.

@@ -18,11 +18,11 @@ package enum ConversionQuality: Sendable {
   ///
   /// Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
   fileprivate func flags(to target: LibAVPixelFormat) -> Int32 {
-    if self == .lanczos { return SWS_LANCZOS | SWS_ACCURATE_RND }
-    guard target.isRGB else { return SWS_BICUBIC | SWS_ACCURATE_RND }
-    return switch self {
-    case .exact, .lanczos: SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT
-    case .fast: SWS_BILINEAR
+    switch self {
+    case .exact where target.isRGB: SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT
+    case .fast where target.isRGB: SWS_BILINEAR
+    case .exact, .fast: SWS_BICUBIC | SWS_ACCURATE_RND
+    case .lanczos: SWS_LANCZOS | SWS_ACCURATE_RND
     }
   }
 }

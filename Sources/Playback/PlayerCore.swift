@@ -137,7 +137,10 @@ final class PlayerCore: Sendable {
       if let state { model.follow(state) }
       return model.nextJob(now).map { ($0, model.assets[$0.asset].asset) }
     }
-    guard let (job, asset) = job else { return false }
+    guard let (job, asset) = job else {
+      prepareDecoder()
+      return false
+    }
     decoder.withLock { decoder in
       var decoded: Set<Int> = []
       var isWhole = true
@@ -158,8 +161,19 @@ final class PlayerCore: Sendable {
     return true
   }
 
+  /// Opens the decoder for playing of the asset on screen.
+  private func prepareDecoder() {
+    let shown = model.withLock { model in
+      model.lastShown.map { ($0.key.asset, model.assets[$0.key.asset].asset) }
+    }
+    guard let (index, asset) = shown else { return }
+    decoder.withLock { $0.prepare(index, asset) }
+  }
+
   /// The number of packets sent to decoders; waits for the frame that is being decoded.
   var sentPacketCount: Int { decoder.withLock { $0.sentPacketCount } }
+  /// The number of decoders that are open; waits likewise.
+  var openDecoderCount: Int { decoder.withLock { $0.openCount } }
 
   private func insert(_ image: MediaFrame, _ key: FrameKey, _ job: DecodeJob) -> Bool {
     perform { $0.insert(image, for: key, of: job, $1) }

@@ -12,8 +12,9 @@ public struct PlayerFrame: Sendable {
   public let index: Int
   /// The composition time of the refresh, in seconds.
   public let time: Rational
-  /// True if this is the frame of that time; false if that one is not decoded yet, and this is the
-  /// frame shown before it.
+  /// True if this is the frame of that time, and false if that one is not decoded yet.
+  ///
+  /// This is then the last decoded frame that playback passed, or the one on screen.
   public let isCurrent: Bool
   /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   public let rotation: Int

@@ -50,7 +50,7 @@ enum CodeFilter {
 
   private static func isTooThin(_ code: DetectedCode) -> Bool {
     guard [.ean8, .ean13, .upca].contains(code.type), code.corners.count == 4 else { return false }
-    func distance(_ a: DetectedCode.Point, _ b: DetectedCode.Point) -> Double {
+    func distance(_ a: PixelPoint, _ b: PixelPoint) -> Double {
       ((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)).squareRoot()
     }
     let length = distance(code.corners[0], code.corners[1])

@@ -110,14 +110,15 @@ public final class CodeReader: Sendable {
       guard image.width * image.height <= Self.largestMagnified else {
         return read(image, .thorough)
       }
-      return CodeFilter.filtered(readMagnified(image, .magnified, magnifiers[0]))
+      guard let frame = image.copied() else { return [] }
+      return CodeFilter.filtered(readMagnified(frame, .magnified, magnifiers[0]))
     case .exhaustive:
       let found = readOnce(image, .thorough)
-      guard image.width * image.height <= Self.largestMagnified else {
+      guard image.width * image.height <= Self.largestMagnified, let frame = image.copied() else {
         return CodeFilter.filtered(found)
       }
-      let twice = readMagnified(image, .thorough, magnifiers[0])
-      let sharp = magnifiers.dropFirst().map { readMagnified(image, .magnified, $0) }
+      let twice = readMagnified(frame, .thorough, magnifiers[0])
+      let sharp = magnifiers.dropFirst().map { readMagnified(frame, .magnified, $0) }
       return CodeFilter.filtered(found + twice + CodeFilter.agreed(sharp, besides: found + twice))
     }
   }
@@ -134,13 +135,13 @@ public final class CodeReader: Sendable {
   }
 
   private func readMagnified(
-    _ image: LumaImage, _ options: ZXingReader.Options, _ magnifier: Magnifier
+    _ frame: MediaFrame, _ options: ZXingReader.Options, _ magnifier: Magnifier
   ) -> [DetectedCode] {
-    guard let magnified = magnifier.magnified(image), let luma = LumaImage(magnified) else {
+    guard let magnified = magnifier.magnified(frame), let luma = LumaImage(magnified) else {
       return []
     }
     return withExtendedLifetime(magnified) {
-      readOnce(luma, options).map { $0.moved(byX: 0, y: 0, scale: 1 / Double(magnifier.factor)) }
+      readOnce(luma, options).map { $0.divided(by: Double(magnifier.factor)) }
     }
   }
 }
@@ -162,22 +163,16 @@ private final class Magnifier: Sendable {
     (self.factor, self.quality) = (factor, quality)
   }
 
-  /// Returns the enlarged image, or nil without memory.
-  func magnified(_ image: LumaImage) -> MediaFrame? {
-    let bytes = image.packedBytes()
-    return state.withLock { state in
-      if state.size != [image.width, image.height] {
-        state.size = [image.width, image.height]
+  /// Returns the enlarged frame, or nil without memory.
+  func magnified(_ frame: MediaFrame) -> MediaFrame? {
+    state.withLock { state in
+      if state.size != [frame.width, frame.height] {
+        state.size = [frame.width, frame.height]
         state.converter = FrameConverter(
-          to: .gray8, isFullRange: true, width: factor * image.width,
-          height: factor * image.height, quality: quality)
+          to: .gray8, isFullRange: true, width: factor * frame.width,
+          height: factor * frame.height, quality: quality)
       }
-      return try? bytes.withUnsafeBytes { bytes in
-        let frame = try MediaFrame.video(
-          copying: bytes, width: image.width, height: image.height, pixelFormat: .gray8,
-          bytesPerRow: 0)
-        return try state.converter?.convert(frame)
-      }
+      return try? state.converter?.convert(frame)
     }
   }
 }

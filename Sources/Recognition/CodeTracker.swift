@@ -17,14 +17,14 @@ struct CodeTracker {
     var code: DetectedCode
     var microseconds: Int64
     /// The motion of the center in pixels per microsecond.
-    var velocity = DetectedCode.Point(x: 0, y: 0)
+    var velocity = PixelPoint(x: 0, y: 0)
     var missCount = 0
     /// Whether the code is not upright, or is inverted, so that reading it costs more.
     var isRotated = false
 
-    func center(at time: Int64) -> DetectedCode.Point {
+    func center(at time: Int64) -> PixelPoint {
       let elapsed = Double(time - microseconds)
-      return DetectedCode.Point(
+      return PixelPoint(
         x: code.center.x + velocity.x * elapsed, y: code.center.y + velocity.y * elapsed)
     }
   }
@@ -37,8 +37,6 @@ struct CodeTracker {
 
   /// The number of frames that must agree on a text.
   let agreement: Int
-  /// The shortest interval between passes over whole frames.
-  static let passInterval: Int64 = 1_000_000 / 12
   /// The fewest frames between passes over whole frames while codes are followed.
   static let fewestCropFrames = 3
   /// The efforts of successive passes.
@@ -52,8 +50,7 @@ struct CodeTracker {
   private var tracks: [Track] = []
   private var sightings: [DetectedCode.Key: Sightings] = [:]
   private var lookCount = 0
-  private var passCount = 0
-  private var lastPass: (microseconds: Int64, look: Int)?
+  private var schedule = FramePasses(Self.rota, fewestFrames: Self.fewestCropFrames)
   /// The reads of the last look.
   private(set) var passes: [Pass] = []
 
@@ -76,33 +73,14 @@ struct CodeTracker {
     lookCount += 1
     passes = []
     var found: [DetectedCode] = []
-    if isPassDue(at: microseconds) {
-      let effort = Self.rota[passCount % Self.rota.count]
-      passCount += 1
-      lastPass = (microseconds, lookCount)
+    if let effort = schedule.next(at: microseconds, isFollowing: !tracks.isEmpty) {
       passes.append(.whole(effort))
-      let area = (area ?? PixelRect(x: 0, y: 0, width: image.width, height: image.height))
-        .clamped(width: image.width, height: image.height)
-      if let part = image.cropped(to: area) {
-        found = reader.read(part, effort).map { $0.moved(byX: area.x, y: area.y) }
-      }
+      found = image.search(area ?? image.area) { reader.read($0, effort) }
     }
     found += crops(in: image, at: microseconds, besides: found)
-    found = CodeFilter.filtered(found).filter { code in
-      guard let area else { return true }
-      let (x, y) = (code.center.x - Double(area.x), code.center.y - Double(area.y))
-      return x >= 0 && y >= 0 && x < Double(area.width) && y < Double(area.height)
-    }
+    found = CodeFilter.filtered(found).centered(in: area)
     follow(found, at: microseconds)
     return believed(found)
-  }
-
-  private func isPassDue(at microseconds: Int64) -> Bool {
-    guard let lastPass else { return true }
-    // A clock that went backwards was restarted.
-    let elapsed = microseconds - lastPass.microseconds
-    guard elapsed < 0 || elapsed >= Self.passInterval else { return false }
-    return tracks.isEmpty || lookCount - lastPass.look > Self.fewestCropFrames
   }
 
   /// Reads the crops of followed codes that are not among the found ones.
@@ -116,10 +94,9 @@ struct CodeTracker {
       else { continue }
       let rect = rect(of: track, at: microseconds).clamped(
         width: image.width, height: image.height)
-      guard let crop = image.cropped(to: rect) else { continue }
-      passes.append(.crop(track.code.type, rect))
-      all += reader.read(crop, track.code.type, isRotated: track.isRotated).map {
-        $0.moved(byX: rect.x, y: rect.y)
+      all += image.search(rect) { crop in
+        passes.append(.crop(track.code.type, rect))
+        return reader.read(crop, track.code.type, isRotated: track.isRotated)
       }
     }
     return all
@@ -190,7 +167,7 @@ extension CodeTracker.Track {
   fileprivate mutating func move(to code: DetectedCode, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {
-      velocity = DetectedCode.Point(
+      velocity = PixelPoint(
         x: (code.center.x - self.code.center.x) / elapsed,
         y: (code.center.y - self.code.center.y) / elapsed)
     }

@@ -3,7 +3,7 @@
 import CFaces
 
 /// A face as the detector found it, with edges in pixels.
-struct DetectedFace: Hashable, Sendable {
+struct DetectedFace: DetectedObject, Hashable, Sendable {
   var left: Double
   var top: Double
   var right: Double
@@ -11,7 +11,7 @@ struct DetectedFace: Hashable, Sendable {
   /// How far the detector's answer is above its threshold.
   var confidence: Double
 
-  var center: (x: Double, y: Double) { ((left + right) / 2, (top + bottom) / 2) }
+  var center: PixelPoint { PixelPoint(x: (left + right) / 2, y: (top + bottom) / 2) }
   var area: Double { max(0, right - left) * max(0, bottom - top) }
   /// The longer side.
   var size: Double { max(right - left, bottom - top) }
@@ -22,7 +22,6 @@ struct DetectedFace: Hashable, Sendable {
     return (x * x + y * y).squareRoot() < 0.5 * max(size, other.size)
   }
 
-  /// Returns the face in an image of which this one is a part.
   func moved(byX x: Int, y: Int) -> DetectedFace {
     DetectedFace(
       left: left + Double(x), top: top + Double(y), right: right + Double(x),

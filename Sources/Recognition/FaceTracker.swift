@@ -13,13 +13,10 @@ struct FaceTracker {
 
   /// The efforts of successive passes.
   static let rota: [FaceReader.Effort] = [.fine, .quick, .quick, .quick]
-  /// The shortest interval between passes over whole frames.
-  static let passInterval: Int64 = 1_000_000 / 12
 
   private let reader: FaceReader
   private var identities = FaceIdentities()
-  private var passCount = 0
-  private var lastPass: Int64?
+  private var schedule = FramePasses(Self.rota)
   /// The reads of the last look.
   private(set) var passes: [Pass] = []
 
@@ -38,37 +35,20 @@ struct FaceTracker {
   ) -> [TrackedFace] {
     passes = []
     var found: [DetectedFace] = []
-    if isPassDue(at: microseconds) {
-      let effort = Self.rota[passCount % Self.rota.count]
-      passCount += 1
-      lastPass = microseconds
+    if let effort = schedule.next(at: microseconds, isFollowing: false) {
       passes.append(.whole(effort))
-      let area = (area ?? PixelRect(x: 0, y: 0, width: image.width, height: image.height))
-        .clamped(width: image.width, height: image.height)
-      if let part = image.cropped(to: area) {
-        found = reader.find(in: part, effort).map { $0.moved(byX: area.x, y: area.y) }
-      }
+      found = image.search(area ?? image.area) { reader.find(in: $0, effort) }
     }
     for expected in identities.followed(at: microseconds)
     where !found.contains(where: expected.isSame) {
       let rect = Self.rect(around: expected).clamped(width: image.width, height: image.height)
-      guard let crop = image.cropped(to: rect) else { continue }
-      passes.append(.crop(rect))
-      found += reader.find(in: crop, ofSize: expected.size).map { $0.moved(byX: rect.x, y: rect.y) }
+      found += image.search(rect) { crop in
+        passes.append(.crop(rect))
+        return reader.find(in: crop, ofSize: expected.size)
+      }
     }
-    found = DetectedFace.distinct(found).filter { face in
-      guard let area else { return true }
-      let (x, y) = (face.center.x - Double(area.x), face.center.y - Double(area.y))
-      return x >= 0 && y >= 0 && x < Double(area.width) && y < Double(area.height)
-    }
+    found = DetectedFace.distinct(found).centered(in: area)
     return TrackedFace.largest(identities.identified(found, at: microseconds))
-  }
-
-  private func isPassDue(at microseconds: Int64) -> Bool {
-    guard let lastPass else { return true }
-    // A clock that went backwards was restarted.
-    let elapsed = microseconds - lastPass
-    return elapsed < 0 || elapsed >= Self.passInterval
   }
 
   /// The crop in which a face is searched for: 2.2 times its size.

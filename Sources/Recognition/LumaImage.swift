@@ -73,16 +73,23 @@ struct LumaImage: @unchecked Sendable {
       height: rect.height, bytesPerRow: bytesPerRow, bytesPerPixel: bytesPerPixel)
   }
 
-  /// Returns a copy without gaps.
-  func packedBytes() -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: width * height) { bytes, count in
-      for row in 0..<height {
-        let line = base + row * bytesPerRow
-        for column in 0..<width { bytes[row * width + column] = line[column * bytesPerPixel] }
-      }
-      count = width * height
+  /// Returns a copy as a gray frame, or nil without memory.
+  func copied() -> MediaFrame? {
+    guard let frame = try? MediaFrame.video(width: width, height: height, pixelFormat: .gray8),
+      let plane = frame.planeData(0)
+    else { return nil }
+    for row in 0..<height {
+      let (line, target) = (base + row * bytesPerRow, plane + row * frame.bytesPerRow(0))
+      for column in 0..<width { target[column] = line[column * bytesPerPixel] }
     }
+    return frame
   }
+}
+
+/// A point between pixels.
+struct PixelPoint: Hashable, Sendable {
+  var x: Double
+  var y: Double
 }
 
 /// A rectangle of whole pixels.

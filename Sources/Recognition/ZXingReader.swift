@@ -3,18 +3,12 @@
 import CZXing
 
 /// A code as zxing-cpp read it, with corners in pixels.
-struct DetectedCode: Hashable, Sendable {
-  /// A point between pixels.
-  struct Point: Hashable, Sendable {
-    var x: Double
-    var y: Double
-  }
-
+struct DetectedCode: DetectedObject, Hashable, Sendable {
   var type: MetadataObjectType
   /// The text, or nil if the bytes are no text.
   var text: String?
   var bytes: [UInt8]
-  var corners: [Point]
+  var corners: [PixelPoint]
   /// Whether light and dark are exchanged.
   var isInverted = false
   /// The number of rows in which a code of bars was read; 0 for others.
@@ -27,8 +21,8 @@ struct DetectedCode: Hashable, Sendable {
   }
   var key: Key { Key(type: type, bytes: bytes) }
 
-  var center: Point {
-    Point(
+  var center: PixelPoint {
+    PixelPoint(
       x: corners.reduce(0) { $0 + $1.x } / Double(max(1, corners.count)),
       y: corners.reduce(0) { $0 + $1.y } / Double(max(1, corners.count)))
   }
@@ -47,14 +41,18 @@ struct DetectedCode: Hashable, Sendable {
     return max(edges.right - edges.left, edges.bottom - edges.top)
   }
 
-  /// Returns the code after its corners were scaled and moved.
-  func moved(byX x: Int, y: Int, scale: Double = 1) -> DetectedCode {
+  func moved(byX x: Int, y: Int) -> DetectedCode {
     var moved = self
-    moved.corners = corners.map {
-      Point(x: $0.x * scale + Double(x), y: $0.y * scale + Double(y))
-    }
-    moved.lineCount = Int(Double(lineCount) * scale)
+    moved.corners = corners.map { PixelPoint(x: $0.x + Double(x), y: $0.y + Double(y)) }
     return moved
+  }
+
+  /// Returns the code in an image of which the searched one is an enlargement.
+  func divided(by factor: Double) -> DetectedCode {
+    var divided = self
+    divided.corners = corners.map { PixelPoint(x: $0.x / factor, y: $0.y / factor) }
+    divided.lineCount = Int(Double(lineCount) / factor)
+    return divided
   }
 }
 
@@ -138,7 +136,7 @@ final class ZXingReader: @unchecked Sendable {
     let position = ZXing_Barcode_position(pointer)
     let corners = [
       position.topLeft, position.topRight, position.bottomRight, position.bottomLeft,
-    ].map { DetectedCode.Point(x: Double($0.x), y: Double($0.y)) }
+    ].map { PixelPoint(x: Double($0.x), y: Double($0.y)) }
     var count: Int32 = 0
     var bytes: [UInt8] = []
     if let copy = ZXing_Barcode_bytes(pointer, &count) {

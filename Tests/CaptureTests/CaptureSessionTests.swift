@@ -175,6 +175,9 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(seen.last == .didStopRunning)
     #expect(seen.contains(.wasInterrupted(input.device, .deviceGone)))
     #expect(output.ledger.offered == 50 && output.ledger.isBalanced)
+    // Until then, the session keeps itself alive and waits for the device.
+    await session.stopRunning()
+    #expect(!session.isInterrupted)
   }
 
   @Test func `An input comes back by itself when its device does`() async throws {

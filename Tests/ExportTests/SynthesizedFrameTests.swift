@@ -42,31 +42,7 @@ struct SynthesizedFrameTests {
 
   /// A lossless movie at 30 fps.
   private func movie(_ frames: [MediaFrame], name: String = "source.mov") throws -> Asset {
-    var settings = Encoder.VideoSettings(
-      codec: "ffv1", width: Self.width, height: Self.height, pixelFormat: .yuv420p,
-      timescale: 30_000)
-    settings.threadCount = 1
-    var encoder = try Encoder(video: settings)
-    let path = folder.file(name)
-    let file = try MovieFile(creating: path, overwrites: true)
-    var writer = try MovieWriter(
-      path: file.writtenPath, settings: .init(container: "mov", movieTimescale: 30_000))
-    _ = try writer.addTrack(encoder.parameters, timescale: 30_000)
-    try writer.begin()
-    func drain() throws {
-      while let packet = try encoder.nextPacket() {
-        let time = packet.pts ?? 0
-        try writer.write(packet, track: 0, pts: time, dts: time, duration: 1_000)
-      }
-    }
-    for (number, frame) in frames.enumerated() {
-      try encoder.send(frame, at: Int64(number) * 1_000)
-      try drain()
-    }
-    try encoder.send(nil)
-    try drain()
-    try writer.finish()
-    return try Asset(path: path)
+    try .lossless(frames, rate: 30, at: folder.file(name))
   }
 
   private func settings(

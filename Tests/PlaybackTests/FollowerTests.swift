@@ -16,7 +16,7 @@ struct FollowerTests {
   @Test func `A follower keeps its distance through every command`() throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let other = try Movies.painted(scratch, name: "other.mov")
-    let stage = try Stage(asset, hasAudio: true)
+    let stage = try Stage(asset, hasAudio: true) { $0.refreshRate = 50 }
     let follower = try stage.player.makeFollower(
       Composition(other.mediaSource()), of: [other], origin: MediaTime(90, over: 240),
       besideOrigin: MediaTime(30, over: 240))

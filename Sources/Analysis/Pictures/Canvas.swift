@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
-import OvercrankCapture
 import OvercrankLibAV
 public import OvercrankMediaCore
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
@@ -84,9 +83,9 @@ public final class AudioDataOutput: FrameOutput {
         let ring = try AudioRing(
           capacity: 100 * Self.longestWait,
           blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
-        try delivery.begin(AudioQueue(ring, format, counters))
+        let feed = try delivery.begin(AudioQueue(ring, format, counters))
         let sink = AudioBufferSink(
-          connection.gate, ring, counters, LevelMeter(format), delivery)
+          connection.gate, ring, counters, LevelMeter(format), delivery, feed)
         current = sink
         return sink
       }
@@ -134,18 +133,21 @@ private final class AudioBufferSink: AudioSink {
   private let ring: AudioRing
   private let counters: DataOutputCounters
   private let delivery: SampleDeliverer<AudioSampleBuffer>
+  private let feed: SampleDeliverer<AudioSampleBuffer>.Feed
   // Used only by the capture thread.
   private nonisolated(unsafe) var missing = AudioGapTracker()
 
   init(
     _ gate: ConnectionGate, _ ring: AudioRing, _ counters: DataOutputCounters,
-    _ meter: LevelMeter, _ delivery: SampleDeliverer<AudioSampleBuffer>
+    _ meter: LevelMeter, _ delivery: SampleDeliverer<AudioSampleBuffer>,
+    _ feed: SampleDeliverer<AudioSampleBuffer>.Feed
   ) {
     self.gate = gate
     self.ring = ring
     self.counters = counters
     self.meter = meter
     self.delivery = delivery
+    self.feed = feed
   }
 
   func take(_ block: AudioBlock) {
@@ -157,7 +159,7 @@ private final class AudioBufferSink: AudioSink {
       return missing.didRefuse(block)
     }
     missing.didPass(block)
-    delivery.wake.signal()
+    feed.wake()
   }
 
   /// Whether another block can be accepted without waiting.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
@@ -15,7 +14,7 @@ final class DataSink: FrameSink {
   let ring: VideoSampleRing
   let counters: DataOutputCounters
   let options: Options
-  private let wake: DispatchSemaphore
+  private let feed: SampleDeliverer<SampleBuffer>.Feed
   // Used only by the capture thread.
   private nonisolated(unsafe) var interval: MinimumFrameInterval
 
@@ -41,7 +40,7 @@ final class DataSink: FrameSink {
 
   init(
     _ gate: ConnectionGate, pool: BufferPool, frameRate: FrameRate, ring: VideoSampleRing,
-    counters: DataOutputCounters, options: Options, wake: DispatchSemaphore
+    counters: DataOutputCounters, options: Options, feed: SampleDeliverer<SampleBuffer>.Feed
   ) {
     interval = MinimumFrameInterval(frameRate: frameRate)
     self.gate = gate
@@ -49,7 +48,7 @@ final class DataSink: FrameSink {
     self.ring = ring
     self.counters = counters
     self.options = options
-    self.wake = wake
+    self.feed = feed
   }
 
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
@@ -58,7 +57,7 @@ final class DataSink: FrameSink {
     let entry = hold(&frame)
     if case .dropped(let reason, _) = entry { counters.note(reason) }
     if ring.push(entry) {
-      wake.signal()
+      feed.wake()
     } else if case .held(let heldBuffer, _, _) = entry {
       // The ring has an entry for each frame that can be held, and further entries for notes of
       // dropped frames. It is therefore full only if many notes wait.
@@ -84,7 +83,7 @@ final class DataSink: FrameSink {
 
   func allow(keeping count: Int) {
     options.maximumKept.store(count, ordering: .relaxed)
-    if options.isOverShare { wake.signal() }
+    if options.isOverShare { feed.wake() }
   }
 
   private func hold(_ frame: inout DequeuedBuffer) -> VideoSampleRing.Entry {

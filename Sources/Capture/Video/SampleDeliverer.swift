@@ -47,8 +47,40 @@ extension SampleQueue {
 /// A thread removes samples from a queue and delivers them one at a time to a waiting task or to a
 /// handler. If a thread of the program blocks for a sample, it removes the sample itself.
 final class SampleDeliverer<Sample: Sendable>: Sendable {
+  /// A queue, and whether entries may still be added to it.
+  fileprivate final class Source: Sendable {
+    let queue: any SampleQueue<Sample>
+    let hasEnded = Atomic<Bool>(false)
+
+    init(_ queue: any SampleQueue<Sample>) { self.queue = queue }
+
+    /// Whether the queue is empty and stays so.
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) && queue.count == 0 }
+  }
+
+  /// The right of a sink to add entries to a queue.
+  ///
+  /// A sink that was replaced may get a last frame from its capture thread. So the deliverer keeps
+  /// the queue until the sink has released its feed.
+  final class Feed: Sendable {
+    private let source: Source
+    private let ready: DispatchSemaphore
+
+    fileprivate init(_ source: Source, _ ready: DispatchSemaphore) {
+      (self.source, self.ready) = (source, ready)
+    }
+
+    deinit {
+      source.hasEnded.store(true, ordering: .releasing)
+      ready.signal()
+    }
+
+    /// Tells the deliverer that there is a new entry, or that one is to be dropped.
+    func wake() { ready.signal() }
+  }
+
   private struct State {
-    var queues: [any SampleQueue<Sample>] = []
+    var sources: [Source] = []
     var handler: (@Sendable (Sample) -> Void)?
     /// The task that waits for a sample, and the number of its call, which identifies it.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
@@ -62,7 +94,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   }
 
   /// Signaled for each new queue entry and after each change of state.
-  let wake = DispatchSemaphore(value: 0)
+  private let wake = DispatchSemaphore(value: 0)
   /// Whether any task, thread or handler has ever requested samples.
   let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
@@ -73,18 +105,21 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Starts to deliver this queue's samples, after all samples of earlier queues.
   ///
+  /// - Returns: The feed of the sink that adds the samples to the queue.
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
-  func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) {
+  func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) -> Feed {
+    let source = Source(queue)
     let result = state.withLock { state in
       Result { () throws(MediaError) in
         if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
         state.hasThread = true
-        state.queues.removeAll { $0.count == 0 }
-        state.queues.append(queue)
+        state.sources.removeAll(where: \.isOver)
+        state.sources.append(source)
         state.isFinished = false
       }
     }
     try result.get()
+    return Feed(source, wake)
   }
 
   /// Sets a handler for each sample, called on an executor or on the delivery thread.
@@ -171,7 +206,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
         if let taken { return taken }
       }
       let hasEnded = state.withLock { state in
-        if !state.isStopped, !state.isFinished || state.queues.contains(where: { $0.count > 0 }) {
+        let isEmpty = state.sources.allSatisfy { $0.queue.count == 0 }
+        if !state.isStopped, !state.isFinished || !isEmpty {
           state.pullerCount += 1
           return false
         }
@@ -190,18 +226,19 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       while deliverOne() {}
       let (isFinished, isStopped) = state.withLock { ($0.isFinished, $0.isStopped) }
       if isFinished || isStopped { dismiss() }
-      if isStopped {
-        for queue in state.withLock({ $0.queues }) { taking.withLock { _ in queue.drain() } }
-        return
-      }
+      guard isStopped else { continue }
+      let sources = state.withLock { $0.sources }
+      for source in sources { taking.withLock { _ in source.queue.drain() } }
+      // A sink that is still fed may hold another buffer of the camera.
+      if sources.allSatisfy(\.isOver) { return }
     }
   }
 
   /// The oldest queue that still has entries or, if all are empty, the newest queue.
   private func currentQueue() -> (any SampleQueue<Sample>)? {
     state.withLock { state in
-      if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }
-      return state.queues.first
+      while state.sources.count > 1, state.sources[0].isOver { state.sources.removeFirst() }
+      return (state.sources.first { $0.queue.count > 0 } ?? state.sources.last)?.queue
     }
   }
 

@@ -197,13 +197,13 @@ public final class VideoDataOutput: FrameOutput {
         // The ring has space for all frames that can be held and for as many notes of dropped
         // frames.
         let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
-        try delivery.begin(
+        let feed = try delivery.begin(
           VideoSampleQueue(
             ring, from: camera, connection.geometry, settings, options, counters,
             drops: dropEvents))
         let sink = DataSink(
           connection.gate, pool: pool, frameRate: camera.negotiatedFrameRate, ring: ring,
-          counters: counters, options: options, wake: delivery.wake)
+          counters: counters, options: options, feed: feed)
         sinks = [ObjectIdentifier(connection.gate): sink]
         return sink
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankCapture
+import OvercrankMediaCore
 
 /// The sizes and dots of text in ``DotFont``.
 enum DrawingText {

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankAssets
+import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -23,6 +24,8 @@ struct ConstantRateExport {
   let processorCount: Int?
   /// The constant rate factor; nil for that of the settings.
   let crf: Double?
+  /// The segments of the composition.
+  let segments: [TrackSegment]
 
   /// What became known while frames were written.
   struct Written {
@@ -37,17 +40,25 @@ struct ConstantRateExport {
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> Written {
+    let flicker =
+      settings.removesFlicker
+      ? try FlickerRemoval(plan.frames, assets, isCancelled: output.isCancelled) : nil
+    let colors = Encoder.ColorTags(track.format.parameters, storedAs: geometry.format)
+    let burnIn = try settings.burnIn.map {
+      try BurnInRenderer(
+        $0, plan, segments: segments, assets: assets, geometry, TransferFunction(colors))
+    }
     let work = FrameWork(
-      plan: plan, assets: assets, geometry: geometry,
-      colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
-      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf)
+      plan: plan, assets: assets, geometry: geometry, colors: colors,
+      settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf,
+      flicker: flicker, burnIn: burnIn)
     defer { work.stop() }
     guard case .ready(let parameters)? = try output.next(of: work) else {
       throw MediaError.exportCancelled
     }
     let timing = try SlotTiming(plan.slots.rate)
     let count = Int64(plan.rendered.count)
-    try output.begin(parameters, timescale: timing.timescale, isUpright: settings.appliesRotation)
+    try output.begin(parameters, timescale: timing.timescale, isUpright: settings.rotatesFrames)
     var done: Int64 = 0
     while let made = try output.next(of: work) {
       guard case .packet(let packet, let start) = made else { continue }
@@ -95,6 +106,8 @@ private final class FrameWork: Sendable {
     /// The image; nil for skipped output frames.
     let image: MediaFrame?
     let count: Int64
+    /// The last source frame of the image; nil for a gap.
+    var frame: ConstantRatePlan.Frame?
   }
 
   /// A captured frame between which frames are synthesized.
@@ -124,11 +137,13 @@ private final class FrameWork: Sendable {
   private let policy: UndecodableFramePolicy
   private let processorCount: Int?
   private let crf: Double?
+  private let flicker: FlickerRemoval?
+  private let burnIn: BurnInRenderer?
 
   init(
     plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
     settings: RenderSettings, undecodable policy: UndecodableFramePolicy, processorCount: Int?,
-    crf: Double?
+    crf: Double?, flicker: FlickerRemoval?, burnIn: BurnInRenderer?
   ) {
     self.plan = plan
     self.assets = assets
@@ -138,6 +153,8 @@ private final class FrameWork: Sendable {
     self.policy = policy
     self.processorCount = processorCount
     self.crf = crf
+    self.flicker = flicker
+    self.burnIn = burnIn
     if let inBetweens = plan.inBetweens {
       start("decode", captured) { try $0.decode(inBetweens.entries) }
       start("paint", painted) { try $0.interpolate() }
@@ -186,7 +203,7 @@ private final class FrameWork: Sendable {
   }
 
   private func decode(_ entries: [InBetweenPlan.Entry]) throws {
-    let readers = readers(of: entries.map(\.frame))
+    let readers = readers(of: plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     var isAfterLoss = false
     for (position, entry) in entries.enumerated() {
@@ -209,7 +226,7 @@ private final class FrameWork: Sendable {
   }
 
   private func interpolate() throws {
-    var renderer = FrameRenderer(geometry, colors)
+    var renderer = FrameRenderer(geometry, colors, flicker)
     let sequence = try renderer.sequence(settings, threadCount: processorCount)
     func emit(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
@@ -226,7 +243,7 @@ private final class FrameWork: Sendable {
   }
 
   private func decode() throws {
-    let readers = readers(of: plan.items.flatMap { $0.parts.map(\.frame) })
+    let readers = readers(of: plan.frames)
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one
@@ -256,7 +273,7 @@ private final class FrameWork: Sendable {
   }
 
   private func paint() throws {
-    var renderer = FrameRenderer(geometry, colors)
+    var renderer = FrameRenderer(geometry, colors, flicker)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
       guard !part.isLeftOut else {
@@ -269,7 +286,7 @@ private final class FrameWork: Sendable {
       guard part.count > 0 else { continue }
       let made = isMixing ? try renderer.mixed() : image
       isMixing = false
-      guard painted.put(Painted(image: made, count: part.count)) else { return }
+      guard painted.put(Painted(image: made, count: part.count, frame: part.frame)) else { return }
     }
   }
 
@@ -290,9 +307,11 @@ private final class FrameWork: Sendable {
     guard encoded.put(.ready(encoder.parameters)) else { return }
     // Slots are counted from the first one of the encoder.
     var (slot, start): (Int64, Int64) = (0, 0)
+    var position = plan.rendered.lowerBound
     while case .element(let next) = try painted.take() {
       guard let image = next.image else {
         slot += next.count
+        position += next.count
         continue
       }
       for _ in 0..<next.count {
@@ -305,8 +324,10 @@ private final class FrameWork: Sendable {
           start += slot * timing.ticksPerSlot
           slot = 0
         }
-        try encoder.send(image, at: slot * timing.ticksPerSlot)
+        let drawn = try burnIn?.draw(next.frame, slot: position, on: image) ?? image
+        try encoder.send(drawn, at: slot * timing.ticksPerSlot)
         slot += 1
+        position += 1
         while let packet = try encoder.nextPacket() {
           guard encoded.put(.packet(packet, start: start)) else { return }
         }

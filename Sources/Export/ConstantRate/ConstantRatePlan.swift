@@ -43,6 +43,11 @@ struct ConstantRatePlan: Sendable {
   /// Ranges with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
 
+  /// The source frames in the order of their use; nil for gaps.
+  var frames: [Frame?] {
+    inBetweens?.entries.map(\.frame) ?? items.flatMap { $0.parts.map(\.frame) }
+  }
+
   init(
     _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
   ) throws {

@@ -13,11 +13,15 @@ struct FrameRenderer: ~Copyable {
   private var converter: FrameConverter
   private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
+  private let flicker: FlickerRemoval?
+  private let gain: FrameGain?
   /// The last converted frame, which the next output frame often shows again.
   private var last: (frame: ConstantRatePlan.Frame, image: MediaFrame)?
 
-  init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags) {
+  init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags, _ flicker: FlickerRemoval?) {
     self.geometry = geometry
+    self.flicker = flicker
+    gain = FrameGain(pixelFormat: geometry.format, isFullRange: geometry.isFullRange)
     transfer = TransferFunction(colors)
     // The converter accepts any input size, because some cameras change the frame size within a
     // track. The output has a single size.
@@ -32,8 +36,11 @@ struct FrameRenderer: ~Copyable {
   ) throws -> MediaFrame {
     guard let frame, let image else { return try black() }
     if let last, last.frame == frame { return last.image }
-    let painted = try converter.convert(geometry.cropped(image)).rotated(by: geometry.rotation)
+    var painted = try converter.convert(geometry.cropped(image)).rotated(by: geometry.rotation)
       .padded(width: geometry.encoded.width, height: geometry.encoded.height)
+    if let flicker, let gain {
+      painted = try gain.apply(flicker.gain(of: frame), to: painted)
+    }
     last = (frame, painted)
     return painted
   }

@@ -76,6 +76,9 @@ extension ExportSession {
           settings.part == .whole ? "whole" : "groups",
         ] + (settings.marksRepeatedFrames ? ["marked"] : [])
         + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
+      if case .constant(_, let rendering) = settings.mode, let logo = rendering.burnIn?.logoPath {
+        digest.update(try ContentDigest.ofFile(logo))
+      }
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
     } catch { throw MediaError(exporting: error) }

@@ -25,12 +25,12 @@ struct FrameGeometry: Sendable {
   init(_ track: VideoTrack, matrix: [Int32], _ settings: RenderSettings) throws(MediaError) {
     let source = track.format.parameters
     let requested = FrameRotation(displayMatrix: matrix)
-    if settings.appliesRotation, requested == nil {
+    if settings.rotatesFrames, requested == nil {
       throw MediaError(
         .unsupportedSource, "the rotation of the video is not a multiple of 90 degrees",
         recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
     }
-    rotation = settings.appliesRotation ? requested ?? .none : .none
+    rotation = settings.rotatesFrames ? requested ?? .none : .none
     let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
     format = rotation.isTransposed ? chosen.withEvenChroma : chosen
     // FFV1 is lossless, so it keeps the source's range. The other codecs use limited range, because

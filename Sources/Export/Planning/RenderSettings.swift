@@ -12,6 +12,13 @@ public struct RenderSettings: Hashable, Sendable {
   /// The output where the motion between two frames cannot be followed; only for a sampling that
   /// synthesizes frames.
   public var lowConfidence = LowConfidencePolicy.flow
+  /// True to even out the brightness of the frames, so that the flicker of the lighting
+  /// disappears; false to keep it.
+  ///
+  /// The frames are decoded once more, before the export renders them.
+  public var removesFlicker = false
+  /// What is drawn into the frames; nil for nothing.
+  public var burnIn: BurnIn?
   /// The size of the output as displayed.
   ///
   /// Frames are scaled to fill it, and cropped where they exceed it.
@@ -31,6 +38,9 @@ public struct RenderSettings: Hashable, Sendable {
     self.box = box
     self.appliesRotation = appliesRotation
   }
+
+  /// True if the frames themselves are rotated: burnt-in text must be upright.
+  var rotatesFrames: Bool { appliesRotation || burnIn != nil }
 }
 
 /// The codec of rendered video and its settings.

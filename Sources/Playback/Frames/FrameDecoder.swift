@@ -26,6 +26,8 @@ final class FrameDecoder {
   }
 
   private var readers: [Kind: OpenReader] = [:]
+  /// The assets whose decoder for playing was opened in advance.
+  private var prepared: Set<Int> = []
   private var stamp = 0
   /// The packets that went to decoders that are closed.
   private var closedPacketCount = 0
@@ -46,19 +48,29 @@ final class FrameDecoder {
     _ body: (_ index: Int, _ image: MediaFrame) -> Bool
   ) throws(MediaError) {
     let wanted = Set(job.frames)
-    try reader(job, asset).reader.readFrames(
+    try reader(Kind(asset: job.asset, purpose: job.purpose), asset).reader.readFrames(
       in: job.range, wanted: wanted.contains, neighborCount: job.neighborCount,
       shouldContinue: shouldContinue, body)
   }
+
+  /// Opens the decoder for playing, so that the first seek to a far frame need not wait for it.
+  ///
+  /// It tries so once for each asset; an error is that of the first job.
+  func prepare(_ index: Int, _ asset: Asset) {
+    guard prepared.insert(index).inserted, readers.count < Self.mostReaders else { return }
+    _ = try? reader(Kind(asset: index, purpose: .playing), asset)
+  }
+
+  /// The number of decoders that are open.
+  var openCount: Int { readers.count }
 
   /// The number of packets sent to decoders so far.
   var sentPacketCount: Int {
     readers.values.reduce(closedPacketCount) { $0 + $1.reader.sentPacketCount }
   }
 
-  private func reader(_ job: DecodeJob, _ asset: Asset) throws(MediaError) -> OpenReader {
+  private func reader(_ kind: Kind, _ asset: Asset) throws(MediaError) -> OpenReader {
     stamp += 1
-    let kind = Kind(asset: job.asset, purpose: job.purpose)
     if let open = readers[kind] {
       open.stamp = stamp
       return open
@@ -69,7 +81,7 @@ final class FrameDecoder {
       closedPacketCount += oldest.value.reader.sentPacketCount
       readers[oldest.key] = nil
     }
-    let open = try OpenReader(asset, job.purpose)
+    let open = try OpenReader(asset, kind.purpose)
     open.stamp = stamp
     readers[kind] = open
     return open

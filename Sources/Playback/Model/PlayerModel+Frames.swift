@@ -5,6 +5,9 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PlayerModel {
+  /// The most passed frames that are considered instead of one that is not decoded yet.
+  private static let mostSubstitutes = 32
+
   /// Returns the frame for a refresh, and counts the frames that came due since the last one.
   ///
   /// Nil in a gap, and before anything was decoded.
@@ -25,12 +28,33 @@ extension PlayerModel {
     }
     let image = ring.image(key)
     ledger.count(passed, isReady: image != nil)
-    if let image { lastShown = (key, image) }
+    if let image { lastShown = (key, image) } else { lastShown = substitute(run, position) }
     guard let (shown, image) = lastShown else { return nil }
     let asset = assets[shown.asset].asset
     return PlayerFrame(
       path: asset.path, index: shown.frame, time: position.time, isCurrent: shown == key,
       rotation: asset.videoTrack?.rotation ?? 0, image: image)
+  }
+
+  /// Returns what to show instead of a frame that is not decoded yet: the last decoded one that
+  /// playback passed or, if none is near, the one on screen.
+  private mutating func substitute(
+    _ run: TransportRun, _ position: TransportRun.Position
+  ) -> (key: FrameKey, image: MediaFrame)? {
+    let isBackward = position.isBackward
+    guard state == .playing,
+      var here = run.timeline.presentation(at: position.time, before: isBackward)
+    else { return lastShown }
+    for _ in 0..<Self.mostSubstitutes {
+      // The frames on the other side of a loop's start do not belong to it.
+      if let loop = run.loop, isBackward ? here.end >= loop.end : here.start <= loop.start { break }
+      guard let passed = run.timeline.neighbor(of: here, isForward: isBackward),
+        let key = passed.frame, key != lastShown?.key
+      else { break }
+      if let image = ring.image(key) { return (key, image) }
+      here = passed
+    }
+    return lastShown
   }
 
   /// Returns the number of frames that came due since the last refresh.
@@ -85,7 +109,8 @@ extension PlayerModel {
   ) -> Bool {
     jobPosition = key.frame
     guard job.frames.contains(key.frame) else {
-      ring.keep(image, for: key)
+      let keptCount = rate < .zero ? job.neighborCount : Self.mostNeighbors
+      if key.frame >= job.range.lowerBound - keptCount { ring.keep(image, for: key) }
       return isNeeded(job, now)
     }
     let isAdded = ring.insert(image, for: key)

@@ -9,7 +9,7 @@ extension PlayerModel {
   /// Each refresh costs two exact positions each time that the list is made.
   private static let mostRefreshes = 64
   /// The most frames on one side of a frame on screen that are decoded in advance.
-  private static let mostNeighbors = 12
+  static let mostNeighbors = 12
 
   /// The frames that are needed next, in the order of need, each once.
   struct NeededFrames: Sendable {
@@ -80,10 +80,11 @@ extension PlayerModel {
     }
     // The frame of a seek is decoded before others, and stops at it.
     if state == .seeking, first == 0 { frames = [key.frame] }
+    // Reverse playback may begin before the seek ends. Then it needs all of them.
+    let neighborCount = state == .seeking ? max(ahead, Self.mostNeighbors) : Self.mostNeighbors
     return DecodeJob(
       purpose: isStill && !isFar(key) ? .scrubbing : .playing, asset: key.asset,
-      frames: frames.sorted(), neighborCount: isStill ? Self.mostNeighbors : 0,
-      generation: generation)
+      frames: frames.sorted(), neighborCount: isStill ? neighborCount : 0, generation: generation)
   }
 
   /// Returns true if a job should continue, and false if other frames are needed sooner.
@@ -91,7 +92,7 @@ extension PlayerModel {
   /// After a step, a job often still gives the frame that is needed first. If each step ended it, a
   /// held key would decode the same group again and again.
   mutating func isNeeded(_ job: DecodeJob, _ now: MediaTime) -> Bool {
-    guard job.generation != generation else { return true }
+    guard job.generation != generation else { return !isLate(job, now) }
     if let judgment, judgment.job == job.generation, judgment.generation == generation {
       return judgment.isNeeded
     }
@@ -105,6 +106,27 @@ extension PlayerModel {
       } ?? false
     judgment = JobJudgment(job: job.generation, generation: generation, isNeeded: isNeeded)
     return isNeeded
+  }
+
+  /// Returns true if playback has passed the next frame of a job that has given at least one.
+  ///
+  /// Another job then begins with the frame that is due. Each job gives a frame, so that something is
+  /// shown where decoding is slower than playback. In reverse, a pass gives the frame that is
+  /// needed last before the others, so all of them must have been passed.
+  private func isLate(_ job: DecodeJob, _ now: MediaTime) -> Bool {
+    guard state == .playing, let jobPosition, jobPosition >= job.range.lowerBound,
+      let next = job.frames.first(where: { $0 > jobPosition })
+    else { return false }
+    let start = clock.sample(at: max(now, lastRefresh ?? now))
+    let run = transport.shownRun(at: start)
+    let here = run.position(at: start)
+    guard let due = run.timeline.frame(at: here.time, before: here.isBackward),
+      due.asset == job.asset, here.isBackward ? due.frame < next : next < due.frame
+    else { return false }
+    // A loop begins again with frames on the other side.
+    let needed = Set(neededFrames(mostNeeded, now).frames.keys)
+    let rest = job.frames.filter { $0 >= next }.prefix(here.isBackward ? .max : 1)
+    return !rest.contains { needed.contains(FrameKey(asset: job.asset, frame: $0)) }
   }
 
   /// The most frames that are needed at once.
@@ -181,14 +203,18 @@ extension PlayerModel {
     let slack = step / 32
     var sample = min(start, lastRefresh.map { clock.sample(at: $0) } ?? start)
     let passed = try? ((start - slack - sample) / step).rounded(.towardPositiveInfinity)
+    let isOverdue = start - sample > step * Rational(3, over: 2)
     sample += step * Rational(max(0, passed ?? 0))
     let refresh = sample
     var still = current.rate == .zero && current.id == transport.last.id
     if still {
       sample = start
     } else {
-      let here = current.position(at: start)
-      needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
+      if isOverdue {
+        // The next refresh may come at any time.
+        let here = current.position(at: start)
+        needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
+      }
       // A refresh may come a little sooner or later than the grid says. Where this could show
       // another frame, that one is needed too.
       for _ in 0..<Self.mostRefreshes where needed.keys.count < count {

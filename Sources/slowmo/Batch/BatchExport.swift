@@ -83,7 +83,7 @@ struct BatchExport: Sendable {
     do {
       let prepared = try prepare(input, output)
       let session = try prepared.session()
-      var settings = exporting.settings(
+      var settings = try exporting.settings(
         for: prepared, to: output, overwrites: writing.overwrite)
       settings.processorCount = max(1, Processors.count / jobCount)
       settings.digest = try session.digest(settings, version: OvercrankVersion.number)

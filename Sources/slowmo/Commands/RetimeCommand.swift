@@ -18,6 +18,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
         slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
         slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 250kB
+        slowmo retime take.mov -o calm.mp4 --trim 0..0.5 --speed 1/8 --fps 30 --deflicker
+        slowmo retime take.mov -o clock.mp4 --speed 1/8 --fps 30 --burn-in time,frame,mark=0.5
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -48,6 +50,10 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       at each output time from the motion between two captured frames, flow-fast with less search;
       the output lists those frames in frames --csv. A note reports each range where the source
       has fewer frames than the output.
+      --burn-in draws text into the lower left corner: the capture time since the first frame, the
+      number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
+      mark of the source. A logo is drawn into the upper right corner. The frames are rotated
+      upright.
       --for opencv writes a constant rate in which missing frames are filled by repeated ones, so
       that a seek by frame number finds the right frame. The rate is that of the camera, or --fps.
       The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.

@@ -41,6 +41,16 @@ struct ExportOptions: ParsableArguments, Sendable {
     transform: videoSize)
   var box: VideoSize?
 
+  @Flag(help: "With --fps: even out the flicker of lights on the mains.")
+  var deflicker = false
+
+  @Option(
+    help: """
+      With --fps: draw into the frames any of time, frame, speed, mark, mark=T and logo=FILE, \
+      separated by commas.
+      """)
+  var burnIn: BurnInOption?
+
   @Option(help: "Rotation with --fps: keep it as metadata, or apply it to the frames.")
   var rotation = RotationPolicy.keep
 
@@ -83,6 +93,11 @@ struct ExportOptions: ParsableArguments, Sendable {
     if lowConfidence != nil, !sampling.synthesizesFrames {
       throw ValidationError("--low-confidence needs --sampling flow")
     }
+    if burnIn != nil, sampling.synthesizesFrames {
+      throw ValidationError(
+        "--burn-in excludes --sampling \(sampling.rawValue): a synthesized frame has no capture time"
+      )
+    }
     if part != .whole, sampling.synthesizesFrames {
       throw ValidationError(
         "--sampling \(sampling.rawValue) has no shards: choose another sampling")
@@ -90,7 +105,8 @@ struct ExportOptions: ParsableArguments, Sendable {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     let needsRendering = [
       ("--box", box != nil), ("--rotation apply", rotation == .apply),
-      ("--sampling", sampling != .hold),
+      ("--sampling", sampling != .hold), ("--deflicker", deflicker),
+      ("--burn-in", burnIn != nil),
     ]
     if copy, let name = encoding.firstGiven ?? needsRendering.first(where: \.1)?.0 {
       throw ValidationError("\(name) needs --fps: --copy encodes nothing")
@@ -114,12 +130,16 @@ struct ExportOptions: ParsableArguments, Sendable {
   /// The part of the export that is written.
   private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
 
-  private func mode(_ rate: FrameRate?) -> ExportMode {
+  private func mode(
+    _ rate: FrameRate?, _ asset: Asset?
+  ) throws(MediaError) -> ExportMode {
     guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
     var rendering = RenderSettings(
       encoding: encoding.encoding, sampling: sampling, box: box,
       appliesRotation: rotation == .apply)
     rendering.lowConfidence = lowConfidence ?? .flow
+    rendering.removesFlicker = deflicker
+    if let burnIn { rendering.burnIn = try burnIn.burnIn(asset) }
     return .constant(fps, rendering)
   }
 
@@ -129,8 +149,9 @@ struct ExportOptions: ParsableArguments, Sendable {
   /// Returns the settings of an export.
   func settings(
     for prepared: PreparedExport, to output: String, overwrites: Bool
-  ) -> ExportSettings {
-    var settings = ExportSettings(path: output, mode: mode(prepared.frameRate))
+  ) throws(MediaError) -> ExportSettings {
+    var settings = ExportSettings(
+      path: output, mode: try mode(prepared.frameRate, prepared.assets.first))
     settings.audioTimePitchAlgorithm = pitch.algorithm
     settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec
@@ -155,7 +176,7 @@ struct ExportOptions: ParsableArguments, Sendable {
       return try writeProject(composition, output, verb: verb, writing, common)
     }
     let session = try prepared.session()
-    var settings = settings(for: prepared, to: output, overwrites: writing.overwrite)
+    var settings = try settings(for: prepared, to: output, overwrites: writing.overwrite)
     if part != .whole, let kept = try keptPart(&settings, session, writing) {
       return try emit(RetimeDocument(verb, kept: kept), common)
     }

@@ -19,7 +19,7 @@ extension FuzzCases {
       return checks > 200
     }
     let start = MediaTime(.random(in: -1...200, using: &random), over: 240)
-    switch Int.random(in: 0..<5, using: &random) {
+    switch Int.random(in: 0..<7, using: &random) {
     case 0:
       let methods = RecordingOffset.Method.allCases
       let offset = try RecordingSynchronizer(method: methods.randomElement(using: &random))
@@ -47,10 +47,51 @@ extension FuzzCases {
         timeScale: [Rational.invalid, .zero, 1, Rational(-1)].randomElement(using: &random) ?? 1)
       _ = try composer.photoFinish(settings)
       return "sheet \(try composer.contactSheet().frames.count)"
+    case 4: return "trail \(try StillComposer(asset).trail().frames.count)"
+    case 5:
+      guard let index = asset.videoTrack?.frames.index(at: start) else { return "no frame" }
+      return "lengths in frame \(index): \(try lengths(&random))"
     default:
       let clips = [ClipComparison.Clip(asset, origin: start), ClipComparison.Clip(other)]
       let plan = try ClipComparison(clips, frameRate: 30).plan()
       return "comparison \(plan.frameCount)"
     }
+  }
+
+  /// Measures between random points, and returns the number of results.
+  ///
+  /// Points and lengths may have any finite number. Uncertainties are never negative.
+  private func lengths(_ random: inout SeededGenerator) throws -> Int {
+    let extremes = [
+      0, -0.0, 1, 0.5, -3, .leastNonzeroMagnitude, 1e-160, 1e160, .greatestFiniteMagnitude,
+      -.greatestFiniteMagnitude,
+    ]
+    func number() -> Double {
+      Bool.random(using: &random)
+        ? .random(in: -2...130, using: &random) : extremes.randomElement(using: &random) ?? 0
+    }
+    func value() -> MeasuredValue { MeasuredValue(number(), uncertainty: number().magnitude) }
+    let points = (0..<Int.random(in: 2...6, using: &random)).map { _ in
+      ImagePoint(x: number(), y: number())
+    }
+    let measurement = ImageMeasurement(pointUncertainty: number())
+    let scale = LengthScale(pixels: value(), meters: value())
+    var results: [MeasuredValue] = []
+    for (first, second) in zip(points, points.dropFirst()) {
+      results.append(measurement.distance(from: first, to: second))
+      if let scale { results.append(measurement.distance(from: first, to: second, scale: scale)) }
+    }
+    for number in 1..<points.count - 1 {
+      let angle = measurement.angle(
+        at: points[number], between: points[number - 1], and: points[number + 1])
+      guard angle.value.isNaN || (0...180).contains(angle.value) else {
+        throw WrongPlayback(description: "an angle of \(angle.value) degrees")
+      }
+      results.append(angle)
+    }
+    if let wrong = results.first(where: { $0.uncertainty < 0 }) {
+      throw WrongPlayback(description: "an uncertainty of \(wrong.uncertainty)")
+    }
+    return results.count
   }
 }

@@ -269,7 +269,13 @@ struct FuzzCases {
       boundary: CutPolicy.allCases.randomElement(using: &random) ?? .auto)
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
-      settings.mode = .constant(30, RenderSettings(encoding: .mjpeg))
+      var rendering = RenderSettings(encoding: .mjpeg)
+      rendering.removesFlicker = Bool.random(using: &random)
+      if Bool.random(using: &random) {
+        rendering.burnIn = BurnIn(
+          items: BurnIn.Item.allCases, mark: try time(composition, &random))
+      }
+      settings.mode = .constant(30, rendering)
     } else if Int.random(in: 0..<6, using: &random) == 0 {
       settings.mode = .constant(
         30, RenderSettings(encoding: .h264(EncoderSettings(preset: "ultrafast"))))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// A rectangle of whole pixels.
 struct PixelRect: Equatable {
   var x: Range<Int>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// The text of a stop-watch, `MM:SS.mmm`, which starts again at zero after an hour.
 struct StopWatchText: Sendable {
   /// The number of characters.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// The moving pattern of the synthetic camera with `scene=pattern`, with the frame number at the
 /// top.
 ///

@@ -6,7 +6,7 @@ package enum DotFont {
   package static let height = 7
 
   /// The character for the last decimal digit of a number.
-  static func digit(_ number: Int) -> UInt8 { UInt8(ascii: "0") + UInt8(number % 10) }
+  package static func digit(_ number: Int) -> UInt8 { UInt8(ascii: "0") + UInt8(number % 10) }
 
   /// The code of the middle dot, `·`.
   package static let middleDot: UInt8 = 0xB7

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The gains that remove the flicker of the lighting from the frames of an export.
+///
+/// The brightness of the frames is measured before the export renders them. A straight line through
+/// the brightness of the frames around a frame is the brightness without flicker. So fades keep
+/// their slope.
+struct FlickerRemoval: Sendable {
+  /// The gains of each source, by frame index.
+  private let gains: [[Int: Double]]
+
+  /// The fewest frames before and after a frame that its brightness is compared with.
+  static let leastReach = 12
+  /// The captured time before and after a frame, as a part of a second.
+  ///
+  /// Light at 100 Hz has ten periods in both parts together.
+  private static let timeReach = Rational(1, over: 20)
+  /// The most frames on each side.
+  private static let mostReach = 200
+  /// A change beyond this ratio is a cut and not flicker.
+  private static let cut = 1.4
+
+  /// Measures the frames of a plan.
+  ///
+  /// - Throws: `MediaError` with `.cancelled`, or if a source cannot be read.
+  init(
+    _ frames: [ConstantRatePlan.Frame?], _ assets: [Asset], isCancelled: () -> Bool
+  ) throws(MediaError) {
+    var used: [Int: ClosedRange<Int>] = [:]
+    for case let frame? in frames {
+      let range = used[frame.source] ?? frame.index...frame.index
+      used[frame.source] =
+        min(range.lowerBound, frame.index)...max(range.upperBound, frame.index)
+    }
+    var gains: [[Int: Double]] = []
+    for (source, asset) in assets.enumerated() {
+      guard let track = asset.videoTrack, let used = used[source] else {
+        gains.append([:])
+        continue
+      }
+      let reach = Self.reach(at: asset.captureFrameRate?.rate ?? track.nominalFrameRate)
+      // Beside a cut, the frames on the other side reach twice as far.
+      let first = max(0, used.lowerBound - 2 * reach)
+      let last = min(track.frameCount - 1, used.upperBound + 2 * reach)
+      let range = first...last
+      let brightness = try Self.brightness(of: asset, in: range, isCancelled)
+      gains.append(
+        Dictionary(
+          uniqueKeysWithValues: zip(
+            range, Self.gains(of: range.map { brightness[$0] }, reach: reach))))
+    }
+    self.gains = gains
+  }
+
+  /// Returns the gain of a frame.
+  func gain(of frame: ConstantRatePlan.Frame) -> Double { gains[frame.source][frame.index] ?? 1 }
+
+  /// Returns the number of frames on each side at a capture rate.
+  static func reach(at rate: FrameRate?) -> Int {
+    let frames = rate.map { ($0.framesPerSecond * timeReach).doubleValue } ?? 0
+    return Int(min(max(frames.rounded(), Double(leastReach)), Double(mostReach)))
+  }
+
+  /// Returns the mean luma of each frame that can be decoded.
+  private static func brightness(
+    of asset: Asset, in range: ClosedRange<Int>, _ isCancelled: () -> Bool
+  ) throws(MediaError) -> [Int: Double] {
+    var reader = try FrameReader(asset)
+    // A small image has the same mean.
+    var converter = FrameConverter(to: .gray8, isFullRange: true, width: 64, height: 48)
+    var brightness: [Int: Double] = [:]
+    try reader.readFrames(in: range, wanted: { _ in true }, shouldContinue: { !isCancelled() }) {
+      guard let image = try? converter.convert($1), let bytes = try? image.packedBytes() else {
+        return true
+      }
+      brightness[$0] = Double(bytes.reduce(0) { $0 + Int($1) }) / Double(bytes.count)
+      return true
+    }
+    if isCancelled() { throw .exportCancelled }
+    return brightness
+  }
+
+  /// Returns the gains of consecutive frames; 1 where the brightness is unknown.
+  static func gains(of brightness: [Double?], reach: Int) -> [Double] {
+    brightness.indices.map { index in
+      guard let own = brightness[index], own > 1 else { return 1 }
+      // Up to the nearest cut on each side.
+      let before = shot(brightness[..<index].suffix(2 * reach).reversed(), own)
+      let after = shot(brightness[(index + 1)...].prefix(2 * reach), own)
+      let past = before.prefix(max(reach, 2 * reach - after.count))
+      let next = after.prefix(max(reach, 2 * reach - before.count))
+      var points = [(x: 0.0, y: own)]
+      points += past.enumerated().compactMap { at, y in y.map { (-Double(at + 1), $0) } }
+      points += next.enumerated().compactMap { at, y in y.map { (Double(at + 1), $0) } }
+      let calm = valueAtZero(points)
+      // An extrapolation beyond the cut ratio is not trusted.
+      return calm < own * cut && own < calm * cut ? calm / own : 1
+    }
+  }
+
+  /// Returns the frames up to a cut.
+  private static func shot(_ side: some Sequence<Double?>, _ own: Double) -> [Double?] {
+    Array(
+      side.prefix { value in value.map { $0 < own * cut && own < $0 * cut } ?? true })
+  }
+
+  /// Returns the value at 0 of the straight line with the least squared error.
+  private static func valueAtZero(_ points: [(x: Double, y: Double)]) -> Double {
+    let count = Double(points.count)
+    let meanX = points.reduce(0) { $0 + $1.x } / count
+    let meanY = points.reduce(0) { $0 + $1.y } / count
+    let variance = points.reduce(0) { $0 + ($1.x - meanX) * ($1.x - meanX) }
+    // Of few frames, a line would follow the flicker.
+    guard points.count >= 6, variance > 0 else { return meanY }
+    let slope = points.reduce(0) { $0 + ($1.x - meanX) * ($1.y - meanY) } / variance
+    return meanY - slope * meanX
+  }
+}

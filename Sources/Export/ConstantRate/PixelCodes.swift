@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The codes of colors in a pixel format, and drawing with them.
+struct PixelCodes: Sendable {
+  /// A color without chroma.
+  enum Tone { case black, white }
+
+  let layout: PixelComponents
+  private let black: Double
+  private let span: Double
+  private let chromaSpan: Double
+  private let transfer: TransferFunction
+
+  /// Prepares drawing; nil for a format that `PixelComponents` does not support.
+  init?(pixelFormat: LibAVPixelFormat, isFullRange: Bool, _ transfer: TransferFunction) {
+    guard let layout = PixelComponents(pixelFormat) else { return nil }
+    self.layout = layout
+    self.transfer = transfer
+    let codes = Double(1 << layout.depth)
+    (black, span, chromaSpan) =
+      isFullRange || layout.isRGB
+      ? (0, codes - 1, codes - 1) : (codes / 16, 219 * codes / 256, 224 * codes / 256)
+  }
+
+  /// Returns the code of a color for one component, not rounded.
+  ///
+  /// Red, green and blue are signals from 0 to 1. Alpha is opaque.
+  func code(_ component: Int, red: Double, green: Double, blue: Double) -> Double {
+    let (kr, kb) = (transfer.red, transfer.blue)
+    let luma = kr * red + (1 - kr - kb) * green + kb * blue
+    let middle = Double(1 << (layout.depth - 1))
+    return switch component {
+    case 0: black + span * (layout.isRGB ? red : luma)
+    case 1 where layout.components.count < 3: Double((1 << layout.depth) - 1)
+    case 1: layout.isRGB ? black + span * green : middle + chromaSpan * (blue - luma) / (2 - 2 * kb)
+    case 2: layout.isRGB ? black + span * blue : middle + chromaSpan * (red - luma) / (2 - 2 * kr)
+    default: Double((1 << layout.depth) - 1)
+    }
+  }
+
+  /// Fills a rectangle; what is outside is left out.
+  ///
+  /// White is drawn on black, so only the components of brightness change.
+  func fill(x: Range<Int>, y: Range<Int>, _ tone: Tone, on frame: MediaFrame) {
+    let x = x.clamped(to: 0..<frame.width)
+    let y = y.clamped(to: 0..<frame.height)
+    for (number, component) in layout.components.enumerated() {
+      if tone == .white, !layout.isRGB, number > 0 { return }
+      let level = tone == .white ? 1.0 : 0
+      let code = code(number, red: level, green: level, blue: level)
+      let shift = component.isSubsampled ? layout.chromaShift : (0, 0)
+      let size = layout.size(of: component, width: frame.width, height: frame.height)
+      let columns = x.lowerBound >> shift.0..<(x.upperBound + (1 << shift.0) - 1) >> shift.0
+      let rows = y.lowerBound >> shift.1..<(y.upperBound + (1 << shift.1) - 1) >> shift.1
+      for row in rows.clamped(to: 0..<size.height) {
+        for column in columns.clamped(to: 0..<size.width) {
+          write(code, component, column, row, frame)
+        }
+      }
+    }
+  }
+
+  /// Mixes a code into a sample: `share` 1 replaces it.
+  func mix(
+    _ code: Double, share: Double, _ component: PixelComponents.Component, _ column: Int,
+    _ row: Int, _ frame: MediaFrame
+  ) {
+    guard share > 0, let plane = frame.planeData(component.plane) else { return }
+    let at = row * frame.bytesPerRow(component.plane) + component.offset + column * component.step
+    let mask = (1 << layout.depth) - 1
+    let old = (Int(plane[at]) | (layout.bytesPerSample == 2 ? Int(plane[at + 1]) << 8 : 0)) & mask
+    write(Double(old) + (code - Double(old)) * share, component, column, row, frame)
+  }
+
+  private func write(
+    _ code: Double, _ component: PixelComponents.Component, _ column: Int, _ row: Int,
+    _ frame: MediaFrame
+  ) {
+    guard let plane = frame.planeData(component.plane) else { return }
+    let at = row * frame.bytesPerRow(component.plane) + component.offset + column * component.step
+    let stored = UInt16(min(max(code.rounded(), 0), Double((1 << layout.depth) - 1)))
+    plane[at] = UInt8(truncatingIfNeeded: stored)
+    if layout.bytesPerSample == 2 { plane[at + 1] = UInt8(stored >> 8) }
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An object that a search found, with coordinates in pixels.
+protocol DetectedObject {
+  var center: PixelPoint { get }
+  /// Returns the object in an image of which the searched one is a part.
+  func moved(byX x: Int, y: Int) -> Self
+}
+
+/// Searches of whole frames, or of the same part of each, with changing effort.
+///
+/// There are at most 12 a second.
+struct FramePasses<Effort> {
+  /// The shortest interval between passes, in microseconds.
+  static var interval: Int64 { 1_000_000 / 12 }
+
+  /// The efforts of successive passes.
+  private let rota: [Effort]
+  /// The fewest frames between passes while objects are followed.
+  private let fewestFrames: Int
+  private var frameCount = 0
+  private var passCount = 0
+  private var last: (microseconds: Int64, frame: Int)?
+
+  init(_ rota: [Effort], fewestFrames: Int = 0) {
+    (self.rota, self.fewestFrames) = (rota, fewestFrames)
+  }
+
+  /// Counts a frame, and says whether it is due for a pass.
+  ///
+  /// - Parameters:
+  ///   - microseconds: The time of the frame.
+  ///   - isFollowing: Whether objects are followed, so that the frame is searched anyway.
+  /// - Returns: The effort of the pass, or nil if none is due.
+  mutating func next(at microseconds: Int64, isFollowing: Bool) -> Effort? {
+    frameCount += 1
+    if let last {
+      // A clock that went backwards was restarted.
+      let elapsed = microseconds - last.microseconds
+      guard elapsed < 0 || elapsed >= Self.interval else { return nil }
+      guard !isFollowing || frameCount - last.frame > fewestFrames else { return nil }
+    }
+    last = (microseconds, frameCount)
+    passCount += 1
+    return rota[(passCount - 1) % rota.count]
+  }
+}
+
+extension LumaImage {
+  /// Searches a part of the image.
+  ///
+  /// - Returns: The objects, with coordinates in this image; none if the part has no pixel.
+  func search<Object: DetectedObject>(
+    _ part: PixelRect, _ read: (LumaImage) -> [Object]
+  ) -> [Object] {
+    let part = part.clamped(width: width, height: height)
+    guard let crop = cropped(to: part) else { return [] }
+    return read(crop).map { $0.moved(byX: part.x, y: part.y) }
+  }
+
+  /// The whole image.
+  var area: PixelRect { PixelRect(x: 0, y: 0, width: width, height: height) }
+}
+
+extension Array where Element: DetectedObject {
+  /// The objects with their center in an area; all for nil.
+  func centered(in area: PixelRect?) -> [Element] {
+    guard let area else { return self }
+    return filter { object in
+      let (x, y) = (object.center.x - Double(area.x), object.center.y - Double(area.y))
+      return x >= 0 && y >= 0 && x < Double(area.width) && y < Double(area.height)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+
+@testable import OvercrankCapture
+
+struct SampleDelivererTests {
+  /// Samples that are numbers, without notes of dropped ones.
+  private final class Numbers: SampleQueue {
+    private let numbers = Mutex<[Int]>([])
+    var count: Int { numbers.withLock { $0.count } }
+    func push(_ number: Int) { numbers.withLock { $0.append(number) } }
+    func passNoteOn() -> Bool { false }
+    func take() -> Int? { numbers.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+    func drain() { numbers.withLock { $0 = [] } }
+  }
+
+  /// A sink may still be fed while the one that replaces it is made.
+  @Test func `The last samples of a sink that was replaced are delivered, too`() async throws {
+    let deliverer = SampleDeliverer<Int>()
+    defer { deliverer.stop() }
+    let (old, new) = (Numbers(), Numbers())
+    let oldFeed = try deliverer.begin(old)
+    let newFeed = try deliverer.begin(new)
+    new.push(1)
+    newFeed.wake()
+    #expect(await deliverer.next() == 1)
+    old.push(2)
+    oldFeed.wake()
+    #expect(await deliverer.next() == 2)
+    // Nothing waits for a blocking reader that was delivered before.
+    old.push(3)
+    new.push(4)
+    #expect(deliverer.waitForNext { ($0 as? Numbers)?.take() } == 3)
+    #expect(deliverer.waitForNext { ($0 as? Numbers)?.take() } == 4)
+  }
+
+  @Test func `Samples that come after the end are released`() async throws {
+    let numbers = Numbers()
+    weak var watched: SampleDeliverer<Int>?
+    do {
+      let deliverer = SampleDeliverer<Int>()
+      watched = deliverer
+      let feed = try deliverer.begin(numbers)
+      deliverer.stop()
+      #expect(await deliverer.next() == nil)
+      numbers.push(1)
+      feed.wake()
+      while numbers.count > 0 { await Task.yield() }
+    }
+    // The thread, which keeps the deliverer, ends when nothing can come any more.
+    while watched != nil { await Task.yield() }
+    #expect(numbers.count == 0)
+  }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+@testable import OvercrankExport
+
+/// Exports that draw text and a logo into their frames.
+struct BurnInTests {
+  private static let (width, height) = (320, 96)
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  @Test(arguments: ["yuv420p", "yuv420p10le", "yuv422p", "yuv422p10le", "yuv444p10le", "bgr0"])
+  func `The text in each frame names the source frame`(name: String) throws {
+    let format = try #require(LibAVPixelFormat(named: name))
+    let asset = try movie(format)
+    let slow = try asset.retimed([(try range(0, 50), speed(1, 8))])
+    let burnIn = BurnIn(items: [.time, .frame, .speed, .mark], mark: .milliseconds(25))
+    let report = try ExportSession(slow, of: asset).export(settings(burnIn, .ffv1))
+    let frames = try frames(of: report.path)
+    // 12 frames at 1/8 and 30 fps, then 12 frames at 1 of which every eighth is shown.
+    #expect(frames.count == 14)
+    for (slot, frame) in frames.enumerated() {
+      let index = slot < 12 ? slot : 12 + (slot - 12) * 8
+      #expect(frame.pixelFormat == format)
+      let expected = [
+        "\(seconds(index)) s", "frame \(index)", "speed \(slot < 12 ? "1/8" : "1")",
+        "mark \(index < 6 ? "-" : "+")\(seconds(abs(index - 6))) s",
+      ]
+      #expect(try text(in: frame, lineCount: 4) == expected, "slot \(slot)")
+      #expect(try luma(frame, x: 300, y: 40) == luma(of: index, format), "slot \(slot)")
+    }
+  }
+
+  @Test(arguments: ["yuv420p", "yuv444p10le"])
+  func `The text survives H.264`(name: String) throws {
+    let asset = try movie(try #require(LibAVPixelFormat(named: name)))
+    var reversed = try Composition(asset)
+    try reversed.reverse(TimeRange(duration: asset.duration))
+    let burnIn = BurnIn(items: [.time, .frame, .speed])
+    let report = try ExportSession(reversed, of: asset).export(
+      settings(burnIn, .h264(EncoderSettings(preset: "ultrafast")), rate: 240))
+    let frames = try frames(of: report.path)
+    #expect(frames.count == 24)
+    for (slot, frame) in frames.enumerated() {
+      let expected = ["\(seconds(23 - slot)) s", "frame \(23 - slot)", "speed -1"]
+      #expect(try text(in: frame, lineCount: 3) == expected, "slot \(slot)")
+    }
+  }
+
+  @Test(arguments: ["yuv420p", "yuv422p10le", "bgr0"])
+  func `A logo is mixed into the upper right corner`(name: String) throws {
+    let format = try #require(LibAVPixelFormat(named: name))
+    let asset = try movie(format)
+    let logo = folder.file("logo.png")
+    try writeLogo(to: logo)
+    let report = try ExportSession(try Composition(asset), of: asset).export(
+      settings(BurnIn(items: [], logoPath: logo), .ffv1, rate: 240))
+    let frame = try #require(try frames(of: report.path).first)
+    let scale = 1 << (frame.pixelFormat.depth - 8)
+    // 16 columns and rows, from 296 and 8 on; the right half is half transparent.
+    let (background, red) = (luma(of: 0, format), name == "bgr0" ? 255 : 81 * scale)
+    let opaque = try luma(frame, x: 300, y: 16)
+    #expect(abs(opaque - red) <= scale, "\(opaque)")
+    let mixed = try luma(frame, x: 308, y: 16)
+    #expect(abs(mixed - (red + background) / 2) <= 2 * scale, "\(mixed)")
+    #expect(try luma(frame, x: 290, y: 16) == background)
+    #expect(try luma(frame, x: 314, y: 16) == background)
+    #expect(try luma(frame, x: 300, y: 4) == background)
+    #expect(try luma(frame, x: 300, y: 26) == background)
+  }
+
+  @Test func `Rotated movies get upright frames`() throws {
+    var recipe = MovieRecipe.constant(240, count: 4)
+    recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
+    let asset = try Asset.made(recipe, in: folder)
+    let report = try ExportSession(try Composition(asset), of: asset).export(
+      settings(BurnIn(items: [.frame]), .ffv1))
+    let track = try #require(try Asset(path: report.path).videoTrack)
+    #expect(track.rotation == 0)
+    #expect(track.width == asset.videoTrack?.height && track.height == asset.videoTrack?.width)
+  }
+
+  @Test func `A missing logo and synthesized frames are refused`() throws {
+    let asset = try movie(.yuv420p)
+    let session = ExportSession(try Composition(asset), of: asset)
+    let missing = #expect(throws: MediaError.self) {
+      try session.export(settings(BurnIn(items: [], logoPath: folder.file("none.png")), .ffv1))
+    }
+    #expect(missing?.code.rawValue == "file_not_found")
+    var flow = settings(BurnIn(items: [.time]), .ffv1)
+    flow.render { $0.sampling = .flow }
+    let error = #expect(throws: MediaError.self) { try session.export(flow) }
+    #expect(error?.code == .burnInRefused)
+  }
+
+  // MARK: Movies
+
+  private func settings(
+    _ burnIn: BurnIn, _ encoding: VideoEncoding, rate: FrameRate = 30
+  ) -> ExportSettings {
+    var settings = ExportSettings(
+      path: folder.file("out.mov"), mode: .constant(rate, RenderSettings(encoding: encoding)))
+    settings.render { $0.burnIn = burnIn }
+    settings.overwrites = true
+    return settings
+  }
+
+  /// The time of a frame in microseconds.
+  private func seconds(_ index: Int) -> String {
+    let microseconds = (index * 1_000_000 * 2 + 240) / 480
+    let digits = String(microseconds)
+    return "0." + String(repeating: "0", count: 6 - digits.count) + digits
+  }
+
+  /// The first component of a frame of the movie.
+  private func luma(of index: Int, _ format: LibAVPixelFormat) -> Int {
+    (60 + 5 * index) << (format.depth - 8)
+  }
+
+  /// 24 frames at 240 fps, each of one color.
+  private func movie(_ format: LibAVPixelFormat) throws -> Asset {
+    let frames = try (0..<24).map { index in
+      let frame = try MediaFrame.video(
+        width: Self.width, height: Self.height, pixelFormat: format)
+      let layout = try #require(PixelComponents(format))
+      for (number, component) in layout.components.enumerated() {
+        let size = layout.size(of: component, width: Self.width, height: Self.height)
+        let plane = try #require(frame.planeData(component.plane))
+        let code = number == 0 ? luma(of: index, format) : 128 << (format.depth - 8)
+        for y in 0..<size.height {
+          for x in 0..<size.width {
+            let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
+            plane[at] = UInt8(truncatingIfNeeded: code)
+            if layout.bytesPerSample == 2 { plane[at + 1] = UInt8(code >> 8) }
+          }
+        }
+      }
+      return frame
+    }
+    return try .lossless(frames, rate: 240, at: folder.file("source.mov"))
+  }
+
+  /// A red square, its right half with an alpha of one half.
+  private func writeLogo(to path: String) throws {
+    let rgba = try #require(LibAVPixelFormat(named: "rgba"))
+    let frame = try MediaFrame.video(width: 16, height: 16, pixelFormat: rgba)
+    let plane = try #require(frame.planeData(0))
+    for y in 0..<16 {
+      for x in 0..<16 {
+        let at = y * frame.bytesPerRow(0) + 4 * x
+        (plane[at], plane[at + 1], plane[at + 2]) = (255, 0, 0)
+        plane[at + 3] = x < 8 ? 255 : 128
+      }
+    }
+    var settings = Encoder.VideoSettings(
+      codec: "png", width: 16, height: 16, pixelFormat: rgba, timescale: 1)
+    settings.threadCount = 1
+    var encoder = try Encoder(video: settings)
+    try encoder.send(frame)
+    try encoder.send(nil)
+    let packet = try #require(try encoder.nextPacket())
+    _ = try folder.write(packet.withBytes { [UInt8]($0) }, as: "logo.png")
+    #expect(path == folder.file("logo.png"))
+  }
+
+  // MARK: Reading
+
+  private func frames(of path: String) throws -> [MediaFrame] {
+    let asset = try Asset(path: path)
+    var reader = try FrameReader(asset)
+    return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
+  }
+
+  private func luma(_ frame: MediaFrame, x: Int, y: Int) throws -> Int {
+    let layout = try #require(PixelComponents(frame.pixelFormat))
+    let component = layout.components[0]
+    let plane = try #require(frame.planeData(component.plane))
+    let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
+    return Int(plane[at]) | (layout.bytesPerSample == 2 ? Int(plane[at + 1]) << 8 : 0)
+  }
+
+  /// Reads the text in the lower left corner, by the dots of its characters.
+  private func text(in frame: MediaFrame, lineCount: Int) throws -> [String] {
+    let scale = 2
+    let top = (frame.height - lineCount * 9 * scale - 2 * scale) & ~3
+    let middle = 128 << (frame.pixelFormat.depth - 8)
+    var known: [[UInt64]: UInt8] = [:]
+    for character in UInt8(32)..<127 {
+      known[(0..<7).map { DotFont.dots(of: character, line: $0) }] = character
+    }
+    return try (0..<lineCount).map { line in
+      var characters: [UInt8] = []
+      for position in 0..<22 {
+        let rows = try (0..<7).map { row in
+          try (0..<5).reduce(UInt64(0)) { dots, column in
+            let x = (2 + position * 6 + column) * scale
+            let y = top + (2 + line * 9 + row) * scale
+            let isLit = try luma(frame, x: x, y: y) + luma(frame, x: x + 1, y: y + 1) > 2 * middle
+            return dots << 1 | (isLit ? 1 : 0)
+          }
+        }
+        // Beside the text is the scene.
+        guard let character = known[rows] else { break }
+        characters.append(character)
+      }
+      var text = String(decoding: characters, as: UTF8.self)
+      while text.hasSuffix(" ") { text.removeLast() }
+      return text
+    }
+  }
+}

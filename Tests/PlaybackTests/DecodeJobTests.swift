@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankPlayback
+
+/// What is decoded when, by a model whose jobs the test does itself.
+struct DecodeJobTests {
+  private let folder: Scratch
+  private let stage: Stage
+
+  /// A movie of 240 fps in which each frame is a key frame, shown at its middle.
+  init() throws {
+    folder = try Scratch()
+    stage = try Stage(try Movies.painted(folder, gop: 1))
+    stage.player.seek(to: MediaTime(seconds: 1))
+    #expect(stage.number(at: 0) == 240)
+  }
+
+  /// Takes the next job, and gives it its frames one by one, each at a time in milliseconds.
+  ///
+  /// - Returns: The frames that the job gave before it was stopped.
+  private func decode(each milliseconds: Int64) throws -> (job: DecodeJob, given: [Int]) {
+    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+    let core = stage.player.core
+    let job = try #require(core.perform { $0.nextJob($1) })
+    var given: [Int] = []
+    for frame in job.frames {
+      stage.clock.advance(by: milliseconds * 1_000_000)
+      given.append(frame)
+      let goesOn = core.perform { [job] in
+        $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
+      }
+      if !goesOn { break }
+    }
+    return (job, given)
+  }
+
+  /// The frame that is due, where each millisecond is a quarter of one.
+  private func due(rate: Int) -> Int {
+    240 + rate * Int(stage.clock.now.wholeMicroseconds - Stage.start / 1_000) * 240 / 1_000_000
+  }
+
+  @Test func `A job for playing ends when playback has passed its next frame`() throws {
+    try stage.player.setRate(1)
+    // A frame for each refresh takes 5 ms, which is soon enough for all.
+    let (job, given) = try decode(each: 5)
+    #expect(job.frames.count >= 8 && given == job.frames)
+    // With 50 ms, playback catches up.
+    let late = try decode(each: 50)
+    #expect(late.given.count < late.job.frames.count)
+    #expect(late.job.frames[late.given.count] < due(rate: 1))
+    // The next job begins with the frame that is due.
+    let next = try decode(each: 1)
+    #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
+  }
+
+  @Test func `A job for reverse playback ends when its other frames have passed`() throws {
+    try stage.player.setRate(-1)
+    let (job, given) = try decode(each: 5)
+    #expect(job.frames.count >= 4 && given == job.frames)
+    // A pass ends with the frame that is needed first. A slow one gives the others in time.
+    let slow = try decode(each: 20)
+    let rest = slow.job.frames.dropFirst(slow.given.count)
+    #expect(slow.given.count > 2 && rest.allSatisfy { $0 > due(rate: -1) })
+  }
+
+  @Test func `A job gives a frame however late it is`() throws {
+    try stage.player.setRate(1)
+    let late = try decode(each: 400)
+    #expect(late.given == Array(late.job.frames.prefix(1)))
+    let next = try decode(each: 400)
+    #expect(next.given.count == 1 && next.given[0] > late.given[0] + 16)
+  }
+
+  @Test func `A frame that no refresh shows is not decoded`() throws {
+    try stage.player.setRate(1)
+    _ = stage.player.frame(at: MediaTime(nanoseconds: Stage.start + 50_000_000))
+    // Frame 253 is due between two refreshes, which show 252 and 256.
+    stage.clock.advance(by: 56_000_000)
+    let (job, _) = try decode(each: 0)
+    #expect(!job.frames.contains(253) && job.frames.contains(256))
+  }
+
+  @Test func `A loop is not taken for late`() throws {
+    let range = try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4))
+    try stage.player.setLoop(range)
+    try stage.player.setRate(1)
+    // At the end of the loop, frames of its start are needed.
+    stage.clock.advance(by: 200_000_000)
+    let (job, given) = try decode(each: 1)
+    #expect(given == job.frames)
+  }
+
+  @Test func `Both decoders are open once a frame was shown`() throws {
+    let core = stage.player.core
+    stage.work()
+    #expect(core.openDecoderCount == 2)
+    let sent = stage.player.sentPacketCount
+    stage.work()
+    #expect(core.openDecoderCount == 2 && stage.player.sentPacketCount == sent)
+  }
+
+  @Test func `Instead of a missing frame, the last decoded one that was passed is shown`() throws {
+    let player = stage.player
+    try player.setLoop(try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4)))
+    try player.setRate(1)
+    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+    let job = try #require(player.core.perform { $0.nextJob($1) })
+    for frame in [246, 255, 299] {
+      player.core.perform {
+        _ = $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
+      }
+    }
+    /// The frame that is shown after a number of milliseconds.
+    func shown(after milliseconds: Int64) -> (Int?, Bool?) {
+      let frame = player.frame(at: MediaTime(nanoseconds: Stage.start + milliseconds * 1_000_000))
+      return (frame?.index, frame?.isCurrent)
+    }
+    #expect(shown(after: 0) == (240, true))
+    // Due are 247, 252 and 256.
+    #expect(shown(after: 30) == (246, false))
+    #expect(shown(after: 50) == (246, false))
+    #expect(shown(after: 70) == (255, false))
+    #expect(shown(after: 247) == (299, true))
+    // The loop has begun again.
+    #expect(shown(after: 251) == (240, true))
+    #expect(shown(after: 281) == (246, false))
+  }
+}
