@@ -88,7 +88,7 @@ extension Asset {
   public var captureFrameRate: CaptureFrameRate? {
     if let tagged = taggedCaptureFrameRate { return tagged }
     guard let rate = videoTrack?.nominalFrameRate else { return nil }
-    if metadata[Self.appleIntentKey] != nil {
+    if tag(Self.appleIntentKey) != nil {
       return CaptureFrameRate(rate: rate, source: Self.appleIntentKey)
     }
     return container == "mov" && isSlowedByEditList
@@ -100,7 +100,7 @@ extension Asset {
   /// Nil without a tag.
   package var taggedCaptureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
-      guard let text = metadata[key] else { continue }
+      guard let text = tag(key) else { continue }
       // The Android tag is a 32-bit float. libav prints it with more digits than are significant,
       // so it is parsed as a `Float` first.
       let number = key == Self.androidRateKey ? Float(text).map { "\($0)" } : nil
@@ -110,6 +110,11 @@ extension Asset {
     }
     return nil
   }
+
+  /// The text of a tag; nil if the file has none.
+  ///
+  /// Matroska stores the keys of tags in capitals.
+  private func tag(_ key: String) -> String? { metadata[key] ?? metadata[key.uppercased()] }
 
   /// Whether the edit list of the video track plays all of it at one lower rate.
   ///

@@ -28,6 +28,10 @@ extension MediaError.Code {
   public static let fileLengthRefused = Self(rawValue: "file_length_refused")
   /// Text or a logo cannot be drawn into the frames of the export.
   public static let burnInRefused = Self(rawValue: "burn_in_refused")
+  /// The container cannot play this frame rate.
+  public static let outputFrameRateRefused = Self(rawValue: "output_frame_rate_refused")
+  /// The linked FFmpeg lacks the encoder of the export.
+  public static let missingEncoder = Self(rawValue: "missing_encoder")
   /// The audio cannot be retimed with this algorithm.
   public static let audioRefused = Self(rawValue: "sound_refused")
 }

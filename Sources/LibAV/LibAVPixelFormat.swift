@@ -39,6 +39,8 @@ extension AVPixelFormat {
   package static var yuyv422: AVPixelFormat { AV_PIX_FMT_YUYV422 }
   /// Blue, green, red and alpha, 8 bits each.
   package static var bgra: AVPixelFormat { AV_PIX_FMT_BGRA }
+  /// Indices of a palette of 256 colors, one byte each.
+  package static var pal8: AVPixelFormat { AV_PIX_FMT_PAL8 }
   /// 8-bit gray.
   package static var gray8: AVPixelFormat { AV_PIX_FMT_GRAY8 }
   /// Red, green and blue, one byte each.

@@ -89,6 +89,8 @@ struct RecordingInfoTests {
     let apple = "com.apple.quicktime.full-frame-rate-playback-intent"
     #expect(try rate([:]) == [])
     #expect(try rate(["com.android.capture.fps": "960"]) == ["960/1", "com.android.capture.fps"])
+    // Matroska stores the keys in capitals.
+    #expect(try rate(["COM.ANDROID.CAPTURE.FPS": "960"]) == ["960/1", "com.android.capture.fps"])
     #expect(try rate([apple: "0"]) == ["240/1", apple])
     #expect(
       try rate([apple: "0", "com.overcrank.capture_frame_rate": "480/1"])

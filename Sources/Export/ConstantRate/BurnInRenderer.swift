@@ -108,8 +108,7 @@ struct BurnInRenderer: Sendable {
     guard let mapping = segment?.mapping, mapping.motion != .hold else { return "0" }
     let speed = try mapping.speed(at: time)
     if speed.denominator == 1 { return "\(speed.numerator)" }
-    let exact = speed.description
-    return exact.count <= 7 ? exact : try Self.text(speed, digits: 4)
+    return speed.numerator.magnitude == 1 ? speed.description : try Self.text(speed, digits: 4)
   }
 
   /// Returns a number with this many digits after the point.

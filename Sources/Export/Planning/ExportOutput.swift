@@ -22,6 +22,8 @@ struct ExportOutput: ~Copyable {
   private let audio: AudioExport?
   let isCancelled: () -> Bool
   private var writer: MovieWriter?
+  private var image: AnimatedImageWriter?
+  private var endTicks: Int64 = 0
   private var videoTrack = 0
   private var audioTrack = 0
   private var timescale: Int32 = 1
@@ -73,11 +75,17 @@ struct ExportOutput: ~Copyable {
   /// Opens the file for video with these codec parameters.
   ///
   /// The rotation is written as metadata, unless the frames were already rotated. Packets can be
-  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``.
+  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``. `endTicks` is the end of
+  /// an animated image.
   mutating func begin(
-    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false,
+    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false, endTicks: Int64 = 0,
     copying sources: [StoredMedia] = []
   ) throws {
+    if let format = AnimatedImageFormat(rawValue: container) {
+      image = try AnimatedImageWriter(path: path, format: format, parameters: parameters)
+      self.endTicks = endTicks
+      return
+    }
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     // The join copies the tags of the source. In a shard, any text could be mistaken for the seal.
     settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
@@ -143,6 +151,10 @@ struct ExportOutput: ~Copyable {
   /// Writes the audio packets that start before a video packet, then the video packet.
   mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
     try checkCancelled()
+    guard image == nil else {
+      try image?.write(packet, at: pts)
+      return
+    }
     try writeAudio(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
   }
@@ -171,6 +183,7 @@ struct ExportOutput: ~Copyable {
 
   /// Writes the remaining audio and the index.
   mutating func finish() throws {
+    try image?.finish(at: endTicks)
     try writeAudio(upTo: nil)
     try writer?.finish()
   }
@@ -189,7 +202,7 @@ struct ExportOutput: ~Copyable {
   }
 
   /// Metadata keys that are not copied, because they describe the source file itself.
-  private static let ownKeys: Set<String> = [
+  static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder", ExportDigest.key,
     ShardFile.key, FileSeal.key, RepeatedFrameTag.key,
   ]

@@ -49,6 +49,7 @@ struct ExportPlan {
   init(_ session: ExportSession, _ settings: ExportSettings) throws {
     let composition = session.composition
     let container = try settings.container()
+    try AnimatedImageCheck.check(settings)
     shard = try Self.shard(session, settings)
     search = try FileLengthSearch(settings)
     self.container = shard == nil ? container : "mov"
@@ -117,10 +118,20 @@ struct ExportPlan {
       report.framesSynthesized = plan.inBetweens?.synthesizedCount ?? 0
       report.sparse = plan.sparse
       report.duration = try MediaTime(plan.slots.seconds(of: Int64(plan.rendered.count)))
+      if rendering.encoding.animatedImage != nil {
+        let timing = try SlotTiming(rate, rendering.encoding)
+        report.maxTimeError = try Self.duration(
+          timing.greatestError(count: Int64(plan.rendered.count)), .towardPositiveInfinity)
+      }
     }
     keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
     // The audio is planned for a shard as well, so that a refusal comes first.
-    if let audio = try AudioExportPlan(session, settings, container), shard == nil {
+    if AnimatedImageFormat(path: settings.path) != nil {
+      self.audio = nil
+      if session.composition.track(.audio)?.segments.isEmpty == false {
+        report.lostMetadata.append("audio")
+      }
+    } else if let audio = try AudioExportPlan(session, settings, container), shard == nil {
       report.audio = audio.report
       report.warnings += audio.speedWarning.map { [$0] } ?? []
       report.avEndDifference = try Self.duration(
@@ -130,7 +141,7 @@ struct ExportPlan {
       self.audio = nil
     }
     sideData = try Self.sideData(of: asset, settings.mode)
-    report.lostMetadata = chapters.lost
+    report.lostMetadata += chapters.lost
     for case let language? in Set(session.composition.tracks.map(\.language))
     where TrackLanguage.stored(language, in: container) == nil {
       report.lostMetadata.append("language=\(language)")
@@ -138,6 +149,10 @@ struct ExportPlan {
     for asset in assets {
       report.lostMetadata += try Self.lostMetadata(
         of: asset, settings, container, keepsRecording: keepsRecording)
+    }
+    if AnimatedImageFormat(path: settings.path) != nil {
+      report.lostMetadata += AnimatedImageCheck.lostMetadata(asset, chapters)
+        .filter { !report.lostMetadata.contains($0) }
     }
     self.report = report
   }

@@ -37,7 +37,8 @@ public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
 
 /// The settings of an export.
 public struct ExportSettings: Sendable {
-  /// The output file; its extension selects the container: `.mov`, `.mp4` or `.m4v`.
+  /// The output file; its extension selects the container: `.mov`, `.mp4` or `.m4v`, or
+  /// `.gif` or `.webp` for an animated image without audio.
   public var path: String
   /// The method of exporting video.
   public var mode: ExportMode
@@ -101,10 +102,11 @@ public struct ExportSettings: Sendable {
   ///
   /// - Throws: `MediaError` with `.unsupportedContainer`.
   func container() throws(MediaError) -> String {
+    if let format = AnimatedImageFormat(path: path) { return format.rawValue }
     guard let container = MovieContainer(path: path) else {
       throw MediaError(
         .unsupportedContainer, "the extension of \(path) does not name a supported container",
-        recovery: "use the extension .mov, .mp4 or .m4v")
+        recovery: "use the extension .mov, .mp4 or .m4v, or .gif or .webp for an animated image")
     }
     return container.rawValue
   }

@@ -53,6 +53,14 @@ struct FrameGeometry: Sendable {
       scaled = requested?.isTransposed == true ? box.transposed : box
       isBoxed = true
       pixelAspect = nil
+    } else if settings.encoding.animatedImage != nil {
+      // Animated images have square pixels.
+      let aspect = source.pixelAspect?.ratio ?? (width: 1, height: 1)
+      let (above, below) = (Int128(track.width) * Int128(aspect.width), Int128(aspect.height))
+      let width = Int(clamping: (2 * above + below) / (2 * below))
+      scaled = VideoSize(width: min(max(width, 1), 16_383), height: track.height)
+      isBoxed = false
+      pixelAspect = nil
     } else {
       scaled = VideoSize(width: track.width, height: track.height)
       isBoxed = false

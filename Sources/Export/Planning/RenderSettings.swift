@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLibAV
 public import OvercrankMediaCore
 public import OvercrankRetiming
 
@@ -39,8 +40,12 @@ public struct RenderSettings: Hashable, Sendable {
     self.appliesRotation = appliesRotation
   }
 
-  /// True if the frames themselves are rotated: burnt-in text must be upright.
-  var rotatesFrames: Bool { appliesRotation || burnIn != nil }
+  /// True if the frames themselves are rotated.
+  ///
+  /// Burnt-in text must be upright, and animated images store no rotation.
+  var rotatesFrames: Bool {
+    appliesRotation || burnIn != nil || encoding.animatedImage != nil
+  }
 }
 
 /// The codec of rendered video and its settings.
@@ -53,6 +58,15 @@ public enum VideoEncoding: Hashable, Sendable {
   case ffv1
   /// Motion JPEG: independent frames of 8 bits.
   case mjpeg
+  /// An animated GIF that repeats forever, with one palette of up to 255 colors and ordered
+  /// dithering.
+  ///
+  /// Each frame begins at the nearest hundredth of a second. The path needs the extension `.gif`.
+  case gif
+  /// An animated WebP that repeats forever, with a quality from 0 to 100.
+  ///
+  /// Each frame begins at the nearest millisecond. The path needs the extension `.webp`.
+  case webp(quality: Int = 75)
 
   /// The codec of the output.
   public var codec: VideoCodec {
@@ -61,6 +75,17 @@ public enum VideoEncoding: Hashable, Sendable {
     case .hevc: .hevc
     case .ffv1: .ffv1
     case .mjpeg: .mjpeg
+    case .gif: VideoCodec(rawValue: "gif")
+    case .webp: VideoCodec(rawValue: "webp")
+    }
+  }
+
+  /// The encoding that a path needs by its extension, `.gif` or `.webp`; nil for another path.
+  public init?(animatedImageAt path: String) {
+    switch AnimatedImageFormat(path: path) {
+    case .gif: self = .gif
+    case .webp: self = .webp()
+    case nil: return nil
     }
   }
 }

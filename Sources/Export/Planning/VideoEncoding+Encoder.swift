@@ -10,14 +10,28 @@ extension VideoEncoding {
     case .h264: "libx264"
     case .hevc: "libx265"
     case .ffv1, .mjpeg: codec.rawValue
+    case .gif: AnimatedImageFormat.gif.encoderName
+    case .webp: AnimatedImageFormat.webp.encoderName
     }
   }
+
+  /// The format of an animated image; nil for a movie.
+  var animatedImage: AnimatedImageFormat? {
+    switch self {
+    case .gif: .gif
+    case .webp: .webp
+    case .h264, .hevc, .ffv1, .mjpeg: nil
+    }
+  }
+
+  /// True if the encoder returns all frames in one packet at the end.
+  var isOnePacket: Bool { animatedImage == .webp }
 
   /// The constant rate factor; nil for encoders without one.
   var crf: Int? {
     switch self {
     case .h264(let settings), .hevc(let settings): settings.crf
-    case .ffv1, .mjpeg: nil
+    case .ffv1, .mjpeg, .gif, .webp: nil
     }
   }
 
@@ -25,7 +39,7 @@ extension VideoEncoding {
   var needsEvenSides: Bool {
     switch self {
     case .h264, .hevc: true
-    case .ffv1, .mjpeg: false
+    case .ffv1, .mjpeg, .gif, .webp: false
     }
   }
 
@@ -41,6 +55,7 @@ extension VideoEncoding {
     case .hevc(let settings):
       portableFormat(for: source, keepsDepth: [nil, "main10"].contains(settings.profile))
     case .mjpeg: source.isWideChroma ? .yuvj422p : .yuvj420p
+    case .gif, .webp: .bgra
     case .ffv1: Encoder.nearestPixelFormat(to: source, forCodec: "ffv1") ?? .yuv420p
     }
   }
@@ -70,6 +85,8 @@ extension VideoEncoding {
       if video.threadCount == 1 { video.options["x265-params"]?.append(":frame-threads=1") }
     case .mjpeg: video.quantizer = 3
     case .ffv1: video.options = ["level": "3"]
+    case .gif: break
+    case .webp(let quality): video.options = ["quality": "\(quality)"]
     }
     if let crf { video.options["crf"] = "\(crf)" }
   }

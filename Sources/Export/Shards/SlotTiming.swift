@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLibAV
 import OvercrankMediaCore
 
 /// The ticks of output frames.
 struct SlotTiming: Sendable {
   let timescale: Int32
+  /// The duration of an output frame; rounded for an animated image.
   let ticksPerSlot: Int64
+  private let rate: FrameRate
 
   /// - Throws: `MediaError` with `.unsupportedSource` for a rate that cannot be stored.
-  init(_ rate: FrameRate) throws(MediaError) {
+  init(_ rate: FrameRate, _ encoding: VideoEncoding = .h264()) throws(MediaError) {
+    self.rate = rate
+    if let format = encoding.animatedImage {
+      timescale = format.timescale
+      ticksPerSlot = Self.ticks(of: 1, rate, format.timescale)
+      return
+    }
     // With the frame rate as timescale, one tick would be a whole frame, and times that players
     // round to ticks (such as edits) would be coarse. So the timescale is a multiple of it, at
     // least 24000.
@@ -20,5 +29,26 @@ struct SlotTiming: Sendable {
     }
     self.timescale = timescale
     ticksPerSlot = Int64(rate.denominator) * factor
+  }
+
+  /// Returns the start of an output frame: exact in a movie, the nearest tick in an animated image.
+  ///
+  /// Each start is rounded by itself, halves up, so errors do not add up.
+  func ticks(of slot: Int64) -> Int64 { Self.ticks(of: slot, rate, timescale) }
+
+  /// Returns the greatest distance between the ticks and the exact starts of output frames.
+  func greatestError(count: Int64) -> Rational {
+    // The distances repeat after as many frames as the numerator of the rate.
+    (0..<min(count, Int64(rate.numerator))).reduce(.zero) { greatest, slot in
+      let exact = Rational(Int128(slot) * Int128(rate.denominator), over: Int128(rate.numerator))
+      let error = Rational(Int128(ticks(of: slot)), over: Int128(timescale)) - exact
+      return max(greatest, error < .zero ? .zero - error : error)
+    }
+  }
+
+  private static func ticks(of slot: Int64, _ rate: FrameRate, _ timescale: Int32) -> Int64 {
+    let above = Int128(slot) * Int128(rate.denominator) * Int128(timescale)
+    let below = Int128(rate.numerator)
+    return Int64(clamping: (2 * above + below) / (2 * below))
   }
 }

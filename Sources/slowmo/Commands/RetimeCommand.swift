@@ -20,6 +20,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 250kB
         slowmo retime take.mov -o calm.mp4 --trim 0..0.5 --speed 1/8 --fps 30 --deflicker
         slowmo retime take.mov -o clock.mp4 --speed 1/8 --fps 30 --burn-in time,frame,mark=0.5
+        slowmo retime take.mov -o hit.gif --trim 0.5..0.7 --speed 1/8 --fps 20 --box 320x180
+        slowmo retime take.mov -o hit.webp --trim 0.5..0.7 --speed 1/8 --fps 30
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -54,6 +56,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
       mark of the source. A logo is drawn into the upper right corner. The frames are rotated
       upright.
+      A .gif has at most 50 fps, a .webp 90, and neither has audio. Each frame begins at the nearest
+      10 ms in a .gif, and at the nearest 1 ms in a .webp.
       --for opencv writes a constant rate in which missing frames are filled by repeated ones, so
       that a seek by frame number finds the right frame. The rate is that of the camera, or --fps.
       The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.
@@ -68,8 +72,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   @Option(
     name: .shortAndLong,
     help: """
-      The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project; for \
-      several files, a directory or a template.
+      The file to write: .mov, .mp4 or .m4v, .gif or .webp for an animation, .otio for a project, \
+      or - to print a project; for several files, a directory or a template.
       """,
     completion: .file())
   var output: String

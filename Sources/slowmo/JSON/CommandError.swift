@@ -92,7 +92,7 @@ struct CommandError: Error {
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
       "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range",
       "shard_refused", "image_too_large", "metadata_type_unavailable",
-      "file_length_refused", "burn_in_refused":
+      "file_length_refused", "burn_in_refused", "output_frame_rate_refused":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
       "invalid_project", "missing_asset", "shard_damaged", "shard_foreign", "nothing_in_common",
@@ -101,7 +101,7 @@ struct CommandError: Error {
     case "file_not_found", "shard_missing": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
-      "out_of_memory", "no_audio_output", "no_display", "no_renderer":
+      "out_of_memory", "no_audio_output", "no_display", "no_renderer", "missing_encoder":
       .unavailable
     case "output_exists", "output_busy", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed", "output_replaced": .inputOutput

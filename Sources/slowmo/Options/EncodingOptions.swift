@@ -45,8 +45,13 @@ struct EncodingOptions: ParsableArguments, Sendable {
     ].first(where: \.1)?.0
   }
 
-  /// The codec with its settings.
-  var encoding: VideoEncoding {
+  /// Returns the codec with its settings.
+  ///
+  /// An animated image has the codec of its extension, unless an option names another one.
+  func encoding(for output: String) -> VideoEncoding {
+    if let image = VideoEncoding(animatedImageAt: output), codec == .h264, firstGiven == nil {
+      return image
+    }
     var encoder = EncoderSettings()
     encoder.crf = crf ?? encoder.crf
     encoder.preset = encoderPreset ?? encoder.preset

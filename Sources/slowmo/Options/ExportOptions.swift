@@ -131,11 +131,11 @@ struct ExportOptions: ParsableArguments, Sendable {
   private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
 
   private func mode(
-    _ rate: FrameRate?, _ asset: Asset?
+    _ rate: FrameRate?, _ asset: Asset?, _ output: String
   ) throws(MediaError) -> ExportMode {
     guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
     var rendering = RenderSettings(
-      encoding: encoding.encoding, sampling: sampling, box: box,
+      encoding: encoding.encoding(for: output), sampling: sampling, box: box,
       appliesRotation: rotation == .apply)
     rendering.lowConfidence = lowConfidence ?? .flow
     rendering.removesFlicker = deflicker
@@ -151,7 +151,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     for prepared: PreparedExport, to output: String, overwrites: Bool
   ) throws(MediaError) -> ExportSettings {
     var settings = ExportSettings(
-      path: output, mode: try mode(prepared.frameRate, prepared.assets.first))
+      path: output, mode: try mode(prepared.frameRate, prepared.assets.first, output))
     settings.audioTimePitchAlgorithm = pitch.algorithm
     settings.otherAudioSpeeds = pitch.otherSpeeds
     settings.audioCodec = audioCodec.codec

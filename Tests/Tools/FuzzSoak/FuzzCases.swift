@@ -275,6 +275,10 @@ struct FuzzCases {
         rendering.burnIn = BurnIn(
           items: BurnIn.Item.allCases, mark: try time(composition, &random))
       }
+      if Int.random(in: 0..<3, using: &random) == 0 {
+        settings.path = folder.file("out.gif")
+        rendering.encoding = .gif
+      }
       settings.mode = .constant(30, rendering)
     } else if Int.random(in: 0..<6, using: &random) == 0 {
       settings.mode = .constant(

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+
+extension ColorPalette {
+  /// The most frames whose colors are counted.
+  private static let mostFrames = 24
+
+  /// Chooses the colors for an export.
+  ///
+  /// Frames at even distances are decoded and rendered as the export does, before it starts. Frames
+  /// that cannot be decoded do not count.
+  ///
+  /// - Throws: `MediaError` with `.cancelled`, or if a source cannot be read.
+  init(
+    _ plan: ConstantRatePlan, _ assets: [Asset], _ geometry: FrameGeometry,
+    _ colors: Encoder.ColorTags, _ flicker: FlickerRemoval?, _ burnIn: BurnInRenderer?,
+    isCancelled: () -> Bool
+  ) throws {
+    let frames = plan.frames
+    let count = min(frames.count, Self.mostFrames)
+    var renderer = FrameRenderer(geometry, colors, flicker)
+    var readers: [Int: FrameSource] = [:]
+    var histogram = ColorHistogram()
+    for number in 0..<count {
+      if isCancelled() { throw MediaError.exportCancelled }
+      let frame = frames[number * (frames.count - 1) / max(1, count - 1)]
+      var image: MediaFrame?
+      if let frame {
+        let reader =
+          readers[frame.source]
+          ?? FrameSource(
+            assets[frame.source], requests: [], .skip, threadCount: 1, isStopped: { false })
+        readers[frame.source] = reader
+        image = try reader.mediaFrame(at: frame.index, mayLeaveOut: true)
+        guard image != nil else { continue }
+      }
+      let painted = try renderer.paint(frame, image)
+      histogram.add(
+        try burnIn?.draw(frame, slot: plan.rendered.lowerBound, on: painted) ?? painted)
+    }
+    self.init(histogram)
+  }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+
+/// The colors of an animated GIF: one palette for all of its frames.
+struct ColorPalette: Sendable {
+  /// A color of 8 bits per component.
+  struct Color: Hashable, Sendable {
+    var red: UInt8
+    var green: UInt8
+    var blue: UInt8
+  }
+
+  /// The most colors; one index is left for transparency.
+  static let mostColors = 255
+
+  let colors: [Color]
+
+  /// Chooses the colors that represent counted ones with the least squared error.
+  init(_ histogram: ColorHistogram) {
+    var boxes = [Box(histogram.entries)]
+    while boxes.count < Self.mostColors {
+      let widest = boxes.indices.max { boxes[$0].error < boxes[$1].error }
+      guard let widest, boxes[widest].error > 0 else { break }
+      let (low, high) = boxes[widest].split()
+      boxes[widest] = low
+      boxes.append(high)
+    }
+    colors = boxes.map(\.color)
+  }
+
+  /// Returns the index of the nearest color.
+  func nearest(red: Int, green: Int, blue: Int) -> Int {
+    var (best, least) = (0, Int.max)
+    for (index, color) in colors.enumerated() {
+      let (r, g, b) = (Int(color.red) - red, Int(color.green) - green, Int(color.blue) - blue)
+      // Weights near those of luma.
+      let distance = 3 * r * r + 6 * g * g + b * b
+      if distance < least { (best, least) = (index, distance) }
+    }
+    return best
+  }
+
+  /// The typical step from a color to the nearest other one, from 4 to 32 levels.
+  var spread: Double {
+    let steps = colors.indices.map { index -> Int in
+      let color = colors[index]
+      return colors.indices.reduce(32) { least, other in
+        guard other != index else { return least }
+        let next = colors[other]
+        let step = max(
+          abs(Int(next.red) - Int(color.red)), abs(Int(next.green) - Int(color.green)),
+          abs(Int(next.blue) - Int(color.blue)))
+        return min(least, step)
+      }
+    }
+    return min(max(Double(steps.reduce(0, +)) / Double(max(1, steps.count)), 4), 32)
+  }
+
+  /// Colors that share an entry of the palette.
+  private struct Box {
+    let entries: [ColorHistogram.Entry]
+    /// The mean of each component.
+    private let mean: [Double]
+    /// The component with the greatest squared error, and that error.
+    private let axis: Int
+    let error: Double
+
+    init(_ entries: [ColorHistogram.Entry]) {
+      self.entries = entries
+      let total = max(1, entries.reduce(0) { $0 + $1.count })
+      let mean = (0..<3).map { axis in
+        entries.reduce(0) { $0 + $1.components[axis] * $1.count } / total
+      }
+      let errors = (0..<3).map { axis in
+        entries.reduce(0) { sum, entry in
+          let offset = entry.components[axis] - mean[axis]
+          return sum + offset * offset * entry.count
+        }
+      }
+      self.mean = mean
+      axis = (0..<3).max { errors[$0] < errors[$1] } ?? 0
+      error = entries.count > 1 ? errors[axis] : 0
+    }
+
+    var color: Color {
+      let codes = mean.map { UInt8(min(max($0.rounded(), 0), 255)) }
+      return Color(red: codes[0], green: codes[1], blue: codes[2])
+    }
+
+    /// Splits the box at its mean, so that both parts have entries.
+    func split() -> (Box, Box) {
+      let sorted = entries.sorted { $0.components[axis] < $1.components[axis] }
+      let count = sorted.count { $0.components[axis] <= mean[axis] }
+      let cut = min(max(count, 1), sorted.count - 1)
+      return (Box(Array(sorted[..<cut])), Box(Array(sorted[cut...])))
+    }
+  }
+}
+
+/// The number of pixels of similar colors.
+struct ColorHistogram {
+  /// The mean of similar colors: red, green and blue.
+  struct Entry {
+    let components: [Double]
+    let count: Double
+  }
+
+  /// Per bin of 5 bits per component: the number of pixels, and the sums of their components.
+  private var bins = [(count: Int, red: Int, green: Int, blue: Int)](
+    repeating: (0, 0, 0, 0), count: 1 << 15)
+
+  /// The most pixels that are counted in a frame.
+  private static let mostPixels = 20_000
+
+  /// The used bins.
+  var entries: [Entry] {
+    bins.compactMap { bin in
+      guard bin.count > 0 else { return nil }
+      let count = Double(bin.count)
+      return Entry(
+        components: [Double(bin.red) / count, Double(bin.green) / count, Double(bin.blue) / count],
+        count: count)
+    }
+  }
+
+  /// Counts pixels of a frame in the format `bgra`.
+  mutating func add(_ frame: MediaFrame) {
+    guard let pixels = frame.planeData(0) else { return }
+    // An odd step visits all columns.
+    let step = max(1, frame.width * frame.height / Self.mostPixels) | 1
+    for position in stride(from: 0, to: frame.width * frame.height, by: step) {
+      let (row, column) = position.quotientAndRemainder(dividingBy: frame.width)
+      let pixel = pixels + row * frame.bytesPerRow(0) + 4 * column
+      let (blue, green, red) = (Int(pixel[0]), Int(pixel[1]), Int(pixel[2]))
+      let bin = (red >> 3) << 10 | (green >> 3) << 5 | blue >> 3
+      bins[bin].count += 1
+      bins[bin].red += red
+      bins[bin].green += green
+      bins[bin].blue += blue
+    }
+  }
+}

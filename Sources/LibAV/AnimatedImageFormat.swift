@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankLinuxSystem
+
+/// The file formats of animated images.
+package enum AnimatedImageFormat: String, Hashable, Sendable {
+  case gif
+  case webp
+
+  /// The format for a file name extension; nil for another or a missing extension.
+  package init?(path: String) {
+    guard let extent = path.fileExtension else { return nil }
+    self.init(rawValue: extent)
+  }
+
+  /// FFmpeg's name of the encoder.
+  package var encoderName: String {
+    switch self {
+    case .gif: "gif"
+    case .webp: "libwebp_anim"
+    }
+  }
+
+  /// Ticks per second of the times in the file.
+  package var timescale: Int32 {
+    switch self {
+    case .gif: 100
+    case .webp: 1_000
+    }
+  }
+
+  /// The highest frame rate that browsers play at its speed.
+  ///
+  /// They show frames of 10 ms or less for 100 ms.
+  package var highestFrameRate: Int64 {
+    switch self {
+    case .gif: 50
+    case .webp: 90
+    }
+  }
+
+  /// True if the linked FFmpeg has the encoder.
+  package var isSupported: Bool { avcodec_find_encoder_by_name(encoderName) != nil }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankLinuxSystem
+
+/// Writes an animated image that repeats forever.
+///
+/// GIF is written by libavformat. The only packet of a WebP encoder is the whole file, in which this
+/// writer corrects the duration of the last frame.
+package struct AnimatedImageWriter: ~Copyable {
+  private let format: AnimatedImageFormat
+  private let path: String
+  /// libavformat's muxer; nil for WebP.
+  private let context: UnsafeMutablePointer<AVFormatContext>?
+  private let scratch: UnsafeMutablePointer<AVPacket>
+  private var lastTime: Int64 = 0
+  private var image: [UInt8] = []
+
+  /// Opens an existing file for writing.
+  ///
+  /// - Throws: `LibAVError` with the operation "create" or "write the header of".
+  package init(
+    path: String, format: AnimatedImageFormat, parameters: CodecParameters
+  ) throws(LibAVError) {
+    guard let packet = av_packet_alloc() else {
+      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+    }
+    var made: UnsafeMutablePointer<AVFormatContext>?
+    do throws(LibAVError) {
+      if format == .gif { try Self.open(&made, path, parameters) }
+    } catch {
+      if let made {
+        avio_closep(&made.pointee.pb)
+        avformat_free_context(made)
+      }
+      var gone: UnsafeMutablePointer<AVPacket>? = packet
+      av_packet_free(&gone)
+      throw error
+    }
+    self.format = format
+    self.path = path
+    context = made
+    scratch = packet
+  }
+
+  private static func open(
+    _ made: inout UnsafeMutablePointer<AVFormatContext>?, _ path: String,
+    _ parameters: CodecParameters
+  ) throws(LibAVError) {
+    try LibAVError.check(
+      avformat_alloc_output_context2(&made, nil, "gif", path.systemPath), "create", path)
+    guard let context = made, let stream = avformat_new_stream(context, nil) else {
+      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+    }
+    let result = LibAVLog.during {
+      avio_open(&context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
+    }
+    try LibAVError.check(result: result, "create", path)
+    try LibAVError.check(
+      avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "create", path)
+    stream.pointee.codecpar.pointee.codec_tag = 0
+    stream.pointee.time_base = AVRational(num: 1, den: AnimatedImageFormat.gif.timescale)
+    try LibAVError.check(avformat_write_header(context, nil), "write the header of", path)
+  }
+
+  deinit {
+    if let context {
+      avio_closep(&context.pointee.pb)
+      avformat_free_context(context)
+    }
+    var gone: UnsafeMutablePointer<AVPacket>? = scratch
+    av_packet_free(&gone)
+  }
+
+  /// Writes a packet that is shown from a time on, in ticks of the format.
+  ///
+  /// - Throws: `LibAVError` with the operation "write to".
+  package mutating func write(_ packet: Packet, at ticks: Int64) throws(LibAVError) {
+    guard let context else {
+      image += packet.withBytes { [UInt8]($0) }
+      return
+    }
+    lastTime = ticks
+    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
+    defer { av_packet_unref(scratch) }
+    scratch.pointee.stream_index = 0
+    scratch.pointee.pts = ticks
+    scratch.pointee.dts = ticks
+    scratch.pointee.duration = 0
+    try LibAVError.check(av_write_frame(context, scratch), "write to", path)
+  }
+
+  /// Completes the file, whose last frame is shown until `end`.
+  ///
+  /// - Throws: `LibAVError` with the operation "finish", "write to" or "close".
+  package mutating func finish(at end: Int64) throws(LibAVError) {
+    guard let context else {
+      WebPDurations.end(&image, at: end)
+      let bytes = image
+      try LibAVError.converting { () throws(SystemError) in
+        try RandomAccessFile(opening: path).write(bytes, at: 0)
+      }
+      return
+    }
+    av_opt_set_int(context.pointee.priv_data, "final_delay", end - lastTime, 0)
+    try LibAVError.check(av_write_trailer(context), "finish", path)
+    avio_flush(context.pointee.pb)
+    if let io = context.pointee.pb, io.pointee.error < 0 {
+      throw LibAVError("write to", path, code: io.pointee.error)
+    }
+    try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+  }
+}
+
+/// The durations of frames in the bytes of a WebP file.
+package enum WebPDurations {
+  /// The offset of each frame's duration, which has three bytes.
+  private static func offsets(in file: [UInt8]) -> [Int] {
+    var found: [Int] = []
+    // After `RIFF`, the size and `WEBP` follow chunks of a name, a size and an even number of bytes.
+    var start = 12
+    while start + 8 <= file.count {
+      let size = (0..<4).reduce(0) { $0 | Int(file[start + 4 + $1]) << (8 * $1) }
+      if file[start..<start + 4].elementsEqual("ANMF".utf8), start + 23 <= file.count {
+        found.append(start + 20)
+      }
+      start += 8 + size + size % 2
+    }
+    return found
+  }
+
+  /// Returns the duration of each frame in milliseconds; empty for an image that is not animated.
+  package static func milliseconds(in file: [UInt8]) -> [Int] {
+    offsets(in: file).map { at in
+      (0..<3).reduce(0) { $0 | Int(file[at + $1]) << (8 * $1) }
+    }
+  }
+
+  /// Sets the duration of the last frame, so that the animation ends at a time.
+  ///
+  /// The encoder only knows when each frame begins, and guesses the duration of the last one.
+  static func end(_ file: inout [UInt8], at milliseconds: Int64) {
+    let known = Self.milliseconds(in: file)
+    guard let at = offsets(in: file).last else { return }
+    let begin = known.dropLast().reduce(0, +)
+    let duration = min(max(Int(clamping: milliseconds) - begin, 0), 0xFF_FFFF)
+    for byte in 0..<3 { file[at + byte] = UInt8(truncatingIfNeeded: duration >> (8 * byte)) }
+  }
+}
