@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import figures
 from program_costs import measure
 
 SLOWMO = os.environ["SLOWMO"]
@@ -48,6 +49,9 @@ def compare_cost(rounds):
             os.sync()
             results[name].append((*measure(command), out.stat().st_size))
     whole = clip.stat().st_size
+    per_frame = {name: [run[1] * 1e6 / frames for run in runs] for name, runs in results.items()}
+    figures.add("processor time a frame, with fragments and journal",
+                per_frame.pop("slowmo record --codec copy"), "µs", per_frame)
     for name, runs in results.items():
         wall, cost, memory, size = (statistics.median(run[i] for run in runs) for i in range(4))
         print(f"{name:28} {wall:6.2f} s, {cost * 1e6 / frames:5.0f} us of processor a frame, "
@@ -146,6 +150,7 @@ def compare_kills(kills):
     }
     print(f"killed {kills} times after 0.5 to 3 s of MJPEG at {RATE} a second:")
     path = WORK / "killed"
+    missing = {}
     for name, options in ways.items():
         lost, opened = [], 0
         for delay in delays:
@@ -159,9 +164,11 @@ def compare_kills(kills):
             found = len(packet_sizes(path)) if path.exists() else 0
             opened += found > 0
             lost.append(max(0, given - found) * 1000 / RATE)
+            missing[name] = lost
             path.unlink(missing_ok=True)
         print(f"{name:28} {opened:3} of {kills} can be read; missing: median "
               f"{statistics.median(lost):5.0f} ms, most {max(lost):5.0f} ms")
+    figures.add("lost by a kill", missing.pop("slowmo"), "ms", missing)
 
 
 def main():

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 
+import figures
 import numpy
 from frame_measures import psnr, ssim, write_png
 from program_costs import measure
@@ -159,6 +160,9 @@ def judge(rows, times, real):
         is_met = value >= goal if relation == ">=" else value <= goal
         missed = missed or not is_met
         print(f"{'met' if is_met else 'MISSED':7} {label}: {value:.2f}, goal {relation} {goal:.2f}")
+        figures.add(label, value, "", goal=f"{relation} {goal:.2f}", met=is_met)
+    figures.add("mean PSNR", mean("flow"), "dB", {
+        method: mean(method) for method in METHODS if method != "flow"})
     if missed:
         sys.exit(1)
 
