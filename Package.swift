@@ -132,7 +132,7 @@ let package = Package(
     .module(
       "Analysis",
       on: [
-        "Assets", "Capture", "Editing", "LibAV", "LinuxSystem", "MediaCore", "Retiming",
+        "Assets", "Capture", "Editing", "Export", "LibAV", "LinuxSystem", "MediaCore", "Retiming",
       ]),
     // The player without a window.
     .module(
@@ -364,8 +364,8 @@ let package = Package(
     .testTarget(
       name: "AnalysisTests",
       dependencies: [
-        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankLibAV",
-        "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankEditing", "OvercrankExport",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ]),
     .testTarget(
       name: "PlaybackTests",

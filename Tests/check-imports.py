@@ -71,8 +71,8 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],
     "OvercrankAnalysis": [
-        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankLibAV",
-        "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRetiming",
+        "OvercrankAssets", "OvercrankCapture", "OvercrankEditing", "OvercrankExport",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankRetiming",
     ],
     "OvercrankPlayback": [
         "OvercrankALSA", "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming",

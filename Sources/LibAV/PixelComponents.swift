@@ -63,6 +63,14 @@ package struct PixelComponents: Sendable {
     }
   }
 
+  /// The code of black in the components of brightness, not rounded.
+  package func black(isFullRange: Bool) -> Double {
+    isFullRange || isRGB ? 0 : Double(1 << depth) / 16
+  }
+
+  /// The code of the chroma components of gray.
+  package var colorlessChroma: Double { Double(1 << (depth - 1)) }
+
   /// The number of columns and rows of a component, for a frame size.
   package func size(of component: Component, width: Int, height: Int) -> (width: Int, height: Int) {
     guard component.isSubsampled else { return (width, height) }

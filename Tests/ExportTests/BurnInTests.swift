@@ -34,8 +34,8 @@ struct BurnInTests {
         "\(seconds(index)) s", "frame \(index)", "speed \(slot < 12 ? "1/8" : "1")",
         "mark \(index < 6 ? "-" : "+")\(seconds(abs(index - 6))) s",
       ]
-      #expect(try text(in: frame, lineCount: 4) == expected, "slot \(slot)")
-      #expect(try luma(frame, x: 300, y: 40) == luma(of: index, format), "slot \(slot)")
+      #expect(BurntText.lines(in: frame, lineCount: 4) == expected, "slot \(slot)")
+      #expect(luma(frame, x: 300, y: 40) == luma(of: index, format), "slot \(slot)")
     }
   }
 
@@ -51,7 +51,7 @@ struct BurnInTests {
     #expect(frames.count == 24)
     for (slot, frame) in frames.enumerated() {
       let expected = ["\(seconds(23 - slot)) s", "frame \(23 - slot)", "speed -1"]
-      #expect(try text(in: frame, lineCount: 3) == expected, "slot \(slot)")
+      #expect(BurntText.lines(in: frame, lineCount: 3) == expected, "slot \(slot)")
     }
   }
 
@@ -67,14 +67,14 @@ struct BurnInTests {
     let scale = 1 << (frame.pixelFormat.depth - 8)
     // 16 columns and rows, from 296 and 8 on; the right half is half transparent.
     let (background, red) = (luma(of: 0, format), name == "bgr0" ? 255 : 81 * scale)
-    let opaque = try luma(frame, x: 300, y: 16)
+    let opaque = luma(frame, x: 300, y: 16)
     #expect(abs(opaque - red) <= scale, "\(opaque)")
-    let mixed = try luma(frame, x: 308, y: 16)
+    let mixed = luma(frame, x: 308, y: 16)
     #expect(abs(mixed - (red + background) / 2) <= 2 * scale, "\(mixed)")
-    #expect(try luma(frame, x: 290, y: 16) == background)
-    #expect(try luma(frame, x: 314, y: 16) == background)
-    #expect(try luma(frame, x: 300, y: 4) == background)
-    #expect(try luma(frame, x: 300, y: 26) == background)
+    #expect(luma(frame, x: 290, y: 16) == background)
+    #expect(luma(frame, x: 314, y: 16) == background)
+    #expect(luma(frame, x: 300, y: 4) == background)
+    #expect(luma(frame, x: 300, y: 26) == background)
   }
 
   @Test func `Rotated movies get upright frames`() throws {
@@ -88,17 +88,43 @@ struct BurnInTests {
     #expect(track.width == asset.videoTrack?.height && track.height == asset.videoTrack?.width)
   }
 
-  @Test func `A missing logo and synthesized frames are refused`() throws {
+  @Test(arguments: [false, true])
+  func `The text of a synthesized frame names its instant`(isReversed: Bool) throws {
+    let asset = try movie(.yuv420p)
+    var composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
+    if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }
+    var flow = settings(BurnIn(items: [.time, .frame, .mark], mark: .zero), .ffv1, rate: 240)
+    flow.render { $0.sampling = .flow }
+    let report = try ExportSession(composition, of: asset).export(flow)
+    let frames = try frames(of: report.path)
+    #expect(frames.count == 96)
+    var synthesizedCount: Int64 = 0
+    for (slot, frame) in frames.enumerated() {
+      let lines = BurntText.lines(in: frame, lineCount: 3)
+      let number = lines[1].dropFirst(6)
+      let isSynthesized = number.hasPrefix("~")
+      synthesizedCount += isSynthesized ? 1 : 0
+      let found = try #require(Double(number.drop { $0 == "~" }))
+      #expect(isSynthesized == (found.rounded() != found), "slot \(slot): \(lines)")
+      // Quarters of a frame, up to the last captured one.
+      if !isReversed { #expect(found == Double(min(slot, 92)) / 4, "slot \(slot): \(lines)") }
+      // The painted number: each frame has a brightness of its own.
+      let painted = Double(luma(frame, x: 300, y: 40) - 60) / 5
+      #expect(abs(painted - found) <= 0.3, "slot \(slot): \(lines), painted \(painted)")
+      let sign = isSynthesized ? "~" : ""
+      let time = try BurnInText.text(Rational(Int128(found * 4), over: 960))
+      #expect(lines[0] == "\(sign)\(time) s" && lines[2] == "mark \(sign)+\(time) s")
+    }
+    #expect(synthesizedCount == report.framesSynthesized && synthesizedCount > 60)
+  }
+
+  @Test func `A missing logo is refused`() throws {
     let asset = try movie(.yuv420p)
     let session = ExportSession(try Composition(asset), of: asset)
     let missing = #expect(throws: MediaError.self) {
       try session.export(settings(BurnIn(items: [], logoPath: folder.file("none.png")), .ffv1))
     }
     #expect(missing?.code.rawValue == "file_not_found")
-    var flow = settings(BurnIn(items: [.time]), .ffv1)
-    flow.render { $0.sampling = .flow }
-    let error = #expect(throws: MediaError.self) { try session.export(flow) }
-    #expect(error?.code == .burnInRefused)
   }
 
   // MARK: Movies
@@ -128,22 +154,10 @@ struct BurnInTests {
   /// 24 frames at 240 fps, each of one color.
   private func movie(_ format: LibAVPixelFormat) throws -> Asset {
     let frames = try (0..<24).map { index in
-      let frame = try MediaFrame.video(
-        width: Self.width, height: Self.height, pixelFormat: format)
-      let layout = try #require(PixelComponents(format))
-      for (number, component) in layout.components.enumerated() {
-        let size = layout.size(of: component, width: Self.width, height: Self.height)
-        let plane = try #require(frame.planeData(component.plane))
-        let code = number == 0 ? luma(of: index, format) : 128 << (format.depth - 8)
-        for y in 0..<size.height {
-          for x in 0..<size.width {
-            let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
-            plane[at] = UInt8(truncatingIfNeeded: code)
-            if layout.bytesPerSample == 2 { plane[at + 1] = UInt8(code >> 8) }
-          }
-        }
+      let codes = [luma(of: index, format), 128 << (format.depth - 8)]
+      return try FrameSamples.frame(width: Self.width, height: Self.height, format) {
+        component, _, _ in codes[min(component.number, 1)]
       }
-      return frame
     }
     return try .lossless(frames, rate: 240, at: folder.file("source.mov"))
   }
@@ -179,41 +193,7 @@ struct BurnInTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { try reader.mediaFrame(at: $0) }
   }
 
-  private func luma(_ frame: MediaFrame, x: Int, y: Int) throws -> Int {
-    let layout = try #require(PixelComponents(frame.pixelFormat))
-    let component = layout.components[0]
-    let plane = try #require(frame.planeData(component.plane))
-    let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
-    return Int(plane[at]) | (layout.bytesPerSample == 2 ? Int(plane[at + 1]) << 8 : 0)
-  }
-
-  /// Reads the text in the lower left corner, by the dots of its characters.
-  private func text(in frame: MediaFrame, lineCount: Int) throws -> [String] {
-    let scale = 2
-    let top = (frame.height - lineCount * 9 * scale - 2 * scale) & ~3
-    let middle = 128 << (frame.pixelFormat.depth - 8)
-    var known: [[UInt64]: UInt8] = [:]
-    for character in UInt8(32)..<127 {
-      known[(0..<7).map { DotFont.dots(of: character, line: $0) }] = character
-    }
-    return try (0..<lineCount).map { line in
-      var characters: [UInt8] = []
-      for position in 0..<22 {
-        let rows = try (0..<7).map { row in
-          try (0..<5).reduce(UInt64(0)) { dots, column in
-            let x = (2 + position * 6 + column) * scale
-            let y = top + (2 + line * 9 + row) * scale
-            let isLit = try luma(frame, x: x, y: y) + luma(frame, x: x + 1, y: y + 1) > 2 * middle
-            return dots << 1 | (isLit ? 1 : 0)
-          }
-        }
-        // Beside the text is the scene.
-        guard let character = known[rows] else { break }
-        characters.append(character)
-      }
-      var text = String(decoding: characters, as: UTF8.self)
-      while text.hasSuffix(" ") { text.removeLast() }
-      return text
-    }
+  private func luma(_ frame: MediaFrame, x: Int, y: Int) -> Int {
+    FrameSamples.code(frame, x: x, y: y)
   }
 }

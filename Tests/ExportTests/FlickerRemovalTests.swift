@@ -112,29 +112,19 @@ struct FlickerRemovalTests {
 
   /// A frame of bars with a mean signal of 0.3 and some color.
   private func frame(_ format: LibAVPixelFormat, _ level: Double) throws -> MediaFrame {
-    let frame = try MediaFrame.video(width: 64, height: 48, pixelFormat: format)
     let layout = try #require(PixelComponents(format))
     let scale = Double(1 << (layout.depth - 8))
-    for (number, component) in layout.components.enumerated() {
-      let size = layout.size(of: component, width: 64, height: 48)
-      let plane = try #require(frame.planeData(component.plane))
-      for y in 0..<size.height {
-        for x in 0..<size.width {
-          let bar = 0.3 + 0.1 * (Double(x * 4 / size.width) - 1.5)
-          let code =
-            layout.isRGB
-            ? 255 * bar * level
-            : number == 0 ? 16 + 219 * bar * level : 128 + Double(number * 9) * level
-          // Rounding alternates, so that the mean keeps fractions of a code.
-          let offset = Double((x * 7 + y * 3) % 16) / 16
-          let stored = Int(code * scale + offset)
-          let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
-          plane[at] = UInt8(truncatingIfNeeded: stored)
-          if layout.bytesPerSample == 2 { plane[at + 1] = UInt8(stored >> 8) }
-        }
-      }
+    return try FrameSamples.frame(width: 64, height: 48, format) { component, x, y in
+      let number = component.number
+      let bar = 0.3 + 0.1 * (Double(x * 4 / component.width) - 1.5)
+      let code =
+        layout.isRGB
+        ? 255 * bar * level
+        : number == 0 ? 16 + 219 * bar * level : 128 + Double(number * 9) * level
+      // Rounding alternates, so that the mean keeps fractions of a code.
+      let offset = Double((x * 7 + y * 3) % 16) / 16
+      return Int(code * scale + offset)
     }
-    return frame
   }
 
   /// The mean signal of each frame, from 0 to 1: of luma, or of the first color.
@@ -143,14 +133,9 @@ struct FlickerRemovalTests {
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map { index in
       let frame = try reader.mediaFrame(at: index)
       let layout = try #require(PixelComponents(frame.pixelFormat))
-      let component = layout.components[0]
-      let plane = try #require(frame.planeData(component.plane))
       var sum = 0
       for y in 0..<frame.height {
-        for x in 0..<frame.width {
-          let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
-          sum += Int(plane[at]) + (layout.bytesPerSample == 2 ? Int(plane[at + 1]) << 8 : 0)
-        }
+        for x in 0..<frame.width { sum += FrameSamples.code(frame, x: x, y: y) }
       }
       let code =
         Double(sum) / Double(frame.width * frame.height) / Double(1 << (layout.depth - 8))
@@ -164,7 +149,6 @@ struct FrameGainTests {
   @Test(arguments: ["yuv420p", "yuvj420p", "yuv422p10le", "gbrp", "rgb24", "gray", "yuva444p"])
   func `A gain brightens, and keeps black, hues and alpha`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
-    let frame = try MediaFrame.video(width: 6, height: 4, pixelFormat: format)
     let layout = try #require(PixelComponents(format))
     let isFullRange = format.isFullRange || name == "gray"
     let gain = try #require(FrameGain(pixelFormat: format, isFullRange: isFullRange))
@@ -173,26 +157,15 @@ struct FrameGainTests {
     func zero(_ number: Int) -> Int {
       number == 3 ? 0 : layout.isRGB || number == 0 ? black : 128 * scale
     }
-    for (number, component) in layout.components.enumerated() {
-      let size = layout.size(of: component, width: 6, height: 4)
-      let plane = try #require(frame.planeData(component.plane))
-      for y in 0..<size.height {
-        for x in 0..<size.width {
-          let code = zero(number) + (y == 0 ? 0 : 40 * scale)
-          let at = y * frame.bytesPerRow(component.plane) + x * component.step + component.offset
-          plane[at] = UInt8(code & 255)
-          if scale > 1 { plane[at + 1] = UInt8(code >> 8) }
-        }
-      }
+    let frame = try FrameSamples.frame(width: 6, height: 4, format) { component, _, y in
+      zero(component.number) + (y == 0 ? 0 : 40 * scale)
     }
     let brighter = try gain.apply(1.5, to: frame)
     for (number, component) in layout.components.enumerated() {
-      let plane = try #require(brighter.planeData(component.plane))
       let height = layout.size(of: component, width: 6, height: 4).height
       let bright = zero(number) + (number == 3 ? 40 : 60) * scale
       for (y, code) in [(0, zero(number)), (height - 1, bright)] {
-        let at = y * brighter.bytesPerRow(component.plane) + component.offset
-        let found = Int(plane[at]) | (scale > 1 ? Int(plane[at + 1]) << 8 : 0)
+        let found = FrameSamples.code(brighter, component: number, x: 0, y: y)
         #expect(found == code, "component \(number), row \(y)")
       }
     }

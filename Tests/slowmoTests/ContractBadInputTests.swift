@@ -73,7 +73,7 @@ struct ContractBadInputTests {
     "retime mjpeg.mov -o out.gif --fps 30 --speed 1/8 --shard 1/2",
     "retime mjpeg.mov -o out.mp4 --copy --speed 1/8 --burn-in time",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --burn-in time,clock",
-    "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --burn-in time --sampling flow",
+    "compare mjpeg.mov mjpeg.mov -o out.mp4 --fps 30 --burn-in mark=0.1",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --burn-in mark=@missing",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --burn-in mark",
     "retime mjpeg.mov -o out.mp4 --fps 30 --speed 1/8 --burn-in logo=missing.png",

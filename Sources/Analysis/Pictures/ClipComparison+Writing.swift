@@ -18,8 +18,8 @@ extension ClipComparison {
   ///   - progress: Called after each frame with the number of finished frames.
   /// - Returns: The plan that was carried out.
   /// - Throws: `MediaError` as ``plan()`` does, with `.outputExists`, `.cannotCreate`, `.diskFull`
-  ///   or `.writeFailed` for the file, `.invalidData` for a frame that cannot be decoded, or
-  ///   `.cancelled`.
+  ///   or `.writeFailed` for the file, `.invalidData` for a frame that cannot be decoded, an error
+  ///   of the logo's file, or `.cancelled`.
   @discardableResult
   public func write(
     to path: String, overwrites: Bool = false, isCancelled: () -> Bool = { false },
@@ -73,6 +73,9 @@ extension ClipComparison {
     try writer.begin()
     var converter = FrameConverter(to: .yuv420p, isFullRange: false)
     let readers = try ComparedFrames.open(clips, plan)
+    let text = try burnIn.map {
+      try ComparisonText($0, clips, plan, speed, isStacked: layout == .overlay)
+    }
     for (slot, indices) in plan.frames.enumerated() {
       if isCancelled() {
         throw MediaError(
@@ -89,7 +92,9 @@ extension ClipComparison {
         }
       }
       label(slot, plan, on: &canvas)
-      try encoder.send(converter.convert(canvas.frame()), at: Int64(slot) * ticks)
+      var frame = try converter.convert(canvas.frame())
+      frame = try text?.draw(indices, on: frame) ?? frame
+      try encoder.send(frame, at: Int64(slot) * ticks)
       while let packet = try encoder.nextPacket() { try Self.write(packet, to: &writer, ticks) }
       progress(slot + 1)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankAssets
+public import OvercrankExport
 public import OvercrankMediaCore
 
 /// Several movies in one: side by side or blended, aligned at an instant of each, and at the same
@@ -52,6 +53,13 @@ public struct ClipComparison: Sendable {
   public let speed: Speed
   /// The arrangement.
   public let layout: Layout
+  /// Text for each clip, and a logo; nil for none.
+  ///
+  /// The text of a clip is in the lower left corner of its part, above the time since the instant of
+  /// alignment; that of blended clips is stacked in their order. Capture times count from the first
+  /// frame of each clip. A nil ``BurnIn/mark`` is the instant of alignment of each clip. The speed is
+  /// ``speed``.
+  public var burnIn: BurnIn?
 
   /// Creates a comparison.
   ///

@@ -38,8 +38,9 @@ extension ColorPalette {
         guard image != nil else { continue }
       }
       let painted = try renderer.paint(frame, image)
-      histogram.add(
-        try burnIn?.draw(frame, slot: plan.rendered.lowerBound, on: painted) ?? painted)
+      let lines = try burnIn?.lines(
+        for: frame.map { BurnInRenderer.Source($0) }, slot: plan.rendered.lowerBound)
+      histogram.add(try burnIn?.draw(lines ?? [], on: painted) ?? painted)
     }
     self.init(histogram)
   }

@@ -37,12 +37,14 @@ final class FrameWork: Sendable {
     let image: MediaFrame?
     let count: Int64
     /// The last source frame of the image; nil for a gap.
-    var frame: ConstantRatePlan.Frame?
+    var source: BurnInRenderer.Source?
   }
 
   /// A captured frame between which frames are synthesized.
   private struct Captured: Sendable {
     let entry: InBetweenPlan.Entry
+    /// The position of the entry in the plan.
+    let number: Int
     /// The image; nil for a gap.
     let image: MediaFrame?
     /// True if the previous captured frame was decoded and playback continues from it.
@@ -152,9 +154,9 @@ final class FrameWork: Sendable {
       }
       let isConnected = entry.isConnected && !isAfterLoss
       isAfterLoss = false
-      guard captured.put(Captured(entry: entry, image: image, isConnected: isConnected)) else {
-        return
-      }
+      let next = Captured(
+        entry: entry, number: position, image: image, isConnected: isConnected)
+      guard captured.put(next) else { return }
     }
   }
 
@@ -163,16 +165,30 @@ final class FrameWork: Sendable {
     let sequence = try renderer.sequence(settings, threadCount: processorCount)
     func emit(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
-      return painted.put(Painted(image: output.image, count: output.count))
+      return painted.put(
+        Painted(image: output.image, count: output.count, source: source(of: output.position)))
     }
     while case .element(let next) = try captured.take() {
       let image = try renderer.paint(next.entry.frame, next.image)
       let input = FrameSequenceInterpolator.Input(
         image: image, time: next.entry.time, isConnected: next.isConnected,
-        instants: next.entry.instants)
+        instants: next.entry.instants, number: next.number)
       guard try sequence.add(input, emit) else { return }
     }
     _ = sequence.finish(emit)
+  }
+
+  /// Returns the source of an output frame among captured ones; nil for a gap.
+  private func source(
+    of position: FrameSequenceInterpolator.Position
+  ) -> BurnInRenderer.Source? {
+    guard let entries = plan.inBetweens?.entries, let frame = entries[position.older].frame else {
+      return nil
+    }
+    return BurnInRenderer.Source(
+      number: frame.source,
+      position: BurnInText.Position(
+        frame.index, next: entries[position.newer].frame?.index, share: position.share))
   }
 
   private func decode() throws {
@@ -219,7 +235,8 @@ final class FrameWork: Sendable {
       guard part.count > 0 else { continue }
       let made = isMixing ? try renderer.mixed() : image
       isMixing = false
-      guard painted.put(Painted(image: made, count: part.count, frame: part.frame)) else { return }
+      let source = part.frame.map { BurnInRenderer.Source($0) }
+      guard painted.put(Painted(image: made, count: part.count, source: source)) else { return }
     }
   }
 
@@ -249,6 +266,8 @@ final class FrameWork: Sendable {
         position += next.count
         continue
       }
+      // Output frames with the same image and text are drawn and converted once.
+      var drawn: (lines: [String], image: MediaFrame)?
       for _ in 0..<next.count {
         // An encoder may take many frames before it returns a packet, so a stop is checked for each
         // frame.
@@ -259,9 +278,15 @@ final class FrameWork: Sendable {
           start += timing.ticks(of: slot)
           slot = 0
         }
-        var drawn = try burnIn?.draw(next.frame, slot: position, on: image) ?? image
-        drawn = try indexer?.convert(drawn) ?? drawn
-        try encoder.send(drawn, at: timing.ticks(of: slot))
+        let lines = try burnIn?.lines(for: next.source, slot: position) ?? []
+        var made = drawn?.lines == lines ? drawn?.image : nil
+        if made == nil {
+          let image = try burnIn?.draw(lines, on: image) ?? image
+          made = try indexer?.convert(image) ?? image
+        }
+        guard let made else { return }
+        drawn = (lines, made)
+        try encoder.send(made, at: timing.ticks(of: slot))
         slot += 1
         position += 1
         if settings.encoding.isOnePacket, !encoded.put(.collected) { return }

@@ -87,11 +87,6 @@ struct ExportPlan {
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
           recovery: Recovery("use the extension .mov, or choose H.264", .change(.codec)))
       }
-      guard rendering.burnIn == nil || !rendering.sampling.synthesizesFrames else {
-        throw MediaError(
-          .burnInRefused, "a synthesized frame has no capture time to draw into it",
-          recovery: Recovery("choose another sampling", .change(.sampling)))
-      }
       var plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
       if let shard {
         plan = plan.limited(to: try plan.groups.frames(of: shard.file.shard))

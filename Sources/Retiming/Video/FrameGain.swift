@@ -15,8 +15,8 @@ package struct FrameGain: Sendable {
   package init?(pixelFormat: LibAVPixelFormat, isFullRange: Bool) {
     guard let layout = PixelComponents(pixelFormat) else { return nil }
     self.layout = layout
-    black = isFullRange || layout.isRGB ? 0 : Double(1 << layout.depth) / 16
-    middle = Double(1 << (layout.depth - 1))
+    black = layout.black(isFullRange: isFullRange)
+    middle = layout.colorlessChroma
   }
 
   /// Returns a brighter or darker copy of a frame, with the same hues and alpha.

@@ -17,6 +17,24 @@ package final class FrameSequenceInterpolator {
     package let count: Int64
     /// The confidence of an in-between, from 0 to 1; nil for a captured frame.
     package let confidence: Float?
+    /// The captured frames around the output frame.
+    package let position: Position
+  }
+
+  /// The position of an output frame among the captured frames.
+  package struct Position {
+    /// The numbers of the captured frames before and after the output frame, see ``Input/number``.
+    package let older: Int
+    package let newer: Int
+    /// The position between the two frames, from 0 to 1; nil for a captured frame.
+    package let share: Double?
+
+    fileprivate init(_ number: Int) { (older, newer, share) = (number, number, nil) }
+
+    fileprivate init(between older: Input, _ newer: Input, at time: Double) {
+      (self.older, self.newer) = (older.number, newer.number)
+      share = (time - older.time) / (newer.time - older.time)
+    }
   }
 
   /// A captured frame.
@@ -30,8 +48,13 @@ package final class FrameSequenceInterpolator {
     package let isConnected: Bool
     /// The times of the output frames from this frame up to the next one, in ascending order.
     package let instants: [Double]
+    /// A number that identifies the frame, chosen by the caller.
+    package let number: Int
 
-    package init(image: MediaFrame, time: Double, isConnected: Bool, instants: [Double]) {
+    package init(
+      image: MediaFrame, time: Double, isConnected: Bool, instants: [Double], number: Int = 0
+    ) {
+      self.number = number
       self.image = image
       self.time = time
       self.isConnected = isConnected
@@ -118,7 +141,7 @@ package final class FrameSequenceInterpolator {
     guard let older else { return true }
     let rest = waiting
     waiting = []
-    return hold(rest, of: older.image, emit)
+    return hold(rest, of: older, emit)
   }
 
   private func start(_ next: Input) {
@@ -138,28 +161,32 @@ package final class FrameSequenceInterpolator {
     if comparison.isCut { lastDifference = 0 }
     let isLow = comparison.confidence < threshold
     guard !comparison.isCut, !isLow || fallback != .hold else {
-      return hold(waiting, of: older.image, emit)
+      return hold(waiting, of: older, emit)
     }
     for time in waiting {
       let instant = Float((time - older.time) / (newer.time - older.time))
       // The times of frames are rounded to ticks, so an output frame that is this close to a
       // captured frame shows it.
       guard instant > Self.tolerance, instant < 1 - Self.tolerance else {
-        let nearest = instant > 0.5 ? newer.image : older.image
-        guard emit(Output(image: nearest, count: 1, confidence: nil)) else { return false }
+        guard hold([time], of: instant > 0.5 ? newer : older, emit) else { return false }
         continue
       }
       let image =
         isLow && fallback == .blend
         ? try interpolator.blend(at: instant) : try interpolator.frame(at: instant)
-      guard emit(Output(image: image, count: 1, confidence: comparison.confidence)) else {
-        return false
-      }
+      let output = Output(
+        image: image, count: 1, confidence: comparison.confidence,
+        position: Position(between: older, newer, at: time))
+      guard emit(output) else { return false }
     }
     return true
   }
 
-  private func hold(_ times: [Double], of image: MediaFrame, _ emit: (Output) -> Bool) -> Bool {
-    times.isEmpty || emit(Output(image: image, count: Int64(times.count), confidence: nil))
+  private func hold(_ times: [Double], of frame: Input, _ emit: (Output) -> Bool) -> Bool {
+    guard !times.isEmpty else { return true }
+    return emit(
+      Output(
+        image: frame.image, count: Int64(times.count), confidence: nil,
+        position: Position(frame.number)))
   }
 }

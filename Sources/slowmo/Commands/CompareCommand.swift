@@ -15,13 +15,16 @@ struct CompareCommand: ParsableCommand, Verb {
         slowmo compare take.mov second.mov -o both.mp4 --fps 30
         slowmo compare take.mov second.mov -o hit.mp4 --at 1,1.004 --speed 1/8 --fps 30
         slowmo compare take.mov second.mov -o blend.mp4 --overlay --speed 1/4 --fps 30 --json
+        slowmo compare take.mov second.mov -o text.mp4 --at 1,1 --fps 30 --burn-in time,frame,mark
 
       --at gives the instant of each movie at which they are aligned, such as the hit of a ball.
       The offset of recordings is measured by slowmo sync. All movies play at the same speed in
       real time: a movie that was slowed plays faster, by the capture rate that its file states.
       The output has the time that all movies share, no audio, and the time since the instant in
       milliseconds. Movies side by side have the height of the lowest one, and are together at
-      most 4096 pixels wide.
+      most 4096 pixels wide. --burn-in draws text for each movie above that time: the capture time
+      since the first frame, the number of the frame, the speed, and the capture time since the
+      instant. Text of blended movies is stacked in their order.
       """)
 
   @Argument(help: "The movies, from left to right.", completion: .file())
@@ -46,6 +49,11 @@ struct CompareCommand: ParsableCommand, Verb {
   @Flag(help: "Blend the movies over each other.")
   var overlay = false
 
+  @Option(
+    help: "Draw into the frames any of time, frame, speed, mark and logo=FILE, separated by commas."
+  )
+  var burnIn: BurnInOption?
+
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
@@ -56,6 +64,9 @@ struct CompareCommand: ParsableCommand, Verb {
     }
     guard [".mov", ".mp4", ".m4v"].contains(where: output.lowercased().hasSuffix) else {
       throw ValidationError("\(output) is not the name of a movie: use the extension .mp4")
+    }
+    if burnIn?.hasMarkTime == true {
+      throw ValidationError("--burn-in mark counts from the instants of --at: leave out its time")
     }
   }
 
@@ -91,8 +102,9 @@ struct CompareCommand: ParsableCommand, Verb {
       let origin = try at.map { try asset.resolve($0[number]) }
       clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero))
     }
-    let comparison = ClipComparison(
+    var comparison = ClipComparison(
       clips, frameRate: fps, speed: speed, layout: overlay ? .overlay : .side)
+    comparison.burnIn = try burnIn?.burnIn(nil)
     let plan = try comparison.plan()
     if !writing.dryRun {
       let progress = ProgressReporter(writing.progress)

@@ -54,8 +54,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       has fewer frames than the output.
       --burn-in draws text into the lower left corner: the capture time since the first frame, the
       number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
-      mark of the source. A logo is drawn into the upper right corner. The frames are rotated
-      upright.
+      mark of the source. Times and numbers of synthesized frames begin with ~. A logo is drawn into
+      the upper right corner. The frames are rotated upright.
       A .gif has at most 50 fps, a .webp 90, and neither has audio. Each frame begins at the nearest
       10 ms in a .gif, and at the nearest 1 ms in a .webp.
       --for opencv writes a constant rate in which missing frames are filled by repeated ones, so

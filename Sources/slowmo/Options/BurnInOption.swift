@@ -32,6 +32,9 @@ struct BurnInOption: ExpressibleByArgument {
     (self.items, self.mark, self.logo) = (items, mark, logo)
   }
 
+  /// True if the time of the mark is given, false otherwise.
+  var hasMarkTime: Bool { mark != nil }
+
   /// Returns what is drawn into the frames of an export of this movie.
   ///
   /// Without a time, `mark` is the first mark of the movie.

@@ -93,11 +93,6 @@ struct ExportOptions: ParsableArguments, Sendable {
     if lowConfidence != nil, !sampling.synthesizesFrames {
       throw ValidationError("--low-confidence needs --sampling flow")
     }
-    if burnIn != nil, sampling.synthesizesFrames {
-      throw ValidationError(
-        "--burn-in excludes --sampling \(sampling.rawValue): a synthesized frame has no capture time"
-      )
-    }
     if part != .whole, sampling.synthesizesFrames {
       throw ValidationError(
         "--sampling \(sampling.rawValue) has no shards: choose another sampling")

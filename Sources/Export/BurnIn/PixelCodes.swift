@@ -20,9 +20,10 @@ struct PixelCodes: Sendable {
     self.layout = layout
     self.transfer = transfer
     let codes = Double(1 << layout.depth)
-    (black, span, chromaSpan) =
+    black = layout.black(isFullRange: isFullRange)
+    (span, chromaSpan) =
       isFullRange || layout.isRGB
-      ? (0, codes - 1, codes - 1) : (codes / 16, 219 * codes / 256, 224 * codes / 256)
+      ? (codes - 1, codes - 1) : (219 * codes / 256, 224 * codes / 256)
   }
 
   /// Returns the code of a color for one component, not rounded.
@@ -31,7 +32,7 @@ struct PixelCodes: Sendable {
   func code(_ component: Int, red: Double, green: Double, blue: Double) -> Double {
     let (kr, kb) = (transfer.red, transfer.blue)
     let luma = kr * red + (1 - kr - kb) * green + kb * blue
-    let middle = Double(1 << (layout.depth - 1))
+    let middle = layout.colorlessChroma
     return switch component {
     case 0: black + span * (layout.isRGB ? red : luma)
     case 1 where layout.components.count < 3: Double((1 << layout.depth) - 1)

@@ -6,7 +6,8 @@ public import OvercrankMediaCore
 ///
 /// Text is in the lower left corner, one line per item, in white on black. The logo is in the upper
 /// right corner. Frames are rotated as ``RenderSettings/appliesRotation`` does, so that the text is
-/// upright. Gaps of a composition get no text.
+/// upright. Gaps of a composition get no text. Times and frame numbers of a synthesized frame are
+/// those of its instant between two captured frames, and begin with `~`.
 public struct BurnIn: Hashable, Sendable {
   /// A line of text.
   public enum Item: String, Hashable, Sendable, CaseIterable {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankLibAV
+package import OvercrankMediaCore
+
+/// Draws lines of text and a logo into frames of one size and pixel format.
+package struct BurnInDrawing: Sendable {
+  private let pixels: PixelCodes
+  private let logo: LogoOverlay?
+
+  /// The longest line that fits a frame, in characters; longer ones are cut off.
+  private static let lineLength = 22
+
+  /// Prepares the drawing.
+  ///
+  /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, or if
+  ///   the logo cannot be read.
+  package init(
+    logoPath: String?, width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
+    _ transfer: TransferFunction
+  ) throws {
+    guard let pixels = PixelCodes(pixelFormat: pixelFormat, isFullRange: isFullRange, transfer)
+    else {
+      throw MediaError(
+        .burnInRefused, "text cannot be drawn on frames of format \(pixelFormat.name)",
+        recovery: Recovery("choose H.264", .change(.codec)))
+    }
+    self.pixels = pixels
+    logo = try logoPath.map {
+      try LogoOverlay(
+        $0, in: VideoSize(width: width, height: height), pixels, margin: 4 * Self.scale(width))
+    }
+  }
+
+  /// Returns the number of pixels per dot of the font.
+  private static func scale(_ width: Int) -> Int {
+    max(1, min(max(2, width / 320), width / (lineLength * (DotFont.width + 1) + 4)))
+  }
+
+  /// Returns the height of some lines in a part of a frame, in pixels.
+  package static func height(ofLines count: Int, inWidth width: Int) -> Int {
+    ((count * (DotFont.height + 2) + 2) * scale(width) + 3) & ~3
+  }
+
+  /// Draws lines into the lower left corner of a part of a frame.
+  ///
+  /// - Parameters:
+  ///   - lines: The lines from top to bottom, in ASCII.
+  ///   - x: The left edge of the part.
+  ///   - width: The width of the part, which the text does not leave.
+  ///   - bottom: The row below the text.
+  ///   - frame: The frame, which is changed.
+  package func draw(_ lines: [String], x: Int = 0, width: Int, bottom: Int, on frame: MediaFrame) {
+    guard let longest = lines.map(\.utf8.count).max() else { return }
+    let scale = Self.scale(width)
+    let advance = (DotFont.width + 1) * scale
+    let lineHeight = (DotFont.height + 2) * scale
+    let top = max(0, bottom - lines.count * lineHeight - 2 * scale) & ~3
+    let right = min(width, (longest * advance + 3 * scale + 3) & ~3)
+    pixels.fill(x: x..<x + right, y: top..<max(top, bottom), .black, on: frame)
+    for (number, line) in lines.enumerated() {
+      for (position, character) in line.utf8.enumerated() {
+        let (left, upper) = (2 * scale + position * advance, top + 2 * scale + number * lineHeight)
+        guard left + advance <= width else { break }
+        for row in 0..<DotFont.height {
+          let dots = DotFont.dots(of: character, line: row)
+          for column in 0..<DotFont.width
+          where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
+            let (dotX, dotY) = (x + left + column * scale, upper + row * scale)
+            pixels.fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, .white, on: frame)
+          }
+        }
+      }
+    }
+  }
+
+  /// Draws the logo into the upper right corner of a frame.
+  package func drawLogo(on frame: MediaFrame) { logo?.draw(on: frame, pixels) }
+}

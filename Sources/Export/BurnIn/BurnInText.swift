@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankAssets
+package import OvercrankMediaCore
+
+/// The lines of text for the frames of one movie.
+package struct BurnInText: Sendable {
+  /// A frame of the movie, or an instant between two frames.
+  package struct Position: Hashable, Sendable {
+    /// The index of the frame before the instant, in playback order.
+    package let index: Int
+    /// The index of the frame after the instant; `index` for a captured frame.
+    package let next: Int
+    /// The position between the two frames, from 0 to 1; nil for a captured frame.
+    package let share: Double?
+
+    /// Creates the position of a captured frame, or of one that is synthesized between two.
+    package init(_ index: Int, next: Int? = nil, share: Double? = nil) {
+      self.index = index
+      self.next = next ?? index
+      self.share = share
+    }
+  }
+
+  private let items: [BurnIn.Item]
+  /// The capture time of each frame in seconds.
+  private let times: [Rational]
+  /// The capture time of the mark in seconds.
+  private let markTime: Rational
+
+  /// Reads the capture times of a movie.
+  ///
+  /// Capture times count from the first frame. Where they are unknown, they are the times of the
+  /// file multiplied by `timeScale`.
+  ///
+  /// - Throws: `MediaError` for a time out of bounds.
+  package init(
+    _ items: [BurnIn.Item], of asset: Asset, mark: MediaTime?, timeScale: Rational = .one
+  ) throws {
+    self.items = items
+    let known = asset.captureTimes()
+    let first = known.first ?? nil
+    let frames = asset.videoTrack?.frames
+    let times = try (0..<(frames?.entries.count ?? 0)).map { index -> Rational in
+      if let first, known.indices.contains(index), let time = known[index] {
+        return time.seconds - first.seconds
+      }
+      return try (frames?.time(ofFrame: Int64(index)).seconds ?? .zero) * timeScale
+    }
+    self.times = times
+    if let mark, let index = frames?.index(at: mark), times.indices.contains(index) {
+      markTime = times[index]
+    } else {
+      markTime = (mark?.seconds ?? .zero) * timeScale
+    }
+  }
+
+  /// Returns the lines of an output frame.
+  ///
+  /// The values of a synthesized frame are those of its instant, and begin with `~`.
+  ///
+  /// - Throws: `MediaError` for a number out of bounds.
+  package func lines(at position: Position, speed: String) throws -> [String] {
+    let time = time(at: position)
+    let sign = position.share == nil ? "" : "~"
+    return try items.map { item in
+      switch item {
+      case .time: try sign + Self.text(time) + " s"
+      case .frame: try "frame " + sign + frameText(position)
+      case .speed: "speed " + speed
+      case .mark: try "mark " + sign + Self.text(time - markTime, isSigned: true) + " s"
+      }
+    }
+  }
+
+  private func time(at position: Position) -> Rational {
+    guard times.indices.contains(position.index) else { return .zero }
+    let time = times[position.index]
+    guard let share = position.share, times.indices.contains(position.next) else { return time }
+    return time + (times[position.next] - time) * Self.rational(share)
+  }
+
+  private func frameText(_ position: Position) throws -> String {
+    guard let share = position.share else { return "\(position.index)" }
+    let distance = Rational(Int64(position.next - position.index))
+    let number = Rational(Int64(position.index)) + distance * Self.rational(share)
+    return try Self.text(number, digits: 2)
+  }
+
+  private static func rational(_ share: Double) -> Rational {
+    Rational(Int128((min(max(share, 0), 1) * 0x1p40).rounded()), over: 1 << 40)
+  }
+
+  /// Returns a speed: whole or `1/n` exactly, and others with four digits.
+  package static func speedText(_ speed: Rational) throws -> String {
+    if speed.denominator == 1 { return "\(speed.numerator)" }
+    return speed.numerator.magnitude == 1 ? speed.description : try text(speed, digits: 4)
+  }
+
+  /// Returns a number with this many digits after the point.
+  static func text(
+    _ number: Rational, digits: Int = 6, isSigned: Bool = false
+  ) throws -> String {
+    let unit = (0..<digits).reduce(1) { one, _ in one * 10 }
+    let units = Int64(clamping: try (number * Rational(Int64(unit))).rounded(.halfAwayFromZero))
+    let sign = units < 0 ? "-" : isSigned ? "+" : ""
+    let (whole, rest) = units.magnitude.quotientAndRemainder(dividingBy: UInt64(unit))
+    let fraction = String(rest)
+    return sign + "\(whole)." + String(repeating: "0", count: digits - fraction.count) + fraction
+  }
+}
