@@ -100,6 +100,8 @@ def killed_slowmo(path, delay):
         return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
 
     while count() == 0:
+        if process.poll() is not None:
+            sys.exit(f"the recording ended by itself with {process.returncode}")
         time.sleep(0.001)
     time.sleep(delay)
     process.kill()
@@ -149,7 +151,7 @@ def compare_kills(kills):
         "ffmpeg, fragments of 250 ms": ["-f", "mov", *FRAGMENTS],
     }
     print(f"killed {kills} times after 0.5 to 3 s of MJPEG at {RATE} a second:")
-    path = WORK / "killed"
+    path = WORK / "killed.mov"
     missing = {}
     for name, options in ways.items():
         lost, opened = [], 0
