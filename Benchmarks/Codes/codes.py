@@ -197,8 +197,13 @@ def main():
 
     total = recall(results["ZBar"], labels)[1]
     of = {reader: recall(results[reader], labels)[0] for reader in readers}
-    share = of["ZBar"] / total
-    goal(0.40 <= share <= 0.48, f"ZBar reads {share:.1%} of the set (40 to 48 % make it hard enough)")
+    known = [code["type"] in ZBAR_TYPES for label in labels for code in label["codes"]]
+    print(f"ZBar reads {of['ZBar'] / total:.1%} of the set, and {of['ZBar'] / sum(known):.1%} of the "
+          f"{len(ZBAR_TYPES)} types that it knows")
+    if count >= 996:
+        goal(0.40 <= of["ZBar"] / total <= 0.48, "the set is hard enough (goal: ZBar reads 40 to 48 %)")
+    else:
+        print("not judged: how hard a sample is")
     goal(of["exhaustive"] >= 1.45 * of["ZBar"],
          f"{of['exhaustive']} codes are {of['exhaustive'] / max(1, of['ZBar']):.2f} times ZBar's "
          "(goal: 1.45)")
