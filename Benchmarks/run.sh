@@ -7,7 +7,7 @@
 #
 #   Benchmarks/run.sh [DIRECTORY] [BENCHMARK...]     default: benchmark-report, and all of them
 #
-# Takes up to 45 minutes on two cores after the builds; leave the machine alone meanwhile. Exits
+# Takes up to 50 minutes on two cores after the builds; leave the machine alone meanwhile. Exits
 # with 1 if a benchmark failed or missed a goal. Not included are Onsets, which needs clips, and
 # Instructions, which needs another commit.
 # shellcheck source=Benchmarks/Support/prepare.sh

@@ -10,7 +10,7 @@
 #   Samples/install-faces.sh --remove     removes it
 set -euo pipefail
 # To be increased with each change to Samples/FaceDetector.
-version=19.24-1
+version=19.24-2
 name=overcrank-faces-dev
 directory=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=Samples/install-packages.sh

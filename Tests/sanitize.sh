@@ -52,13 +52,16 @@ for kind in "${kinds[@]}"; do
     thread)
       "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
         -o "$work/runtime.so" Tests/Tools/Sanitizers/runtime.c -ldl
-      tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so" "${tests[@]}")
+      # Damaged frames are for the other one.
+      tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so"
+        OVERCRANK_DAMAGED=200 "${tests[@]}")
       finds race 'ThreadSanitizer: .* race'
       runtime=$(dirname "$(command -v swiftc)")/../lib/swift/linux
       check_kernels thread -L"$runtime" -ldispatch -lBlocksRuntime "-Wl,-rpath,$runtime"
       ;;
     address)
-      tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Tools/Sanitizers/leaks.txt" "${tests[@]}")
+      tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Tools/Sanitizers/leaks.txt"
+        OVERCRANK_DAMAGED=10000 "${tests[@]}")
       finds overrun 'heap-buffer-overflow'
       finds leak 'LeakSanitizer: detected memory leaks'
       check_kernels address,undefined

@@ -131,32 +131,50 @@ def record(movie, *options):
     return children_seconds() - before, json.loads(finished.stdout), take
 
 
+def hidden(number, frame_count):
+    """The frames in which one of six codes is covered: each for a sixth of the take."""
+    return range(number * frame_count // 6, (number + 1) * frame_count // 6)
+
+
 def live(seconds):
-    """Six moving codes, recorded in real time."""
+    """Six moving codes, one of which is covered at any time, recorded in real time."""
     directory = WORK / "six"
     subprocess.run(["/usr/bin/python3", FRAMES, directory, "--six"], check=True)
     labels = json.loads((directory / "labels.json").read_text())
-    movie = WORK / "six.mov"
-    # The codes move to and fro by 20 pixels.
-    shift = "pad=1320:720:20:0:gray,crop=1280:720:20+20*sin(n/20):0"
+    movie, frame_count = WORK / "six.mov", 240 * seconds
+    codes = [code["text"] for code in labels[0]["codes"]]
+    # Each code is in a cell of its own. All move to and fro by 20 pixels.
+    filters = []
+    for number in range(6):
+        frames = hidden(number, frame_count)
+        filters.append(
+            f"drawbox=x={number % 3 * WIDTH // 3}:y={number // 3 * HEIGHT // 2}:w={WIDTH // 3}"
+            f":h={HEIGHT // 2}:color=gray:t=fill:enable='between(n,{frames[0]},{frames[-1]})'")
+    filters += ["pad=1320:720:20:0:gray", "crop=1280:720:20+20*sin(n/20):0"]
     subprocess.run(
         ["ffmpeg", "-v", "error", "-loop", "1", "-framerate", "240", "-i", directory / "00000.pgm",
-         "-t", str(seconds), "-vf", shift, "-c:v", "mjpeg", "-q:v", "4", "-pix_fmt", "yuvj420p", movie],
-        check=True)
+         "-frames:v", str(frame_count), "-vf", ",".join(filters), "-c:v", "mjpeg", "-q:v", "4",
+         "-pix_fmt", "yuvj420p", movie], check=True)
     without, _, _ = record(movie)
     used, report, take = record(movie, "--metadata", "codes")
     share = (used - without) / seconds
-    stored = subprocess.run(
+    lines = subprocess.run(
         [os.environ["SLOWMO_FULL"], "info", take, "--timed-metadata"], check=True,
-        capture_output=True, text=True).stdout
-    texts = {json.loads(json.loads(line)["value"])["text"] for line in stored.splitlines()}
+        capture_output=True, text=True).stdout.splitlines()
+    stored = [json.loads(line) for line in lines]
+    texts = [json.loads(item["value"])["text"] for item in stored]
     lost = sum(v for k, v in report["ledger"].items() if k not in ("expected", "stored"))
-    print(f"\nsix moving codes, {seconds} s of 1280x720 at 240 fps: {len(stored.splitlines())} objects")
+    print(f"\nsix moving codes, {seconds} s of 1280x720 at 240 fps: {len(stored)} objects")
     goal(share <= 0.25, f"the search uses {share:.1%} of a core (goal: at most 25 %)")
-    goal(lost == 0, f"{lost} frames of the movie are lost (goal: 0)")
-    wanted = {code["text"] for code in labels[0]["codes"]}
-    goal(texts == wanted, f"{len(texts & wanted)} of 6 texts are stored, "
-         f"{len(texts - wanted)} others (goal: 6 and 0)")
+    goal(lost == 0 and report["ledger"]["stored"] == frame_count,
+         f"{lost} frames of the movie are lost (goal: 0 of {frame_count})")
+    goal(set(texts) == set(codes), f"{len(set(texts) & set(codes))} of 6 texts are stored, "
+         f"{len(set(texts) - set(codes))} others (goal: 6 and 0)")
+    outside = sum(
+        text not in codes or item["frame_index"] in hidden(codes.index(text), frame_count)
+        for item, text in zip(stored, texts))
+    goal(outside == 0, f"{outside} of {len(stored)} times are not of a frame that shows the text "
+         "(goal: 0)")
 
 
 def main():
@@ -179,8 +197,13 @@ def main():
 
     total = recall(results["ZBar"], labels)[1]
     of = {reader: recall(results[reader], labels)[0] for reader in readers}
-    share = of["ZBar"] / total
-    goal(0.40 <= share <= 0.48, f"ZBar reads {share:.1%} of the set (40 to 48 % make it hard enough)")
+    known = [code["type"] in ZBAR_TYPES for label in labels for code in label["codes"]]
+    print(f"ZBar reads {of['ZBar'] / total:.1%} of the set, and {of['ZBar'] / sum(known):.1%} of the "
+          f"{len(ZBAR_TYPES)} types that it knows")
+    if count >= 996:
+        goal(0.40 <= of["ZBar"] / total <= 0.48, "the set is hard enough (goal: ZBar reads 40 to 48 %)")
+    else:
+        print("not judged: how hard a sample is")
     goal(of["exhaustive"] >= 1.45 * of["ZBar"],
          f"{of['exhaustive']} codes are {of['exhaustive'] / max(1, of['ZBar']):.2f} times ZBar's "
          "(goal: 1.45)")
@@ -201,10 +224,15 @@ def main():
     whole, crop, peer = (median_ms(results[r]) for r in ("standard", "crop", "ZBar"))
     goal(whole <= peer / 4, f"a full pass takes {whole / peer:.2f} of ZBar's time (goal: 0.25)")
     goal(crop <= whole / 10, f"a crop takes {crop / whole:.2f} of a full pass (goal: 0.10)")
-    again, _ = make("again", count, "--noise", "1")
-    second = read_all(again)
-    agreed = agreed_wrong(results["exhaustive"], second["exhaustive"], labels)
-    goal(agreed == 0, f"{agreed} wrong texts that two frames agree on (goal: 0)")
+    # Only a text that is wrong in the first frame can be wrong in both.
+    suspects = [label for label in labels if wrong(results["exhaustive"], [label])]
+    agreed = 0
+    if suspects:
+        again, _ = make("again", count, "--noise", "1")
+        (again / "labels.json").write_text(json.dumps(suspects))
+        agreed = agreed_wrong(results["exhaustive"], read_all(again)["exhaustive"], suspects)
+    goal(agreed == 0, f"{len(suspects)} frames have a wrong text; on {agreed} of them, two frames "
+         "agree (goal: 0)")
     live(seconds)
     return 1 if missed else 0
 

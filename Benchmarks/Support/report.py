@@ -28,6 +28,7 @@ PLAN = [
     ("Preview", ["3"]),
     ("Pitch", []),
     ("Codes", ["100", "10"]),
+    ("Faces", []),
     ("Photos", ["5"]),
     ("StartUp", ["30"]),
 ]

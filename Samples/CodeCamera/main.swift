@@ -4,6 +4,7 @@
 // Ctrl-C, or with the file that is played as a camera.
 //
 //   CodeCamera [DEVICE]
+import Glibc
 import Overcrank
 import OvercrankRecognition
 import Synchronization
@@ -32,5 +33,6 @@ output.setMetadataObjectsHandler { frame in
 let events = session.events
 try session.startRunning()
 for await event in events where event == .didStopRunning { break }
+while output.ledger.waiting > 0 { usleep(1_000) }
 let ledger = output.ledger
 print("examined \(ledger.examined) of \(ledger.offered) frames")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Prints the faces that a camera shows, each with its id when it comes, and draws the boxes of the
-// frame with the most faces into faces.svg, on the image of 640x360 in which they are. If the camera
-// has regions, its exposure and its focus follow the largest face. Ends with Ctrl-C, or with the file
-// that is played as a camera.
+// frame with the most faces into faces.svg, on the newest picture of that moment, faces.jpg. A box turns
+// with the roll and the yaw of its face. If the camera has regions, its exposure and its focus follow
+// the largest face. Ends with Ctrl-C, or with the file that is played as a camera.
 //
 //   FaceCamera [DEVICE]
 import Glibc
@@ -38,12 +38,24 @@ func follow(_ face: MetadataObject, from target: PointOfInterest) -> PointOfInte
   return point
 }
 
+/// Stores the newest picture, unless the last one is the newest.
+func keepPicture() {
+  let frame = try? preview.nextFrame(as: .bgra, maximumWidth: 640, maximumHeight: 360)
+  guard let bytes = try? frame?.image.jpegData(), let file = fopen("faces.jpg", "wb")
+  else { return }
+  fwrite(bytes, 1, bytes.count, file)
+  fclose(file)
+}
+
 output.setMetadataObjectsHandler { frame in
   guard let view = preview.geometry(viewWidth: 640, viewHeight: 360) else { return }
   seen.withLock { seen in
     if let largest = frame.objects.first { seen.target = follow(largest, from: seen.target) }
     let faces = frame.objects.map { $0.transformed(by: view) }
-    if faces.count > seen.mostFaces.count { seen.mostFaces = faces }
+    if faces.count > seen.mostFaces.count {
+      seen.mostFaces = faces
+      keepPicture()
+    }
     for face in faces {
       guard let id = face.faceID, seen.ids.insert(id).inserted else { continue }
       print("face \(id) at \(Int(face.bounds.x)),\(Int(face.bounds.y))")
@@ -56,16 +68,20 @@ for await event in events where event == .didStopRunning { break }
 while output.ledger.waiting > 0 { usleep(1_000) }
 
 let boxes = seen.withLock { $0.mostFaces }.map { face in
-  // A face whose roll is known turns with its box.
+  // An angle that is not known turns nothing. A face that looks aside is narrower.
   let (bounds, roll) = (face.bounds, face.rollAngle ?? 0)
+  let part = cos((face.yawAngle ?? 0) * .pi / 180)
   let middle = "\(bounds.x + bounds.width / 2) \(bounds.y + bounds.height / 2)"
-  return "<rect x=\"\(bounds.x)\" y=\"\(bounds.y)\" width=\"\(bounds.width)\" "
+  return "<rect x=\"\(-bounds.width / 2)\" y=\"\(-bounds.height / 2)\" width=\"\(bounds.width)\" "
     + "height=\"\(bounds.height)\" fill=\"none\" stroke=\"#00c853\" "
-    + "transform=\"rotate(\(roll) \(middle))\"/>"
+    + "transform=\"translate(\(middle)) rotate(\(roll)) scale(\(part) 1)\"/>"
 }
-let svg =
-  (["<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"360\">"] + boxes + ["</svg>"])
-  .joined(separator: "\n")
+// The picture fits in the view as the preview shows it.
+let head = [
+  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"360\">",
+  "<image href=\"faces.jpg\" width=\"640\" height=\"360\"/>",
+]
+let svg = (head + boxes + ["</svg>"]).joined(separator: "\n")
 if let file = fopen("faces.svg", "w") {
   fputs(svg + "\n", file)
   fclose(file)

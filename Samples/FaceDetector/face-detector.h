@@ -38,6 +38,24 @@ int overcrank_face_detector_find(
     size_t row, size_t step, double scale, double threshold, overcrank_face *faces,
     size_t capacity);
 
+/// A part of an image: a rectangle that is turned clockwise by `angle` (radians) around its center, which
+/// is in pixels of the image. It has `width` x `height` pixels after it was scaled by `scale`.
+typedef struct overcrank_face_part {
+  double x, y, angle, scale;
+  size_t width, height;
+} overcrank_face_part;
+
+/// Finds faces that are upright in a turned part of an image.
+///
+/// As `overcrank_face_detector_find`, but outside the image, the part has the pixels of its edges. With
+/// `front_only`, only the view of a face from the front is searched for, which the detector answers the
+/// better the more upright the face is. The edges of the faces are those of upright squares around their
+/// centers, in pixels of the image.
+int overcrank_face_detector_find_in(
+    overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
+    size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
+    overcrank_face *faces, size_t capacity);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,8 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
   var bottom: Double
   /// How far the detector's answer is above its threshold.
   var confidence: Double
+  /// The rotation at which the detector saw it, in degrees, clockwise.
+  var degrees = 0.0
 
   var center: PixelPoint { PixelPoint(x: (left + right) / 2, y: (top + bottom) / 2) }
   var area: Double { max(0, right - left) * max(0, bottom - top) }
@@ -23,9 +25,15 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
   }
 
   func moved(byX x: Int, y: Int) -> DetectedFace {
-    DetectedFace(
-      left: left + Double(x), top: top + Double(y), right: right + Double(x),
-      bottom: bottom + Double(y), confidence: confidence)
+    moved(byX: Double(x), y: Double(y))
+  }
+
+  /// Returns the face after a motion.
+  func moved(byX x: Double, y: Double) -> DetectedFace {
+    var moved = self
+    (moved.left, moved.right) = (left + x, right + x)
+    (moved.top, moved.bottom) = (top + y, bottom + y)
+    return moved
   }
 
   /// The best faces that are not the same.
@@ -72,9 +80,50 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
         scale, threshold, found.baseAddress, found.count)
     }
-    return found.prefix(max(0, Int(count))).map {
-      DetectedFace(
-        left: $0.left, top: $0.top, right: $0.right, bottom: $0.bottom, confidence: $0.confidence)
+    return found.prefix(max(0, Int(count))).map { DetectedFace($0, degrees: 0) }
+  }
+
+  /// A part of an image: a rectangle that is turned around its center.
+  struct Part {
+    /// In pixels of the image.
+    var center: PixelPoint
+    /// The rotation of faces that are upright in the part, clockwise.
+    var degrees: Double
+    /// The size of the part in that of the rectangle in the image.
+    var scale: Double
+    var width: Int
+    var height: Int
+  }
+
+  /// Finds the faces of a turned part of an image.
+  ///
+  /// - Parameters:
+  ///   - image: The image. Outside it, a part shows the pixels of its edges.
+  ///   - part: The part.
+  ///   - isFrontOnly: Whether only the front of upright faces is searched for.
+  ///   - threshold: The confidence that a face must have.
+  /// - Returns: The faces in pixels of `image`, best first; none without memory.
+  func faces(
+    in image: LumaImage, _ part: Part, isFrontOnly: Bool = false, threshold: Double = 0
+  ) -> [DetectedFace] {
+    guard part.width > 0, part.height > 0 else { return [] }
+    var rectangle = overcrank_face_part(
+      x: part.center.x, y: part.center.y, angle: part.degrees * .pi / 180, scale: part.scale,
+      width: part.width, height: part.height)
+    var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
+    let count = found.withUnsafeMutableBufferPointer { found in
+      overcrank_face_detector_find_in(
+        detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
+        &rectangle, isFrontOnly ? 1 : 0, threshold, found.baseAddress, found.count)
     }
+    return found.prefix(max(0, Int(count))).map { DetectedFace($0, degrees: part.degrees) }
+  }
+}
+
+extension DetectedFace {
+  fileprivate init(_ face: overcrank_face, degrees: Double) {
+    self.init(
+      left: face.left, top: face.top, right: face.right, bottom: face.bottom,
+      confidence: face.confidence, degrees: degrees)
   }
 }

@@ -3,19 +3,35 @@
 /// Finds faces in consecutive frames, and gives each an id that stays.
 ///
 /// A face that was found is searched for in a small crop around its expected position, in each frame.
-/// Passes over whole frames, at most 12 a second, find new faces; one in four also finds small ones.
+/// Passes over whole frames, at most 12 a second, find new faces; one in four also finds small ones, and
+/// two are for tilted faces.
 struct FaceTracker {
   /// A read of the tracker, for tests.
   enum Pass: Hashable {
-    case whole(FaceReader.Effort)
-    case crop(PixelRect)
+    case whole(FaceReader.Pass)
+    /// Around a face, with its rotation in degrees.
+    case crop(Double)
+    case roll
   }
 
-  /// The efforts of successive passes.
-  static let rota: [FaceReader.Effort] = [.fine, .quick, .quick, .quick]
+  /// A rotation that was measured, or could not be.
+  private struct Roll {
+    var degrees: Double?
+    var microseconds: Int64
+  }
+
+  /// Successive passes.
+  static let rota = [
+    FaceReader.Pass(effort: .fine), FaceReader.Pass(effort: .quick, degrees: FaceReader.tilt),
+    FaceReader.Pass(effort: .quick), FaceReader.Pass(effort: .quick, degrees: -FaceReader.tilt),
+  ]
+  /// The time in which a rotation is not measured again, in microseconds.
+  static let rollInterval: Int64 = 100_000
 
   private let reader: FaceReader
   private var identities = FaceIdentities()
+  /// The rotations by the ids of faces.
+  private var rolls: [Int64: Roll] = [:]
   private var schedule = FramePasses(Self.rota)
   /// The reads of the last look.
   private(set) var passes: [Pass] = []
@@ -35,29 +51,38 @@ struct FaceTracker {
   ) -> [TrackedFace] {
     passes = []
     var found: [DetectedFace] = []
-    if let effort = schedule.next(at: microseconds, isFollowing: false) {
-      passes.append(.whole(effort))
-      found = image.search(area ?? image.area) { reader.find(in: $0, effort) }
+    if let pass = schedule.next(at: microseconds, isFollowing: false) {
+      passes.append(.whole(pass))
+      found = image.search(area ?? image.area) { reader.find(in: $0, pass) }
     }
     for expected in identities.followed(at: microseconds)
-    where !found.contains(where: expected.isSame) {
-      let rect = Self.rect(around: expected).clamped(width: image.width, height: image.height)
-      found += image.search(rect) { crop in
-        passes.append(.crop(rect))
-        return reader.find(in: crop, ofSize: expected.size)
-      }
+    where !found.contains(where: expected.face.isSame) {
+      let degrees = rolls[expected.id]?.degrees ?? expected.face.degrees
+      passes.append(.crop(degrees))
+      found += reader.find(expected.face, in: image, degrees: degrees)
     }
     found = DetectedFace.distinct(found).centered(in: area)
-    return TrackedFace.largest(identities.identified(found, at: microseconds))
+    let faces = TrackedFace.largest(identities.identified(found, at: microseconds))
+    rolls = rolls.filter {
+      (0...FaceIdentities.memory).contains(microseconds - $0.value.microseconds)
+    }
+    return faces.map { face in
+      TrackedFace(
+        id: face.id, face: face.face, roll: roll(of: face, in: image, at: microseconds))
+    }
   }
 
-  /// The crop in which a face is searched for: 2.2 times its size.
-  private static func rect(around face: DetectedFace) -> PixelRect {
-    let half = 1.1 * face.size
-    func pixel(_ value: Double) -> Int { Int(max(-1e6, min(1e6, value.rounded()))) }
-    return PixelRect(
-      x: pixel(face.center.x - half), y: pixel(face.center.y - half), width: pixel(2 * half),
-      height: pixel(2 * half))
+  /// The last rotation of a face, or a new one after some time, near the last.
+  private mutating func roll(
+    of face: TrackedFace, in image: LumaImage, at microseconds: Int64
+  ) -> Double? {
+    let known = rolls[face.id]
+    if let known, microseconds - known.microseconds < Self.rollInterval { return known.degrees }
+    passes.append(.roll)
+    let degrees = reader.roll(
+      of: face.face, in: image, near: known?.degrees ?? face.face.degrees)
+    rolls[face.id] = Roll(degrees: degrees, microseconds: microseconds)
+    return degrees
   }
 }
 
@@ -84,9 +109,7 @@ struct FaceIdentities {
       let elapsed = Double(max(0, min(time, seen + FaceIdentities.extrapolation) - microseconds))
       let velocity = velocity ?? others
       let (x, y) = (velocity.x * elapsed, velocity.y * elapsed)
-      return DetectedFace(
-        left: face.left + x, top: face.top + y, right: face.right + x, bottom: face.bottom + y,
-        confidence: face.confidence)
+      return face.moved(byX: x, y: y)
     }
   }
 
@@ -115,10 +138,10 @@ struct FaceIdentities {
   }
 
   /// The faces of the last frames where they are expected at a time.
-  func followed(at microseconds: Int64) -> [DetectedFace] {
+  func followed(at microseconds: Int64) -> [TrackedFace] {
     let common = commonVelocity
     return tracks.filter { $0.missCount <= Self.mostMisses }.map {
-      $0.expected(at: microseconds, others: common)
+      TrackedFace(id: $0.id, face: $0.expected(at: microseconds, others: common))
     }
   }
 
@@ -196,10 +219,7 @@ extension FaceIdentities.Track {
     if let before = velocity {
       velocity = (before.x + surprise.x / elapsed, before.y + surprise.y / elapsed)
     }
-    face = DetectedFace(
-      left: expected.left + surprise.x, top: expected.top + surprise.y,
-      right: expected.right + surprise.x, bottom: expected.bottom + surprise.y,
-      confidence: expected.confidence)
+    face = expected.moved(byX: surprise.x, y: surprise.y)
     microseconds = time
   }
 }

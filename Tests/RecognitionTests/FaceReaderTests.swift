@@ -11,10 +11,7 @@ import Testing
 struct FaceReaderTests {
   /// Whether a face is the labeled one: their overlap is at least 0.3 of both together.
   private func isSame(_ face: DetectedFace, _ box: FacePictures.Box) -> Bool {
-    let width = min(face.right, box.left + box.width) - max(face.left, box.left)
-    let height = min(face.bottom, box.top + box.height) - max(face.top, box.top)
-    let common = max(0, width) * max(0, height)
-    return common >= 0.3 * (face.area + box.width * box.height - common)
+    face.overlap(with: box) >= 0.3
   }
 
   @Test func `Labeled faces are found, and nothing else`() async throws {
@@ -32,7 +29,7 @@ struct FaceReaderTests {
         }
         #expect(faces.map(\.face.area) == faces.map(\.face.area).sorted(by: >))
         #expect(faces.map(\.id) == faces.indices.map { Int64($0) + 1 })
-        let pass = reader.find(in: luma, .fine)
+        let pass = reader.find(in: luma, FaceReader.Pass(effort: .fine))
         fine += picture.faces.count { box in pass.contains { isSame($0, box) } }
       }
     }
@@ -46,6 +43,7 @@ struct FaceReaderTests {
     var image = PixelBuffer(format: .gray)
     image.fill(picture.pixels, width: picture.width, height: picture.height)
     let faces = try FaceReader().objects(in: image)
+    #expect(faces.filter(\.hasRollAngle).count >= 8)
     #expect(faces.count == FaceReader.maximumFaceCount)
     #expect(faces.map(\.faceID) == (1...10).map { $0 })
     let areas = faces.map { ($0.bounds.width * $0.bounds.height * 1e9).rounded() }
@@ -53,8 +51,8 @@ struct FaceReaderTests {
     for face in faces {
       #expect(face.type == .face && face.corners.count == 4 && face.stringValue == nil)
       #expect(face.time == .zero && face.rawBytes.isEmpty)
-      // The detector does not measure angles.
-      #expect(!face.hasRollAngle && face.rollAngle == nil && !face.hasYawAngle)
+      #expect(face.hasRollAngle == (face.rollAngle != nil) && !face.hasYawAngle)
+      if let roll = face.rollAngle { #expect(abs(roll) < 40, "all heads are upright") }
       let bounds = face.bounds
       #expect(bounds.x >= 0 && bounds.y >= 0 && bounds.x + bounds.width <= 1)
       #expect(bounds.y + bounds.height <= 1)
@@ -64,13 +62,17 @@ struct FaceReaderTests {
   @Test func `Images without faces have none`() async throws {
     let reader = try FaceReader()
     let dogs = try await FacePictures().picture("dogs")
-    #expect(try dogs.withLuma { reader.read($0) }.isEmpty)
+    let animals = try dogs.withLuma { reader.read($0) }
+    #expect(animals.isEmpty, "\(animals)")
     var random = SeededGenerator(seed: 27)
     for number in 0..<60 {
       let pixels = Texture.pixels(number, &random)
       try pixels.withLuma(width: Texture.width, height: Texture.height) { luma in
-        let faces = number < 6 ? reader.find(in: luma, .fine) : reader.find(in: luma, .quick)
-        #expect(faces.isEmpty, "texture \(number): \(faces)")
+        let effort = number < 6 ? FaceReader.Effort.fine : .quick
+        for degrees in [0, FaceReader.tilt, -FaceReader.tilt] {
+          let faces = reader.find(in: luma, FaceReader.Pass(effort: effort, degrees: degrees))
+          #expect(faces.isEmpty, "texture \(number): \(faces)")
+        }
       }
     }
   }
@@ -82,19 +84,24 @@ struct FaceReaderTests {
       let pixels = [UInt8](repeating: 9, count: width * height)
       try pixels.withLuma(width: width, height: height) { luma in
         #expect(reader.read(luma).isEmpty)
-        #expect(reader.find(in: luma, .quick).isEmpty && reader.find(in: luma, ofSize: 1).isEmpty)
-        #expect(reader.find(in: luma, ofSize: 0).isEmpty)
+        #expect(reader.find(in: luma, FaceReader.Pass(effort: .quick)).isEmpty)
+        for edge in [0.0, 1, 50, -1e6, 1e6] {
+          let face = DetectedFace(left: edge, top: 0, right: 50, bottom: 40, confidence: 1)
+          #expect(reader.find(face, in: luma, degrees: 30).isEmpty)
+          #expect(reader.roll(of: face, in: luma, near: edge) == nil)
+        }
       }
     }
     // Luma beside chroma in packed rows.
     let picture = try await FacePictures().picture("2009_004587")
     let packed: [UInt8] = picture.pixels.reduce(into: []) { $0 += [$1, 128] }
-    let faces = try picture.withLuma { reader.find(in: $0, .quick) }
+    let pass = FaceReader.Pass(effort: .quick)
+    let faces = try picture.withLuma { reader.find(in: $0, pass) }
     let same = try packed.withUnsafeBufferPointer { pixels in
       let luma = LumaImage(
         base: try #require(pixels.baseAddress), width: picture.width, height: picture.height,
         bytesPerRow: 2 * picture.width, bytesPerPixel: 2)
-      return reader.find(in: luma, .quick)
+      return reader.find(in: luma, pass)
     }
     #expect(!faces.isEmpty && same == faces)
   }

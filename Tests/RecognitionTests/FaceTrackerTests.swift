@@ -130,22 +130,33 @@ struct FaceTrackerTests {
   @Test func `Passes alternate, and the area of interest bounds them`() async throws {
     let picture = try await FacePictures().picture("2008_002506")
     var tracker = FaceTracker(try FaceReader())
-    var efforts: [FaceReader.Effort] = []
-    var crops = 0
+    var whole: [FaceReader.Pass] = []
+    var (crops, rolls) = (0, 0)
     try picture.withLuma { luma in
       for index in 0..<12 {
         let faces = tracker.look(at: luma, microseconds: Int64(index) * 42_000)
         #expect(Set(faces.map(\.id)) == [1, 2, 3])
         for pass in tracker.passes {
           switch pass {
-          case .whole(let effort): efforts.append(effort)
-          case .crop(let rect):
+          case .whole(let pass): whole.append(pass)
+          // Only near the rotation that is known.
+          case .crop(let degrees):
             crops += 1
-            #expect(rect.width * rect.height < luma.width * luma.height / 2)
+            #expect(abs(degrees) < 45)
+          case .roll: rolls += 1
           }
         }
+        for face in faces {
+          let truth = picture.faces.max {
+            face.face.overlap(with: $0) < face.face.overlap(with: $1)
+          }
+          let roll = try #require(face.roll)
+          #expect(abs(roll - (truth?.roll ?? 90)) < 12, "\(roll) of \(truth?.roll ?? 90)")
+        }
       }
-      #expect(Array(efforts.prefix(4)) == FaceTracker.rota && efforts.count == 6, "\(efforts)")
+      #expect(Array(whole.prefix(4)) == FaceTracker.rota && whole.count == 6, "\(whole)")
+      // 0.46 s, each of three faces every 0.1 s.
+      #expect(rolls == 12)
       #expect(crops >= 6, "\(crops)")
       var half = FaceTracker(try FaceReader())
       let area = PixelRect(x: 0, y: 0, width: 220, height: luma.height)

@@ -148,6 +148,17 @@ struct MetadataOutputTests {
     let shown = object.transformed(by: view)
     #expect(shown.bounds == PreviewRect(x: 100, y: 100, width: 50, height: 100))
     #expect(shown.corners.first == PreviewPoint(x: 150, y: 100) && shown.stringValue == "a")
+    // A roll turns with the view, and the other way in a mirror.
+    let face = MetadataObject(
+      type: .face, time: .zero, duration: .zero, corners: object.corners, stringValue: nil,
+      rawBytes: [], faceID: 1, rollAngle: 20)
+    #expect(abs((face.transformed(by: view).rollAngle ?? 0) - 110) < 0.01)
+    var mirror = PreviewGeometry(
+      imageWidth: 400, imageHeight: 200, viewWidth: 400, viewHeight: 200, isMirrored: true)
+    #expect(abs((face.transformed(by: mirror).rollAngle ?? 0) + 20) < 0.01)
+    mirror.isMirrored = false
+    #expect(abs((face.transformed(by: mirror).rollAngle ?? 0) - 20) < 0.01)
+    #expect(!object.transformed(by: view).hasRollAngle)
     #expect(PreviewRect(x: 0, y: 0, width: 1, height: 1).pixels(width: 64, height: 48) == nil)
     #expect(
       PreviewRect(x: 0.5, y: -1, width: 3, height: 1.5).pixels(width: 64, height: 48)

@@ -4,23 +4,25 @@ import Foundation
 
 /// Pictures of faces with labels, which `Tests/Tools/FacePictures` takes out of a Debian package.
 package struct FacePictures: Sendable {
-  /// A rectangle in pixels.
+  /// A face: a rectangle in pixels, and the rotation of the line through the eyes.
   package struct Box: Hashable, Sendable {
-    package let left: Double
-    package let top: Double
-    package let width: Double
-    package let height: Double
+    package var left: Double
+    package var top: Double
+    package var width: Double
+    package var height: Double
+    /// In degrees, clockwise.
+    package var roll: Double
   }
 
   /// A gray picture.
   package struct Picture: Sendable {
     package let name: String
     package let path: String
-    package let width: Int
-    package let height: Int
-    package let pixels: [UInt8]
+    package var width: Int
+    package var height: Int
+    package var pixels: [UInt8]
     /// The faces, as those who took the picture labeled them; none for a picture without labels.
-    package let faces: [Box]
+    package var faces: [Box]
   }
 
   private let directory: String
@@ -40,21 +42,40 @@ package struct FacePictures: Sendable {
     for file in ["testing.xml", "training.xml"] {
       let text = try String(contentsOfFile: "\(directory)/\(file)", encoding: .utf8)
       var name = ""
-      for match in text.matches(of: /<image file='([^']+)\.jpg'|<box ([^\/]+)\/>/) {
-        if let file = match.output.1 { name = String(file) }
-        guard let box = match.output.2 else { continue }
-        var values: [String: Double] = [:]
-        for value in box.matches(of: /(\w+)='(-?\d+)'/) {
-          values[String(value.output.1)] = Double(value.output.2)
+      // Each element of an image, a box and the points of a face is on a line of its own.
+      var points: [[Double]] = []
+      for line in text.split(separator: "\n") {
+        let values = Self.values(line)
+        if let file = line.firstMatch(of: /<image file='([^']+)\.jpg'/) {
+          name = String(file.output.1)
         }
-        guard let left = values["left"], let top = values["top"], let width = values["width"],
+        if let left = values["left"], let top = values["top"], let width = values["width"],
           let height = values["height"]
-        else { throw Failure(description: "\(file) has a box of \(box)") }
-        labels[name, default: []].append(
-          Box(left: left, top: top, width: width, height: height))
+        {
+          labels[name, default: []].append(
+            Box(left: left, top: top, width: width, height: height, roll: 0))
+          points = []
+        }
+        if let x = values["x"], let y = values["y"] { points.append([x, y]) }
+        guard line.contains("</box>"), let last = labels[name]?.indices.last else { continue }
+        guard points.count == 68 else { throw Failure(description: "\(file) has no faces") }
+        // The points from 36 are those of the eye on the left of the image, then the other.
+        func mean(_ part: Range<Int>, _ axis: Int) -> Double {
+          part.reduce(0) { $0 + points[$1][axis] } / 6
+        }
+        let y = mean(42..<48, 1) - mean(36..<42, 1)
+        labels[name]?[last].roll = atan2(y, mean(42..<48, 0) - mean(36..<42, 0)) * 180 / .pi
       }
     }
     self.labels = labels
+  }
+
+  private static func values(_ element: Substring) -> [String: Double] {
+    var values: [String: Double] = [:]
+    for value in element.matches(of: /(\w+)='(-?\d+)'/) {
+      values[String(value.output.1)] = Double(value.output.2)
+    }
+    return values
   }
 
   private struct Failure: Error, CustomStringConvertible { let description: String }

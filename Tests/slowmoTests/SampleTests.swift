@@ -132,6 +132,26 @@ struct SampleTests {
     #expect(Set(lines.prefix(3).map { $0.prefix(6) }) == ["face 1", "face 2", "face 3"])
     let svg = try String(contentsOfFile: scratch.file("faces.svg"), encoding: .utf8)
     #expect(svg.split(separator: "<rect ").count == 4)
+    // All three heads lean a little; the yaw is not known.
+    #expect(svg.matches(of: /rotate\(-?\d+\.\d+\) scale\(1\.0 1\)/).count == 3, "\(svg)")
+    #expect(svg.contains("href=\"faces.jpg\""))
+    let gray = try await FFmpeg.converted(
+      scratch.file("faces.jpg"), ["-pix_fmt", "gray", "-f", "rawvideo"])
+    #expect(!gray.isEmpty)
+  }
+
+  @Test func `The sample of codes prints each once, escaped, with its position in the view`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let movie = scratch.file("codes.mov")
+    let set = try await CodeFrames("--only", "qr", #"lap\x1b\x5b2J5"#)
+    try await set.writeMovie(movie, count: 12)
+    let finished = try await run(program("CodeCamera"), ["file:\(movie)?pace=max"])
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n").map(String.init)
+    #expect(lines.count == 2 && lines[1] == "examined 12 of 12 frames", "\(lines)")
+    #expect(lines[0].firstMatch(of: /^qr "lap\\u\{1B\}\[2J5" at \d+,\d+$/) != nil, "\(lines)")
   }
 
   /// Runs AVCam with a script on SDL's driver without a screen.

@@ -99,13 +99,16 @@ struct ScanTests {
     for (index, object) in found.enumerated() {
       #expect(object["type"] as? String == "face" && object["frame_index"] as? Int == index / 2)
       #expect(object["text"] is NSNull && object["bytes"] as? String == "")
-      #expect(object["roll_degrees"] is NSNull && object["yaw_degrees"] is NSNull)
+      // The labels of the picture say -10.1 and -12.5 degrees.
+      let roll = try #require(object["roll_degrees"] as? Double)
+      #expect(abs(roll + 11) < 9 && object["yaw_degrees"] is NSNull, "\(roll)")
     }
     #expect(Set(found.compactMap { $0["face_id"] as? Int }) == [1, 2])
     let line = try #require(scanned.output.split(separator: "\n").first)
     #expect(try await DocumentTests().misfit(String(line), verb: "scan.object", scratch) == nil)
     let svg = try String(contentsOfFile: scratch.file("boxes/frame_000007.svg"), encoding: .utf8)
     #expect(svg.contains(">face 1</text>") && svg.contains(">face 2</text>"))
+    #expect(svg.matches(of: /transform="rotate\(-\d/).count == 2, "\(svg)")
     // No code is in the movie, so it gets the column of faces alone.
     let take = scratch.file("take.mov")
     let recorded = try await slowmo(

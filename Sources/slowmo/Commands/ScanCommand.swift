@@ -27,12 +27,13 @@ struct ScanCommand: ParsableCommand, Verb {
       Types: upca, upce, ean8, ean13, code39, code93, code128, itf, codabar, qr, microqr, aztec,
       pdf417, datamatrix, and codes for all of them, which is the default; faces.
       At most 10 faces of a frame are printed, largest first. A face keeps its face_id from frame to
-      frame. roll_degrees and yaw_degrees are null, because they are not measured.
+      frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is not measured.
       A text is printed from the second frame that shows it, because one frame may be misread;
       --agreement sets another number. A movie of one frame is searched with more effort.
       Frames of a camera that arrive while another is examined are left out. The examined ones and
       all are counted in the document of --json.
-      --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg.
+      --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg. That of a
+      face turns with its roll.
       """)
 
   @Argument(help: "The movie file, or a device as in record.", completion: .file())

@@ -14,13 +14,21 @@ enum ScanOverlay {
       }
       text +=
         "<polygon points=\"\(points.joined(separator: " "))\" fill=\"none\" stroke=\"#00c853\" "
-        + "stroke-width=\"3\"/>\n"
+        + "stroke-width=\"3\"\(rotation(of: object, width, height))/>\n"
       let (x, y) = (object.bounds.x * Double(width), object.bounds.y * Double(height))
       text +=
         "<text x=\"\(decimal(x, 2))\" y=\"\(decimal(y - 6, 2))\" font-family=\"sans-serif\" "
         + "font-size=\"20\" fill=\"#00c853\">\(escaped(label(of: object)))</text>\n"
     }
     return text + "</svg>\n"
+  }
+
+  /// Turns the outline of a face with its roll.
+  private static func rotation(of object: RecognizedObject, _ width: Int, _ height: Int) -> String {
+    guard let roll = object.rollDegrees else { return "" }
+    let x = (object.bounds.x + object.bounds.width / 2) * Double(width)
+    let y = (object.bounds.y + object.bounds.height / 2) * Double(height)
+    return " transform=\"rotate(\(decimal(roll, 1)) \(decimal(x, 2)) \(decimal(y, 2)))\""
   }
 
   private static func label(of object: RecognizedObject) -> String {

@@ -282,7 +282,7 @@ def single(kind, condition, rng, noise, backgrounds):
                 (-np.radians(degrees), 0.0)][rng.randrange(3)]
     if condition == "contrast":
         low = rng.uniform(90, 120)
-        high = low + 32
+        high = low + 40
     if condition == "all":
         low, high = 70, 190
     frame = backgrounds.next(rng)
@@ -294,7 +294,7 @@ def single(kind, condition, rng, noise, backgrounds):
         x = np.linspace(0, 1, WIDTH, dtype=np.float32)[None, :]
         frame = frame * (0.25 + 0.75 * (x if rng.random() < 0.5 else 1 - x))
     if condition in ("motion", "all"):
-        frame = shifted(frame, 7 if condition == "motion" else 2.5, rng.uniform(0, np.pi))
+        frame = shifted(frame, 5 if condition == "motion" else 2.5, rng.uniform(0, np.pi))
     if condition in ("defocus", "all"):
         frame = smooth(frame, 1.9 if condition == "defocus" else 0.8)
     sigma = {"noise": 25, "contrast": 4, "all": 8}.get(condition, 2)

@@ -8,7 +8,7 @@ import TestSupport
 private struct TooManyFaces: Error {}
 
 extension FuzzCases {
-  /// Searches a damaged frame with codes, and a third of them for faces.
+  /// Searches a damaged frame with codes, and a ninth of them for faces.
   func damagedCodes(_ random: inout SeededGenerator) throws -> String {
     let frame = codes.frames[Int.random(in: 0..<codes.frames.count, using: &random)]
     var pixels = try codes.pixels(frame)
@@ -43,7 +43,7 @@ extension FuzzCases {
     }
     let effort = CodeReader.Effort.allCases.randomElement(using: &random) ?? .exhaustive
     let found = try codeReader.objects(in: image, effort: effort)
-    let faces = Int.random(in: 0..<3, using: &random) == 0 ? try faceReader.objects(in: image) : []
+    let faces = Int.random(in: 0..<9, using: &random) == 0 ? try faceReader.objects(in: image) : []
     guard faces.count <= FaceReader.maximumFaceCount else { throw TooManyFaces() }
     return "codes \(columns)x\(rows) \(effort): \(found.map { $0.stringValue ?? "no text" })"
   }
