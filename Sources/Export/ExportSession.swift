@@ -43,8 +43,8 @@ public struct ExportSession: Sendable {
 
   /// Creates a session for a composition, and opens the files that it uses.
   ///
-  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` does for an unreadable file,
-  ///   or with `.emptyRange` for a composition without sources.
+  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:keepsIndex:)`` does for an
+  ///   unreadable file, or with `.emptyRange` for a composition without sources.
   public init(_ composition: Composition) throws(MediaError) {
     guard !composition.sources.isEmpty else {
       throw MediaError(
