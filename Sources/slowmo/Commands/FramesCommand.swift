@@ -261,7 +261,7 @@ struct FramesCommand: ParsableCommand, Verb {
       if let image = try source.next() {
         try metadata?.write(lines[frame.index], image)
         if frame.path == standardOutput {
-          try Output.data(image.bytes)
+          try image.print()
         } else {
           try Files.write(frame.path, Data(image.bytes), overwrites: writing.overwrite)
         }
