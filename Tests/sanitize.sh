@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of capture and playback under the sanitizers for threads and for addresses, each
-# built in a folder of its own. What they find fails; nothing of this project is suppressed.
+# Runs the tests of capture and playback, and the C kernels of optical flow, under the sanitizers for
+# threads and for addresses, each built in a folder of its own. What they find fails; nothing of this
+# project is suppressed.
 #
 #   Tests/sanitize.sh [thread] [address]      both, unless told otherwise
 set -euo pipefail
@@ -28,6 +29,16 @@ finds() { # finds MISTAKE WORDS
   echo "sanitize: $kind: finds a $1"
 }
 
+# The kernels alone, with undefined behavior as well: sizes, formats, threads and SIMD instructions.
+check_kernels() { # check_kernels SANITIZERS LINKING...
+  local toolchain
+  toolchain=$(dirname "$(command -v swiftc)")
+  "$toolchain/clang" -Wall -Wextra -Werror -O1 -g -fno-sanitize-recover=all "-fsanitize=$1" \
+    -ISources/COpticalFlow/include -o "$work/kernels" \
+    Tests/Tools/Sanitizers/optical_flow.c Sources/COpticalFlow/*.c -lpthread -lm "${@:2}"
+  "$work/kernels"
+}
+
 for kind in "${kinds[@]}"; do
   SECONDS=0
   # Optimised: only then are the standard library's accesses to raw memory, in which frames lie,
@@ -43,11 +54,14 @@ for kind in "${kinds[@]}"; do
         -o "$work/runtime.so" Tests/Tools/Sanitizers/runtime.c -ldl
       tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so" "${tests[@]}")
       finds race 'ThreadSanitizer: .* race'
+      runtime=$(dirname "$(command -v swiftc)")/../lib/swift/linux
+      check_kernels thread -L"$runtime" -ldispatch -lBlocksRuntime "-Wl,-rpath,$runtime"
       ;;
     address)
       tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Tools/Sanitizers/leaks.txt" "${tests[@]}")
       finds overrun 'heap-buffer-overflow'
       finds leak 'LeakSanitizer: detected memory leaks'
+      check_kernels address,undefined
       ;;
     *) fail "there is no sanitizer '$kind' here: thread, address" ;;
   esac

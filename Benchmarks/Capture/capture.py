@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of Benchmarks/Capture/run.sh: a simulated camera that counts its own frames."""
-import json
 import os
 import pathlib
 import sys
 
-from peers import Count, Mode, compare
+from peers import Mode, camera_count, compare
 
 WORK = pathlib.Path(os.environ["WORK"])
 TRUTH = WORK / "take.truth"
@@ -22,15 +21,6 @@ TAKES = [
 ]
 
 
-def count():
-    """The camera's frame counts for the run, from one JSON line per stream."""
-    lines = TRUTH.read_text().splitlines() if TRUTH.exists() else []
-    entries = [json.loads(line) for line in lines]
-    starved = sum(entry["lost_kernel"] for entry in entries)
-    lost = starved + sum(entry["lost_device"] for entry in entries)
-    return Count(sum(entry["delivered"] for entry in entries), lost, starved)
-
-
 def main():
     seconds, rounds = int(sys.argv[1]), int(sys.argv[2])
     print(f"{seconds} s a run, median of {rounds} rounds in turn, files in memory")
@@ -38,7 +28,9 @@ def main():
         environment = {
             "LD_PRELOAD": str(WORK / "libfakevideo.so"), "FAKEVIDEO": camera,
             "FAKEVIDEO_TRUTH": str(TRUTH)}
-        compare(title, "/dev/fakevideo0", mode, seconds, rounds, WORK, count, environment)
+        compare(
+            title, "/dev/fakevideo0", mode, seconds, rounds, WORK, lambda: camera_count(TRUTH),
+            environment)
 
 
 main()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import figures
 import zbar
 
 WORK = pathlib.Path(os.environ["WORK"])
@@ -22,6 +23,7 @@ missed = []
 
 def goal(met, text):
     print(f"{'met   ' if met else 'MISSED'}  {text}")
+    figures.add(text, 1 if met else 0, "", goal="met", met=met)
     if not met:
         missed.append(text)
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import figures
 from program_costs import measure
 
 SLOWMO = os.environ["SLOWMO"]
@@ -48,6 +49,9 @@ def compare_cost(rounds):
             os.sync()
             results[name].append((*measure(command), out.stat().st_size))
     whole = clip.stat().st_size
+    per_frame = {name: [run[1] * 1e6 / frames for run in runs] for name, runs in results.items()}
+    figures.add("processor time a frame, with fragments and journal",
+                per_frame.pop("slowmo record --codec copy"), "µs", per_frame)
     for name, runs in results.items():
         wall, cost, memory, size = (statistics.median(run[i] for run in runs) for i in range(4))
         print(f"{name:28} {wall:6.2f} s, {cost * 1e6 / frames:5.0f} us of processor a frame, "
@@ -96,6 +100,8 @@ def killed_slowmo(path, delay):
         return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
 
     while count() == 0:
+        if process.poll() is not None:
+            sys.exit(f"the recording ended by itself with {process.returncode}")
         time.sleep(0.001)
     time.sleep(delay)
     process.kill()
@@ -145,7 +151,8 @@ def compare_kills(kills):
         "ffmpeg, fragments of 250 ms": ["-f", "mov", *FRAGMENTS],
     }
     print(f"killed {kills} times after 0.5 to 3 s of MJPEG at {RATE} a second:")
-    path = WORK / "killed"
+    path = WORK / "killed.mov"
+    missing = {}
     for name, options in ways.items():
         lost, opened = [], 0
         for delay in delays:
@@ -159,9 +166,11 @@ def compare_kills(kills):
             found = len(packet_sizes(path)) if path.exists() else 0
             opened += found > 0
             lost.append(max(0, given - found) * 1000 / RATE)
+            missing[name] = lost
             path.unlink(missing_ok=True)
         print(f"{name:28} {opened:3} of {kills} can be read; missing: median "
               f"{statistics.median(lost):5.0f} ms, most {max(lost):5.0f} ms")
+    figures.add("lost by a kill", missing.pop("slowmo"), "ms", missing)
 
 
 def main():

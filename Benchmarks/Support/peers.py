@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The common part of the capture comparisons: the command line of each program, its cost, and the
 table. Each comparison provides the camera and the frame counts."""
+import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import typing
+
+import figures
 
 
 class Mode(typing.NamedTuple):
@@ -27,6 +30,16 @@ class Count(typing.NamedTuple):
     lost: int
     # The losses for which the driver had no free buffer.
     starved: int
+
+
+def camera_count(truth):
+    """The counts of the simulated camera for a run, from one JSON line per stream."""
+    lines = truth.read_text().splitlines() if truth.exists() else []
+    truth.unlink(missing_ok=True)
+    entries = [json.loads(line) for line in lines]
+    starved = sum(entry["lost_kernel"] for entry in entries)
+    lost = starved + sum(entry["lost_device"] for entry in entries)
+    return Count(sum(entry["delivered"] for entry in entries), lost, starved)
 
 
 class Run(typing.NamedTuple):
@@ -107,6 +120,19 @@ def compare(title, device, mode, seconds, rounds, folder, count, environment):
     print(HEADER)
     for name, runs in results.items():
         print(f"{name:20}{row(runs)}", flush=True)
+    good = {name: pairs for name, pairs in results.items()
+            if all(run.status == 0 for pair in pairs for run in pair)}
+    for what, unit, values in [("processor time a frame", "µs", frame_costs),
+                               ("frames lost", "", lambda pairs: [p[1].count.lost for p in pairs])]:
+        if "slowmo" in good:
+            figures.add(f"{title}: {what}", values(good["slowmo"]), unit, {
+                name: values(pairs) for name, pairs in good.items() if name != "slowmo"})
+
+
+def frame_costs(pairs):
+    """The microseconds a frame of each pair of a short and a long take, without the start."""
+    return [(long.microseconds - short.microseconds)
+            / max(1, long.count.delivered - short.count.delivered) for short, long in pairs]
 
 
 HEADER = (
@@ -120,18 +146,14 @@ def row(pairs):
     for run in (run for pair in pairs for run in pair):
         if run.status != 0:
             return f"failed: {run.error.strip().splitlines()[-1:]}"
-    frame_costs = []
-    start_costs = []
-    for short, long in pairs:
-        frames = long.count.delivered - short.count.delivered
-        frame_costs.append((long.microseconds - short.microseconds) / max(1, frames))
-        start_costs.append(
-            (short.microseconds - frame_costs[-1] * short.count.delivered) / 1_000)
+    costs = frame_costs(pairs)
+    start_costs = [(short.microseconds - cost * short.count.delivered) / 1_000
+                   for cost, (short, _) in zip(costs, pairs)]
     whole_costs = [long.microseconds / max(1, long.count.delivered) for _, long in pairs]
     counts = [statistics.median(column) for column in zip(*(long.count for _, long in pairs))]
     memory = statistics.median(long.mebibytes for _, long in pairs)
     return (
         f"{counts[0]:>10.0f}{counts[1]:>8.0f}{counts[2]:>9.0f}"
-        f"{statistics.median(frame_costs):>12.1f}{statistics.median(start_costs):>10.0f}"
+        f"{statistics.median(costs):>12.1f}{statistics.median(start_costs):>10.0f}"
         f"{statistics.median(whole_costs):>12.1f}"
         f"{memory:>10.1f}")

@@ -180,7 +180,7 @@ public final class PlayerWindow {
   public func present(at time: MediaTime, rate: Rational? = nil) throws(MediaError) {
     scrub.update(players[0])
     let frames = players.map { $0.frame(at: time) }
-    isCurrent = frames.allSatisfy { $0?.isCurrent ?? true } && players[0].state != .seeking
+    isCurrent = players.allSatisfy(\.isFrameCurrent) && players[0].state != .seeking
     for (pane, frame) in frames.enumerated() { try show(frame, in: pane) }
     for (pane, name) in zip(players.indices, clipNames) where !name.isEmpty {
       scene.panes[pane].title = "\(name) · \(players[pane].time(at: time).text())"

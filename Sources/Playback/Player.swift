@@ -265,11 +265,16 @@ public final class Player: Sendable {
   /// the next refreshes are decoded in advance, on the grid of these times. Call it from one thread.
   ///
   /// - Parameter time: The time on the player's clock; not before that of the last call.
-  /// - Returns: The frame of that time. If it is not decoded yet, the frame shown before it. Nil in a
-  ///   gap, and before the first frame is decoded.
+  /// - Returns: The frame of that time. If it is not decoded yet, the last decoded one that playback
+  ///   passed in the same segment or, if there is none, the frame on screen. Nil in a gap, and
+  ///   before there is a decoded frame to show.
   public func frame(at time: MediaTime) -> PlayerFrame? {
     core.perform { model, _ in model.frame(at: time) }
   }
+
+  /// True if the last call of ``frame(at:)`` returned the frame of its time, or nil for a gap, and
+  /// false if the frame was not decoded yet.
+  public var isFrameCurrent: Bool { core.perform(wakes: false) { model, _ in model.isCurrent } }
 
   // MARK: Without threads
 

@@ -14,7 +14,8 @@ public struct PlayerFrame: Sendable {
   public let time: Rational
   /// True if this is the frame of that time, and false if that one is not decoded yet.
   ///
-  /// This is then the last decoded frame that playback passed, or the one on screen.
+  /// This is then the last decoded frame that playback passed in the same segment or, if there is
+  /// none, the one on screen.
   public let isCurrent: Bool
   /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   public let rotation: Int

@@ -34,15 +34,19 @@ struct SampleDelivererTests {
     new.push(4)
     #expect(deliverer.waitForNext { ($0 as? Numbers)?.take() } == 3)
     #expect(deliverer.waitForNext { ($0 as? Numbers)?.take() } == 4)
+    withExtendedLifetime((oldFeed, newFeed)) {}
   }
 
-  @Test func `Samples that come after the end are released`() async throws {
+  @Test(.timeLimit(.minutes(30)), arguments: [false, true])
+  func `Samples that come after the end are released`(_ hasHandler: Bool) async throws {
     let numbers = Numbers()
+    let handled = Numbers()
     weak var watched: SampleDeliverer<Int>?
     do {
       let deliverer = SampleDeliverer<Int>()
       watched = deliverer
       let feed = try deliverer.begin(numbers)
+      if hasHandler { deliverer.setHandler(on: nil) { handled.push($0) } }
       deliverer.stop()
       #expect(await deliverer.next() == nil)
       numbers.push(1)
@@ -51,6 +55,6 @@ struct SampleDelivererTests {
     }
     // The thread, which keeps the deliverer, ends when nothing can come any more.
     while watched != nil { await Task.yield() }
-    #expect(numbers.count == 0)
+    #expect(numbers.count == 0 && handled.count == 0)
   }
 }

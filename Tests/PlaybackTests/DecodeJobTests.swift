@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankAssets
+import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport
@@ -72,8 +74,28 @@ struct DecodeJobTests {
     try stage.player.setRate(1)
     let late = try decode(each: 400)
     #expect(late.given == Array(late.job.frames.prefix(1)))
+    // It is shown, although playback passed it 96 frames ago.
+    #expect(stage.player.frame(at: stage.clock.now)?.index == late.given[0])
     let next = try decode(each: 400)
     #expect(next.given.count == 1 && next.given[0] > late.given[0] + 16)
+    #expect(stage.player.frame(at: stage.clock.now)?.index == next.given[0])
+  }
+
+  @Test func `After a change of rate, a job that is still needed can be late, too`() throws {
+    try stage.player.setRate(1)
+    let core = stage.player.core
+    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+    let job = try #require(core.perform { $0.nextJob($1) })
+    try stage.player.setRate(2)
+    var given: [Int] = []
+    for frame in job.frames {
+      stage.clock.advance(by: given.isEmpty ? 1_000_000 : 50_000_000)
+      given.append(frame)
+      let key = FrameKey(asset: 0, frame: frame)
+      guard core.perform({ $0.insert(image, for: key, of: job, $1) }) else { break }
+    }
+    // The first frame is soon enough. The second one is given when playback has passed the third.
+    #expect(given.count == 2 && job.frames.count > 2)
   }
 
   @Test func `A frame that no refresh shows is not decoded`() throws {
@@ -102,6 +124,110 @@ struct DecodeJobTests {
     let sent = stage.player.sentPacketCount
     stage.work()
     #expect(core.openDecoderCount == 2 && stage.player.sentPacketCount == sent)
+  }
+
+  /// Compositions of the whole clip six times: as it is, reversed, and forward and back.
+  enum Order: CaseIterable {
+    case forward, reversed, pingPong
+
+    static let count: Int128 = 6
+
+    func isDescending(_ copy: Int128) -> Bool {
+      self == .reversed || self == .pingPong && !copy.isMultiple(of: 2)
+    }
+
+    /// The frames near a composition time, which is in units of frames.
+    func frames(near position: Rational) throws -> Set<Int> {
+      Set(
+        try [-1, 0, 1].map { (slack: Int128) in
+          let near = min(
+            max(0, position + Rational(slack, over: 100)), Rational(480 * Self.count) - 1)
+          let index = Int(try near.rounded(.towardNegativeInfinity))
+          return isDescending(Int128(index / 480)) ? 479 - index % 480 : index % 480
+        })
+    }
+  }
+
+  /// Whatever the order of the frames and however slow the decoder, no job decodes a frame that no
+  /// refresh will show, except for its first one.
+  @Test(arguments: Order.allCases, [2, 7, 23, 60] as [Int64])
+  func `Jobs decode only what a refresh shows`(_ order: Order, _ milliseconds: Int64) throws {
+    let asset = try Asset(path: folder.file("clip.mov"))
+    let source = try asset.mediaSource()
+    var composition = Composition()
+    for copy in 0..<Order.count {
+      try composition.append(source)
+      let start = MediaTime(seconds: 2 * Int64(copy))
+      let range = try TimeRange(start: start, duration: MediaTime(seconds: 2))
+      if order.isDescending(copy) { try composition.reverse(range) }
+    }
+    for rate in [1, -1, 3] as [Int128] {
+      let stage = try Stage(composition, of: [asset])
+      let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+      let start = composition.duration.seconds / 2 - Rational(rate, over: 10)
+      stage.player.seek(to: try #require(MediaTime(exactly: start)))
+      _ = stage.number(at: 0)
+      try stage.player.setRate(Rational(rate))
+      let core = stage.player.core
+      var (elapsed, refresh, jobCount) = (Rational.zero, 0 as Int128, 0)
+      /// The frames that the refreshes from now on show, or show if they come a little off the grid.
+      func coming() throws -> Set<Int> {
+        var shown: Set<Int> = []
+        for count in 0...64 as ClosedRange<Int128> {
+          for slack in [-1, 0, 1] as [Int128] {
+            let time = Rational(refresh + count, over: 60) + Rational(slack, over: 1_920)
+            let position = (start + time * Rational(rate)) * 240
+            shown.formUnion(try order.frames(near: position))
+          }
+        }
+        return shown
+      }
+      while elapsed < Rational(1, over: 2) {
+        guard let job = core.perform({ $0.nextJob($1) }) else {
+          stage.clock.advance(by: 1_000_000)
+          elapsed += Rational(1, over: 1_000)
+          continue
+        }
+        jobCount += 1
+        for (number, frame) in job.frames.enumerated() {
+          if number > 0 {
+            #expect(try coming().contains(frame), "\(frame) in \(job.frames) at \(elapsed)")
+          }
+          for _ in 0..<milliseconds {
+            stage.clock.advance(by: 1_000_000)
+            elapsed += Rational(1, over: 1_000)
+            guard Rational(refresh + 1, over: 60) <= elapsed else { continue }
+            refresh += 1
+            let time = Stage.start + Int64(refresh) * 1_000_000_000 / 60
+            _ = stage.player.frame(at: MediaTime(nanoseconds: time))
+          }
+          let key = FrameKey(asset: 0, frame: frame)
+          guard core.perform({ $0.insert(image, for: key, of: job, $1) }) else { break }
+        }
+      }
+      #expect(jobCount > 0)
+    }
+  }
+
+  @Test func `After a change of direction, no frame is shown that was not passed`() throws {
+    let player = stage.player
+    try player.setRate(1)
+    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+    let job = try #require(player.core.perform { $0.nextJob($1) })
+    for frame in [246, 250, 255] {
+      player.core.perform {
+        _ = $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
+      }
+    }
+    stage.clock.advance(by: 50_000_000)
+    #expect(player.frame(at: stage.clock.now)?.index == 250)
+    try player.setRate(-1)
+    // Frame 248 is due. Frame 255 lies before it in this direction, but playback came from 252.
+    stage.clock.advance(by: 16_000_000)
+    #expect(player.frame(at: stage.clock.now)?.index == 250)
+    // Frame 247 is due, and then 245, after 246.
+    stage.clock.advance(by: 12_000_000)
+    #expect(player.frame(at: stage.clock.now)?.index == 246)
   }
 
   @Test func `Instead of a missing frame, the last decoded one that was passed is shown`() throws {

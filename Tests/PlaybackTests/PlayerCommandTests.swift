@@ -292,6 +292,23 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
+  @Test func `A gap is current without a frame, and what follows it is not before it is decoded`()
+    throws
+  {
+    let asset = try Movies.painted(folder)
+    var composition = Composition(try asset.mediaSource())
+    let half = try #require(MediaTime(exactly: Rational(1, over: 2)))
+    try composition.insertEmptyTimeRange(TimeRange(start: half, duration: half))
+    let stage = try Stage(composition, of: [asset])
+    #expect(!stage.player.isFrameCurrent)
+    #expect(stage.number(at: 0) == 0 && stage.player.isFrameCurrent)
+    stage.player.seek(to: try #require(MediaTime(exactly: Rational(3, over: 4))))
+    #expect(stage.number(at: 10_000_000) == nil && stage.player.isFrameCurrent)
+    stage.player.seek(to: try #require(MediaTime(exactly: Rational(3, over: 2))))
+    #expect(stage.player.frame(at: stage.clock.now) == nil && !stage.player.isFrameCurrent)
+    #expect(stage.number(at: 20_000_000) == 240 && stage.player.isFrameCurrent)
+  }
+
   @Test func `A frame that is not decoded is late, and the one before stays`() throws {
     let asset = try Movies.painted(folder)
     let stage = try Stage(asset) { $0.frameMemory = 1 }
@@ -299,6 +316,7 @@ struct PlayerCommandTests {
     stage.clock.advance(by: 500_000_000)
     let frame = stage.player.frame(at: stage.clock.now)
     #expect(frame == nil || frame?.isCurrent == false)
+    #expect(!stage.player.isFrameCurrent)
     #expect(stage.player.ledger.late == 1 && stage.player.ledger.isBalanced)
   }
 }

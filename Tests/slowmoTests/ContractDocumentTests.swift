@@ -40,6 +40,7 @@ struct ContractDocumentTests {
         "retime drops.mov -o i.mov --playback-fps 30 --copy --json",
         "retime drops.mov -o j.mov --speed 1/8 --fps 30 --codec ffv1 --json",
         "retime drops.mov -o k.mov --speed 4 --fps 30 --sampling blend --codec mjpeg --json",
+        "retime drops.mov -o n.mov --speed 4 --fps 30 --shutter 90 --codec mjpeg --json",
         "retime mjpeg.mov -o l.mp4 --speed 1/2 --fps 60 --box 64x64 --crf 30 --pitch mute --json",
         "retime mjpeg.mov -o m.mp4 --speed 1/2 --fps 24 --sampling nearest --dry-run --json",
       ]

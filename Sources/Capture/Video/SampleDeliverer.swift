@@ -103,7 +103,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Signaled for a thread that blocks for a sample.
   private let pulled = DispatchSemaphore(value: 0)
 
-  /// Starts to deliver this queue's samples, after all samples of earlier queues.
+  /// Starts to deliver this queue's samples, after the samples that wait in earlier queues.
   ///
   /// - Returns: The feed of the sink that adds the samples to the queue.
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
@@ -134,9 +134,12 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Ends the delivery thread.
   ///
-  /// A waiting consumer gets nil.
+  /// A waiting consumer gets nil, and the handler gets no more samples.
   func stop() {
-    state.withLock { $0.isStopped = true }
+    state.withLock { state in
+      state.isStopped = true
+      state.handler = nil
+    }
     dismiss()
     wake.signal()
   }

@@ -49,7 +49,8 @@ struct ConstantRatePlan: Sendable {
   }
 
   init(
-    _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
+    _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling,
+    _ shutter: ShutterAngle?, _ assets: [Asset]
   ) throws {
     let tables = try assets.map { asset in
       guard let video = asset.videoTrack else { throw MediaError.hasNoFrames(asset.path) }
@@ -88,8 +89,11 @@ struct ConstantRatePlan: Sendable {
         jittered += try shown.filter { try slots.suffice(for: $1, run.mappings[$0]) }.values
       }
     }
+    let end = track.duration.seconds
+    // With a shutter, a captured frame is shown if it is visible while the shutter is open.
     let blended = try slots.frames(
-      of: times, until: track.duration.seconds, sampling, jittered: jittered)
+      of: times, until: end, shutter == nil ? sampling : .blend, shutter: shutter ?? .full,
+      jittered: jittered)
     items = blended.map { image in
       let total = Float(image.total)
       return Item(
@@ -105,7 +109,9 @@ struct ConstantRatePlan: Sendable {
     sparse = sampling.synthesizesFrames ? [] : try Self.sparse(track, slots, times)
     inBetweens =
       sampling.synthesizesFrames
-      ? try InBetweenPlan(track.segments, slots, paths, tables) : nil
+      ? try InBetweenPlan(
+        track.segments, slots, paths, tables,
+        exposures: shutter.map { try slots.exposures(of: times, until: end, $0) }) : nil
     // Every output frame is made for its own instant.
     if inBetweens != nil { duplicatedCount = 0 }
   }

@@ -47,18 +47,23 @@ struct FrameRenderer: ~Copyable {
 
   /// Adds an image to the blend.
   mutating func mix(_ image: MediaFrame, share: Float) throws {
-    if blender == nil {
-      blender = FrameBlender(
-        width: geometry.encoded.width, height: geometry.encoded.height,
-        pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer: transfer)
-    }
+    let blender = try blender ?? makeBlender()
+    self.blender = blender
+    try blender.add(image, share: share)
+  }
+
+  /// Returns a blender of converted frames.
+  func makeBlender() throws(MediaError) -> FrameBlender {
+    let blender = FrameBlender(
+      width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: geometry.format,
+      isFullRange: geometry.isFullRange, transfer: transfer)
     guard let blender else {
       throw MediaError(
         .unsupportedSource, "frames of format \(geometry.format.name) cannot be blended",
         recovery: Recovery(
           "do not blend frames, or choose H.264", .change(.sampling), .change(.codec)))
     }
-    try blender.add(image, share: share)
+    return blender
   }
 
   /// Returns the blended image.

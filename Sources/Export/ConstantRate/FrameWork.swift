@@ -163,10 +163,17 @@ final class FrameWork: Sendable {
   private func interpolate() throws {
     var renderer = FrameRenderer(geometry, colors, flicker)
     let sequence = try renderer.sequence(settings, threadCount: processorCount)
-    func emit(_ output: FrameSequenceInterpolator.Output) -> Bool {
+    func put(_ output: FrameSequenceInterpolator.Output) -> Bool {
       synthesized.withLock { $0.append(output.confidence, count: output.count) }
       return painted.put(
         Painted(image: output.image, count: output.count, source: source(of: output.position)))
+    }
+    var mixer: ExposureMixer?
+    if let exposures = plan.inBetweens?.exposures {
+      mixer = ExposureMixer(exposures, try renderer.makeBlender())
+    }
+    func emit(_ output: FrameSequenceInterpolator.Output) throws -> Bool {
+      try mixer?.add(output, put) ?? put(output)
     }
     while case .element(let next) = try captured.take() {
       let image = try renderer.paint(next.entry.frame, next.image)
@@ -175,7 +182,7 @@ final class FrameWork: Sendable {
         instants: next.entry.instants, number: next.number)
       guard try sequence.add(input, emit) else { return }
     }
-    _ = sequence.finish(emit)
+    _ = try sequence.finish(emit)
   }
 
   /// Returns the source of an output frame among captured ones; nil for a gap.

@@ -8,6 +8,9 @@ import OvercrankRetiming
 /// The captured frames of an export that synthesizes frames, each with the output frames that lie
 /// between it and the next one.
 ///
+/// With a shutter, the instants of which output frames are averaged take the position of output
+/// frames.
+///
 /// Times are source seconds, negated in reverse playback, so that they ascend. An output time is
 /// thus exact at any speed, also on ramps.
 struct InBetweenPlan: Sendable {
@@ -26,36 +29,43 @@ struct InBetweenPlan: Sendable {
   let entries: [Entry]
   /// The number of output frames that are not at a captured frame.
   let synthesizedCount: Int64
+  /// The instants of each output frame; nil if each has only its own time.
+  let exposures: [Exposure]?
 
   init(
     _ segments: [TrackSegment], _ slots: OutputFrameGrid, _ paths: [String],
-    _ tables: [FrameTable]
+    _ tables: [FrameTable], exposures: [Exposure]?
   ) throws {
+    self.exposures = exposures
+    let times = exposures?.flatMap(\.times) ?? (0..<slots.count).map { slots.seconds(of: $0) }
     let runs = try PlaybackRun.runs(of: segments, paths)
     var all: [Entry] = []
-    var slot: Int64 = 0
+    var next = 0
     for (number, run) in runs.enumerated() {
-      let isLast = number == runs.count - 1
-      let end = isLast ? slots.count : try slots.count(before: runs[number + 1].target.seconds)
-      defer { slot = max(slot, end) }
-      guard slot < end else { continue }
+      let first = next
+      while next < times.count,
+        number == runs.count - 1 || times[next] < runs[number + 1].target.seconds
+      { next += 1 }
+      guard first < next else { continue }
       guard let source = run.source else {
         all.append(
           Entry(
             frame: nil, time: 0, isConnected: false,
-            instants: [Double](repeating: 0, count: Int(end - slot))))
+            instants: [Double](repeating: 0, count: next - first)))
         continue
       }
       all += try Self.entries(
-        of: run, source, tables[source], path: paths[source], slots, slot..<end)
+        of: run, source, tables[source], path: paths[source], times[first..<next])
     }
-    (entries, synthesizedCount) = Self.needed(of: all)
+    let isBetween: [Bool]
+    (entries, isBetween) = Self.needed(of: all)
+    synthesizedCount = Self.synthesizedCount(isBetween, exposures)
   }
 
   /// Returns all frames of a run, with the output frames between them.
   private static func entries(
-    of run: PlaybackRun, _ source: Int, _ table: FrameTable, path: String, _ slots: OutputFrameGrid,
-    _ range: Range<Int64>
+    of run: PlaybackRun, _ source: Int, _ table: FrameTable, path: String,
+    _ times: ArraySlice<Rational>
   ) throws -> [Entry] {
     let shown = try run.frames(of: table, path: path)
     // The frame after the range shows where the motion at its end goes.
@@ -72,8 +82,7 @@ struct InBetweenPlan: Sendable {
     }
     var mapping = 0
     var position = 0
-    for slot in range {
-      let time = slots.seconds(of: slot)
+    for time in times {
       while mapping + 1 < run.mappings.count, run.mappings[mapping].target.end.seconds <= time {
         mapping += 1
       }
@@ -89,26 +98,40 @@ struct InBetweenPlan: Sendable {
     return result
   }
 
-  /// Returns the entries that output frames need, and the number of output frames between two of
+  /// Returns the entries that output frames need, and whether each output frame is between two of
   /// them.
-  private static func needed(of all: [Entry]) -> (entries: [Entry], synthesizedCount: Int64) {
+  private static func needed(of all: [Entry]) -> (entries: [Entry], isBetween: [Bool]) {
     var result: [Entry] = []
-    var count: Int64 = 0
+    var flags: [Bool] = []
     var previous: Int?
     for (number, entry) in all.enumerated() {
-      var between = 0
-      if number > 0, entry.isConnected {
+      var isNeeded = !entry.instants.isEmpty
+      if number > 0 {
         let start = all[number - 1]
-        between = start.instants.count { Self.isBetween($0, start.time, entry.time) }
+        let between = start.instants.map {
+          entry.isConnected && isBetween($0, start.time, entry.time)
+        }
+        isNeeded = isNeeded || between.contains(true)
+        flags += between
       }
-      count += Int64(between)
-      guard between > 0 || !entry.instants.isEmpty else { continue }
+      guard isNeeded else { continue }
       var kept = entry
       kept.isConnected = entry.isConnected && previous == number - 1
       previous = number
       result.append(kept)
     }
-    return (result, count)
+    flags += all.last?.instants.map { _ in false } ?? []
+    return (result, flags)
+  }
+
+  /// Returns the number of output frames with an instant between two captured frames.
+  private static func synthesizedCount(_ isBetween: [Bool], _ exposures: [Exposure]?) -> Int64 {
+    guard let exposures else { return Int64(isBetween.count { $0 }) }
+    var start = 0
+    return exposures.reduce(0) { count, exposure in
+      defer { start += exposure.times.count }
+      return count + (isBetween[start..<start + exposure.times.count].contains(true) ? 1 : 0)
+    }
   }
 
   private static func isBetween(_ instant: Double, _ start: Double, _ end: Double) -> Bool {

@@ -93,7 +93,8 @@ struct ExportPlan {
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
           recovery: Recovery("use the extension .mov, or choose H.264", .change(.codec)))
       }
-      var plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
+      let shutter = rendering.appliedShutterAngle
+      var plan = try ConstantRatePlan(track, rate, rendering.sampling, shutter, assets)
       if let shard {
         plan = plan.limited(to: try plan.groups.frames(of: shard.file.shard))
         report.path = shard.file.path
@@ -116,6 +117,7 @@ struct ExportPlan {
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
       report.framesSynthesized = plan.inBetweens?.synthesizedCount ?? 0
+      report.shutterDegrees = shutter?.degrees.doubleValue
       report.sparse = plan.sparse
       report.duration = try MediaTime(plan.slots.seconds(of: Int64(plan.rendered.count)))
       if rendering.encoding.animatedImage != nil {

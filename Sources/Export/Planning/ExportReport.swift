@@ -181,6 +181,8 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var framesSynthesized: Int64 = 0
   /// The confidence in the synthesized frames; nil without such frames, and in a plan.
   public internal(set) var synthesizedConfidence: Confidence?
+  /// The shutter angle of the motion blur in degrees; nil unless the settings have one.
+  public internal(set) var shutterDegrees: Double?
   /// The frames that could not be decoded, in order; empty in a plan.
   public internal(set) var undecodable: [UndecodableFrame] = []
   /// Ranges with fewer source frames than output frames, where frames are repeated.
@@ -210,7 +212,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     case path = "file"
     case segments = "plan"
     case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
-    case framesSkipped, framesSynthesized, synthesizedConfidence
+    case framesSkipped, framesSynthesized, synthesizedConfidence, shutterDegrees
     case maxTimeError, audio, avEndDifference, lostMetadata, warnings
     case undecodable = "undecodableFrames", shard, fileLength
     case sparse = "sparseFrames"

@@ -13,6 +13,13 @@ public struct RenderSettings: Hashable, Sendable {
   /// The output where the motion between two frames cannot be followed; only for a sampling that
   /// synthesizes frames.
   public var lowConfidence = LowConfidencePolicy.flow
+  /// The shutter angle of the motion blur; only for `blend`, `flow` and `flowFast`.
+  ///
+  /// `blend` averages the source frames visible while the shutter is open. `flow` averages the source
+  /// frames that start in this time, and synthesizes frames between them where they are fewer than 8.
+  ///
+  /// Nil for 360° with `blend`, and for no motion blur with `flow` and `flowFast`.
+  public var shutterAngle: ShutterAngle?
   /// True to even out the brightness of the frames, so that the flicker of the lighting
   /// disappears; false to keep it.
   ///
@@ -38,6 +45,11 @@ public struct RenderSettings: Hashable, Sendable {
     self.sampling = sampling
     self.box = box
     self.appliesRotation = appliesRotation
+  }
+
+  /// The shutter angle where the sampling uses one; nil otherwise.
+  var appliedShutterAngle: ShutterAngle? {
+    sampling == .blend || sampling.synthesizesFrames ? shutterAngle : nil
   }
 
   /// True if the frames themselves are rotated.

@@ -14,7 +14,9 @@ struct DecodeJob: Sendable {
   let asset: Int
   /// The wanted frames of the asset, in ascending order; not empty.
   let frames: [Int]
-  /// The number of frames before the first wanted one that are kept if they are decoded anyway.
+  /// The number of frames before the first wanted one that may be kept if they are decoded anyway.
+  ///
+  /// In reverse playback all of them are, and otherwise at most ``PlayerModel/mostNeighbors``.
   let neighborCount: Int
   /// The number of the position that needs the frames; see ``PlayerCore``.
   let generation: Int

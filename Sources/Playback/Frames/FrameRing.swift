@@ -49,6 +49,12 @@ struct FrameRing: Sendable {
     return entries[key]?.image
   }
 
+  /// Returns the decoded frame nearest to one that is not decoded, among those from `first` on.
+  func nearest(to key: FrameKey, from first: FrameKey) -> FrameKey? {
+    entries.keys.filter { $0.isBetween(first, and: key) }
+      .min { abs($0.frame - key.frame) < abs($1.frame - key.frame) }
+  }
+
   /// Returns true if a frame needs no decoding: it is decoded, or cannot be.
   func isSettled(_ key: FrameKey) -> Bool { entries[key] != nil || failed.contains(key) }
 

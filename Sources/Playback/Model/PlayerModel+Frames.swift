@@ -5,9 +5,6 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PlayerModel {
-  /// The most passed frames that are considered instead of one that is not decoded yet.
-  private static let mostSubstitutes = 32
-
   /// Returns the frame for a refresh, and counts the frames that came due since the last one.
   ///
   /// Nil in a gap, and before anything was decoded.
@@ -24,11 +21,17 @@ extension PlayerModel {
     guard let key else {
       ledger.skip(passed)
       lastShown = nil
+      isCurrent = true
       return nil
     }
     let image = ring.image(key)
-    ledger.count(passed, isReady: image != nil)
-    if let image { lastShown = (key, image) } else { lastShown = substitute(run, position) }
+    isCurrent = image != nil
+    ledger.count(passed, isReady: isCurrent)
+    if let image {
+      lastShown = (key, image)
+    } else {
+      lastShown = substitute(for: key, run, position)
+    }
     guard let (shown, image) = lastShown else { return nil }
     let asset = assets[shown.asset].asset
     return PlayerFrame(
@@ -37,24 +40,22 @@ extension PlayerModel {
   }
 
   /// Returns what to show instead of a frame that is not decoded yet: the last decoded one that
-  /// playback passed or, if none is near, the one on screen.
+  /// playback passed in the same segment or, if there is none, the one on screen.
   private mutating func substitute(
-    _ run: TransportRun, _ position: TransportRun.Position
+    for due: FrameKey, _ run: TransportRun, _ position: TransportRun.Position
   ) -> (key: FrameKey, image: MediaFrame)? {
-    let isBackward = position.isBackward
-    guard state == .playing,
-      var here = run.timeline.presentation(at: position.time, before: isBackward)
-    else { return lastShown }
-    for _ in 0..<Self.mostSubstitutes {
-      // The frames on the other side of a loop's start do not belong to it.
-      if let loop = run.loop, isBackward ? here.end >= loop.end : here.start <= loop.start { break }
-      guard let passed = run.timeline.neighbor(of: here, isForward: isBackward),
-        let key = passed.frame, key != lastShown?.key
-      else { break }
-      if let image = ring.image(key) { return (key, image) }
-      here = passed
+    // Playback has passed what lies between the start of this run, or of the loop, and the instant.
+    var start = run.origin
+    if let loop = run.loop, position.loopCount > 0 {
+      start = run.isBackward ? loop.end : loop.start
     }
-    return lastShown
+    guard state == .playing,
+      let first = run.timeline.firstFrame(
+        from: start, to: position.time, isBackward: run.isBackward),
+      let passed = ring.nearest(to: due, from: first)
+    else { return lastShown }
+    if let shown = lastShown?.key, shown.isBetween(passed, and: due) { return lastShown }
+    return ring.image(passed).map { (passed, $0) }
   }
 
   /// Returns the number of frames that came due since the last refresh.

@@ -36,7 +36,7 @@ extension PlayerModel {
     let end: Rational
   }
 
-  /// Whether a job of an earlier generation is still needed; judged once for each generation.
+  /// Whether a job of an earlier generation is needed in this one; judged once for each generation.
   struct JobJudgment: Sendable {
     let job: Int
     let generation: Int
@@ -50,9 +50,8 @@ extension PlayerModel {
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if isIdle(at: start) { return nil }
     let ahead = mostNeeded
-    let (refresh, needed) = neededFrames(ahead, now)
+    let (refresh, needed) = updateNeeded(ahead, now)
     let keys = needed.keys
-    ring.need(keys)
     guard let first = keys.firstIndex(where: { !isSettled($0) }) else {
       // A quarter of the list, or a pause, which ends with another generation.
       let last = needed.samples.last ?? start
@@ -94,11 +93,9 @@ extension PlayerModel {
   mutating func isNeeded(_ job: DecodeJob, _ now: MediaTime) -> Bool {
     guard job.generation != generation else { return !isLate(job, now) }
     if let judgment, judgment.job == job.generation, judgment.generation == generation {
-      return judgment.isNeeded
+      return judgment.isNeeded && !isLate(job, now)
     }
-    let keys = neededFrames(mostNeeded, now).frames.keys
-    ring.need(keys)
-    let first = keys.first { !isSettled($0) }
+    let first = updateNeeded(mostNeeded, now).frames.keys.first { !isSettled($0) }
     // Frames come in ascending order, so a frame before the last one does not come any more.
     let isNeeded =
       first.map {
@@ -111,22 +108,18 @@ extension PlayerModel {
   /// Returns true if playback has passed the next frame of a job that has given at least one.
   ///
   /// Another job then begins with the frame that is due. Each job gives a frame, so that something is
-  /// shown where decoding is slower than playback. In reverse, a pass gives the frame that is
-  /// needed last before the others, so all of them must have been passed.
-  private func isLate(_ job: DecodeJob, _ now: MediaTime) -> Bool {
+  /// shown where decoding is slower than playback. If playback shows the frames in descending order,
+  /// the next frame is the one that is needed last, so all others were passed, too.
+  private mutating func isLate(_ job: DecodeJob, _ now: MediaTime) -> Bool {
     guard state == .playing, let jobPosition, jobPosition >= job.range.lowerBound,
       let next = job.frames.first(where: { $0 > jobPosition })
     else { return false }
+    let key = FrameKey(asset: job.asset, frame: next)
     let start = clock.sample(at: max(now, lastRefresh ?? now))
-    let run = transport.shownRun(at: start)
-    let here = run.position(at: start)
-    guard let due = run.timeline.frame(at: here.time, before: here.isBackward),
-      due.asset == job.asset, here.isBackward ? due.frame < next : next < due.frame
-    else { return false }
-    // A loop begins again with frames on the other side.
-    let needed = Set(neededFrames(mostNeeded, now).frames.keys)
-    let rest = job.frames.filter { $0 >= next }.prefix(here.isBackward ? .max : 1)
-    return !rest.contains { needed.contains(FrameKey(asset: job.asset, frame: $0)) }
+    if let deadline = deadlines[key], start <= deadline { return false }
+    // A loop may need the frame again.
+    updateNeeded(mostNeeded, now)
+    return deadlines[key] == nil
   }
 
   /// The most frames that are needed at once.
@@ -189,6 +182,17 @@ extension PlayerModel {
   private var estimatedFrameBytes: Int {
     guard let track = assets.lazy.compactMap(\.asset.videoTrack).first else { return 1 << 20 }
     return max(1, track.width * track.height * 3 / 2)
+  }
+
+  /// Makes the list of the frames that are needed next, by which the ring and running jobs are judged.
+  @discardableResult
+  private mutating func updateNeeded(
+    _ count: Int, _ now: MediaTime
+  ) -> (refresh: Rational, frames: NeededFrames) {
+    let (refresh, needed) = neededFrames(count, now)
+    ring.need(needed.keys)
+    deadlines = Dictionary(uniqueKeysWithValues: zip(needed.keys, needed.samples))
+    return (refresh, needed)
   }
 
   /// Returns the frames that are needed next, and a refresh of the grid.

@@ -42,6 +42,8 @@ struct PlayerModel: Sendable {
   var ring: FrameRing
   var ledger = PlaybackLedger()
   var presented: Presented?
+  /// Whether the last refresh had the frame of its time, or a gap.
+  var isCurrent = false
   /// The last image that a refresh showed.
   var lastShown: (key: FrameKey, image: MediaFrame)?
   /// The time of the last refresh, and the time between two.
@@ -53,6 +55,9 @@ struct PlayerModel: Sendable {
   var judgment: JobJudgment?
   /// The last frame that the running job gave; nil for none.
   var jobPosition: Int?
+  /// The output sample of the refresh that shows each needed frame, as far as it was known when the
+  /// running job was last judged.
+  var deadlines: [FrameKey: Rational] = [:]
   /// The output samples in which no job is needed; nil if unknown.
   var idle: IdleSpan?
   /// The loops that were reported.

@@ -11,6 +11,12 @@ struct FrameKey: Hashable, Sendable {
   let asset: Int
   /// The index of the frame in presentation order.
   let frame: Int
+
+  /// Returns true for a frame of the same asset between two others, or equal to one of them.
+  func isBetween(_ one: FrameKey, and other: FrameKey) -> Bool {
+    let (low, high) = (min(one.frame, other.frame), max(one.frame, other.frame))
+    return asset == one.asset && asset == other.asset && low <= frame && frame <= high
+  }
 }
 
 /// A composition prepared for playback: the frame and the source time at each instant.
@@ -85,6 +91,14 @@ final class PlaybackTimeline: Sendable {
   func frame(at time: Rational, before: Bool) -> FrameKey? {
     guard let segment = Self.segment(of: video, at: time, before: before) else { return nil }
     return frame(of: segment, at: time, before: before)
+  }
+
+  /// Returns the first frame that playback shows from one instant on, in the segment in which it
+  /// comes to another; nil in a gap.
+  func firstFrame(from start: Rational, to end: Rational, isBackward: Bool) -> FrameKey? {
+    guard let segment = Self.segment(of: video, at: end, before: isBackward) else { return nil }
+    let first = isBackward ? min(start, segment.end) : max(start, segment.start)
+    return frame(of: segment, at: first, before: isBackward)
   }
 
   private func frame(of segment: Segment, at time: Rational, before: Bool) -> FrameKey? {

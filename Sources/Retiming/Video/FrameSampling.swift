@@ -9,15 +9,17 @@ public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
   case hold
   /// The frame that starts closest to the output time; the earlier of two equally close frames.
   case nearest
-  /// All frames visible during the output period, averaged in linear light by their visible time.
+  /// All frames visible while the shutter is open, averaged in linear light by their visible time.
   ///
-  /// The result looks like a camera with a 360° shutter.
+  /// The result looks like a camera with a 360° shutter, or with another ``ShutterAngle``.
   case blend
   /// A frame synthesized at the exact output time from the two captured frames around it, by optical
   /// flow.
   ///
   /// An output time at a captured frame shows that frame. At scene cuts and jumps the last frame is
   /// held. Repeated frames are dropped first.
+  ///
+  /// With a ``ShutterAngle``, the mean of several such frames while the shutter is open.
   case flow
   /// ``flow`` with less search: faster, with a coarser motion.
   case flowFast = "flow-fast"
@@ -57,6 +59,7 @@ extension OutputFrameGrid {
   ///   - end: The end of the last frame; content after it is not blended.
   ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; the other
   ///     methods are exact. `flow` and `flowFast` return the earlier frame of each pair.
+  ///   - shutter: The part of each output period whose frames are blended; only for `blend`.
   ///   - jittered: Ranges of source frames whose times jitter and whose rate is not above the
   ///     output rate. In these ranges `hold` may show a frame up to half an output period early, so
   ///     that fewer frames are skipped.
@@ -65,10 +68,10 @@ extension OutputFrameGrid {
   ///   exactly.
   public func frames(
     of times: [Rational], until end: Rational, _ sampling: FrameSampling,
-    jittered: [Range<Int>] = []
+    shutter: ShutterAngle = .full, jittered: [Range<Int>] = []
   ) throws(MediaError) -> [BlendedFrame] {
     guard !times.isEmpty else { return [] }
-    if sampling == .blend { return try blended(times, end) }
+    if sampling == .blend { return try blended(times, end, shutter) }
     // The first output frame of each source frame, then the number of output frames.
     var starts: [Int64] = [0]
     starts.reserveCapacity(times.count + 1)
@@ -135,7 +138,7 @@ extension OutputFrameGrid {
     return late <= early && 2 * late * rate.framesPerSecond <= 1
   }
 
-  private static func notAscending(_ time: Rational, _ next: Rational) -> MediaError {
+  static func notAscending(_ time: Rational, _ next: Rational) -> MediaError {
     MediaError(
       .notAscending, "a frame at \(next.displayText) s follows one at \(time.displayText) s")
   }
@@ -151,43 +154,22 @@ extension OutputFrameGrid {
     return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
   }
 
-  /// The factor by which the rate's numerator is multiplied to get the number of ticks per second.
-  ///
-  /// A tick is then below 1 ns, and every output period is a whole number of ticks.
-  private var finePerNumerator: Int64 { max(1, 2_000_000_000 / Int64(rate.numerator)) }
-
   private func blended(
-    _ times: [Rational], _ end: Rational
+    _ times: [Rational], _ end: Rational, _ shutter: ShutterAngle
   ) throws(MediaError) -> [BlendedFrame] {
-    let fine = finePerNumerator
-    let scale = Rational(fine * Int64(rate.numerator))
-    func ticks(_ time: Rational) throws(MediaError) -> Int64 {
-      try (time * scale).exact("the time \(time.displayText) s")
-        .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
-    }
-    var starts: [Int64] = []
-    starts.reserveCapacity(times.count)
-    for (index, time) in times.enumerated() {
-      if index > 0, time < times[index - 1] { throw Self.notAscending(times[index - 1], time) }
-      starts.append(try ticks(time))
-    }
-    let endTicks = try ticks(end)
-    let (slotTicks, overflow) = fine.multipliedReportingOverflow(by: Int64(rate.denominator))
-    let (_, tooLong) = slotTicks.multipliedReportingOverflow(by: count)
-    guard !overflow, !tooLong else {
-      throw MediaError(.notExact, "\(count) slots do not fit 64 bits")
-    }
+    let windows = try ShutterWindows(self, shutter, until: end)
+    let starts = try windows.starts(of: times)
     var blended: [BlendedFrame] = []
     var first = 0
     for slot in 0..<count {
-      let start = slot * slotTicks
-      let stop = max(min(start + slotTicks, endTicks), start + 1)
-      while first + 1 < starts.count, starts[first + 1] <= start { first += 1 }
+      let window = windows.window(of: slot)
+      while first + 1 < starts.count, starts[first + 1] <= window.lowerBound { first += 1 }
       var parts: [BlendedFrame.Part] = []
       var index = first
-      while index < starts.count, index == first || starts[index] < stop {
-        let from = index == first ? start : starts[index]
-        let to = index + 1 < starts.count ? min(starts[index + 1], stop) : stop
+      while index < starts.count, index == first || starts[index] < window.upperBound {
+        let from = index == first ? window.lowerBound : starts[index]
+        let to =
+          index + 1 < starts.count ? min(starts[index + 1], window.upperBound) : window.upperBound
         if to > from { parts.append(.init(frame: index, share: to - from)) }
         index += 1
       }

@@ -19,6 +19,13 @@ package final class FrameSequenceInterpolator {
     package let confidence: Float?
     /// The captured frames around the output frame.
     package let position: Position
+
+    package init(image: MediaFrame, count: Int64, confidence: Float?, position: Position) {
+      self.image = image
+      self.count = count
+      self.confidence = confidence
+      self.position = position
+    }
   }
 
   /// The position of an output frame among the captured frames.
@@ -66,9 +73,15 @@ package final class FrameSequenceInterpolator {
   package static let longestRepetition = 4
   /// A genuine frame differs more than this in one of its blocks, in code values of 8 bits.
   ///
-  /// Measured: repeated frames that were encoded again differ by 4.9 at most, genuine ones in
-  /// motion by 19 and more.
+  /// Measured: repeated frames that were encoded again at a rate factor of up to 23 differ by 5.7 at
+  /// most.
   package static let largestRepetitionDifference: Float = 8
+
+  /// A repeated frame differs less than the previous two frames by this factor.
+  ///
+  /// Measured with frames that were encoded again at a rate factor of up to 23: repeated ones differ
+  /// by a factor of 3.9 and more, genuine ones by 3.3 and less.
+  private static let leastRepetitionRatio: Float = 3.6
 
   /// The share of the distance of two frames in which an output frame shows a captured one.
   package static let tolerance: Float = 1 / 256
@@ -110,12 +123,12 @@ package final class FrameSequenceInterpolator {
   ///   - emit: Receives the output frames that are known now, in order; returns false to stop.
   /// - Returns: False if `emit` returned false, and true otherwise.
   /// - Throws: `MediaError` for a frame of another size or format, `LibAVError` if memory cannot be
-  ///   allocated.
-  package func add(_ next: Input, _ emit: (Output) -> Bool) throws -> Bool {
+  ///   allocated, and what `emit` throws.
+  package func add(_ next: Input, _ emit: (Output) throws -> Bool) throws -> Bool {
     guard let older, next.isConnected, next.time > older.time,
       let comparison = try interpolator.load(next.image, replacesNewer: hasNewer)
     else {
-      guard finish(emit) else { return false }
+      guard try finish(emit) else { return false }
       interpolator.reset()
       try interpolator.load(next.image)
       (hasNewer, repetitionCount, lastDifference) = (false, 0, 0)
@@ -137,11 +150,11 @@ package final class FrameSequenceInterpolator {
   }
 
   /// Returns the last output frames.
-  package func finish(_ emit: (Output) -> Bool) -> Bool {
+  package func finish(_ emit: (Output) throws -> Bool) rethrows -> Bool {
     guard let older else { return true }
     let rest = waiting
     waiting = []
-    return hold(rest, of: older, emit)
+    return try hold(rest, of: older, emit)
   }
 
   private func start(_ next: Input) {
@@ -152,23 +165,25 @@ package final class FrameSequenceInterpolator {
     guard repetitionCount < Self.longestRepetition else { return false }
     // A slow motion has small differences too, but then the pair before has them as well.
     return comparison.blockDifference <= Self.largestRepetitionDifference
-      && comparison.blockDifference * 4 <= lastDifference
+      && comparison.blockDifference * Self.leastRepetitionRatio <= lastDifference
   }
 
-  private func make(_ older: Input, _ newer: Input, _ emit: (Output) -> Bool) throws -> Bool {
+  private func make(
+    _ older: Input, _ newer: Input, _ emit: (Output) throws -> Bool
+  ) throws -> Bool {
     // The history of static pixels needs the motion's pass, even where no output frame does.
     let comparison = interpolator.findMotion()
     if comparison.isCut { lastDifference = 0 }
     let isLow = comparison.confidence < threshold
     guard !comparison.isCut, !isLow || fallback != .hold else {
-      return hold(waiting, of: older, emit)
+      return try hold(waiting, of: older, emit)
     }
     for time in waiting {
       let instant = Float((time - older.time) / (newer.time - older.time))
       // The times of frames are rounded to ticks, so an output frame that is this close to a
       // captured frame shows it.
       guard instant > Self.tolerance, instant < 1 - Self.tolerance else {
-        guard hold([time], of: instant > 0.5 ? newer : older, emit) else { return false }
+        guard try hold([time], of: instant > 0.5 ? newer : older, emit) else { return false }
         continue
       }
       let image =
@@ -177,14 +192,16 @@ package final class FrameSequenceInterpolator {
       let output = Output(
         image: image, count: 1, confidence: comparison.confidence,
         position: Position(between: older, newer, at: time))
-      guard emit(output) else { return false }
+      guard try emit(output) else { return false }
     }
     return true
   }
 
-  private func hold(_ times: [Double], of frame: Input, _ emit: (Output) -> Bool) -> Bool {
+  private func hold(
+    _ times: [Double], of frame: Input, _ emit: (Output) throws -> Bool
+  ) rethrows -> Bool {
     guard !times.isEmpty else { return true }
-    return emit(
+    return try emit(
       Output(
         image: frame.image, count: Int64(times.count), confidence: nil,
         position: Position(frame.number)))

@@ -22,8 +22,8 @@ extension RetimeCommand {
       ("--copy", exporting.copy), ("--speed", !speed.isEmpty), ("--range", !range.isEmpty),
       ("--ramp", ramp != nil), ("--preset", preset != nil), ("--playback-fps", playbackRate != nil),
       ("--sidecar", sidecar != nil), ("--trim", !trim.isEmpty), ("--shard", exporting.shard != nil),
-      ("--join", exporting.join), ("--sampling", exporting.sampling != .hold),
-      ("--on-error skip", exporting.onError == .skip),
+      ("--join", exporting.join), ("--shutter", exporting.shutter != nil),
+      ("--sampling", exporting.sampling != .hold), ("--on-error skip", exporting.onError == .skip),
     ]
     if let name = others.first(where: \.1)?.0 {
       throw ValidationError(

@@ -17,6 +17,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o back.mp4 --trim 0.5..1 --speed -1/2 --fps 30
         slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
         slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
+        slowmo retime take.mov -o blur.mp4 --trim 1..1.2 --fps 30 --speed 1/2 --shutter 180
         slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 250kB
         slowmo retime take.mov -o calm.mp4 --trim 0..0.5 --speed 1/8 --fps 30 --deflicker
         slowmo retime take.mov -o clock.mp4 --speed 1/8 --fps 30 --burn-in time,frame,mark=0.5
@@ -51,7 +52,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       --fps shows the last frame due at each output time. --sampling nearest shows the nearest
       frame; blend mixes all frames of an output period in linear light. flow synthesizes a frame
       at each output time from the motion between two captured frames, flow-fast with less search;
-      the output lists those frames in frames --csv. A note reports each range where the source
+      the output lists those frames in frames --csv. --shutter 180 averages the frames of the first
+      half of each output period, like a camera; flow synthesizes some where they are too few. A note reports each range where the source
       has fewer frames than the output.
       --burn-in draws text into the lower left corner: the capture time since the first frame, the
       number of the frame, the speed, and the capture time since the frame at mark=T, or at the first

@@ -20,13 +20,13 @@ struct RetimeDocument: Encodable, TextDocument {
     case schema, dryRun, kept, shard, file, duration, plan, cuts, lostMetadata, warnings
     // A project file is not an export, so these keys are null for it.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
-    case framesSynthesized, synthesizedConfidence, fileLength
+    case framesSynthesized, synthesizedConfidence, shutterDegrees, fileLength
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 
     static let unknownOfProject: [Self] = [
       .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
       .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
-      .shard, .framesSynthesized, .synthesizedConfidence, .fileLength,
+      .shard, .framesSynthesized, .synthesizedConfidence, .shutterDegrees, .fileLength,
     ]
   }
 

@@ -34,6 +34,13 @@ struct ExportOptions: ParsableArguments, Sendable {
       """)
   var lowConfidence: LowConfidencePolicy?
 
+  @Option(
+    help: """
+      With --fps: average the frames of a shutter that is open for this part of each output frame, \
+      such as 180 of 360 degrees. Needs --sampling blend (the default then), flow or flow-fast.
+      """, transform: ShutterAngle.init(parsing:))
+  var shutter: ShutterAngle?
+
   @OptionGroup var encoding: EncodingOptions
 
   @Option(
@@ -90,6 +97,9 @@ struct ExportOptions: ParsableArguments, Sendable {
         throw ValidationError("\(name) excludes --max-size: the size is known after the join")
       }
     }
+    if shutter != nil, sampling == .nearest {
+      throw ValidationError("--shutter needs --sampling blend, flow or flow-fast")
+    }
     if lowConfidence != nil, !sampling.synthesizesFrames {
       throw ValidationError("--low-confidence needs --sampling flow")
     }
@@ -100,6 +110,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     let needsRendering = [
       ("--box", box != nil), ("--rotation apply", rotation == .apply),
+      ("--shutter", shutter != nil),
       ("--sampling", sampling != .hold), ("--deflicker", deflicker),
       ("--burn-in", burnIn != nil),
     ]
@@ -130,8 +141,10 @@ struct ExportOptions: ParsableArguments, Sendable {
   ) throws(MediaError) -> ExportMode {
     guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
     var rendering = RenderSettings(
-      encoding: encoding.encoding(for: output), sampling: sampling, box: box,
+      encoding: encoding.encoding(for: output),
+      sampling: shutter != nil && sampling == .hold ? .blend : sampling, box: box,
       appliesRotation: rotation == .apply)
+    rendering.shutterAngle = shutter
     rendering.lowConfidence = lowConfidence ?? .flow
     rendering.removesFlicker = deflicker
     if let burnIn { rendering.burnIn = try burnIn.burnIn(asset) }

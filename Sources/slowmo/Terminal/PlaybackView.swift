@@ -91,7 +91,7 @@ final class PlaybackView {
       let frame = player.frame(at: time)
       PlaybackStatus.show(player, rate: memory.rate, mark: memory.mark)
       return try takeScreenshots(
-        isCurrent: frame?.isCurrent ?? true
+        isCurrent: player.isFrameCurrent
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
     try window.present(at: time, rate: memory.rate)
@@ -114,8 +114,12 @@ final class PlaybackView {
     var names: [String] = []
     for kind in kinds {
       do {
-        // In a gap there is no frame.
-        guard let bytes = try data(kind) else { continue }
+        guard let bytes = try data(kind) else {
+          throw CommandError(
+            .badData, code: "nothing_shown",
+            "\(file) shows no frame at \(player.currentTime.text()), so no picture was written",
+            hint: "take it at another time, or take a picture of the window")
+        }
         names.append(try write(bytes))
       } catch {
         guard !stopsAtError else { throw error }

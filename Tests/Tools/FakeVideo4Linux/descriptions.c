@@ -42,6 +42,12 @@ static const description_size mono_sizes[] = {
   {640, 400, {{1, 480}, {1, 240}, {1, 120}}}, {1280, 800, {{1, 120}, {1, 60}}}, {0}};
 static const description_format mono_formats[] = {GREY8(mono_sizes), END_FORMATS};
 
+// Every size at every rate, for measurements.
+#define EVERY_RATE {{1, 960}, {1, 480}, {1, 240}, {1, 120}}
+static const description_size any_sizes[] = {
+  {640, 480, EVERY_RATE}, {1280, 720, EVERY_RATE}, {1920, 1080, EVERY_RATE}, {0}};
+static const description_format any_formats[] = {MJPG(any_sizes), YUYV(any_sizes), END_FORMATS};
+
 static const description_size full_hd[] = {{1920, 1080, {{1, 120}, {1, 60}, {1, 30}}}, {0}};
 static const description_format full_hd_formats[] = {YUYV(full_hd), END_FORMATS};
 
@@ -259,6 +265,8 @@ const description fake_descriptions[] = {
   {.name = "sensor-module", .driver = "isp", .card = "Sensor Module", .bus = "platform:isp2",
     .capabilities = CAMERA, .formats = module_formats, .controls = module_controls,
     .by_name_only = true, .shows_brightness = true},
+  {.name = "any-mode", .driver = "capturecard", .card = "Any Mode", .bus = "PCI:0000:07:00.0",
+    .capabilities = CAMERA, .formats = any_formats, .by_name_only = true},
   {.name = "output", .driver = "display", .card = "Output Only", .bus = "platform:display",
     .capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING},
   {.name = "m2m", .driver = "codec", .card = "Memory to Memory", .bus = "platform:codec",

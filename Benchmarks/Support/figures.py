@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures that a benchmark adds to the report of Benchmarks/run.sh."""
+import json
+import os
+
+
+def listed(values):
+    return [float(value) for value in (values if isinstance(values, list) else [values])]
+
+
+def add(name, values, unit, peers=None, goal=None, met=None):
+    """Adds a figure to the file that the variable FIGURES names; without one, does nothing.
+
+    `values` is a number, or the list of a number for each round. `peers` has such values by the
+    names of the peers. `goal` is text, and `met` says whether it is met."""
+    path = os.environ.get("FIGURES")
+    if path is None:
+        return
+    line = {
+        "benchmark": os.environ.get("BENCHMARK", ""), "figure": name, "unit": unit,
+        "values": listed(values),
+        "peers": {peer: listed(found) for peer, found in (peers or {}).items()},
+        "goal": goal, "met": met}
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankRetiming
+
+/// Averages the frames at the instants of each output frame.
+struct ExposureMixer {
+  typealias Output = FrameSequenceInterpolator.Output
+
+  private let exposures: [Exposure]
+  private let blender: FrameBlender
+  /// The current output frame, and its first instant that is not added.
+  private var (slot, position) = (0, 0)
+  /// The last image of the current output frame, which is not in the blender.
+  private var image: MediaFrame?
+  private var share: Int64 = 0
+  /// True if the blender has images of the current output frame.
+  private var isMixing = false
+  /// The lowest confidence of the current output frame; nil without synthesized images.
+  private var confidence: Float?
+  /// The position of the first image of the current output frame.
+  private var start: FrameSequenceInterpolator.Position?
+
+  /// Creates a mixer for output frames whose instants follow each other.
+  init(_ exposures: [Exposure], _ blender: FrameBlender) {
+    self.exposures = exposures
+    self.blender = blender
+  }
+
+  /// Adds the image of the next instants.
+  ///
+  /// Calls `emit` for the output frames that are complete. An output frame with one image is that
+  /// image. The position of an averaged frame is that of its first image.
+  ///
+  /// - Returns: False if `emit` returned false, and true otherwise.
+  mutating func add(_ output: Output, _ emit: (Output) throws -> Bool) throws -> Bool {
+    var rest = Int(clamping: output.count)
+    while rest > 0, slot < exposures.count {
+      let whole = position == 0 ? wholeCount(of: rest) : (frames: 0, instants: 0)
+      if whole.frames > 0 {
+        slot += whole.frames
+        rest -= whole.instants
+        let held = Output(
+          image: output.image, count: Int64(whole.frames), confidence: output.confidence,
+          position: output.position)
+        guard try emit(held) else { return false }
+        continue
+      }
+      let shares = exposures[slot].shares
+      let end = min(position + rest, shares.count)
+      try add(output, share: shares[position..<end].reduce(0, +))
+      rest -= end - position
+      position = end
+      if position == shares.count {
+        guard try emit(finish(output)) else { return false }
+      }
+    }
+    return true
+  }
+
+  /// Returns the number of whole output frames in a number of instants, and their instants.
+  private func wholeCount(of rest: Int) -> (frames: Int, instants: Int) {
+    var (frames, instants) = (0, 0)
+    while slot + frames < exposures.count,
+      instants + exposures[slot + frames].shares.count <= rest
+    {
+      instants += exposures[slot + frames].shares.count
+      frames += 1
+    }
+    return (frames, instants)
+  }
+
+  private mutating func add(_ output: Output, share added: Int64) throws {
+    if let image, image !== output.image {
+      try blender.add(image, share: Float(share))
+      isMixing = true
+      share = 0
+    }
+    if image == nil { start = output.position }
+    image = output.image
+    share += added
+    if let lowest = output.confidence { confidence = min(confidence ?? lowest, lowest) }
+  }
+
+  /// Returns the current output frame, whose last image was added, and starts the next one.
+  private mutating func finish(_ last: Output) throws -> Output {
+    var made = last.image
+    if isMixing {
+      try blender.add(made, share: Float(share))
+      made = try blender.finish()
+    }
+    let output = Output(
+      image: made, count: 1, confidence: confidence, position: start ?? last.position)
+    (slot, position, image, share, isMixing, confidence) = (slot + 1, 0, nil, 0, false, nil)
+    return output
+  }
+}
