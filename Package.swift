@@ -271,6 +271,7 @@ let package = Package(
     .executableTarget(
       name: "FuzzSoak",
       dependencies: [
+        "OvercrankMovieFormat",
         "OvercrankLinuxSystem",
         "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",

@@ -25,6 +25,8 @@ public struct Asset: Sendable {
   public let truncation: Truncation?
   /// The chapters of the file.
   public let chapters: [Chapter]
+  /// The index beside the file and its use; nil unless it was requested.
+  public internal(set) var keptIndex: KeptIndex?
   /// Descriptions of the tracks that are neither the first video track nor the first audio track.
   ///
   /// An export leaves these tracks out.
@@ -46,15 +48,26 @@ public struct Asset: Sendable {
   ///   - path: The path of the file.
   ///   - allowsTruncation: Whether a truncated file is accepted. ``truncation`` then describes it.
   ///     If false, a truncated file is an error.
+  ///   - keepsIndex: Whether ``KeptIndex`` is used: the index of the packets in a file beside the
+  ///     movie. It is written if there is none that fits the movie. ``keptIndex`` then describes it.
+  ///     It cannot make opening fail.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.invalidData` for a file
   ///   that is not a movie, is damaged or truncated.
-  public init(path: String, allowsTruncation: Bool = false) throws(MediaError) {
+  public init(
+    path: String, allowsTruncation: Bool = false, keepsIndex: Bool = false
+  ) throws(MediaError) {
     try AssetFile.check(path)
+    self =
+      keepsIndex
+      ? try Asset.withKeptIndex(path: path, allowsTruncation: allowsTruncation)
+      : try Asset(path, AssetIndex.reading(path), allowsTruncation: allowsTruncation)
+  }
+
+  /// Makes an asset of an index.
+  init(
+    _ path: String, _ index: AssetIndex, allowsTruncation: Bool
+  ) throws(MediaError) {
     self.path = path
-    let index: AssetIndex
-    do throws(LibAVError) { index = try AssetIndex(path) } catch {
-      throw MediaError(reading: error)
-    }
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
     chapters = index.chapters

@@ -34,7 +34,7 @@ struct AssetIndex {
   /// Whether the file's own index contradicts the packets that were read.
   ///
   /// If so, the initializer ignores that index and reads all packets.
-  private var isContradicted = false
+  private(set) var isContradicted = false
 
   /// Reads a file's index.
   ///
@@ -44,10 +44,25 @@ struct AssetIndex {
     self = index.isContradicted ? try AssetIndex(path, readsAll: true) : index
   }
 
+  /// Reads a file's index, and converts errors.
+  static func reading(_ path: String) throws(MediaError) -> AssetIndex {
+    do throws(LibAVError) { return try AssetIndex(path) } catch { throw MediaError(reading: error) }
+  }
+
+  /// Reads a file's tracks, and takes the packets from a kept index.
+  ///
+  /// ``isContradicted`` is true if the file has other tracks or fewer packets.
+  init(_ path: String, kept: [PacketIndexFile.Track]) throws(LibAVError) {
+    try self.init(path, readsAll: true, kept: kept)
+  }
+
   /// Reads a file's index.
   ///
-  /// If `readsAll` is true, every packet is read and the movie's own index is ignored.
-  init(_ path: String, readsAll: Bool) throws(LibAVError) {
+  /// If `readsAll` is true, every packet is read and the movie's own index is ignored. With packets
+  /// of a kept index, none is read.
+  init(
+    _ path: String, readsAll: Bool, kept: [PacketIndexFile.Track]? = nil
+  ) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
     self.path = path
     containerName = demuxer.containerName
@@ -61,7 +76,7 @@ struct AssetIndex {
       demuxer.skip(track: track, exceptKeyFrames: true)
     }
     let parsers = tracks.map { PacketParser.ofFrameTypes($0.parameters) }
-    while let packet = try demuxer.nextPacket() {
+    while kept == nil, let packet = try demuxer.nextPacket() {
       readCount += 1
       // A packet that ends beyond the file is truncated and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
@@ -98,6 +113,7 @@ struct AssetIndex {
     if isMOV, let last = LastSamples(of: path), last.durations.count == tracks.count {
       lastDurations = last.durations
     }
+    take(kept ?? [])
     for (track, locations) in known {
       guard stated[track]?.packetCount == locations.count, let tables,
         let records = records(track, locations, byteCount: tables.byteCount)
@@ -111,6 +127,21 @@ struct AssetIndex {
     for track in tracks {
       limitLastDuration(track)
       if parsers[track.index] == nil { distrustKeyFrames(track) }
+    }
+  }
+
+  /// Takes the packets of a kept index.
+  private mutating func take(_ kept: [PacketIndexFile.Track]) {
+    for track in kept {
+      guard tracks.indices.contains(track.number), let stated = stated[track.number],
+        !isMOV || tracks[track.number].indexedCount == 0 || track.wholeCount <= stated.packetCount
+      else {
+        isContradicted = true
+        return
+      }
+      packets[track.number] = track.packets
+      wholeCounts[track.number] = track.wholeCount
+      if track.isEncrypted { encrypted.insert(track.number) }
     }
   }
 

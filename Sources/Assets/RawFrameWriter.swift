@@ -32,12 +32,24 @@ public struct RawFrameWriter: ~Copyable {
   public mutating func data(
     of index: Int, from reader: inout FrameReader
   ) throws(MediaError) -> [UInt8] {
+    let image = try image(of: index, from: &reader)
+    do throws(LibAVError) { return try image.packedBytes() } catch {
+      throw MediaError(reading: error)
+    }
+  }
+
+  /// A frame in the pixel format, which may share the memory of the decoder.
+  ///
+  /// - Throws: `MediaError` as ``FrameReader`` does.
+  mutating func image(
+    of index: Int, from reader: inout FrameReader
+  ) throws(MediaError) -> MediaFrame {
     let frame = try reader.mediaFrame(at: index)
     let rotation = appliesRotation ? reader.frameRotation : .none
     do throws(LibAVError) {
       let image = try converter.convert(frame).rotated(by: rotation)
       (frameWidth, frameHeight) = (image.width, image.height)
-      return try image.packedBytes()
+      return image
     } catch {
       throw MediaError(reading: error)
     }

@@ -43,8 +43,8 @@ public struct ExportSession: Sendable {
 
   /// Creates a session for a composition, and opens the files that it uses.
   ///
-  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` does for an unreadable file,
-  ///   or with `.emptyRange` for a composition without sources.
+  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:keepsIndex:)`` does for an
+  ///   unreadable file, or with `.emptyRange` for a composition without sources.
   public init(_ composition: Composition) throws(MediaError) {
     guard !composition.sources.isEmpty else {
       throw MediaError(
@@ -171,10 +171,12 @@ public struct ExportSession: Sendable {
     let started = ContinuousClock.now
     let plan = try ExportPlan(self, settings)
     var search = plan.search
+    var imageSearch = plan.imageSearch
     while true {
       progress(0, plan.frameCount)
       guard
-        var report = try attempt(plan, &search, settings, isCancelled: isCancelled, progress)
+        var report = try attempt(
+          plan, &search, &imageSearch, settings, isCancelled: isCancelled, progress)
       else { continue }
       report.elapsed = ContinuousClock.now - started
       report.log(to: logger)
@@ -184,9 +186,10 @@ public struct ExportSession: Sendable {
 
   /// Writes the movie once.
   ///
-  /// - Returns: The report; nil if the file was removed because `search` tries another quality.
+  /// - Returns: The report; nil if the file was removed because a search tries another quality.
   private func attempt(
-    _ plan: ExportPlan, _ search: inout FileLengthSearch?, _ settings: ExportSettings,
+    _ plan: ExportPlan, _ search: inout FileLengthSearch?,
+    _ imageSearch: inout AnimatedImageSearch?, _ settings: ExportSettings,
     isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport? {
     var file = try WholeFile(
@@ -198,13 +201,17 @@ public struct ExportSession: Sendable {
     var report: ExportReport
     do {
       report = try write(
-        plan, audio, to: file.writtenPath, settings, crf: search?.crf, isCancelled: isCancelled,
-        progress)
+        plan, audio, to: file.writtenPath, settings, crf: search?.crf, image: imageSearch,
+        isCancelled: isCancelled, progress)
       if plan.shard != nil { try FileSeal.seal(file.writtenPath) }
     } catch let error as LibAVError { throw file.errorNamingTarget(error) }
-    if search != nil {
+    if search != nil || imageSearch != nil {
       let size = try RandomAccessFile(opening: file.writtenPath, forWriting: false).count()
-      report.fileLength = try search?.kept(size, path: plan.report.path)
+      let frame = try plan.rendering(imageSearch)?.geometry.encoded
+      report.fileLength =
+        try search?.kept(size, path: plan.report.path)
+        ?? imageSearch?.kept(
+          size, frame: frame ?? VideoSize(width: 0, height: 0), path: plan.report.path)
       guard report.fileLength != nil else { return nil }
     }
     try file.finish()
@@ -214,7 +221,7 @@ public struct ExportSession: Sendable {
 
   private func write(
     _ plan: ExportPlan, _ audio: AudioExport?, to path: String, _ settings: ExportSettings,
-    crf: Double?, isCancelled: @escaping () -> Bool,
+    crf: Double?, image: AnimatedImageSearch?, isCancelled: @escaping () -> Bool,
     _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport {
     var output = ExportOutput(
@@ -229,11 +236,15 @@ public struct ExportSession: Sendable {
       )
       .write(to: &output, progress)
     case .joined(let shards): try shards.write(to: &output, progress)
-    case .rendered(let frames, let geometry, let rendering):
+    case .rendered(let frames, var geometry, var rendering):
+      if let chosen = try plan.rendering(image) {
+        (geometry, rendering) = (chosen.geometry, chosen.settings)
+      }
       let written = try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: rendering,
         undecodable: settings.undecodableFrames, geometry: geometry,
-        processorCount: settings.processorCount, crf: crf, segments: plan.report.segments
+        processorCount: settings.processorCount, crf: crf, segments: plan.report.segments,
+        colorCount: image?.step.colorCount
       )
       .write(to: &output, progress)
       report.undecodable = written.undecodable

@@ -6,9 +6,35 @@ package import OvercrankMediaCore
 extension MediaFrame {
   /// Copies all planes without padding, in the layout of `av_image_copy_to_buffer`.
   package func packedBytes() throws(LibAVError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: try packedByteCount())
-    try LibAVError.check(result: bytes.withUnsafeMutableBytes(pack), "copy", "a picture")
+    let count = try packedByteCount()
+    var result: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
+      result = pack(
+        into: UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(buffer)[..<count]))
+      written = max(0, min(count, Int(result)))
+    }
+    try LibAVError.check(result: result, "copy", "a picture")
     return bytes
+  }
+
+  /// Calls a function with consecutive parts of the bytes that ``packedBytes()`` returns.
+  ///
+  /// The parts are the planes themselves if none has padding between its rows. Otherwise the only part
+  /// is a copy.
+  ///
+  /// - Throws: The error of the function, or `LibAVError` with the operation "measure" or "copy".
+  package func withPackedParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let planes = try PixelBuffer.packedPlanes(pixelFormat, width: width, height: height)
+    let isPacked = planes.indices.allSatisfy {
+      planeData($0) != nil && bytesPerRow($0) == planes[$0].bytesPerRow
+    }
+    guard isPacked else { return try packedBytes().withUnsafeBytes(body) }
+    for (number, plane) in planes.enumerated() {
+      try body(
+        UnsafeRawBufferPointer(
+          start: planeData(number), count: plane.bytesPerRow * plane.rowCount))
+    }
   }
 
   /// Copies the frame into a buffer of the same pixel format.
@@ -23,7 +49,10 @@ extension MediaFrame {
     try LibAVError.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
   }
 
-  private func packedByteCount() throws(LibAVError) -> Int {
+  /// The number of bytes of all planes without padding.
+  ///
+  /// - Throws: `LibAVError` with the operation "measure".
+  package func packedByteCount() throws(LibAVError) -> Int {
     try PixelBuffer.packedByteCount(pixelFormat, width: width, height: height)
   }
 
@@ -74,7 +103,7 @@ extension PixelBuffer {
     return Int(size)
   }
 
-  private static func packedPlanes(
+  fileprivate static func packedPlanes(
     _ format: LibAVPixelFormat, width: Int, height: Int
   ) throws(LibAVError) -> [Plane] {
     var (strides, sizes) = ([Int32](repeating: 0, count: 4), [Int](repeating: 0, count: 4))

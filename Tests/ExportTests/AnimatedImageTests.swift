@@ -71,6 +71,22 @@ struct AnimatedImageTests {
     #expect(file[anim.upperBound + 8..<anim.upperBound + 10].allSatisfy { $0 == 0 })
   }
 
+  @Test func `Frames of a WebP show their colors`() throws {
+    let report = try export(to: "a.webp", .webp(quality: 90), rate: 30)
+    let image = try #require(try AnimatedWebP(try bytes(of: report.path)))
+    let frames = try image.images()
+    #expect(image.width == 64 && image.height == 48 && frames.count == 24)
+    for (slot, pixels) in frames.enumerated() {
+      let pixel = pixels[10 * 64 + 20]
+      #expect(abs(Int(pixel.y) - green(of: slot)) <= 4 && pixel.w == 255, "slot \(slot): \(pixel)")
+      for bar in 0..<4 {
+        let pixel = pixels[40 * 64 + bar * 16 + 8]
+        let error = zip([pixel.x, pixel.y, pixel.z], Self.bars[bar]).map { abs(Int($0) - $1) }
+        #expect(error.max() ?? 255 <= 12, "slot \(slot), bar \(bar): \(pixel)")
+      }
+    }
+  }
+
   @Test func `A single frame is an image`() throws {
     let asset = try movie()
     var one = Composition()

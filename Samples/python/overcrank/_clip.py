@@ -42,20 +42,20 @@ class Clip(os.PathLike[str]):
         """Describes the file, as ``overcrank.info()`` does."""
         return info(self)
 
-    def frame_times(self) -> list[FrameTime]:
+    def frame_times(self, *, keep_index: bool = False) -> list[FrameTime]:
         """Returns the times of all frames, as ``overcrank.frame_times()`` does."""
-        return frame_times(self)
+        return frame_times(self, keep_index=keep_index)
 
     def frames(
         self, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
         at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
         rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
-        pixels: Pixels = "rgb24",
+        pixels: Pixels = "rgb24", keep_index: bool = False,
     ) -> Iterator[Frame]:
         """Decodes frames, as ``overcrank.frames()`` does."""
         return frames(
             self, start=start, end=end, step=step, at=at, indices=indices, rotation=rotation,
-            on_error=on_error, pixels=pixels)
+            on_error=on_error, pixels=pixels, keep_index=keep_index)
 
     def check(self, *, expect_fps: Number | None = None) -> Audit:
         """Audits the timing, as ``overcrank.check()`` does."""

@@ -68,15 +68,20 @@ class Frame(FrameTime):
     image: NDArray[Any]
 
 
-def frame_times(path: PathLike) -> list[FrameTime]:
+def frame_times(path: PathLike, *, keep_index: bool = False) -> list[FrameTime]:
     """Returns the times of all frames of a movie, without decoding one.
+
+    Args:
+        path: The movie file.
+        keep_index: Whether the times of all packets are kept in a file beside the movie, such as
+            ``take.mov.frameindex``, so that later calls need not read the whole movie.
 
     Raises:
         CommandError: The file cannot be read, or has no video.
     """
     with tempfile.TemporaryDirectory(prefix="overcrank-") as directory:
         table = os.path.join(directory, "frames.csv")
-        run("frames", path_text(path), "--csv", table, "--progress", "none")
+        run("frames", path_text(path), "--csv", table, "--progress", "none", *_index_option(keep_index))
         with open(table, newline="", encoding="ascii") as file:
             return [_row(row) for row in csv.DictReader(file)]
 
@@ -85,7 +90,7 @@ def frames(
     path: PathLike, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
     at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
     rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
-    pixels: Pixels = "rgb24",
+    pixels: Pixels = "rgb24", keep_index: bool = False,
 ) -> Iterator[Frame]:
     """Decodes frames of a movie, one after another.
 
@@ -103,6 +108,7 @@ def frames(
         on_error: If a frame cannot be decoded: raise an error, or repeat the previous frame.
         pixels: The pixels of the images: ``"rgb24"``, ``"gray8"``, ``"gray16le"`` or ``"yuv420p"``.
             The pixels of YUV 4:2:0 need even sides.
+        keep_index: As in :func:`frame_times`.
 
     Raises:
         CommandError: The file cannot be read, or a frame cannot be decoded.
@@ -114,7 +120,7 @@ def frames(
         raise ValueError("give a range, times or indices, but only one of them")
     if step < 1:
         raise ValueError("step must be positive")
-    table = frame_times(path)
+    table = frame_times(path, keep_index=keep_index)
     if at is not None:
         chosen = [_index(table, time) for time in at]
     elif indices is not None:
@@ -127,8 +133,12 @@ def frames(
     rows = [table[index] for index in chosen]
     if not rows:
         return iter(())
-    options = ["--rotation", rotation, "--on-error", on_error, "--raw", pixels]
+    options = ["--rotation", rotation, "--on-error", on_error, "--raw", pixels, *_index_option(keep_index)]
     return _decode(path, rows, len(table), options)
+
+
+def _index_option(keep_index: bool) -> list[str]:
+    return ["--keep-index"] if keep_index else []
 
 
 def _index(table: list[FrameTime], time: Seconds) -> int:

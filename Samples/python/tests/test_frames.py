@@ -3,6 +3,8 @@
 
 import csv
 import itertools
+import os
+import shutil
 import subprocess
 import unittest
 from fractions import Fraction
@@ -33,6 +35,17 @@ class FrameTests(DirectoryTestCase):
         for frame, row in zip(frames, rows):
             for key in row:
                 self.assertEqual(int(getattr(frame, key)), int(row[key]))
+
+    def test_a_kept_index_gives_the_same_frames(self):
+        path = shutil.copy(take(), "copy.mov")
+        rows = overcrank.frame_times(path)
+        self.assertFalse(os.path.exists(f"{path}.frameindex"))
+        self.assertEqual(overcrank.frame_times(path, keep_index=True), rows)
+        self.assertTrue(os.path.exists(f"{path}.frameindex"))
+        for plain, kept in zip(
+                take().frames(indices=[3, 50]), overcrank.frames(path, indices=[3, 50], keep_index=True)):
+            self.assertEqual(kept.pts_ns, plain.pts_ns)
+            np.testing.assert_array_equal(kept.image, plain.image)
 
     def test_gaps_of_the_ledger_are_those_of_the_frames(self):
         gaps = {gap.after_index + 1: gap.count for gap in take().gaps}

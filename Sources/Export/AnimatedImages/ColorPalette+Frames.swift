@@ -17,7 +17,7 @@ extension ColorPalette {
   init(
     _ plan: ConstantRatePlan, _ assets: [Asset], _ geometry: FrameGeometry,
     _ colors: Encoder.ColorTags, _ flicker: FlickerRemoval?, _ burnIn: BurnInRenderer?,
-    isCancelled: () -> Bool
+    colorCount: Int?, isCancelled: () -> Bool
   ) throws {
     let frames = plan.frames
     let count = min(frames.count, Self.mostFrames)
@@ -42,6 +42,6 @@ extension ColorPalette {
         for: frame.map { BurnInRenderer.Source($0) }, slot: plan.rendered.lowerBound)
       histogram.add(try burnIn?.draw(lines ?? [], on: painted) ?? painted)
     }
-    self.init(histogram)
+    self.init(histogram, colorCount: colorCount ?? Self.mostColors)
   }
 }

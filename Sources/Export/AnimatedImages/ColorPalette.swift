@@ -17,9 +17,9 @@ struct ColorPalette: Sendable {
   let colors: [Color]
 
   /// Chooses the colors that represent counted ones with the least squared error.
-  init(_ histogram: ColorHistogram) {
+  init(_ histogram: ColorHistogram, colorCount: Int = Self.mostColors) {
     var boxes = [Box(histogram.entries)]
-    while boxes.count < Self.mostColors {
+    while boxes.count < min(colorCount, Self.mostColors) {
       let widest = boxes.indices.max { boxes[$0].error < boxes[$1].error }
       guard let widest, boxes[widest].error > 0 else { break }
       let (low, high) = boxes[widest].split()

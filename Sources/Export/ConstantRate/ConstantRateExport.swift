@@ -24,6 +24,8 @@ struct ConstantRateExport {
   let crf: Double?
   /// The segments of the composition.
   let segments: [TrackSegment]
+  /// The greatest number of colors of a GIF; nil for all that fit.
+  let colorCount: Int?
 
   /// What became known while frames were written.
   struct Written {
@@ -49,7 +51,8 @@ struct ConstantRateExport {
     let palette =
       settings.encoding == .gif
       ? try ColorPalette(
-        plan, assets, geometry, colors, flicker, burnIn, isCancelled: output.isCancelled) : nil
+        plan, assets, geometry, colors, flicker, burnIn, colorCount: colorCount,
+        isCancelled: output.isCancelled) : nil
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry, colors: colors,
       settings: settings, undecodable: undecodable, processorCount: processorCount, crf: crf,

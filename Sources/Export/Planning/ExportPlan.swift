@@ -35,6 +35,10 @@ struct ExportPlan {
   let sideData: [TrackSideData]
   /// The search for the quality that fits the file size; nil without a limit.
   let search: FileLengthSearch?
+  /// The search for the animated image that fits the file size; nil without a limit and for movies.
+  let imageSearch: AnimatedImageSearch?
+  /// The display matrix that rendered frames are rotated by.
+  let displayMatrix: [Int32]
   /// The expected report, without the elapsed time.
   let report: ExportReport
 
@@ -52,6 +56,7 @@ struct ExportPlan {
     try AnimatedImageCheck.check(settings)
     shard = try Self.shard(session, settings)
     search = try FileLengthSearch(settings)
+    imageSearch = AnimatedImageSearch(settings)
     self.container = shard == nil ? container : "mov"
     let (track, assets) = try Self.frames(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {
@@ -59,6 +64,7 @@ struct ExportPlan {
     }
     self.track = video
     self.assets = assets
+    displayMatrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
     var report = ExportReport()
     report.path = settings.path
     report.segments = track.segments
@@ -96,8 +102,7 @@ struct ExportPlan {
           number: shard.file.shard.number, count: shard.file.shard.count,
           firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
       }
-      let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
-      let geometry = try FrameGeometry(video, matrix: matrix, rendering)
+      let geometry = try FrameGeometry(video, matrix: displayMatrix, rendering)
       if settings.part == .joined {
         frames = .joined(
           try ShardJoin(
@@ -152,6 +157,15 @@ struct ExportPlan {
         .filter { !report.lostMetadata.contains($0) }
     }
     self.report = report
+  }
+
+  /// Returns how the frames of an attempt are rendered; nil without a search.
+  func rendering(
+    _ search: AnimatedImageSearch?
+  ) throws(MediaError) -> (geometry: FrameGeometry, settings: RenderSettings)? {
+    guard let search, case .rendered(_, let geometry, let requested) = frames else { return nil }
+    let settings = search.settings(requested, size: geometry.encoded)
+    return (try FrameGeometry(track, matrix: displayMatrix, settings), settings)
   }
 
   /// Returns the file and the digest of a shard; nil for other parts of an export.

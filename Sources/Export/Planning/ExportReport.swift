@@ -109,12 +109,32 @@ public struct ExportReport: Hashable, Sendable, Codable {
     /// The size of the file in bytes.
     public let byteCount: Int64
     /// The constant rate factor of the file: the requested one, or a greater one to fit the limit.
-    public let crf: Double
+    ///
+    /// Nil for an animated image.
+    public let crf: Double?
+    /// The quality of a WebP: the requested one, or a lower one to fit the limit; nil for others.
+    public let quality: Int?
+    /// The greatest number of colors of a GIF; nil for others.
+    public let colorCount: Int?
+    /// The width of an animated image in pixels; nil for movies.
+    public let width: Int?
+    /// The height of an animated image in pixels; nil for movies.
+    public let height: Int?
     /// The number of times that the movie was encoded.
     public let attemptCount: Int
 
+    init(
+      limit: Int64, byteCount: Int64, crf: Double?, quality: Int? = nil, colorCount: Int? = nil,
+      width: Int? = nil, height: Int? = nil, attemptCount: Int
+    ) {
+      (self.limit, self.byteCount, self.attemptCount) = (limit, byteCount, attemptCount)
+      (self.crf, self.quality, self.colorCount) = (crf, quality, colorCount)
+      (self.width, self.height) = (width, height)
+    }
+
     private enum CodingKeys: String, CodingKey {
-      case crf
+      case crf, quality, width, height
+      case colorCount = "colors"
       case limit = "limitBytes"
       case byteCount = "bytes"
       case attemptCount = "attempts"

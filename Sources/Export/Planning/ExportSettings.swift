@@ -79,8 +79,9 @@ public struct ExportSettings: Sendable {
   /// The greatest permitted size of the file in bytes; nil for any size.
   ///
   /// If the file is larger with the requested quality, it is encoded again with a lower one, up to
-  /// nine times, until it has at least 90 % of this size. Only for H.264 and HEVC that is encoded
-  /// completely. ``ExportReport/fileLength-swift.property`` reports the result.
+  /// nine times, until it has at least 90 % of this size. An animated image gets fewer colors (GIF) or
+  /// a lower quality (WebP), then smaller frames, but keeps its frame rate. Only for H.264, HEVC and
+  /// animated images that are encoded completely. ``ExportReport/fileLength-swift.property`` reports the result.
   ///
   /// The counterpart of `AVAssetExportSession.fileLengthLimit`.
   public var fileLengthLimit: Int64?

@@ -44,18 +44,19 @@ struct FileLengthSearch {
     requested = Double(crf)
   }
 
-  /// Starts the search of an export; nil without a limit.
+  /// Starts the search of an export; nil without a limit and for an animated image.
   ///
   /// - Throws: `MediaError` with `.fileLengthRefused` if the export has no quality to search.
   init?(_ settings: ExportSettings) throws(MediaError) {
     guard let limit = settings.fileLengthLimit else { return nil }
+    if AnimatedImageSearch(settings) != nil { return nil }
     guard settings.part == .whole, limit > 0, case .constant(_, let rendering) = settings.mode,
       let crf = rendering.encoding.crf
     else {
       throw MediaError(
         .fileLengthRefused,
-        "\(settings.path) cannot be fitted to \(limit) bytes: only H.264 and HEVC that is encoded "
-          + "completely has a quality to choose",
+        "\(settings.path) cannot be fitted to \(limit) bytes: only H.264, HEVC and animated images that "
+          + "are encoded completely have a quality to choose",
         recovery: Recovery(
           "choose H.264 at a constant frame rate", .change(.codec), .change(.outputFrameRate)))
     }

@@ -4,12 +4,42 @@ import Overcrank
 
 /// A frame as it is written: an image file, or raw pixels.
 struct EncodedFrame {
-  let bytes: [UInt8]
+  /// The bytes, as one or more parts.
+  enum Content {
+    case file([UInt8])
+    case raw(RawFrameSequence.Element)
+  }
+
+  let content: Content
   /// `png`, `jpeg` or the raw format.
   let format: String
   /// The width and the height of raw frames; nil for image files, which contain them.
   var width: Int?
   var height: Int?
+
+  /// The number of bytes.
+  var byteCount: Int {
+    switch content {
+    case .file(let bytes): bytes.count
+    case .raw(let frame): frame.byteCount
+    }
+  }
+
+  /// The bytes in one piece.
+  var bytes: [UInt8] {
+    switch content {
+    case .file(let bytes): bytes
+    case .raw(let frame): frame.bytes ?? []
+    }
+  }
+
+  /// Writes the bytes to standard output, without a copy of raw frames.
+  func print() throws {
+    switch content {
+    case .file(let bytes): try bytes.withUnsafeBytes { try Output.data($0) }
+    case .raw(let frame): try frame.withParts { try Output.data($0) }
+    }
+  }
 }
 
 /// Encodes frames of a movie as PNG or JPEG files, by the extension of their names.
@@ -31,13 +61,14 @@ struct FrameImageWriter: ~Copyable {
     _ index: Int, from reader: inout FrameReader, for path: String
   ) throws -> EncodedFrame {
     guard PhotoFormat(path: path) == .jpeg, let track = asset.videoTrack else {
-      return EncodedFrame(bytes: try png.data(of: index, from: &reader), format: "png")
+      return EncodedFrame(content: .file(try png.data(of: index, from: &reader)), format: "png")
     }
     var image = try reader.pixelBuffer(ofFrame: index, as: PixelFormat(rawValue: "yuvj444p"))
     image.attachments = exif.values(
       at: try track.frames.time(ofFrame: Int64(index)),
       // Viewers rotate the image as players rotate the movie.
       orientation: appliesRotation ? reader.frameRotation.exifOrientation : nil)
-    return EncodedFrame(bytes: try image.jpegData(location: exif.location), format: "jpeg")
+    return EncodedFrame(
+      content: .file(try image.jpegData(location: exif.location)), format: "jpeg")
   }
 }

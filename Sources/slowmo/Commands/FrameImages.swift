@@ -42,10 +42,9 @@ struct FrameImages: ~Copyable {
     if let rawFormat {
       guard let frame = try raw?.nextFrame() else { return nil }
       if frame.isUndecodable, !undecodable.contains(index) { undecodable.append(index) }
-      return frame.bytes.map {
-        EncodedFrame(
-          bytes: $0, format: rawFormat.rawValue, width: frame.width, height: frame.height)
-      }
+      guard frame.byteCount > 0 else { return nil }
+      return EncodedFrame(
+        content: .raw(frame), format: rawFormat.rawValue, width: frame.width, height: frame.height)
     }
     defer { undecodable = reader.undecodableFrames }
     do { return try writer.frame(index, from: &reader, for: path) } catch {

@@ -22,6 +22,7 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --at 1 -o second.jpg
         slowmo frames take.mov --range 0..1 --step 8 -o 'every8th_{index:04}.jpg'
         slowmo frames take.mov --raw gray8 -o - --meta-fd 3 3>times.ndjson | wc -c
+        slowmo frames take.mov --at 1.2 -o hit.png --keep-index
 
       Images are rotated upright, as players show the movie; --rotation keep leaves them as
       stored. --at end is the last frame, and --at @hit the frame of a mark. In the file name,
@@ -32,6 +33,9 @@ struct FramesCommand: ParsableCommand, Verb {
       --raw writes pixels without a header, row by row: gray8, gray16le, rgb24 or yuv420p. With
       --meta-fd, a JSON line with the times of each frame precedes its pixels. A reader that
       closes its end stops the command, with exit code 0.
+      --keep-index keeps the times of all packets in a file beside the movie, such as
+      take.mov.frameindex, so that a later run need not read the whole movie again, as for H.264
+      with B-frames. It is not used if the movie has another size, modification time or content.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -73,6 +77,9 @@ struct FramesCommand: ParsableCommand, Verb {
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
+  @Flag(help: "Use the index beside the movie, and write it if there is none that fits.")
+  var keepIndex = false
+
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
@@ -109,16 +116,27 @@ struct FramesCommand: ParsableCommand, Verb {
     ///
     /// If the policy is `skip`, they have no file.
     let undecodableFrames: [Int]
+    /// The index beside the movie; nil without `--keep-index`.
+    let keptIndex: KeptIndex?
     let dryRun: Bool
 
-    enum CodingKeys: CodingKey { case schema, file, csv, frames, undecodableFrames, dryRun }
+    struct KeptIndex: Encodable {
+      let file: String
+      let used: Bool
+      let written: Bool
+      let refusal: String?
+    }
+
+    enum CodingKeys: CodingKey {
+      case schema, file, csv, frames, undecodableFrames, keptIndex, dryRun
+    }
   }
 
   func perform() throws -> ExitStatus {
     var names = OutputNames(inputs: [file])
     if let csv { try names.add(csv) }
     if output == standardOutput { try names.add(standardOutput) }
-    let asset = try openAsset(file, onError)
+    let asset = try openAsset(file, onError, keepsIndex: keepIndex && !writing.dryRun)
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)"
@@ -142,7 +160,10 @@ struct FramesCommand: ParsableCommand, Verb {
       try Output.document(
         Document(
           file: file, csv: csv, frames: written, undecodableFrames: undecodable,
-          dryRun: writing.dryRun))
+          keptIndex: asset.keptIndex.map {
+            Document.KeptIndex(
+              file: $0.path, used: $0.isUsed, written: $0.isWritten, refusal: $0.refusal?.rawValue)
+          }, dryRun: writing.dryRun))
     } else if output != standardOutput && csv != standardOutput && metaFd != 1 {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }
@@ -240,7 +261,7 @@ struct FramesCommand: ParsableCommand, Verb {
       if let image = try source.next() {
         try metadata?.write(lines[frame.index], image)
         if frame.path == standardOutput {
-          try Output.data(image.bytes)
+          try image.print()
         } else {
           try Files.write(frame.path, Data(image.bytes), overwrites: writing.overwrite)
         }

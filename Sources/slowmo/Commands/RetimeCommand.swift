@@ -23,6 +23,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
         slowmo retime take.mov -o clock.mp4 --speed 1/8 --fps 30 --burn-in time,frame,mark=0.5
         slowmo retime take.mov -o hit.gif --trim 0.5..0.7 --speed 1/8 --fps 20 --box 320x180
         slowmo retime take.mov -o hit.webp --trim 0.5..0.7 --speed 1/8 --fps 30
+        slowmo retime take.mov -o tiny.gif --trim 0.5..0.7 --speed 1/8 --fps 20 --max-size 200kB
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -59,7 +60,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       mark of the source. Times and numbers of synthesized frames begin with ~. A logo is drawn into
       the upper right corner. The frames are rotated upright.
       A .gif has at most 50 fps, a .webp 90, and neither has audio. Each frame begins at the nearest
-      10 ms in a .gif, and at the nearest 1 ms in a .webp.
+      10 ms in a .gif, and at the nearest 1 ms in a .webp. To fit --max-size, a .gif gets 128 and then
+      64 colors, a .webp the quality 60, 45 and 30; then the frames get smaller, down to a quarter of
+      their width and height. The frame rate stays.
       --for opencv writes a constant rate in which missing frames are filled by repeated ones, so
       that a seek by frame number finds the right frame. The rate is that of the camera, or --fps.
       The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.

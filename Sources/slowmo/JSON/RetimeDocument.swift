@@ -130,9 +130,16 @@ extension RetimeDocument {
       "\(report.path): \(seconds) s, \(counts.joined(separator: ", ")), "
         + "largest time error \(report.maxTimeError.wholeNanoseconds) ns")
     if let length = report.fileLength {
+      var quality: [String] = []
+      if let crf = length.crf { quality.append("--crf \(decimal(crf, 2))") }
+      if let value = length.quality { quality.append("quality \(value)") }
+      if let count = length.colorCount { quality.append("\(count) colors") }
+      if let width = length.width, let height = length.height {
+        quality.append("\(width)x\(height)")
+      }
       lines.append(
-        "size: \(length.byteCount) of \(length.limit) bytes with --crf \(decimal(length.crf, 2)), "
-          + "attempts: \(length.attemptCount)")
+        "size: \(length.byteCount) of \(length.limit) bytes with "
+          + "\(quality.joined(separator: ", ")), attempts: \(length.attemptCount)")
     }
     if let audio = report.audio {
       lines.append("audio: \(audio.algorithm), \(audio.samples) samples")

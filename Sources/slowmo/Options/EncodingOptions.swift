@@ -15,7 +15,7 @@ struct EncodingOptions: ParsableArguments, Sendable {
   @Option(
     help: """
       With --fps: the file is no larger than this, such as 8MB; the quality is lowered below \
-      --crf until it fits.
+      --crf until it fits. A .gif or .webp also gets smaller frames.
       """, transform: byteCount)
   var maxSize: Int64?
 
@@ -49,7 +49,9 @@ struct EncodingOptions: ParsableArguments, Sendable {
   ///
   /// An animated image has the codec of its extension, unless an option names another one.
   func encoding(for output: String) -> VideoEncoding {
-    if let image = VideoEncoding(animatedImageAt: output), codec == .h264, firstGiven == nil {
+    if let image = VideoEncoding(animatedImageAt: output), codec == .h264,
+      crf == nil && encoderPreset == nil && profile == nil
+    {
       return image
     }
     var encoder = EncoderSettings()

@@ -304,11 +304,20 @@ extension ArgumentHelp {
 
 /// Opens a movie, and prints a note if it is truncated.
 ///
-/// If the policy is `stop`, a truncated movie is an error instead.
+/// If the policy is `stop`, a truncated movie is an error instead. A note also says why an index beside
+/// the movie is not used or cannot be written.
 func openAsset(
-  _ path: String, _ policy: UndecodableFramePolicy
+  _ path: String, _ policy: UndecodableFramePolicy, keepsIndex: Bool = false
 ) throws(MediaError) -> Asset {
-  let asset = try Asset(path: path, allowsTruncation: policy != .stop)
+  let asset = try Asset(path: path, allowsTruncation: policy != .stop, keepsIndex: keepsIndex)
+  if let index = asset.keptIndex {
+    if let refusal = index.refusal {
+      Output.note("\(index.path) is not used: \(refusal.summary)")
+    }
+    if let failure = index.writeFailure {
+      Output.note("\(index.path) cannot be written: \(failure)")
+    }
+  }
   if let truncation = asset.truncation {
     Output.note("\(path) is truncated: \(truncation.summary)")
   }

@@ -42,7 +42,7 @@ struct FrameMetadataWriter {
       + "\"duplicate\":\(row.isDuplicate.map { "\($0)" } ?? "null"),"
       + "\"synthesized\":\(isSynthesized.map { "\($0)" } ?? "null"),"
       + "\"format\":\"\(image.format)\",\"width\":\(text(image.width)),"
-      + "\"height\":\(text(image.height)),\"byte_count\":\(image.bytes.count)}\n"
+      + "\"height\":\(text(image.height)),\"byte_count\":\(image.byteCount)}\n"
     guard let reason = descriptor.writeFully(Array(line.utf8)) else { return }
     if reason == .brokenPipe { throw Output.ReaderIsGone() }
     throw CommandError(

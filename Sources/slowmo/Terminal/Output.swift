@@ -35,7 +35,10 @@ enum Output {
   /// Writes bytes to standard output.
   ///
   /// - Throws: `CommandError` if the write fails, `ReaderIsGone` if the reader closed the pipe.
-  static func data(_ bytes: [UInt8]) throws {
+  static func data(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try data($0) } }
+
+  /// Writes bytes to standard output, as ``data(_:)-([UInt8])`` does.
+  static func data(_ bytes: UnsafeRawBufferPointer) throws {
     guard let reason = FileDescriptor.standardOutput.writeFully(bytes) else { return }
     throw reason == .brokenPipe ? ReaderIsGone() : error(reason)
   }

@@ -13,15 +13,15 @@ import TestSupport
 
 /// Numbered test cases: a damaged input, and the operations on it.
 struct FuzzCases {
-  private struct Movie {
+  struct Movie {
     let name: String
     let bytes: [UInt8]
     /// The range that contains most header fields.
     let index: Range<Int>
   }
 
-  private let folder: Scratch
-  private let movies: [Movie]
+  let folder: Scratch
+  let movies: [Movie]
   /// The undamaged movies as assets.
   private let assets: [Asset]
   private let project: String
@@ -116,6 +116,8 @@ struct FuzzCases {
     do {
       // Every ninth case, so that the others are what they were.
       if number % 9 == 8, !hasMistakes { return try damagedCodes(&random) }
+      // And every eleventh.
+      if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
       switch kind {
       case 0..<5: return try await damagedMovie(&random)
       case 5, 6: return try await damagedProject(&random)

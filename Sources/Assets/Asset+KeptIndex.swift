@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaCore
+
+extension Asset {
+  /// Opens a movie with the index beside it, and writes the index if there is no valid one.
+  static func withKeptIndex(
+    path: String, allowsTruncation: Bool
+  ) throws(MediaError) -> Asset {
+    var use = KeptIndex(path: PacketIndexFile.path(besides: path))
+    let state = PacketIndexFile.MovieState(path)
+    switch PacketIndexFile.read(use.path) {
+    case nil: break
+    case .failure(let refusal): use.refusal = refusal.reason
+    case .success(let file):
+      use.refusal = state.map { file.movie.refusal(now: $0) } ?? .unreadable
+      if use.refusal == nil {
+        // An asset that cannot be made of the index is made of the movie.
+        if let index = try? AssetIndex(path, kept: file.tracks), !index.isContradicted,
+          var asset = try? Asset(path, index, allowsTruncation: allowsTruncation)
+        {
+          use.isUsed = true
+          asset.keptIndex = use
+          return asset
+        }
+        use.refusal = .contradiction
+      }
+    }
+    let index = try AssetIndex.reading(path)
+    var asset = try Asset(path, index, allowsTruncation: allowsTruncation)
+    use.writeFailure = index.write(state, &use)
+    asset.keptIndex = use
+    return asset
+  }
+}
+
+extension AssetIndex {
+  /// Writes the index beside the movie, which had the given state before its packets were read.
+  ///
+  /// - Returns: The reason why it was not written, or nil.
+  fileprivate func write(
+    _ state: PacketIndexFile.MovieState?, _ use: inout Asset.KeptIndex
+  ) -> String? {
+    guard use.refusal != .otherKind, use.refusal != .unreadable else {
+      return "the name belongs to another file"
+    }
+    guard let state, state == PacketIndexFile.MovieState(path) else {
+      return "the movie changed while it was read"
+    }
+    let tracks = packets.keys.sorted().map { number in
+      PacketIndexFile.Track(
+        number: number, isEncrypted: encrypted.contains(number),
+        wholeCount: wholeCounts[number, default: 0], packets: packets[number] ?? [])
+    }
+    guard let bytes = PacketIndexFile(state, tracks: tracks).bytes else {
+      return "the movie has too many packets or times out of bounds"
+    }
+    do throws(FileCreationError) {
+      try WholeFile.write(bytes, to: use.path, overwrites: true)
+      use.isWritten = true
+      return nil
+    } catch { return MediaError(error).message }
+  }
+}

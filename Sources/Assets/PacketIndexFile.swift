@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMovieFormat
+
+/// The packets of a movie in a file beside it.
+///
+/// The file is not trusted: each number is checked against the file's own size and against bounds, and
+/// it contains no positions of bytes in the movie. All integers are little-endian:
+///
+/// | Bytes | Content |
+/// |---|---|
+/// | 8 | `OVCRINDX` |
+/// | 4, 4 | version, number of tracks |
+/// | 8, 8, 8 | size of the movie, seconds and nanoseconds of its modification time |
+/// | 64 | digest of the movie in hexadecimal digits, see `ContentDigest.ofFile` |
+/// | 4, 4, 8, 8 | per track: number, 1 if encrypted, complete packets, stored packets |
+/// | 8, 8, 8, 8 | per packet: presentation time, decode time, duration, flags |
+/// | 4 | CRC-32 of all bytes before |
+struct PacketIndexFile: Hashable {
+  /// The packets of one track.
+  struct Track: Hashable {
+    let number: Int
+    let isEncrypted: Bool
+    let wholeCount: Int
+    let packets: [PacketRecord]
+  }
+
+  /// What tells whether a movie is still the same.
+  struct MovieState: Hashable {
+    let byteCount: Int64
+    let seconds: Int64
+    let nanoseconds: Int64
+    let digest: String
+
+    /// Reads the state of a movie; nil if it cannot be read.
+    init?(_ path: String) {
+      var status = stat()
+      guard stat(path.systemPath, &status) == 0, let digest = try? ContentDigest.ofFile(path) else {
+        return nil
+      }
+      byteCount = Int64(status.st_size)
+      seconds = Int64(status.st_mtim.tv_sec)
+      nanoseconds = Int64(status.st_mtim.tv_nsec)
+      self.digest = digest
+    }
+
+    fileprivate init(byteCount: Int64, seconds: Int64, nanoseconds: Int64, digest: String) {
+      (self.byteCount, self.digest) = (byteCount, digest)
+      (self.seconds, self.nanoseconds) = (seconds, nanoseconds)
+    }
+
+    /// Returns the first difference from the movie as it is now.
+    func refusal(now: MovieState) -> Asset.KeptIndex.Refusal? {
+      if byteCount != now.byteCount { return .otherSize }
+      if seconds != now.seconds || nanoseconds != now.nanoseconds { return .otherModificationTime }
+      return digest == now.digest ? nil : .otherContent
+    }
+  }
+
+  let movie: MovieState
+  let tracks: [Track]
+
+  private static let magic = Array("OVCRINDX".utf8)
+  private static let version: UInt32 = 1
+  private static let headBytes = 8 + 8 + 24 + ContentDigest.digitCount
+  private static let packetBytes = 32
+  /// The largest index that is read: 32 million packets.
+  private static let mostBytes: Int64 = 1 << 30
+  /// Times beyond these bounds overflow sums.
+  private static let times = -(Int64(1) << 56)...Int64(1) << 56
+
+  /// The path of the index of a movie.
+  static func path(besides movie: String) -> String { movie + ".frameindex" }
+
+  init(_ movie: MovieState, tracks: [Track]) {
+    (self.movie, self.tracks) = (movie, tracks)
+  }
+
+  /// Reads the index beside a movie.
+  ///
+  /// - Returns: The index, or the reason why it cannot be read; nil if there is none.
+  static func read(_ path: String) -> Result<PacketIndexFile, IndexRefusal>? {
+    var status = stat()
+    guard lstat(path.systemPath, &status) == 0 else { return nil }
+    guard stat(path.systemPath, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      status.st_size <= mostBytes,
+      let file = try? RandomAccessFile(opening: path, forWriting: false)
+    else { return .failure(IndexRefusal(.unreadable)) }
+    let bytes = file.read(Int(status.st_size), at: 0)
+    do { return .success(try PacketIndexFile(parsing: bytes)) } catch { return .failure(error) }
+  }
+
+  /// Parses the bytes of an index.
+  init(parsing bytes: [UInt8]) throws(IndexRefusal) {
+    guard bytes.starts(with: Self.magic) else { throw IndexRefusal(.otherKind) }
+    var reader = LittleEndianReader(bytes, at: Self.magic.count)
+    guard let version = reader.next(UInt32.self), version == Self.version else {
+      throw IndexRefusal(.otherVersion)
+    }
+    guard bytes.count >= Self.headBytes + 4,
+      bytes.dropLast(4).withContiguousStorageIfAvailable({
+        CRC32.checksum(of: UnsafeRawBufferPointer($0))
+      }) == LittleEndianReader(bytes, at: bytes.count - 4).peek(UInt32.self),
+      let read = Self.content(&reader, end: bytes.count - 4)
+    else { throw IndexRefusal(.damaged) }
+    self = read
+  }
+
+  private static func content(_ reader: inout LittleEndianReader, end: Int) -> PacketIndexFile? {
+    guard let trackCount = reader.next(UInt32.self), let byteCount = reader.next(Int64.self),
+      let seconds = reader.next(Int64.self), let nanoseconds = reader.next(Int64.self),
+      let digest = reader.text(ContentDigest.digitCount)
+    else { return nil }
+    var tracks: [Track] = []
+    // Each track takes bytes of the file, so a wrong number of tracks ends the loop.
+    for _ in 0..<trackCount {
+      guard let track = track(&reader, end: end),
+        !tracks.contains(where: { $0.number == track.number })
+      else { return nil }
+      tracks.append(track)
+    }
+    let movie = MovieState(
+      byteCount: byteCount, seconds: seconds, nanoseconds: nanoseconds, digest: digest)
+    return reader.position == end ? PacketIndexFile(movie, tracks: tracks) : nil
+  }
+
+  private static func track(_ reader: inout LittleEndianReader, end: Int) -> Track? {
+    guard let number = reader.next(UInt32.self), let flags = reader.next(UInt32.self), flags <= 1,
+      let whole = reader.next(Int64.self), let stored = reader.next(Int64.self), stored >= 0,
+      stored <= (end - reader.position) / packetBytes, whole >= stored, whole <= times.upperBound
+    else { return nil }
+    var packets: [PacketRecord] = []
+    packets.reserveCapacity(Int(stored))
+    for _ in 0..<stored {
+      guard let pts = reader.next(Int64.self), let dts = reader.next(Int64.self),
+        let duration = reader.next(Int64.self), let flags = reader.next(Int64.self),
+        let packet = PacketRecord(pts: pts, dts: dts, duration: duration, flags: flags),
+        times.contains(pts), times.contains(dts), times.contains(duration)
+      else { return nil }
+      packets.append(packet)
+    }
+    return Track(
+      number: Int(number), isEncrypted: flags == 1, wholeCount: Int(whole), packets: packets)
+  }
+
+  /// The bytes of the file; nil if a time is out of bounds.
+  var bytes: [UInt8]? {
+    var result = Self.magic
+    result.reserveCapacity(
+      Self.headBytes + 4 + tracks.reduce(0) { $0 + 24 + $1.packets.count * Self.packetBytes })
+    func append(_ number: some FixedWidthInteger) {
+      withUnsafeBytes(of: number.littleEndian) { result.append(contentsOf: $0) }
+    }
+    append(Self.version)
+    append(UInt32(tracks.count))
+    append(movie.byteCount)
+    append(movie.seconds)
+    append(movie.nanoseconds)
+    result += movie.digest.utf8
+    for track in tracks {
+      append(UInt32(track.number))
+      append(UInt32(track.isEncrypted ? 1 : 0))
+      append(Int64(track.wholeCount))
+      append(Int64(track.packets.count))
+      for packet in track.packets {
+        guard Self.times.contains(packet.pts), Self.times.contains(packet.dts ?? 0),
+          Self.times.contains(packet.duration)
+        else { return nil }
+        append(packet.pts)
+        append(packet.dts ?? 0)
+        append(packet.duration)
+        append(packet.flags)
+      }
+    }
+    append(result.withUnsafeBytes { CRC32.checksum(of: $0) })
+    return Int64(result.count) <= Self.mostBytes ? result : nil
+  }
+}
+
+/// The reason why an index is not used, as an error.
+struct IndexRefusal: Error, Hashable {
+  let reason: Asset.KeptIndex.Refusal
+
+  init(_ reason: Asset.KeptIndex.Refusal) { self.reason = reason }
+}
+
+/// Reads integers, and stops at the end of the bytes.
+private struct LittleEndianReader {
+  private let bytes: [UInt8]
+  private(set) var position: Int
+
+  init(_ bytes: [UInt8], at position: Int) { (self.bytes, self.position) = (bytes, position) }
+
+  func peek<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+    let size = MemoryLayout<Number>.size
+    guard position >= 0, bytes.count - position >= size else { return nil }
+    return bytes.withUnsafeBytes {
+      Number(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: Number.self))
+    }
+  }
+
+  mutating func next<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+    guard let number = peek(type) else { return nil }
+    position += MemoryLayout<Number>.size
+    return number
+  }
+
+  mutating func text(_ count: Int) -> String? {
+    guard bytes.count - position >= count else { return nil }
+    defer { position += count }
+    return String(decoding: bytes[position..<position + count], as: UTF8.self)
+  }
+}
+
+extension PacketRecord {
+  fileprivate init?(pts: Int64, dts: Int64, duration: Int64, flags: Int64) {
+    guard 0..<32 ~= flags else { return nil }
+    self.init(
+      pts: pts, dts: flags & 1 != 0 ? dts : nil, duration: duration, isKeyFrame: flags & 2 != 0,
+      isIndependent: flags & 4 != 0, isDiscarded: flags & 8 != 0, isStated: flags & 16 != 0)
+  }
+
+  fileprivate var flags: Int64 {
+    (dts != nil ? 1 : 0) | (isKeyFrame ? 2 : 0) | (isIndependent ? 4 : 0) | (isDiscarded ? 8 : 0)
+      | (isStated ? 16 : 0)
+  }
+}

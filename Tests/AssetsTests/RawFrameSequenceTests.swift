@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankAssets
+
+/// Raw frames that are decoded ahead, against frames that are decoded one by one.
+struct RawFrameSequenceTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func asset(_ codec: String, extra: Int = 0) throws -> Asset {
+    var recipe = MovieRecipe.constant(60, count: 40, timescale: 60_000)
+    // Rows of another width have padding in the decoder.
+    recipe.width += extra
+    recipe.height += extra
+    if codec == "h264" { recipe = recipe.h264(gop: 12, reordered: true) }
+    let path = folder.file("\(codec)\(extra).mov")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  @Test(arguments: ["h264", "mjpeg"], [PixelFormat.yuv420p, .gray, .rgb24])
+  func `The parts of a frame are its bytes`(codec: String, format: PixelFormat) throws {
+    for extra in [0, 34] {
+      let asset = try asset(codec, extra: extra)
+      let orders = [Array(0..<40), [39, 0, 12, 12, 3, 25, 26]]
+      for indices in orders {
+        var frames = try RawFrameSequence(asset, frames: indices, as: format)
+        var reader = try FrameReader(asset)
+        var writer = try RawFrameWriter(format)
+        for index in indices {
+          let frame = try #require(try frames.nextFrame())
+          var parts: [UInt8] = []
+          try frame.withParts { parts += $0 }
+          let expected = try writer.data(of: index, from: &reader)
+          #expect(frame.index == index && parts == expected && frame.bytes == expected)
+          #expect(frame.byteCount == expected.count && !frame.isUndecodable)
+          #expect(frame.width == writer.frameWidth && frame.height == writer.frameHeight)
+        }
+        #expect(try frames.nextFrame() == nil)
+        #expect(try frames.nextFrame() == nil)
+      }
+    }
+  }
+
+  @Test(arguments: ["h264", "mjpeg"])
+  func `A caller may stop early, and an error has its position`(codec: String) throws {
+    let asset = try asset(codec)
+    for count in 0..<4 {
+      var frames = try RawFrameSequence(asset, frames: Array(0..<40), as: .gray)
+      for index in 0..<count { #expect(try frames.nextFrame()?.index == index) }
+    }
+    var frames = try RawFrameSequence(asset, frames: [3, 99, 4, 5, 6, 7], as: .gray)
+    #expect(try frames.nextFrame()?.index == 3)
+    #expect { _ = try frames.nextFrame() } throws: {
+      ($0 as? MediaError)?.code == .outsideSource
+    }
+    for index in 4...7 { #expect(try frames.nextFrame()?.index == index) }
+    #expect(try frames.nextFrame() == nil)
+  }
+}
