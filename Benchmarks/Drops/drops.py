@@ -28,7 +28,8 @@ def free_bytes():
 
 
 def lost_share(program, name, size, rate, seconds):
-    """The share of the camera's frames that a program lost; None if it failed or would not fit."""
+    """The share of the camera's frames that a program lost: 1 if it failed, None if the recording
+    would not fit into memory."""
     fourcc, ffmpeg, caps, share = FORMATS[name]
     frame_bytes = int(size[0] * size[1] * share)
     if frame_bytes * rate * seconds > free_bytes() / 2:
@@ -42,8 +43,9 @@ def lost_share(program, name, size, rate, seconds):
         commands("/dev/fakevideo0", mode, seconds, out)[program], out, lambda: camera_count(TRUTH),
         environment)
     if run.status != 0 or run.count.delivered == 0:
-        print(f"{program} failed: {run.error.strip().splitlines()[-1:]}", file=sys.stderr)
-        return None
+        print(f"{program} failed at {size[0]}x{size[1]}@{rate} {name}: "
+              f"{run.error.strip().splitlines()[-1:]}", file=sys.stderr)
+        return 1.0
     return run.count.lost / (run.count.delivered + run.count.lost)
 
 
@@ -55,7 +57,8 @@ def busy_programs(load):
 def main():
     seconds, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
     panels = {}
-    print(f"lost frames in {seconds} s, percent; - is a take that failed or did not fit into memory")
+    print(f"lost frames in {seconds} s, percent; 100 if a program failed,"
+          " - where a take does not fit into memory")
     for load in LOADS:
         busy = busy_programs(load)
         try:
@@ -77,7 +80,7 @@ def main():
                 process.wait()
     rows = [(name, load) for load in LOADS for name in FORMATS]
     (folder / "drops.svg").write_text(heat_map.drawing(panels, PROGRAMS, rows, SIZES, RATES))
-    # A mode counts if all programs could record it.
+    # A mode counts if its recordings fit into memory.
     shared = [mode for mode in {key[1:] for key in panels}
               if all(panels[(program, *mode)] is not None for program in PROGRAMS)]
     clean = {program: sum(panels[(program, *mode)] == 0 for mode in shared)

@@ -6,7 +6,7 @@ LEFT, TOP = 150, 60
 
 
 def color(share):
-    """White without a loss, yellow below a percent, then to dark red."""
+    """Light green without a loss, yellow below a percent, then to dark red."""
     if share is None:
         return "#d0d0d0"
     if share == 0:
@@ -15,8 +15,8 @@ def color(share):
         (0.0, (255, 240, 170)), (0.01, (254, 196, 79)), (0.1, (236, 112, 20)), (1.0, (127, 0, 0))]
     for (low, start), (high, end) in zip(stops, stops[1:]):
         if share <= high:
-            place = (share - low) / (high - low)
-            mixed = (round(a + (b - a) * place) for a, b in zip(start, end))
+            distance = (share - low) / (high - low)
+            mixed = (round(a + (b - a) * distance) for a, b in zip(start, end))
             return "#" + "".join(f"{part:02x}" for part in mixed)
     return "#7f0000"
 
@@ -70,6 +70,6 @@ def drawing(panels, programs, rows, sizes, rates):
         bottom = TOP + len(rows) * (panel_height + GAP) - GAP + 14
         for number, rate in enumerate(rates):
             parts.append(text(x + number * CELL_WIDTH + CELL_WIDTH / 2, bottom, rate, 10))
-    note = "– : the take failed, or did not fit into memory"
+    note = "– : the take does not fit into memory"
     parts.append(text(8, height - 10, note, 10, "start"))
     return "\n".join([*parts, "</svg>", ""])

@@ -113,23 +113,26 @@ func seeksAndSteps(_ round: Int) throws {
 
 /// A key that is held: 30 steps back per second, from a seek on.
 ///
-/// The first step that waits for the decoder is measured by itself, and the worst one after it. Which
-/// one it is depends on how many frames before its target the seek has decoded anyway.
+/// One of the first three steps may wait for the decoder: which one depends on how many frames before
+/// its target the seek has decoded anyway. The longest of them is measured by itself, and the worst of
+/// all others.
 func heldKey() throws {
   let player = try open()
   defer { player.close() }
   let middle = frameCount / 2 + 25
   _ = try measured("held-key", player, wanted: middle) { player.seek(to: time(ofFrame: middle)) }
-  var (first, worst) = (0.0, 0.0)
+  var latencies: [Double] = []
   let start = clock.now
   for step in 1...45 {
     let latency = try measured("held-key", player, wanted: middle - step) { player.step(by: -1) }
-    if first > 1 { worst = max(worst, latency) } else { first = latency }
+    latencies.append(latency)
     let next = start.value + Int64(step) * 1_000_000_000 / 30
     clock.sleep(until: MediaTime(nanoseconds: next))
   }
+  let first = latencies.prefix(3).max() ?? 0
+  if let index = latencies.firstIndex(of: first) { latencies.remove(at: index) }
   print("held-key-first", first)
-  print("held-key-worst", worst)
+  print("held-key-worst", latencies.max() ?? 0)
 }
 
 /// A slider that is dragged over the clip in a second, and then rests.

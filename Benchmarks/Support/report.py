@@ -90,7 +90,9 @@ def run(name, arguments, folder):
 
 
 def shown(values):
-    """A median, with its range where there are several rounds."""
+    """A median, with its range where there are several rounds; a dash without a value."""
+    if not values:
+        return "–"
     median = f"{statistics.median(values):.4g}"
     return median if len(values) == 1 else f"{median} ({min(values):.4g}–{max(values):.4g})"
 
@@ -141,7 +143,8 @@ def main():
         outputs = [dict(each, output=(folder / f"{each['benchmark']}.txt").read_text())
                    for each in told["runs"]]
         (folder / "report.md").write_text(markdown(dict(told, runs=outputs)))
-    bad = [each["benchmark"] for each in told["runs"] if each["status"] != 0]
+    bad = [each["benchmark"] for each in told["runs"] if each["status"] != 0
+           or any(figure["met"] is False for figure in each["figures"])]
     print(f"{time.monotonic() - start:.0f} s; {folder}/report.md, report.json"
           + (f"; failed, or missed a goal: {', '.join(bad)}" if bad else ""))
     sys.exit(1 if bad else 0)

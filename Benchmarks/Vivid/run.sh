@@ -19,4 +19,4 @@ seconds=${1:-5}
 rounds=${2:-3}
 # Each round runs five programs twice, and each program takes time to start.
 export LAB_TIMEOUT=$((300 + 5 * rounds * (seconds + 40)))
-exec Tests/Tools/Lab/run.sh "SLOWMO='$SLOWMO' python3 Benchmarks/Vivid/vivid.py '$seconds' '$rounds'"
+exec Tests/Tools/Lab/run.sh "SLOWMO='$SLOWMO' PYTHONPATH='$PYTHONPATH' python3 Benchmarks/Vivid/vivid.py '$seconds' '$rounds'"

@@ -148,6 +148,23 @@ struct ShutterExportTests {
     }
   }
 
+  /// The instants of a shutter on an eased ramp have too large fractions to be exact.
+  @Test(arguments: [false, true]) func `A shutter is open on an eased ramp`(
+    isReversed: Bool
+  ) throws {
+    let asset = try movie(30, step: 4, count: 31)
+    var composition = Composition(try asset.mediaSource())
+    let ramp = SpeedRamp(from: .normal, to: try speed(1, 8), easing: .easeInOut)
+    try composition.setSpeedRamp(ramp, in: TimeRange(duration: MediaTime(seconds: 1)))
+    if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }
+    let (report, frames) = try export(asset, .flowFast, degrees: 180, playing: composition)
+    #expect(frames.count > 50 && report.framesSynthesized > 40)
+    // Half of a frame's way at full speed, 2 pixels, and a sixteenth of it in slow motion.
+    let (fast, slow) = isReversed ? (frames[frames.count - 3], frames[2]) : (frames[1], frames[48])
+    let widths = (Self.blurWidth(fast), Self.blurWidth(slow))
+    #expect(abs(widths.0 - 2) < 0.5 && widths.1 < 1.5, "\(widths)")
+  }
+
   @Test func `Enough captured frames need no synthesized ones`() throws {
     let asset = try movie(480, step: 1, count: 32)
     let (report, frames) = try export(asset, .flow, degrees: 180)

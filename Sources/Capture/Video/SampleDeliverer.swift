@@ -134,7 +134,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Ends the delivery thread.
   ///
-  /// A waiting consumer gets nil, and the handler gets no more samples.
+  /// A waiting consumer gets nil, and no further call of the handler begins.
   func stop() {
     state.withLock { state in
       state.isStopped = true
@@ -250,8 +250,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Returns true if it did, and false if there is no entry or no consumer.
   private func deliverOne() -> Bool {
     guard let queue = currentQueue(), queue.count > 0 else { return false }
-    let (handler, pullerCount, isAwaited) = state.withLock {
-      ($0.handler, $0.pullerCount, $0.handler != nil || $0.waiting != nil)
+    let (pullerCount, hasHandler, isAwaited) = state.withLock {
+      ($0.pullerCount, $0.handler != nil, $0.handler != nil || $0.waiting != nil)
     }
     if pullerCount > 0 {
       pulled.signal()
@@ -260,8 +260,10 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if taking.withLock({ _ in queue.passNoteOn() || queue.dropSurplus() }) { return true }
     guard isAwaited else { return false }
     if taking.withLock({ _ in queue.prepare() }) { return true }
-    if let handler {
-      if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
+    if hasHandler {
+      guard let sample = taking.withLock({ _ in queue.take() }) else { return true }
+      // Without a handler, the output was stopped meanwhile, and the sample is released.
+      state.withLock { $0.handler }?(sample)
     } else {
       // The waiting continuation is claimed before a sample is removed from the queue. If
       // cancellation claims it first, the sample stays in the queue.

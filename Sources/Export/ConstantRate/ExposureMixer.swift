@@ -18,8 +18,6 @@ struct ExposureMixer {
   private var isMixing = false
   /// The lowest confidence of the current output frame; nil without synthesized images.
   private var confidence: Float?
-  /// The position of the first image of the current output frame.
-  private var start: FrameSequenceInterpolator.Position?
 
   /// Creates a mixer for output frames whose instants follow each other.
   init(_ exposures: [Exposure], _ blender: FrameBlender) {
@@ -30,7 +28,7 @@ struct ExposureMixer {
   /// Adds the image of the next instants.
   ///
   /// Calls `emit` for the output frames that are complete. An output frame with one image is that
-  /// image. The position of an averaged frame is that of its first image.
+  /// image. The position of an averaged frame is that of its last image, as in a blend.
   ///
   /// - Returns: False if `emit` returned false, and true otherwise.
   mutating func add(_ output: Output, _ emit: (Output) throws -> Bool) throws -> Bool {
@@ -76,7 +74,6 @@ struct ExposureMixer {
       isMixing = true
       share = 0
     }
-    if image == nil { start = output.position }
     image = output.image
     share += added
     if let lowest = output.confidence { confidence = min(confidence ?? lowest, lowest) }
@@ -90,7 +87,8 @@ struct ExposureMixer {
       made = try blender.finish()
     }
     let output = Output(
-      image: made, count: 1, confidence: confidence, position: start ?? last.position)
+      image: made, count: 1, confidence: confidence,
+      position: confidence == nil ? last.position : last.position.synthesized)
     (slot, position, image, share, isMixing, confidence) = (slot + 1, 0, nil, 0, false, nil)
     return output
   }

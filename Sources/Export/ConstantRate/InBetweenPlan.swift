@@ -88,7 +88,8 @@ struct InBetweenPlan: Sendable {
       }
       let target = run.mappings[mapping].target
       let inside = min(max(time, target.start.seconds), target.end.seconds)
-      let instant = sign * (try run.mappings[mapping].sourceSeconds(of: inside)).doubleValue
+      // On an eased ramp the instants of a shutter are too fine to be exact.
+      let instant = sign * run.mappings[mapping].nearSourceSeconds(of: inside).doubleValue
       while position + 1 < result.count, result[position + 1].time <= instant { position += 1 }
       // A frozen instant shows a captured frame.
       let isFrozen = run.mappings[mapping].motion == .hold

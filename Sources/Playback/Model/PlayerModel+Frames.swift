@@ -25,17 +25,17 @@ extension PlayerModel {
       return nil
     }
     let image = ring.image(key)
-    isCurrent = image != nil
-    ledger.count(passed, isReady: isCurrent)
+    ledger.count(passed, isReady: image != nil)
     if let image {
       lastShown = (key, image)
     } else {
       lastShown = substitute(for: key, run, position)
     }
+    isCurrent = lastShown?.key == key
     guard let (shown, image) = lastShown else { return nil }
     let asset = assets[shown.asset].asset
     return PlayerFrame(
-      path: asset.path, index: shown.frame, time: position.time, isCurrent: shown == key,
+      path: asset.path, index: shown.frame, time: position.time, isCurrent: isCurrent,
       rotation: asset.videoTrack?.rotation ?? 0, image: image)
   }
 

@@ -36,11 +36,18 @@ package final class FrameSequenceInterpolator {
     /// The position between the two frames, from 0 to 1; nil for a captured frame.
     package let share: Double?
 
-    fileprivate init(_ number: Int) { (older, newer, share) = (number, number, nil) }
+    /// The same position, of an image that is not captured.
+    package var synthesized: Position { Position(older, newer, share ?? 0) }
+
+    private init(_ older: Int, _ newer: Int, _ share: Double?) {
+      (self.older, self.newer, self.share) = (older, newer, share)
+    }
+
+    fileprivate init(_ number: Int) { self.init(number, number, nil) }
 
     fileprivate init(between older: Input, _ newer: Input, at time: Double) {
-      (self.older, self.newer) = (older.number, newer.number)
-      share = (time - older.time) / (newer.time - older.time)
+      self.init(
+        older.number, newer.number, (time - older.time) / (newer.time - older.time))
     }
   }
 

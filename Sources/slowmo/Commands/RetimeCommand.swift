@@ -53,8 +53,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       frame; blend mixes all frames of an output period in linear light. flow synthesizes a frame
       at each output time from the motion between two captured frames, flow-fast with less search;
       the output lists those frames in frames --csv. --shutter 180 averages the frames of the first
-      half of each output period, like a camera; flow synthesizes some where they are too few. A note reports each range where the source
-      has fewer frames than the output.
+      half of each output period, like a camera; flow synthesizes some where they are too few. A note
+      reports each range where the source has fewer frames than the output.
       --burn-in draws text into the lower left corner: the capture time since the first frame, the
       number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
       mark of the source. Times and numbers of synthesized frames begin with ~. A logo is drawn into

@@ -118,7 +118,8 @@ final class PlaybackView {
           throw CommandError(
             .badData, code: "nothing_shown",
             "\(file) shows no frame at \(player.currentTime.text()), so no picture was written",
-            hint: "take it at another time, or take a picture of the window")
+            hint: window == nil
+              ? "take it at another time" : "take it at another time, or of the window")
         }
         names.append(try write(bytes))
       } catch {
