@@ -26,17 +26,12 @@ struct DecodeJobTests {
   ///
   /// - Returns: The frames that the job gave before it was stopped.
   private func decode(each milliseconds: Int64) throws -> (job: DecodeJob, given: [Int]) {
-    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
-    let core = stage.player.core
-    let job = try #require(core.perform { $0.nextJob($1) })
+    let job = try #require(stage.player.core.perform { $0.nextJob($1) })
     var given: [Int] = []
     for frame in job.frames {
       stage.clock.advance(by: milliseconds * 1_000_000)
       given.append(frame)
-      let goesOn = core.perform { [job] in
-        $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
-      }
-      if !goesOn { break }
+      guard try stage.give(frame, of: job) else { break }
     }
     return (job, given)
   }
@@ -84,15 +79,13 @@ struct DecodeJobTests {
   @Test func `After a change of rate, a job that is still needed can be late, too`() throws {
     try stage.player.setRate(1)
     let core = stage.player.core
-    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
     let job = try #require(core.perform { $0.nextJob($1) })
     try stage.player.setRate(2)
     var given: [Int] = []
     for frame in job.frames {
       stage.clock.advance(by: given.isEmpty ? 1_000_000 : 50_000_000)
       given.append(frame)
-      let key = FrameKey(asset: 0, frame: frame)
-      guard core.perform({ $0.insert(image, for: key, of: job, $1) }) else { break }
+      guard try stage.give(frame, of: job) else { break }
     }
     // The first frame is soon enough. The second one is given when playback has passed the third.
     #expect(given.count == 2 && job.frames.count > 2)
@@ -163,7 +156,6 @@ struct DecodeJobTests {
     }
     for rate in [1, -1, 3] as [Int128] {
       let stage = try Stage(composition, of: [asset])
-      let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
       let start = composition.duration.seconds / 2 - Rational(rate, over: 10)
       stage.player.seek(to: try #require(MediaTime(exactly: start)))
       _ = stage.number(at: 0)
@@ -201,8 +193,7 @@ struct DecodeJobTests {
             let time = Stage.start + Int64(refresh) * 1_000_000_000 / 60
             _ = stage.player.frame(at: MediaTime(nanoseconds: time))
           }
-          let key = FrameKey(asset: 0, frame: frame)
-          guard core.perform({ $0.insert(image, for: key, of: job, $1) }) else { break }
+          guard try stage.give(frame, of: job) else { break }
         }
       }
       #expect(jobCount > 0)
@@ -212,13 +203,8 @@ struct DecodeJobTests {
   @Test func `After a change of direction, no frame is shown that was not passed`() throws {
     let player = stage.player
     try player.setRate(1)
-    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
     let job = try #require(player.core.perform { $0.nextJob($1) })
-    for frame in [246, 250, 255] {
-      player.core.perform {
-        _ = $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
-      }
-    }
+    for frame in [246, 250, 255] { _ = try stage.give(frame, of: job) }
     stage.clock.advance(by: 50_000_000)
     #expect(player.frame(at: stage.clock.now)?.index == 250)
     try player.setRate(-1)
@@ -234,13 +220,8 @@ struct DecodeJobTests {
     let player = stage.player
     try player.setLoop(try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4)))
     try player.setRate(1)
-    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
     let job = try #require(player.core.perform { $0.nextJob($1) })
-    for frame in [246, 255, 299] {
-      player.core.perform {
-        _ = $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
-      }
-    }
+    for frame in [246, 255, 299] { _ = try stage.give(frame, of: job) }
     /// The frame that is shown after a number of milliseconds.
     func shown(after milliseconds: Int64) -> (Int?, Bool?) {
       let frame = player.frame(at: MediaTime(nanoseconds: Stage.start + milliseconds * 1_000_000))
@@ -255,5 +236,17 @@ struct DecodeJobTests {
     // The loop has begun again.
     #expect(shown(after: 251) == (240, true))
     #expect(shown(after: 281) == (246, false))
+  }
+}
+
+extension Stage {
+  /// Gives a job a blank image for one of its frames.
+  ///
+  /// - Returns: Whether the job goes on.
+  fileprivate func give(_ frame: Int, of job: DecodeJob) throws -> Bool {
+    let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
+    return player.core.perform {
+      $0.insert(image, for: FrameKey(asset: 0, frame: frame), of: job, $1)
+    }
   }
 }

@@ -192,6 +192,9 @@ struct ContractDocumentTests {
       "modes synthetic:128x96@60 --fourcc grey --probe 100ms --json")
     try await transcript.slowmo("bench capture synthetic:128x96@60 -t 0.3 --json")
     try await transcript.slowmo("bench capture --mode 128x96@60/grey -t 0.3 --codec raw --json")
+    for line in ["writer", "retime", "retime --fps 30", "pitch --pitch varispeed"] {
+      try await transcript.slowmo("bench \(line) --mode 128x96@60/mjpg -t 0.2 --runs 1 --json")
+    }
     try ContractFixtures.check(transcript.text, is: Self.live)
   }
 }

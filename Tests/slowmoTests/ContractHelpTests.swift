@@ -20,6 +20,8 @@ struct ContractHelpTests {
     ("help/play.txt", ["play"]), ("help/preview.txt", ["preview"]),
     ("help/scan.txt", ["scan"]),
     ("help/bench.txt", ["bench"]), ("help/bench-capture.txt", ["bench", "capture"]),
+    ("help/bench-writer.txt", ["bench", "writer"]),
+    ("help/bench-retime.txt", ["bench", "retime"]), ("help/bench-pitch.txt", ["bench", "pitch"]),
     ("help/bench-diff.txt", ["bench", "diff"]), ("help/doctor.txt", ["doctor"]),
   ]
   private static let options = "help/options.txt"

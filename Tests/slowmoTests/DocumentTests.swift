@@ -72,6 +72,8 @@ struct DocumentTests {
       ["scan", take, "--types", "faces"], ["scan", "file:\(take)?pace=max", "-t", "0.1"],
       ["play", "missing.mov", "--terminal"], ["preview", "/dev/video99", "--terminal"],
       ["bench", "capture", "synthetic:320x240@60?pace=max", "-t", "0.5"],
+      ["bench", "writer", "-t", "0.1", "--runs", "1", "--baseline", "ffmpeg"],
+      ["bench", "retime", "-t", "0.1", "--runs", "1"], ["bench", "pitch", "missing.mov"],
       ["recover", take], ["recover", "missing.mov"], ["doctor"], ["doctor", "synthetic"],
       ["doctor", "/dev/video99"],
       ["bench", "diff", "missing.json", "missing.json"], ["info", "missing.mov"],

@@ -5,6 +5,9 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PlayerModel {
+  /// Whether the last refresh had the frame of its time, or a gap.
+  var isCurrent: Bool { presented.map { $0.frame == lastShown?.key } ?? false }
+
   /// Returns the frame for a refresh, and counts the frames that came due since the last one.
   ///
   /// Nil in a gap, and before anything was decoded.
@@ -21,7 +24,6 @@ extension PlayerModel {
     guard let key else {
       ledger.skip(passed)
       lastShown = nil
-      isCurrent = true
       return nil
     }
     let image = ring.image(key)
@@ -31,7 +33,6 @@ extension PlayerModel {
     } else {
       lastShown = substitute(for: key, run, position)
     }
-    isCurrent = lastShown?.key == key
     guard let (shown, image) = lastShown else { return nil }
     let asset = assets[shown.asset].asset
     return PlayerFrame(

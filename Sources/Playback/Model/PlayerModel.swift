@@ -42,8 +42,6 @@ struct PlayerModel: Sendable {
   var ring: FrameRing
   var ledger = PlaybackLedger()
   var presented: Presented?
-  /// Whether the last refresh had the frame of its time, or a gap.
-  var isCurrent = false
   /// The last image that a refresh showed.
   var lastShown: (key: FrameKey, image: MediaFrame)?
   /// The time of the last refresh, and the time between two.

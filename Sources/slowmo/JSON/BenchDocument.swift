@@ -4,96 +4,54 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// The JSON document of `bench capture`.
+/// The figures of one benchmark.
+protocol BenchReport: Encodable {
+  /// The figures as text lines.
+  var lines: [String] { get }
+}
+
+/// The JSON document of a benchmark: its figures, and what they depend on.
 struct BenchDocument: Encodable {
-  struct Latency: Encodable {
-    let p50, p99, p999, max: Duration
+  private enum CodingKeys: CodingKey {
+    case schema, kernel, processor, processorCount, version, libraries, date
   }
 
-  let schema = schemaName("bench")
-  /// The name of the benchmark.
-  let benchmark = "capture"
-  let device: String
-  let deviceKind: String
-  let mode: String
-  let codec: String
-  let duration: MediaTime
-  let measuredFps: Rational?
-  let frames: Int64
-  let drops: Int64
-  let ledger: FrameLedger
-  /// The time from dequeuing a driver buffer until it is queued again.
-  let latency: Latency
-  let cpuNsPerFrame: Int64
-  let captureThreadNsPerFrame: Int64
-  let writerThreadNsPerFrame: Int64
-  let peakMemoryBytes: Int64?
-  let memoryGrowthBytes: Int64?
-  /// The highest rate at which no frame is lost.
-  ///
-  /// Measured only with `--find-limit`.
-  var limitFps: Double?
-  let kernel: String
-  let processor: String?
-  let processorCount: Int
-  /// The version of the command.
-  ///
-  /// `libraries` contains the versions of the linked libraries.
-  let version = OvercrankVersion.number
-  let libraries: [String: String]
+  private let report: any BenchReport
+  /// The versions of the linked libraries.
+  private let libraries = Dictionary(LinkedLibraries.versions.map { ($0.name, $0.version) }) { $1 }
   /// The end of the measurement, in ISO 8601.
-  let date: String
+  private let date = Date.now.formatted(.iso8601)
 
-  init(_ run: BenchRun) {
-    let report = run.report
-    let cost = report.cost
-    let count = max(1, report.ledger.stored)
-    device = run.device.address
-    deviceKind = run.device.kind.rawValue
-    mode = report.mode
-    codec = report.codec?.rawValue ?? ""
-    duration = report.duration
-    measuredFps = report.measuredFrameRate
-    frames = report.ledger.stored
-    drops = report.ledger.dropped
-    ledger = report.ledger
-    latency = Latency(p50: cost.p50, p99: cost.p99, p999: cost.p999, max: cost.max)
-    cpuNsPerFrame = run.processorNanoseconds / count
-    captureThreadNsPerFrame = cost.captureThread.wholeNanoseconds / count
-    writerThreadNsPerFrame = cost.writerThread.wholeNanoseconds / count
-    peakMemoryBytes = run.memory.peak
-    memoryGrowthBytes = run.memory.growth
-    kernel = Machine.kernel
-    processor = Machine.processor
-    processorCount = Processors.count
-    libraries = Dictionary(LinkedLibraries.versions.map { ($0.name, $0.version) }) { $1 }
-    date = Date.now.formatted(.iso8601)
+  init(_ report: some BenchReport) { self.report = report }
+
+  func encode(to encoder: any Encoder) throws {
+    try report.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(schemaName("bench"), forKey: .schema)
+    try container.encode(Machine.kernel, forKey: .kernel)
+    try container.encode(Machine.processor, forKey: .processor)
+    try container.encode(Processors.count, forKey: .processorCount)
+    try container.encode(OvercrankVersion.number, forKey: .version)
+    try container.encode(libraries, forKey: .libraries)
+    try container.encode(date, forKey: .date)
   }
 
-  /// The report as text lines.
-  var lines: [String] {
-    func microseconds(_ value: Int64) -> String { decimal(Double(value) / 1_000, 0) + " us" }
-    func kept(_ time: Duration) -> String { microseconds(time.wholeNanoseconds) }
-    func mebibytes(_ value: Int64?) -> String {
-      value.map { decimal(Double($0) / 1_048_576, 1) + " MiB" } ?? "unknown"
+  /// Prints the document, or its text lines.
+  func print(_ common: CommonOptions) throws -> ExitStatus {
+    if common.json {
+      try Output.document(self)
+    } else {
+      for line in lines { Output.line(line) }
     }
-    var lines = [
-      "\(device), \(mode), \(codec), \(decimal(duration.doubleValue, 3)) s",
-      "frames: \(frames) stored, \(drops) lost, measured "
-        + "\(measuredFps.map { decimal($0.doubleValue, 3) } ?? "unknown") fps",
-      "driver buffer held: p50 \(kept(latency.p50)), "
-        + "p99 \(kept(latency.p99)), p99.9 \(kept(latency.p999)), "
-        + "longest \(kept(latency.max))",
-      "CPU time per frame: \(microseconds(cpuNsPerFrame)) in total, capture thread "
-        + "\(microseconds(captureThreadNsPerFrame)), writer \(microseconds(writerThreadNsPerFrame))",
-      "memory: peak \(mebibytes(peakMemoryBytes)), growth \(mebibytes(memoryGrowthBytes))",
-    ]
-    if let limitFps { lines.append("highest rate without a lost frame: \(Int(limitFps)) fps") }
+    return .done
+  }
+
+  private var lines: [String] {
     let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
-    lines += [
-      "machine: \(kernel), \(processorCount) x \(processor ?? "unknown processor")",
-      "slowmo \(version), \(versions.joined(separator: ", ")), \(date)",
+    let processor = Machine.processor ?? "unknown processor"
+    return report.lines + [
+      "machine: \(Machine.kernel), \(Processors.count) x \(processor)",
+      "slowmo \(OvercrankVersion.number), \(versions.joined(separator: ", ")), \(date)",
     ]
-    return lines
   }
 }

@@ -5,22 +5,6 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo bench`: measures the cost of capturing on this machine.
-struct BenchCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "bench",
-    abstract: "Measure the cost of capturing on this machine.",
-    discussion: """
-      EXAMPLES
-        slowmo bench capture synthetic:640x480@240 -t 0.5
-        slowmo bench capture --mode 320x240@120/grey -t 0.5 --json
-
-      Each benchmark has its own --help. To compare two reports: slowmo bench diff OLD.json
-      NEW.json --fail-on 'drops>0'
-      """,
-    subcommands: [BenchCaptureCommand.self, BenchDiffCommand.self])
-}
-
 /// `slowmo bench capture [DEVICE]`: records into a temporary file and reports the cost.
 struct BenchCaptureCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
@@ -55,15 +39,10 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   @Option(help: "Video codec: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = VideoOutputSettings.automatic
 
-  @Option(
-    name: .customLong("folder"),
-    help: "Directory for the temporary file. Default: /dev/shm, else TMPDIR.",
-    completion: .directory)
-  var directory: String?
-
   @Flag(help: "Find the highest rate without a lost frame, for the size and format of the mode.")
   var findLimit = false
 
+  @OptionGroup var folder: BenchFolderOptions
   @OptionGroup var common: CommonOptions
 
   var endsReading: Bool { false }
@@ -71,27 +50,22 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     let camera = try CaptureDevice.named(device)
     let run = try measure(camera, mode)
-    var document = BenchDocument(run)
-    if findLimit { document.limitFps = try limit(camera, run.format)?.doubleValue }
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
-    return .done
+    var report = CaptureBenchReport(run)
+    if findLimit { report.limitFps = try limit(camera, run.format)?.doubleValue }
+    return try BenchDocument(report).print(common)
   }
 
   private func measure(_ camera: CaptureDevice, _ mode: ModeRequest?) throws -> BenchRun {
     let format =
       try mode.map { try camera.format(matching: $0, where: codec.suits) }
       ?? camera.fastestFormat(where: codec.suits)
-    let path = "\(scratchDirectory)/slowmo-bench-\(getpid()).mov"
+    let path = "\(folder.path)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
       // The user did not choose the temporary file name, so the message names the directory
       // instead.
       var failure = CommandError(error)
-      failure.message = failure.message.replacing(path, with: "the file in \(scratchDirectory)")
+      failure.message = failure.message.replacing(path, with: "the file in \(folder.path)")
       if failure.code == "disk_full" {
         failure.hint = "choose a directory with more free space: --folder"
       }
@@ -154,94 +128,5 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       ranges.contains { $0.minFrameRate < rate && rate < $0.maxFrameRate }
     }
     return Set(ranges.flatMap { [$0.minFrameRate, $0.maxFrameRate] } + between).sorted()
-  }
-
-  private var scratchDirectory: String {
-    if let directory { return directory }
-    if access("/dev/shm", W_OK) == 0 { return "/dev/shm" }
-    return getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-  }
-}
-
-extension BenchDiffCommand {
-  /// A condition such as `drops>0`.
-  ///
-  /// The comparison fails if the new report meets the condition.
-  struct Limit {
-    let key: String
-    let isBroken: (Double) -> Bool
-    let text: String
-
-    init(parsing text: String) throws {
-      let comparisons: [(String, (Double, Double) -> Bool)] = [
-        (">=", (>=)), ("<=", (<=)), ("!=", (!=)), (">", (>)), ("<", (<)), ("=", (==)),
-      ]
-      for (sign, compare) in comparisons {
-        let parts = text.split(separator: sign, maxSplits: 1).map { $0.filter { $0 != " " } }
-        guard text.contains(sign), parts.count == 2, !parts[0].isEmpty,
-          let number = Double(parts[1]),
-          number.isFinite
-        else { continue }
-        key = parts[0]
-        isBroken = { compare($0, number) }
-        self.text = text
-        return
-      }
-      throw ValidationError("\"\(text)\" is not a limit; write one such as drops>0")
-    }
-  }
-}
-
-/// `slowmo bench diff OLD.json NEW.json`: compares two reports.
-struct BenchDiffCommand: ParsableCommand, Verb {
-  static let configuration = CommandConfiguration(
-    commandName: "diff",
-    abstract: "Compare two reports and check the newer one against limits.",
-    discussion: """
-      EXAMPLES
-        slowmo bench diff old.json new.json --fail-on 'drops>0'
-        slowmo bench diff old.json new.json --fail-on 'latency.p99_ns>1e8'
-
-      A limit is a key of the report, one of > >= < <= = != and a number. If a limit is true for
-      the newer report, the exit code is 10. Nested keys are written as a path with dots; the last
-      part alone is enough if it is unique. Reports of different modes are refused. A report can
-      also come from a pipe: slowmo bench capture --json | slowmo bench diff old.json -
-      """)
-
-  @Argument(
-    help: "The older report, from bench capture --json; - is standard input.",
-    completion: .file())
-  var old: String
-
-  @Argument(help: "The newer report; - is standard input.", completion: .file())
-  var new: String
-
-  @Option(
-    help: "Fail if this is true for the newer report, such as drops>0; may be repeated.",
-    transform: Limit.init(parsing:))
-  var failOn: [Limit] = []
-
-  @OptionGroup var common: CommonOptions
-
-  func validate() throws {
-    if old == "-" && new == "-" {
-      throw ValidationError("both reports are -: standard input can supply only one")
-    }
-  }
-
-  func perform() throws -> ExitStatus {
-    // This verb writes no file, so Ctrl-C may exit at once. Otherwise a blocked read from a pipe
-    // would delay the exit.
-    Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
-    let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
-    try new.checkComparable(with: old)
-    let broken = try failOn.filter { $0.isBroken(try new.number($0.key)) }.map(\.text)
-    let document = BenchDiffDocument(old: old, new: new, broken: broken)
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
-    return broken.isEmpty ? .done : .limitBroken
   }
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import Overcrank
+
+/// `slowmo bench diff OLD.json NEW.json`: compares two reports.
+struct BenchDiffCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Compare two reports and check the newer one against limits.",
+    discussion: """
+      EXAMPLES
+        slowmo bench diff old.json new.json --fail-on 'drops>0'
+        slowmo bench diff old.json new.json --fail-on 'latency.p99_ns>1e8'
+
+      A limit is a key of the report, one of > >= < <= = != and a number. If a limit is true for
+      the newer report, the exit code is 10. Nested keys are written as a path with dots; the last
+      part alone is enough if it is unique. Reports of different modes are refused. A report can
+      also come from a pipe: slowmo bench capture --json | slowmo bench diff old.json -
+      """)
+
+  @Argument(
+    help: "The older report, from bench capture --json; - is standard input.",
+    completion: .file())
+  var old: String
+
+  @Argument(help: "The newer report; - is standard input.", completion: .file())
+  var new: String
+
+  @Option(
+    help: "Fail if this is true for the newer report, such as drops>0; may be repeated.",
+    transform: Limit.init(parsing:))
+  var failOn: [Limit] = []
+
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if old == "-" && new == "-" {
+      throw ValidationError("both reports are -: standard input can supply only one")
+    }
+  }
+
+  func perform() throws -> ExitStatus {
+    // This verb writes no file, so Ctrl-C may exit at once. Otherwise a blocked read from a pipe
+    // would delay the exit.
+    Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
+    let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
+    try new.checkComparable(with: old)
+    let broken = try failOn.filter { $0.isBroken(try new.number($0.key)) }.map(\.text)
+    let document = BenchDiffDocument(old: old, new: new, broken: broken)
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return broken.isEmpty ? .done : .limitBroken
+  }
+}
+
+extension BenchDiffCommand {
+  /// A condition such as `drops>0`.
+  ///
+  /// The comparison fails if the new report meets the condition.
+  struct Limit {
+    let key: String
+    let isBroken: (Double) -> Bool
+    let text: String
+
+    init(parsing text: String) throws {
+      let comparisons: [(String, (Double, Double) -> Bool)] = [
+        (">=", (>=)), ("<=", (<=)), ("!=", (!=)), (">", (>)), ("<", (<)), ("=", (==)),
+      ]
+      for (sign, compare) in comparisons {
+        let parts = text.split(separator: sign, maxSplits: 1).map { $0.filter { $0 != " " } }
+        guard text.contains(sign), parts.count == 2, !parts[0].isEmpty,
+          let number = Double(parts[1]),
+          number.isFinite
+        else { continue }
+        key = parts[0]
+        isBroken = { compare($0, number) }
+        self.text = text
+        return
+      }
+      throw ValidationError("\"\(text)\" is not a limit; write one such as drops>0")
+    }
+  }
+}

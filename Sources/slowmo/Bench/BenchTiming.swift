@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Overcrank
+import OvercrankLinuxSystem
+
+/// A program that a benchmark runs beside this one.
+enum BenchBaseline: String, CaseIterable, ExpressibleByArgument {
+  case ffmpeg
+}
+
+/// The options of the benchmarks that time whole commands.
+struct BenchTimingOptions: ParsableArguments {
+  @Option(help: "How often each command runs, from 1 to 100.")
+  var runs = 5
+
+  @Option(help: "A program to run beside this one, in turn: ffmpeg.")
+  var baseline: BenchBaseline?
+
+  @OptionGroup var folder: BenchFolderOptions
+
+  func validate() throws {
+    guard (1...100).contains(runs) else { throw ValidationError("--runs is from 1 to 100") }
+  }
+}
+
+/// The options for the clip that a benchmark works on.
+struct BenchSourceOptions: ParsableArguments {
+  @Option(
+    help: "The mode of the clip, as [WxH][@rate][/fourcc].", completion: Completions.mode,
+    transform: ModeRequest.init(parsing:))
+  var mode: ModeRequest?
+
+  @Option(
+    name: [.customShort("t"), .long], parsing: .unconditional,
+    help: "The duration of the clip. Default: 5 s.", transform: positiveDuration)
+  var duration: MediaTime?
+
+  func check(_ file: String?) throws {
+    if file != nil, mode != nil || duration != nil {
+      throw ValidationError("--mode and -t describe a clip of the synthetic camera; omit FILE")
+    }
+  }
+}
+
+/// A benchmark that times commands with the same input, in a temporary directory.
+final class BenchTiming {
+  /// The commands to time.
+  struct Commands {
+    /// The arguments of this program, without `-o` and the output.
+    let slowmo: [String]
+    /// The arguments of ffmpeg, without the output.
+    let ffmpeg: [String]
+    /// The extension of the output's name.
+    let container: String
+  }
+
+  private let options: BenchTimingOptions
+  /// The temporary directory, removed on `deinit`.
+  private let directory: String
+
+  /// Creates the temporary directory.
+  ///
+  /// - Throws: `CommandError` if the directory cannot be created.
+  init(_ options: BenchTimingOptions) throws {
+    self.options = options
+    directory = "\(options.folder.path)/slowmo-bench-\(getpid())"
+    guard mkdir(directory.systemPath, 0o700) == 0 else {
+      throw CommandError(
+        .cannotCreate, code: "cannot_create",
+        "could not create a directory in \(options.folder.path): \(String(cString: strerror(errno)))",
+        hint: "choose another directory: --folder")
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+  /// Returns the clip to work on: the given file, or one that the synthetic camera records.
+  func source(
+    _ file: String?, _ options: BenchSourceOptions, mode: String
+  ) throws -> (path: String, asset: Asset) {
+    if let file { return (file, try Asset(path: file)) }
+    let camera = try CaptureDevice.named("synthetic")
+    let format = try camera.format(matching: options.mode ?? ModeRequest(parsing: mode))
+    let path = "\(directory)/clip.mov"
+    _ = try runSlowmo([
+      "record", "synthetic?pace=max", "--mode", format.id, "-t",
+      (options.duration ?? MediaTime(seconds: 5)).secondsText, "-o", path,
+    ])
+    return (path, try Asset(path: path))
+  }
+
+  /// Runs the commands in turn, and returns the figures.
+  func report(_ benchmark: String, _ mode: String, _ commands: Commands) throws -> TimingBenchReport
+  {
+    var costs: [CommandCost] = []
+    var baselineCosts: [CommandCost] = []
+    let output = "\(directory)/slowmo.\(commands.container)"
+    let baselineOutput = "\(directory)/ffmpeg.\(commands.container)"
+    var result = CommandResult()
+    for _ in 0..<options.runs {
+      let run = try runSlowmo(commands.slowmo + ["-o", output, "-y"])
+      costs.append(run.cost)
+      result = run.result
+      guard options.baseline != nil else { continue }
+      baselineCosts.append(
+        try runFFmpeg(["-v", "error", "-nostdin", "-y"] + commands.ffmpeg + [baselineOutput]).cost)
+    }
+    let version = try options.baseline.map { _ in try runFFmpeg(["-version"]).output }
+    return TimingBenchReport(
+      benchmark: benchmark, mode: mode, costs: costs, result: result,
+      asset: try Asset(path: output), byteCount: Self.byteCount(output),
+      baseline: version.map { version in
+        TimingBenchReport.Baseline(
+          version: version.split(separator: " ").dropFirst(2).first.map(String.init) ?? "",
+          frames: (try? Asset(path: baselineOutput))?.videoTrack?.frameCount,
+          costs: baselineCosts, beside: costs)
+      })
+  }
+
+  /// Runs a command of this program.
+  ///
+  /// - Throws: The error of the command. Its message names the directory that the user knows.
+  private func runSlowmo(
+    _ arguments: [String]
+  ) throws -> (cost: CommandCost, result: CommandResult) {
+    let run = try TimedProgram.slowmo.run(arguments + ["--json"])
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    let result = try? decoder.decode(CommandResult.self, from: Data(run.output.utf8))
+    if let error = result?.error {
+      throw CommandError(
+        run.status.flatMap(ExitStatus.init) ?? .internalError, code: error.code,
+        error.message.replacing(directory, with: options.folder.path),
+        hint: error.code == "disk_full"
+          ? "choose a directory with more free space: --folder" : error.hint)
+    }
+    guard run.status == 0, let result else { throw Self.failure("slowmo", run) }
+    return (run.cost, result)
+  }
+
+  /// Runs ffmpeg.
+  private func runFFmpeg(_ arguments: [String]) throws -> TimedResult {
+    let run: TimedResult
+    do { run = try TimedProgram.ffmpeg.run(arguments) } catch let error as CommandError {
+      throw error
+    } catch {
+      throw CommandError(
+        .unavailable, code: "program_not_found", "ffmpeg could not be started: \(error)",
+        hint: "install the package ffmpeg, or omit --baseline")
+    }
+    guard run.status == 0 else { throw Self.failure("ffmpeg", run) }
+    return run
+  }
+
+  private static func byteCount(_ path: String) -> Int64 {
+    var status = stat()
+    return stat(path.systemPath, &status) == 0 ? Int64(status.st_size) : 0
+  }
+
+  private static func failure(_ program: String, _ run: TimedResult) -> CommandError {
+    let reason = run.status.map { "exit code \($0)" } ?? "a signal"
+    let line = run.errors.split(whereSeparator: \.isNewline).last.map { ": \($0)" } ?? ""
+    return CommandError(
+      .unavailable, code: "program_failed", "\(program) ended with \(reason)\(line)",
+      hint: "choose another source or mode")
+  }
+}
+
+/// The parts that a benchmark reads of a command's JSON document.
+struct CommandResult: Decodable {
+  struct Failure: Decodable {
+    let code, message, hint: String
+  }
+
+  struct Ledger: Decodable {
+    let expected, stored: Int64
+  }
+
+  struct Audio: Decodable {
+    let samples: Int64
+  }
+
+  var error: Failure?
+  var ledger: Ledger?
+  var audio: Audio?
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankRecording
+
+/// Motion in pictures, against what was painted.
+struct MotionTriggerTests {
+  /// A grey picture with noise, as bright as `level`, and a square somewhere.
+  private func picture(
+    level: Int = 100, square: Int? = nil, _ random: inout SeededGenerator
+  ) -> PixelBuffer {
+    let (width, height) = (160, 120)
+    var bytes = (0..<width * height).map { _ in
+      UInt8(clamping: level + Int.random(in: -6...6, using: &random))
+    }
+    if let square {
+      for row in 40..<70 {
+        for column in square..<square + 30 { bytes[row * width + column] = 220 }
+      }
+    }
+    return PixelBuffer(grayWidth: width, height: height, bytes: bytes)
+  }
+
+  @Test func `What moves gives one trigger until it was still for long enough`() throws {
+    var random = SeededGenerator(seed: 4)
+    var detector = MotionTrigger.Detector(
+      MotionTrigger(share: 0.02, quietPeriod: MediaTime(microseconds: 500_000)))
+    var triggers: [Int] = []
+    for number in 0..<120 {
+      // Still, a lamp, a square that comes and moves, still, the same again soon, and later.
+      let level = number >= 10 && number % 7 == 0 ? 130 : 100
+      let isMoving =
+        (30..<40).contains(number) || (46..<50).contains(number)
+        || (90..<95).contains(number)
+      let seen = picture(level: level, square: isMoving ? number : nil, &random)
+      if detector.see(seen, at: Int64(number) * 33_000) { triggers.append(number) }
+    }
+    #expect(triggers == [30, 90])
+  }
+
+  @Test func `Less than the share wanted is no motion, and another size no picture to compare`() {
+    var random = SeededGenerator(seed: 5)
+    for (share, isSeen) in [(0.04, true), (0.2, false)] {
+      var detector = MotionTrigger.Detector(MotionTrigger(share: share))
+      let still = picture(&random)
+      let first = detector.see(still, at: 0)
+      let second = detector.see(picture(square: 60, &random), at: 33_000)
+      #expect(!first && second == isSeen)
+      let tiny = PixelBuffer(grayWidth: 4, height: 2, bytes: [0, 9, 0, 9, 0, 9, 0, 9])
+      let empty = PixelBuffer(grayWidth: 4, height: 4, bytes: [])
+      for picture in [tiny, empty, still] {
+        let isMotion = detector.see(picture, at: 66_000)
+        #expect(!isMotion)
+      }
+    }
+  }
+
+  @Test func `A camera whose picture changes makes a clip`() throws {
+    let scratch = try Scratch()
+    let camera = try CaptureDevice.named("synthetic:160x120@120?pace=max")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    var settings = RecordingSettings(path: scratch.file("clip.mov"))
+    settings.limit = CaptureLimit(duration: MediaTime(seconds: 20))
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var triggers = TriggerSettings(
+      preDuration: MediaTime(microseconds: 100_000), postDuration: MediaTime(microseconds: 200_000))
+    // The camera paints the number of each picture.
+    triggers.motion = MotionTrigger(share: 0.001)
+    let report = try output.record(on: triggers)
+    let clip = try #require(report.clips.first)
+    #expect(clip.trigger?.source == .motion && clip.isPlayable)
+    #expect(clip.ledger.stored > 24 && clip.ledger.isBalanced && clip.ledger.dropped == 0)
+    #expect(report.ledger.lostQueue == 0 && report.ledger.lostKernel == 0)
+    #expect(session.outputs.isEmpty)
+  }
+}
+
+extension PixelBuffer {
+  fileprivate init(grayWidth width: Int, height: Int, bytes: [UInt8]) {
+    self.init(format: .gray)
+    resize(
+      width: width, height: height,
+      planes: [Plane(offset: 0, bytesPerRow: width, rowCount: height)], byteCount: bytes.count)
+    withUnsafeMutableBytes { $0.copyBytes(from: bytes) }
+  }
+}
