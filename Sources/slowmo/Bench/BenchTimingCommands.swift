@@ -45,7 +45,7 @@ struct BenchRetimeCommand: ParsableCommand, Verb {
         slowmo bench retime take.mov --fps 30 --runs 1 --baseline ffmpeg
 
       Without a file, the clip is one of the synthetic camera. Without --fps, the frames are
-      copied. The export has no audio. The time is that of the whole command. ffmpeg does the same
+      copied. The audio is muted. The time is that of the whole command. ffmpeg does the same
       work: with -itsscale and -c copy, or with the filters setpts and fps and the same encoder.
       """)
 
@@ -82,7 +82,7 @@ struct BenchRetimeCommand: ParsableCommand, Verb {
           slowmo: slowmo + ["--copy"],
           ffmpeg: ["-itsscale", factor, "-i", path, "-map", "0:v", "-c", "copy"], container: "mov")
       }
-    let kind = fps.map { "\($0) fps" } ?? "copied"
+    let kind = fps.map { "\(ModeRequest(rate: $0))" } ?? "copied"
     let report = try bench.report("retime", "\(asset.benchMode), speed \(speed), \(kind)", commands)
     return try BenchDocument(report).print(common)
   }
@@ -164,8 +164,9 @@ extension Asset {
   /// The size, rate, format and duration of the movie, which two reports must share.
   var benchMode: String {
     let video = videoTrack.map { track in
-      let rate = track.nominalFrameRate.map { "@\($0)" } ?? ""
-      return "\(track.width)x\(track.height)\(rate)/\(track.codec)"
+      let size = ModeRequest.Size(width: track.width, height: track.height)
+      return ModeRequest(size: size, rate: track.nominalFrameRate, fourcc: "\(track.codec)")
+        .description
     }
     return "\(video ?? "no video"), \(duration.displayText) s"
   }
