@@ -190,7 +190,9 @@ let package = Package(
       ],
       path: "Sources/slowmo-full"),
 
-    .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
+    .testTarget(
+      name: "LinuxSystemTests",
+      dependencies: ["OvercrankLinuxSystem", "TestSupport", .systemPackage]),
     .testTarget(
       name: "MediaCoreTests",
       dependencies: [

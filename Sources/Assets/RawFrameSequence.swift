@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Algorithms
-import Dispatch
 import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
@@ -40,6 +38,9 @@ public struct RawFrameSequence: ~Copyable {
     /// Each access copies them.
     public var bytes: [UInt8]? { image.flatMap { try? $0.packedBytes() } }
 
+    /// Whether the parts of ``withParts(_:)`` are memory of the element itself.
+    package var keepsParts: Bool { image?.isPacked ?? true }
+
     /// Calls a function with consecutive parts of the bytes, without a copy where rows have no
     /// padding.
     ///
@@ -56,7 +57,11 @@ public struct RawFrameSequence: ~Copyable {
   /// The bytes that each thread decodes at a time, unless one frame is larger.
   private static let blockBytes = 16 << 20
 
-  private let decoded: BoundedBlockingQueue<Result<Element, MediaError>>
+  /// The decoded frames of each worker, in the order of the list.
+  private let decoded: [BoundedBlockingQueue<Result<Element, MediaError>>]
+  /// The number of consecutive frames of the list that one worker decodes.
+  private let blockLength: Int
+  private var position = 0
 
   /// Opens an asset.
   ///
@@ -66,7 +71,8 @@ public struct RawFrameSequence: ~Copyable {
   ///   - format: The pixel format, as of ``RawFrameWriter``.
   ///   - appliesRotation: Whether the track's rotation is applied.
   ///   - undecodable: The policy for frames that cannot be decoded.
-  /// - Throws: `MediaError` as ``FrameReader`` and ``RawFrameWriter`` do.
+  /// - Throws: `MediaError` as ``FrameReader`` and ``RawFrameWriter`` do, or `.outOfMemory` if the
+  ///   system cannot create a thread.
   public init(
     _ asset: Asset, frames indices: [Int], as format: PixelFormat, appliesRotation: Bool = true,
     undecodable: UndecodableFramePolicy = .stop
@@ -74,21 +80,31 @@ public struct RawFrameSequence: ~Copyable {
     let isParallel =
       asset.videoTrack?.format.parameters.isIntraOnly == true && indices.count > Self.blockLength
     let count = isParallel ? min(8, Processors.count) : 1
-    var workers: [FrameWorker] = []
-    for _ in 0..<count {
-      workers.append(
-        try FrameWorker(
-          asset, format, appliesRotation, undecodable, threadCount: isParallel ? 1 : 0))
-    }
     // At most 6 bytes per pixel, as for 16 bits of red, green and blue.
     let frameBytes = max(1, 6 * (asset.videoTrack?.width ?? 1) * (asset.videoTrack?.height ?? 1))
     let length = max(1, min(Self.blockLength, Self.blockBytes / frameBytes))
-    decoded = BoundedBlockingQueue(capacity: isParallel ? count * length : min(3, length))
-    let ahead = FramesAhead(indices, workers, blockLength: isParallel ? length : 1)
-    DispatchQueue(label: "frames.decode").async { [decoded] in ahead.decode(to: decoded) }
+    var workers: [FrameWorker] = []
+    for first in 0..<count {
+      let blocks = stride(from: first * length, to: indices.count, by: count * length)
+      workers.append(
+        FrameWorker(
+          indices: blocks.flatMap { indices[$0..<min($0 + length, indices.count)] },
+          // While the others' frames are read, a whole block is decoded.
+          decoded: BoundedBlockingQueue(capacity: length),
+          decoder: try FrameDecoder(
+            asset, format, appliesRotation, undecodable, threadCount: isParallel ? 1 : 0)))
+    }
+    do throws(MediaError) {
+      for worker in workers { try worker.start() }
+    } catch {
+      for worker in workers { worker.decoded.stop() }
+      throw error
+    }
+    blockLength = length
+    decoded = workers.map(\.decoded)
   }
 
-  deinit { decoded.stop() }
+  deinit { for queue in decoded { queue.stop() } }
 
   /// Returns the next frame of the list.
   ///
@@ -98,46 +114,40 @@ public struct RawFrameSequence: ~Copyable {
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
   ///   frame that cannot be decoded.
   public mutating func nextFrame() throws(MediaError) -> Element? {
+    let worker = decoded[position / blockLength % decoded.count]
     // The queue ends without an error.
-    guard case .element(let frame)? = try? decoded.take() else { return nil }
+    guard case .element(let frame)? = try? worker.take() else { return nil }
+    position += 1
     return try frame.get()
   }
 }
 
-/// The decoding of a list of frames, on a thread of its own.
-private struct FramesAhead: Sendable {
-  private let indices: [Int]
-  private let workers: [FrameWorker]
-  private let blockLength: Int
+/// Decodes a part of the frames, on a thread of its own.
+private struct FrameWorker: Sendable {
+  let indices: [Int]
+  let decoded: BoundedBlockingQueue<Result<RawFrameSequence.Element, MediaError>>
+  let decoder: FrameDecoder
 
-  init(_ indices: [Int], _ workers: [FrameWorker], blockLength: Int) {
-    (self.indices, self.workers, self.blockLength) = (indices, workers, blockLength)
-  }
-
-  /// Decodes all frames, or until the queue is stopped.
-  func decode(to queue: BoundedBlockingQueue<Result<RawFrameSequence.Element, MediaError>>) {
-    defer { queue.end() }
-    guard workers.count > 1 else {
-      for index in indices { guard queue.put(workers[0].frame(index)) else { return } }
-      return
-    }
-    for batch in indices.chunks(ofCount: workers.count * blockLength) {
-      let blocks = batch.chunks(ofCount: blockLength).map(Array.init)
-      let results = Mutex(
-        [[Result<RawFrameSequence.Element, MediaError>]](repeating: [], count: blocks.count))
-      DispatchQueue.concurrentPerform(iterations: blocks.count) { number in
-        let frames = blocks[number].map { workers[number].frame($0) }
-        results.withLock { $0[number] = frames }
-      }
-      for frame in results.withLock({ $0.joined().map(\.self) }) {
-        guard queue.put(frame) else { return }
-      }
+  /// Starts to decode all frames, until the queue is stopped.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
+  func start() throws(MediaError) {
+    do throws(SystemError) {
+      try BlockingThread {
+        defer { decoded.end() }
+        for index in indices {
+          guard decoded.put(decoder.frame(index)) else { return }
+        }
+      }.detach()
+    } catch {
+      throw MediaError(
+        .outOfMemory, error.description, recovery: "close other programs and try again")
     }
   }
 }
 
 /// The reader and the converter of one thread.
-private final class FrameWorker: Sendable {
+private final class FrameDecoder: Sendable {
   private struct State: ~Copyable {
     var reader: FrameReader
     var writer: RawFrameWriter
@@ -160,7 +170,7 @@ private final class FrameWorker: Sendable {
 
   /// Decodes a frame.
   ///
-  /// A block is decoded by one thread, and each thread has its own worker.
+  /// Each thread has its own decoder.
   func frame(_ index: Int) -> Result<RawFrameSequence.Element, MediaError> {
     state.withLock { state in
       do throws(MediaError) {

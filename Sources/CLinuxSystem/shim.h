@@ -58,6 +58,15 @@ static inline int CLinuxSystem_share(int source, int target, int64_t count) {
   return ioctl(target, FICLONERANGE, &range) == 0 ? 0 : -errno;
 }
 
+/// vmsplice(2): puts memory into a pipe without a copy. Returns the number of bytes, or a negative
+/// errno.
+static inline int64_t CLinuxSystem_splice(int pipe, const void *bytes, int64_t count) {
+  // struct iovec, which <sys/uio.h> would define a second time.
+  const uintptr_t part[2] = {(uintptr_t)bytes, (uintptr_t)count};
+  const long spliced = syscall(SYS_vmsplice, pipe, part, 1, 0);
+  return spliced >= 0 ? spliced : -errno;
+}
+
 /// mallopt(3): keeps freed buffers of up to 32 MiB for reuse, up to 256 MiB in total.
 static inline void CLinuxSystem_keepLargeBuffers(void) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);

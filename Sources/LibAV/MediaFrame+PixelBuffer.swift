@@ -20,20 +20,28 @@ extension MediaFrame {
 
   /// Calls a function with consecutive parts of the bytes that ``packedBytes()`` returns.
   ///
-  /// The parts are the planes themselves if none has padding between its rows. Otherwise the only part
-  /// is a copy.
+  /// The parts are the planes themselves if the frame ``isPacked``. Otherwise the only part is a copy.
   ///
   /// - Throws: The error of the function, or `LibAVError` with the operation "measure" or "copy".
   package func withPackedParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let planes = try PixelBuffer.packedPlanes(pixelFormat, width: width, height: height)
-    let isPacked = planes.indices.allSatisfy {
-      planeData($0) != nil && bytesPerRow($0) == planes[$0].bytesPerRow
-    }
-    guard isPacked else { return try packedBytes().withUnsafeBytes(body) }
+    guard isPacked(planes) else { return try packedBytes().withUnsafeBytes(body) }
     for (number, plane) in planes.enumerated() {
       try body(
         UnsafeRawBufferPointer(
           start: planeData(number), count: plane.bytesPerRow * plane.rowCount))
+    }
+  }
+
+  /// Whether no plane has padding between its rows.
+  package var isPacked: Bool {
+    let planes = try? PixelBuffer.packedPlanes(pixelFormat, width: width, height: height)
+    return planes.map(isPacked) ?? false
+  }
+
+  private func isPacked(_ planes: [PixelBuffer.Plane]) -> Bool {
+    planes.indices.allSatisfy {
+      planeData($0) != nil && bytesPerRow($0) == planes[$0].bytesPerRow
     }
   }
 

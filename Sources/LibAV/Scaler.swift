@@ -147,6 +147,11 @@ package struct FrameConverter: ~Copyable {
     {
       return frame
     }
+    if !isFullRange, (width, height) == (frame.width, frame.height),
+      VideoRangeConversion.applies(to: frame, target: target)
+    {
+      return try VideoRangeConversion.convert(frame, to: target)
+    }
     if next != source {
       // libswscale has a fast conversion to RGB from planes only, and a fast one to planes.
       let isUnpacked =

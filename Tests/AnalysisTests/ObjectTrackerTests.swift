@@ -17,7 +17,7 @@ private func disk(_ x: Int, _ y: Int, _ center: ImagePoint, radius: Double) -> D
 /// The positions of objects whose true positions are known.
 struct ObjectTrackerTests {
   /// An image of a disk with noise, in gray or in RGB.
-  private static func image(
+  static func image(
     _ center: ImagePoint, noise: Double, isColor: Bool, _ random: inout SeededGenerator
   ) -> UprightFrames.Image {
     var image = UprightFrames.Image(width: 80, height: 64, bytes: [])

@@ -61,6 +61,43 @@ struct PlayTests {
     #expect(seeks.last == 8_333_000)
   }
 
+  @Test func `A screenshot that cannot be written ends a script, and the ones before are reported`()
+    async throws
+  {
+    // The picture of the first frame is small, and that of the next one, of noise, is large.
+    let made = try await run(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "color=gray:size=160x120:rate=10:duration=1",
+        "-vf", "noise=alls=100:enable='gt(n,0)'", "-c:v", "mjpeg", "-q:v", "2", "noise.mov",
+      ], in: scratch.path)
+    try #require(made.status == 0, "\(made.errors)")
+    _ = try scratch.write(
+      Array("0 space\n0.02 home\n0.04 s\n0.06 .\n0.08 s\n0.1 q\n".utf8), as: "keys.txt")
+    let arguments = ["--terminal", "--audio", "none", "--script", "keys.txt"]
+    let finished = try await run(
+      "prlimit", ["--fsize=8000", slowmoPath, "play", "noise.mov", "--json"] + arguments,
+      in: scratch.path)
+    #expect(finished.status == 74, "\(finished.errors)")
+    let document = try finished.document()
+    #expect((document["error"] as? [String: Any])?["code"] as? String == "disk_full")
+    let events = try #require(document["events"] as? [[String: Any]])
+    let written = events.filter { $0["type"] as? String == "screenshot" }
+      .compactMap { $0["detail"] as? String }
+    #expect(written == ["noise-shot0001.png"])
+    #expect(try await DocumentTests().misfit(finished.output, verb: "play", scratch) == nil)
+    let text = try await run(
+      "prlimit", ["--fsize=8000", slowmoPath, "play", "noise.mov"] + arguments, in: scratch.path)
+    #expect(text.status == 74 && text.output.contains("written: noise-shot0002.png"))
+    #expect(text.errors.split(separator: "\n").count == 1, "\(text.errors)")
+    // Without a picture, there is only the error.
+    let none = try await run(
+      "prlimit", ["--fsize=10", slowmoPath, "play", "noise.mov", "--json"] + arguments,
+      in: scratch.path)
+    #expect(none.status == 74)
+    #expect(Set(try none.document().keys) == ["schema", "error"])
+  }
+
   @Test(arguments: ["0.1", "x space", "0.1 nonsense", "0.2 space\n0.1 space", "end q"])
   func `A wrong line of a script is named`(_ line: String) async throws {
     _ = try scratch.write(Array(line.utf8), as: "keys.txt")

@@ -39,6 +39,11 @@ struct SynthesizedColumnTests {
       let checked = try await slowmo("check", name, "--json", in: scratch.path)
       #expect(try checked.document()["frames_synthesized"] as? Int == number)
       #expect(checked.errors.contains("5 of the measured frames are synthesized") == (number > 0))
+      let tracked = try await slowmo(
+        "track", name, "--at", "0f", "--box", "40,40,40,40", "--until", "4f", "--json",
+        in: scratch.path)
+      #expect(try tracked.document()["frames_synthesized"] as? Int == min(number, 2))
+      #expect(tracked.errors.contains("2 of the measured frames are synthesized") == (number > 0))
       let measured = try await slowmo(
         "measure", name, "--at", "1f", "--points", "0,0 3,4", "--json", in: scratch.path)
       #expect(try measured.document()["frames_synthesized"] as? Int == min(number, 1))

@@ -185,7 +185,7 @@ def _decode(
         try:
             process = launch(
                 ["frames", path_text(path), *selection, "-o", "-", "--meta-fd", str(writer),
-                 "--progress", "none", *options], stderr, [writer])
+                 "--splice", "--progress", "none", *options], stderr, [writer])
         finally:
             os.close(writer)
         assert process.stdout is not None

@@ -76,6 +76,10 @@ enum ConfidenceInterval {
   /// they promise.
   static let factor = 2.4324
 
+  /// The factor for the length of an error in a plane: the Rayleigh distribution's quantile for
+  /// 98.5 %.
+  static let planarFactor = 2.8982
+
   /// The factor for a standard deviation that was estimated: Student's t, by its expansion in the
   /// inverse number of degrees of freedom.
   static func factor(freedom: Int) -> Double {

@@ -58,69 +58,18 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   /// The speed at each point in pixels per second of real time, or nil where too few neighbors are
   /// known.
   ///
-  /// The speed is the slope of a line through up to five points, two before and two after. The first
-  /// and the last point have none. Points that scatter more than their uncertainty increase that of the speed.
+  /// The speed is the slope of a parabola through up to five points, two before and two after. The
+  /// first and the last point have none. The uncertainty is that of the positions, or their scatter
+  /// around the parabolas where that is larger. Thus an acceleration does not increase it, but a bounce
+  /// does, in the few frames around it.
   ///
   /// - Parameter timeScale: Seconds of real time per second of the movie: 1/8 for a movie that
   ///   shows 240 frames per second at 30.
   /// - Returns: One speed, or nil, for each point.
   public func speeds(timeScale: Rational = .one) -> [MeasuredValue?] {
     let scale = timeScale.isValid && timeScale > .zero ? timeScale.doubleValue : 1
-    let slopes = points.indices.map { slope(at: $0, scale) }
-    // How much more points scatter than their uncertainty says, over the whole track.
-    let known = slopes.compactMap(\.self)
-    let scatter = known.reduce(0) { $0 + $1.scatter }
-    let freedom = known.reduce(0) { $0 + $1.freedom }
-    let excess = freedom > 0 ? max(1, (scatter / Double(freedom)).squareRoot()) : 1
-    return slopes.map { slope in
-      slope.map {
-        MeasuredValue(
-          ($0.x * $0.x + $0.y * $0.y).squareRoot(), uncertainty: $0.uncertainty * excess)
-      }
-    }
-  }
-
-  private struct Slope {
-    var x = 0.0
-    var y = 0.0
-    var uncertainty = 0.0
-    /// The sum of squared distances from the lines, each relative to its standard deviation.
-    var scatter = 0.0
-    var freedom = 0
-  }
-
-  private func slope(at center: Int, _ timeScale: Double) -> Slope? {
-    guard points[center].position != nil else { return nil }
-    // Only pairs on both sides: with an acceleration, other points would move the slope.
-    let indices = [-2, -1, 0, 1, 2].map { center + $0 }.filter { index in
-      [index, 2 * center - index].allSatisfy {
-        points.indices.contains($0) && points[$0].position != nil
-      }
-    }
-    let near = indices.compactMap { index -> (time: Double, at: ImagePoint, deviation: Double)? in
-      guard let position = points[index].position, let uncertainty = points[index].uncertainty
-      else { return nil }
-      let time = (points[index].time - points[center].time).doubleValue * timeScale
-      return (time, position, uncertainty / ConfidenceInterval.factor)
-    }
-    guard near.count >= 3 else { return nil }
-    let count = Double(near.count)
-    let time = near.reduce(0) { $0 + $1.time } / count
-    let x = near.reduce(0) { $0 + $1.at.x } / count
-    let y = near.reduce(0) { $0 + $1.at.y } / count
-    let spread = near.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
-    guard spread > 0 else { return nil }
-    var slope = Slope()
-    slope.x = near.reduce(0) { $0 + ($1.time - time) * ($1.at.x - x) } / spread
-    slope.y = near.reduce(0) { $0 + ($1.time - time) * ($1.at.y - y) } / spread
-    let variance = near.reduce(0) { $0 + $1.deviation * $1.deviation } / count
-    slope.uncertainty = ConfidenceInterval.factor * (variance / spread).squareRoot()
-    slope.freedom = 2 * (near.count - 2)
-    for point in near {
-      let right = point.at.x - x - slope.x * (point.time - time)
-      let down = point.at.y - y - slope.y * (point.time - time)
-      slope.scatter += (right * right + down * down) / max(variance, 1e-12)
-    }
-    return slope
+    let motions = points.indices.map { LocalMotion(in: self, at: $0, timeScale: scale) }
+    let scatter = LocalMotion.Scatter(of: motions.compactMap(\.self))
+    return motions.map { $0?.speed(scatter) }
   }
 }

@@ -34,10 +34,15 @@ struct EncodedFrame {
   }
 
   /// Writes the bytes to standard output, without a copy of raw frames.
-  func print() throws {
+  ///
+  /// - Parameter pipe: Standard output, if the memory of raw frames is lent to it; nil otherwise.
+  /// - Throws: As `Output.data(_:)` does.
+  func print(to pipe: inout FramePipe?) throws {
     switch content {
     case .file(let bytes): try bytes.withUnsafeBytes { try Output.data($0) }
-    case .raw(let frame): try frame.withParts { try Output.data($0) }
+    case .raw(let frame):
+      guard try pipe?.write(frame) == nil else { return }
+      try frame.withParts { try Output.data($0) }
     }
   }
 }

@@ -22,6 +22,7 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --at 1 -o second.jpg
         slowmo frames take.mov --range 0..1 --step 8 -o 'every8th_{index:04}.jpg'
         slowmo frames take.mov --raw gray8 -o - --meta-fd 3 3>times.ndjson | wc -c
+        slowmo frames take.mov --raw yuv420p -o - --splice | sha256sum
         slowmo frames take.mov --at 1.2 -o hit.png --keep-index
 
       Images are rotated upright, as players show the movie; --rotation keep leaves them as
@@ -32,7 +33,9 @@ struct FramesCommand: ParsableCommand, Verb {
       and what the movie's tags say of camera and place.
       --raw writes pixels without a header, row by row: gray8, gray16le, rgb24 or yuv420p. With
       --meta-fd, a JSON line with the times of each frame precedes its pixels. A reader that
-      closes its end stops the command, with exit code 0.
+      closes its end stops the command, with exit code 0. --splice puts the memory of the frames
+      into the pipe without a copy. It is only for a reader that copies what it reads, as read(2)
+      does, and not for one that moves it into another pipe, as pv may do.
       --keep-index keeps the times of all packets in a file beside the movie, such as
       take.mov.frameindex, so that a later run need not read the whole movie again, as for H.264
       with B-frames. It is not used if the movie has another size, modification time or content.
@@ -62,6 +65,9 @@ struct FramesCommand: ParsableCommand, Verb {
   @Option(help: "Write raw pixels: gray8, gray16le, rgb24 or yuv420p.")
   var raw: RawFrameFormat?
 
+  @Flag(help: "Lend raw frames to the pipe of standard output, whose reader must copy them.")
+  var splice = false
+
   @Option(
     help: ArgumentHelp(
       "Write a JSON line per frame to this file descriptor, in step with -o.", valueName: "n"))
@@ -89,6 +95,9 @@ struct FramesCommand: ParsableCommand, Verb {
     if step > 1 && !at.isEmpty { throw ValidationError("--step and --at exclude each other") }
     for (name, isGiven) in [("--raw", raw != nil), ("--meta-fd", metaFd != nil)]
     where isGiven && output == nil { throw ValidationError("\(name) needs -o") }
+    if splice, raw == nil || output != standardOutput {
+      throw ValidationError("--splice needs --raw and -o -")
+    }
     if let metaFd,
       metaFd < 1
         || metaFd == 1 && (output == standardOutput || csv == standardOutput || common.json)
@@ -252,6 +261,7 @@ struct FramesCommand: ParsableCommand, Verb {
     var source = try FrameImages(
       asset, frames.map { ($0.index, $0.path) }, raw: raw, appliesRotation: appliesRotation,
       onError)
+    var pipe = splice ? FramePipe() : nil
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
         throw CommandError(
@@ -261,7 +271,7 @@ struct FramesCommand: ParsableCommand, Verb {
       if let image = try source.next() {
         try metadata?.write(lines[frame.index], image)
         if frame.path == standardOutput {
-          try image.print()
+          try image.print(to: &pipe)
         } else {
           try Files.write(frame.path, Data(image.bytes), overwrites: writing.overwrite)
         }

@@ -172,14 +172,20 @@ struct PlayCommand: ParsableCommand, Verb {
     if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
     let run = PlaybackSession(
       player, of: file, rate: speed.fraction, keys: keys, refresh: refresh)
-    try run.play(in: view, editing: project)
+    var problem: CommandError?
+    do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
     var document = try PlayDocument(file, player, run, project)
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
+    // If no file was written, there is only an error to report.
+    if let problem, !document.hasFiles { throw problem }
+    document.error = problem.map { ErrorDetails($0) }
     if common.json {
       try Output.document(document)
     } else {
       for line in document.lines { Output.line(line) }
+      if let problem { Output.error(problem) }
     }
+    if let problem { return problem.status }
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
 

@@ -74,11 +74,16 @@ struct PlayDocument: Encodable, TextDocument {
   let output: String?
   /// Whether the file of `-o` was written.
   let written: Bool
+  /// The error that ended the playback after a file was written; nil for none.
+  var error: ErrorDetails?
 
   enum CodingKeys: CodingKey {
     case schema, file, duration, due, shown, skippedByRate, late, audioRate, position, events
-    case beside, marks, plan, output, written
+    case beside, marks, plan, output, written, error
   }
+
+  /// Whether a screenshot or the file of `-o` was written.
+  var hasFiles: Bool { written || events.contains { $0.type == "screenshot" } }
 
   init(
     _ file: String, _ player: Player, _ session: PlaybackSession, _ project: PlaybackProject

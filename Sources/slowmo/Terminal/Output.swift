@@ -39,7 +39,12 @@ enum Output {
 
   /// Writes bytes to standard output, as ``data(_:)-([UInt8])`` does.
   static func data(_ bytes: UnsafeRawBufferPointer) throws {
-    guard let reason = FileDescriptor.standardOutput.writeFully(bytes) else { return }
+    try check(FileDescriptor.standardOutput.writeFully(bytes))
+  }
+
+  /// Throws for a failed write to standard output, as ``data(_:)-([UInt8])`` does.
+  static func check(_ reason: Errno?) throws {
+    guard let reason else { return }
     throw reason == .brokenPipe ? ReaderIsGone() : error(reason)
   }
 

@@ -63,11 +63,13 @@ final class PlaybackSession: Sendable {
       isLogged.signal()
     }
     defer { PlaybackStatus.end() }
+    // Closing ends the stream of events, so none is missed.
+    defer {
+      player.close()
+      isLogged.wait()
+    }
     try refreshUntilEnd(
       PlaybackView(player, file, rate, project, window, stopsAtError: keys != nil))
-    // Closing ends the stream of events, so none is missed.
-    player.close()
-    isLogged.wait()
   }
 
   private func refreshUntilEnd(_ view: PlaybackView) throws {
@@ -119,9 +121,7 @@ final class PlaybackSession: Sendable {
   }
 
   private func show(_ view: PlaybackView, _ due: MediaTime) throws {
-    for path in try view.show(at: due) {
-      add(.screenshot(path), clock.now)
-    }
+    try view.show(at: due) { add(.screenshot($0), clock.now) }
   }
 
   /// Takes the screenshots that still wait for their frames.

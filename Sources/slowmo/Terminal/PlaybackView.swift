@@ -79,10 +79,11 @@ final class PlaybackView {
 
   /// Shows the frame of a refresh, and takes the screenshots that waited for it.
   ///
-  /// - Parameter time: The time of the refresh.
-  /// - Returns: The names of the files written.
+  /// - Parameters:
+  ///   - time: The time of the refresh.
+  ///   - written: Called with the name of each file that was written.
   /// - Throws: `MediaError` if the window fails, or a screenshot cannot be written.
-  func show(at time: MediaTime) throws -> [String] {
+  func show(at time: MediaTime, written: (String) -> Void) throws {
     if messageRefreshes > 0 {
       messageRefreshes -= 1
       if messageRefreshes == 0 { window?.message = "" }
@@ -91,27 +92,28 @@ final class PlaybackView {
       let frame = player.frame(at: time)
       PlaybackStatus.show(player, rate: memory.rate, mark: memory.mark)
       return try takeScreenshots(
-        isCurrent: player.isFrameCurrent
+        isCurrent: player.isFrameCurrent, written
       ) { _ throws(MediaError) in try frame?.pngData() }
     }
     try window.present(at: time, rate: memory.rate)
-    return try takeScreenshots(
-      isCurrent: window.isCurrent
+    try takeScreenshots(
+      isCurrent: window.isCurrent, written
     ) { kind throws(MediaError) in
       kind == .window ? try window.pngData() : try player.frame(at: time)?.pngData()
     }
   }
 
   private func takeScreenshots(
-    isCurrent: Bool, _ data: (Screenshot) throws(MediaError) -> [UInt8]?
-  ) throws -> [String] {
-    guard !screenshots.isEmpty else { return [] }
+    isCurrent: Bool, _ written: (String) -> Void,
+    _ data: (Screenshot) throws(MediaError) -> [UInt8]?
+  ) throws {
+    guard !screenshots.isEmpty else { return }
     waitedRefreshes += 1
     let isSettled = isCurrent && player.state != .seeking
-    guard isSettled || waitedRefreshes > Self.mostWaits else { return [] }
+    guard isSettled || waitedRefreshes > Self.mostWaits else { return }
     let kinds = screenshots
     (screenshots, waitedRefreshes) = ([], 0)
-    var names: [String] = []
+    var last: String?
     for kind in kinds {
       do {
         guard let bytes = try data(kind) else {
@@ -121,14 +123,15 @@ final class PlaybackView {
             hint: window == nil
               ? "take it at another time" : "take it at another time, or of the window")
         }
-        names.append(try write(bytes))
+        let name = try write(bytes)
+        written(name)
+        last = name
       } catch {
         guard !stopsAtError else { throw error }
         report(CommandError(error).message)
       }
     }
-    if let last = names.last { report("written: \(last)") }
-    return names
+    if let last { report("written: \(last)") }
   }
 
   /// Writes a screenshot to the first free name in the working directory.

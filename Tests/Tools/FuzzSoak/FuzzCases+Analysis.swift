@@ -19,7 +19,7 @@ extension FuzzCases {
       return checks > 200
     }
     let start = MediaTime(.random(in: -1...200, using: &random), over: 240)
-    switch Int.random(in: 0..<7, using: &random) {
+    switch Int.random(in: 0..<8, using: &random) {
     case 0:
       let methods = RecordingOffset.Method.allCases
       let offset = try RecordingSynchronizer(method: methods.randomElement(using: &random))
@@ -51,10 +51,10 @@ extension FuzzCases {
     case 5:
       guard let index = asset.videoTrack?.frames.index(at: start) else { return "no frame" }
       return "lengths in frame \(index): \(try lengths(&random))"
+    case 6: return try rawFrames(asset, &random)
     default:
       let clips = [ClipComparison.Clip(asset, origin: start), ClipComparison.Clip(other)]
-      let plan = try ClipComparison(clips, frameRate: 30).plan()
-      return "comparison \(plan.frameCount)"
+      return try compare(clips, &random, isCancelled: isCancelled)
     }
   }
 

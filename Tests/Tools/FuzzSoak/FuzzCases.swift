@@ -24,6 +24,8 @@ struct FuzzCases {
   let movies: [Movie]
   /// The undamaged movies as assets.
   private let assets: [Asset]
+  /// An undamaged image to be drawn into frames.
+  let logo: [UInt8]
   private let project: String
   private let sidecar: String
   private let hasMistakes: Bool
@@ -52,6 +54,7 @@ struct FuzzCases {
     }
     self.movies = movies
     self.assets = assets
+    logo = try Self.logo(of: assets[0])
     var composition = try Composition(assets[0])
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: Speed(Rational(1, over: 8)), easing: .easeInOut),
@@ -274,12 +277,15 @@ struct FuzzCases {
       var rendering = RenderSettings(encoding: .mjpeg)
       rendering.removesFlicker = Bool.random(using: &random)
       if Bool.random(using: &random) {
-        rendering.burnIn = BurnIn(
-          items: BurnIn.Item.allCases, mark: try time(composition, &random))
+        rendering.burnIn = try burnIn(time(composition, &random), &random)
       }
       if Int.random(in: 0..<3, using: &random) == 0 {
-        settings.path = folder.file("out.gif")
-        rendering.encoding = .gif
+        let isGIF = Bool.random(using: &random)
+        settings.path = folder.file(isGIF ? "out.gif" : "out.webp")
+        rendering.encoding = isGIF ? .gif : .webp(quality: .random(in: -1...101, using: &random))
+        if Bool.random(using: &random) {
+          settings.fileLengthLimit = .random(in: -1...40_000, using: &random)
+        }
       }
       settings.mode = .constant(30, rendering)
     } else if Int.random(in: 0..<6, using: &random) == 0 {
@@ -300,6 +306,10 @@ struct FuzzCases {
     } catch {
       guard error.code != .cancelled else { return "cancelled" }
       throw error
+    }
+    // An animated image has no index of a movie.
+    guard !report.path.hasSuffix(".gif"), !report.path.hasSuffix(".webp") else {
+      return "exported \(report.framesEncoded) frames of an image"
     }
     let result = try Asset(path: report.path)
     if settings.mode.isPassthrough, assets.contains(where: { $0.path == asset.path }) {

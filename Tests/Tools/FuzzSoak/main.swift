@@ -3,8 +3,8 @@
 import Foundation
 import TestSupport
 
-// Feeds damaged movies, projects and sidecars, and plans with extreme numbers, to all readers,
-// editors and exporters, and damaged frames to the reader of codes. Each case must end with a result or a `MediaError`. From each copy of a
+// Feeds damaged movies, projects, sidecars and logos, and plans with extreme numbers, to all readers,
+// editors, exporters and measurements, and damaged frames to the reader of codes. Each case must end with a result or a `MediaError`. From each copy of a
 // whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child processes,
 // so that a crash or hang is attributed to its case.
 //

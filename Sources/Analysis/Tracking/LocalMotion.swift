@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+
+/// The motion at one point of a track: the slope of a least-squares parabola through its neighbors.
+///
+/// A parabola follows a constant acceleration, so that only errors of the positions count as scatter.
+struct LocalMotion {
+  /// The slopes in pixels per second.
+  private let right: Double
+  private let down: Double
+  /// The standard deviation of each slope, if the positions are as uncertain as they say.
+  private let deviation: Double
+  /// The mean squared distance of a coordinate from the parabola, relative to the variance that the
+  /// positions state; zero if ``freedom`` is zero.
+  private let excess: Double
+  /// The number of degrees of freedom of ``excess``.
+  private let freedom: Int
+
+  /// Fits the parabola; nil if fewer than three positions are known.
+  init?(in track: ObjectTrack, at center: Int, timeScale: Double) {
+    let points = track.points
+    guard points[center].position != nil else { return nil }
+    // Only pairs on both sides: a change of the acceleration has less effect on their slope.
+    let near = [-2, -1, 0, 1, 2].compactMap {
+      offset -> (time: Double, at: ImagePoint, deviation: Double)? in
+      let (index, opposite) = (center + offset, center - offset)
+      guard points.indices.contains(index), points.indices.contains(opposite),
+        points[opposite].position != nil, let position = points[index].position,
+        let uncertainty = points[index].uncertainty
+      else { return nil }
+      let time = (points[index].time - points[center].time).doubleValue * timeScale
+      return (time, position, uncertainty / ConfidenceInterval.factor)
+    }
+    guard near.count >= 3,
+      let parabola = Parabola(times: near.map(\.time))
+    else { return nil }
+    let (x, y) = (parabola.fit(near.map(\.at.x)), parabola.fit(near.map(\.at.y)))
+    (right, down) = (x.slope, y.slope)
+    // One half of a patch's variance is that of the marked object, which is the same in all frames.
+    let share = track.method == .patch ? 0.5 : 1
+    let variance = share * near.reduce(0) { $0 + $1.deviation * $1.deviation } / Double(near.count)
+    deviation = (variance * parabola.slopeVariance).squareRoot()
+    freedom = 2 * (near.count - 3)
+    excess =
+      freedom > 0 ? (x.squares + y.squares) / (Double(freedom) * max(variance, 1e-12)) : 0
+  }
+
+  /// The factor by which a scatter exceeds that of the rest of the track, if the motion is no parabola.
+  ///
+  /// Five positions with normal errors exceed it once in 1 000 times.
+  private static let outlierFactor = 4.6
+  /// The median of ``excess`` of five positions with normal errors.
+  private static let normalMedian = 0.84
+
+  /// The variance of positions over a whole track, relative to the one that they state.
+  struct Scatter {
+    /// For an object that moves; at least 1, because errors that change slowly are no scatter.
+    fileprivate var moving = 1.0
+    /// For an object that stands still, for which errors that change slowly do not change.
+    fileprivate var still = 1.0
+
+    /// Measures the scatter; points at which the motion changes abruptly are left out.
+    init(of motions: [LocalMotion]) {
+      let known = motions.filter { $0.freedom > 0 }
+      let sorted = known.map(\.excess).sorted()
+      guard !sorted.isEmpty else { return }
+      let limit =
+        max(1, sorted[sorted.count / 2] / LocalMotion.normalMedian) * LocalMotion.outlierFactor
+      let steady = known.filter { $0.excess <= limit }
+      let freedom = Double(steady.reduce(0) { $0 + $1.freedom })
+      let total = steady.reduce(0) { $0 + $1.excess * Double($1.freedom) }
+      guard freedom > 0 else { return }
+      moving = max(1, total / freedom)
+      // The less is measured, the more counts what the positions state: as much as one point.
+      still = max(total / freedom, (4 + total) / (4 + freedom))
+    }
+  }
+
+  /// The speed in pixels per second.
+  func speed(_ scatter: Scatter) -> MeasuredValue {
+    let value = (right * right + down * down).squareRoot()
+    if excess > scatter.moving * Self.outlierFactor {
+      let factor = ConfidenceInterval.factor(freedom: freedom)
+      return MeasuredValue(value, uncertainty: factor * deviation * excess.squareRoot())
+    }
+    let moving = deviation * scatter.moving.squareRoot()
+    guard value <= 3 * moving else {
+      return MeasuredValue(value, uncertainty: ConfidenceInterval.factor * moving)
+    }
+    // Errors in both directions make the speed greater.
+    let still = deviation * scatter.still.squareRoot()
+    return MeasuredValue(value, uncertainty: ConfidenceInterval.planarFactor * still)
+  }
+}
+
+/// Least-squares parabolas through values at the same times, by polynomials that are orthogonal on
+/// them.
+private struct Parabola {
+  /// The values of the polynomials of the first and the second degree at the times.
+  private let first: [Double]
+  private let second: [Double]
+  private let firstSquares: Double
+  private let secondSquares: Double
+  /// The slope of the second polynomial at the time 0.
+  private let secondSlope: Double
+
+  /// Nil if there are fewer than three different times.
+  init?(times: [Double]) {
+    let count = Double(times.count)
+    let mean = times.reduce(0, +) / count
+    let first = times.map { $0 - mean }
+    let firstSquares = first.reduce(0) { $0 + $1 * $1 }
+    guard firstSquares > 0 else { return nil }
+    // The square without its parts along the other two polynomials.
+    let squareMean = firstSquares / count
+    let share = first.reduce(0) { $0 + $1 * $1 * $1 } / firstSquares
+    let second = first.map { $0 * $0 - squareMean - share * $0 }
+    let secondSquares = second.reduce(0) { $0 + $1 * $1 }
+    guard secondSquares > 1e-12 * firstSquares * firstSquares else { return nil }
+    (self.first, self.firstSquares) = (first, firstSquares)
+    (self.second, self.secondSquares) = (second, secondSquares)
+    secondSlope = -2 * mean - share
+  }
+
+  /// The variance of the slope at the time 0 for values of variance 1.
+  var slopeVariance: Double { 1 / firstSquares + secondSlope * secondSlope / secondSquares }
+
+  /// The slope of the parabola at the time 0, and the sum of squared distances from the values.
+  func fit(_ values: [Double]) -> (slope: Double, squares: Double) {
+    let mean = values.reduce(0, +) / Double(values.count)
+    let linear = zip(first, values).reduce(0) { $0 + $1.0 * $1.1 } / firstSquares
+    let square = zip(second, values).reduce(0) { $0 + $1.0 * $1.1 } / secondSquares
+    let squares = values.indices.reduce(0) { sum, index in
+      let distance = values[index] - mean - linear * first[index] - square * second[index]
+      return sum + distance * distance
+    }
+    return (linear + square * secondSlope, squares)
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+import OvercrankLinuxSystem
+import Synchronization
+import SystemPackage
+
+/// Standard output as a pipe that holds raw frames without a copy of them.
+struct FramePipe: ~Copyable {
+  /// What must not change while the pipe holds it.
+  private enum Memory: Sendable {
+    case frame(RawFrameSequence.Element)
+    case bytes([UInt8])
+  }
+
+  private var pipe: SplicedPipe<Memory>
+
+  /// The memory that a pipe may hold when all frames are written, until the program ends.
+  private static let rest = Mutex<[Memory]>([])
+
+  /// Nil if standard output is no pipe.
+  init?() {
+    guard let pipe = SplicedPipe<Memory>(.standardOutput) else { return nil }
+    self.pipe = pipe
+  }
+
+  deinit {
+    let owners = pipe.owners
+    Self.rest.withLock { $0 += owners }
+  }
+
+  /// Writes a frame.
+  ///
+  /// - Throws: `CommandError` if the write fails, `Output.ReaderIsGone` if the reader closed the pipe.
+  mutating func write(_ frame: RawFrameSequence.Element) throws {
+    var failure: Errno?
+    if frame.keepsParts {
+      // Kept first: after an error, too, the pipe may hold a part of it.
+      defer { pipe.keep(.frame(frame)) }
+      try frame.withParts { part in
+        if failure == nil { failure = pipe.write(part) }
+      }
+    } else {
+      let bytes = frame.bytes ?? []
+      failure = bytes.withUnsafeBytes { pipe.write($0) }
+      pipe.keep(.bytes(bytes))
+    }
+    try Output.check(failure)
+  }
+}

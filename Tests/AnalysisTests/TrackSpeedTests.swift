@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankAnalysis
+
+/// The speeds of objects whose true speeds are known.
+struct TrackSpeedTests {
+  /// A motion in pixels per frame.
+  enum Motion: String, CaseIterable {
+    case still, uniform, accelerated
+
+    func speed(_ random: inout SeededGenerator) -> ImagePoint {
+      self == .still
+        ? ImagePoint(x: 0, y: 0)
+        : ImagePoint(
+          x: .random(in: 1..<3, using: &random), y: .random(in: 0.5..<2, using: &random))
+    }
+
+    /// As of a ball that falls.
+    var acceleration: Double { self == .accelerated ? 0.4 : 0 }
+  }
+
+  @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
+  func `The interval of a speed holds the truth, and is not wider than needed`(
+    method: ObjectTracker.Method, motion: Motion
+  ) throws {
+    var tally = IntervalTally()
+    for seed in 0..<100 as Range<UInt64> {
+      var random = SeededGenerator(seed: 500 + seed)
+      let box = PixelBox(x: 17, y: 17, width: 27, height: 27)
+      let first = ImagePoint(
+        x: 30 + .random(in: 0..<1, using: &random), y: 30 + .random(in: 0..<1, using: &random))
+      let speed = motion.speed(&random)
+      let isColor = method == .color
+      let marked = ObjectTrackerTests.image(first, noise: 5, isColor: isColor, &random)
+      let match: (UprightFrames.Image, ImagePoint) -> ObjectMatch?
+      switch method {
+      case .patch:
+        let matcher = PatchMatcher(
+          try #require(GrayImage(marked, x: 17, y: 17, width: 27, height: 27)))
+        match = { matcher.match(in: $0, near: $1, reach: 8) }
+      case .color:
+        let matcher = try #require(ColorMatcher(marked, box))
+        match = { matcher.match(in: $0, near: $1, reach: 8) }
+      }
+      let points = try (0..<5).map { index -> TrackedPoint in
+        let time = Double(index)
+        let center = ImagePoint(
+          x: first.x + speed.x * time,
+          y: first.y + speed.y * time + motion.acceleration / 2 * time * time)
+        let image = ObjectTrackerTests.image(center, noise: 5, isColor: isColor, &random)
+        let found = try #require(match(image, center))
+        return TrackedPoint(
+          index: index, time: MediaTime(Int64(index), over: 240), position: found.position,
+          uncertainty: found.deviation * ConfidenceInterval.factor, score: found.score,
+          isAmbiguous: false)
+      }
+      let found = try #require(ObjectTrack(method: method, box: box, points: points).speeds()[2])
+      tally.add(found, truth: hypot(speed.x, speed.y + motion.acceleration * 2) * 240)
+    }
+    print("speed, \(method), \(motion): \(tally)")
+    #expect(tally.covered >= 95)
+    #expect(tally.width <= 3 * tally.deviation)
+  }
+
+  /// Positions with errors that are `scatter` times as large as they state, of a ball that bounces in
+  /// the frame 30.
+  private static func bounce(
+    scatter: Double, times: [Int], seed: UInt64
+  ) -> (track: ObjectTrack, truth: [Double]) {
+    var random = SeededGenerator(seed: seed)
+    let points = times.enumerated().map { index, tick in
+      let after = Double(tick - 30)
+      let fall = after < 0 ? -3 * after : 2.5 * after
+      return TrackedPoint(
+        index: index, time: MediaTime(Int64(tick), over: 240),
+        position: ImagePoint(
+          x: 2 * after + random.normal() * 0.05 * scatter,
+          y: 400 - fall + 0.05 * after * after + random.normal() * 0.05 * scatter),
+        uncertainty: 0.05 * ConfidenceInterval.factor, score: 1, isAmbiguous: false)
+    }
+    let truth = times.map { tick in
+      let after = Double(tick - 30)
+      return hypot(2, (after < 0 ? 3 : -2.5) + 0.1 * after) * 240
+    }
+    let box = PixelBox(x: 0, y: 0, width: 9, height: 9)
+    return (ObjectTrack(method: .color, box: box, points: points), truth)
+  }
+
+  @Test(arguments: [1.0, 3])
+  func `A bounce makes the speeds around it uncertain, and no others`(scatter: Double) throws {
+    // Some frames are missing, so that intervals differ.
+    let times = (0..<70).filter { ![11, 12, 20, 45, 52, 53, 54].contains($0) }
+    var (around, elsewhere) = (IntervalTally(), IntervalTally())
+    for seed in 0..<100 as Range<UInt64> {
+      let (track, truth) = Self.bounce(scatter: scatter, times: times, seed: seed)
+      for (index, speed) in track.speeds().enumerated() {
+        guard let speed else { continue }
+        // At the bounce itself, no speed is right.
+        switch abs(times[index] - 30) {
+        case 0: break
+        case 1: around.add(speed, truth: truth[index])
+        default: elsewhere.add(speed, truth: truth[index])
+        }
+      }
+    }
+    print("bounce: \(around) beside it, \(elsewhere) elsewhere")
+    #expect(around.covered * 100 >= 95 * around.count)
+    #expect(elsewhere.covered * 100 >= 95 * elsewhere.count)
+    #expect(elsewhere.width <= 3 * elsewhere.deviation)
+    #expect(around.width > 3 * elsewhere.width)
+  }
+}
+
+/// Errors of measured values, and the intervals that were stated for them.
+struct IntervalTally: CustomStringConvertible {
+  private var squares = 0.0
+  private var widths = 0.0
+  private(set) var count = 0
+  /// The number of intervals that contain the truth.
+  private(set) var covered = 0
+
+  /// The root of the mean squared error.
+  var deviation: Double { (squares / Double(count)).squareRoot() }
+  /// The mean half-width of the intervals.
+  var width: Double { widths / Double(count) }
+
+  mutating func add(_ measured: MeasuredValue, truth: Double) {
+    let error = measured.value - truth
+    squares += error * error
+    widths += measured.uncertainty
+    count += 1
+    covered += abs(error) <= measured.uncertainty ? 1 : 0
+  }
+
+  var description: String {
+    "RMS error \(deviation), mean half-width \(width), \(covered) of \(count) covered"
+  }
+}

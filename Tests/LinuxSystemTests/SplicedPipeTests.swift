@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import OvercrankLinuxSystem
+
+struct SplicedPipeTests {
+  /// Memory that is overwritten when its owner is released.
+  private final class Block: Sendable {
+    nonisolated(unsafe) let start: UnsafeMutableRawBufferPointer
+
+    init(_ count: Int, _ value: UInt8) {
+      start = .allocate(byteCount: count, alignment: 16)
+      start.initializeMemory(as: UInt8.self, repeating: value)
+    }
+
+    deinit {
+      start.initializeMemory(as: UInt8.self, repeating: 255)
+      start.deallocate()
+    }
+  }
+
+  @Test(arguments: [100, 5_000, 70_000, 300_000])
+  func `A reader gets the bytes as they were written`(size: Int) throws {
+    let ends = try FileDescriptor.pipe()
+    let count = 4_000_000 / size
+    // The last owners live until everything is read.
+    let last = Mutex<[Block]>([])
+    let writer = try BlockingThread {
+      guard var pipe = SplicedPipe<Block>(ends.writeEnd) else { return }
+      for number in 0..<count {
+        let block = Block(size, UInt8(number % 251))
+        guard pipe.write(UnsafeRawBufferPointer(block.start)) == nil else { return }
+        pipe.keep(block)
+      }
+      let owners = pipe.owners
+      last.withLock { $0 = owners }
+    }
+    var wrong = 0
+    var (total, block) = (0, [UInt8](repeating: 0, count: 10_007))
+    while total < count * size {
+      let length = try block.withUnsafeMutableBytes { try ends.readEnd.read(into: $0) }
+      guard length > 0 else { break }
+      for index in 0..<length where block[index] != UInt8((total + index) / size % 251) {
+        wrong += 1
+      }
+      total += length
+    }
+    writer.join()
+    #expect(total == count * size && wrong == 0)
+    #expect(last.withLock { !$0.isEmpty })
+    try ends.readEnd.close()
+    try ends.writeEnd.close()
+  }
+
+  @Test func `Memory is released when the pipe cannot hold it any more`() throws {
+    let ends = try FileDescriptor.pipe()
+    defer { try? ends.readEnd.close() }
+    guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {
+      Issue.record("a pipe is no pipe")
+      return
+    }
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 4_096)
+    defer { bytes.deallocate() }
+    bytes.initializeMemory(as: UInt8.self, repeating: 7)
+    let target = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    defer { target.deallocate() }
+    let capacity = Int(fcntl(ends.writeEnd.rawValue, 1_032)) / 4_096
+    for number in 0..<3 * capacity {
+      #expect(pipe.write(UnsafeRawBufferPointer(bytes)) == nil)
+      pipe.keep(number)
+      #expect(pipe.owners == Array(max(0, number - capacity + 1)...number))
+      #expect(try ends.readEnd.read(into: target) == 4_096)
+    }
+    try ends.writeEnd.close()
+  }
+
+  @Test func `A closed reader is an error, and a file is no pipe`() throws {
+    let ends = try FileDescriptor.pipe()
+    try ends.readEnd.close()
+    signal(SIGPIPE, SIG_IGN)
+    guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {
+      Issue.record("a pipe is no pipe")
+      return
+    }
+    let failure = [UInt8](repeating: 0, count: 10).withUnsafeBytes { pipe.write($0) }
+    #expect(failure == .brokenPipe)
+    try ends.writeEnd.close()
+    let file = try FileDescriptor.open("/dev/null", .writeOnly)
+    defer { try? file.close() }
+    if case .some = SplicedPipe<Int>(file) { Issue.record("a file is a pipe") }
+  }
+}
