@@ -79,7 +79,10 @@ extension MovieWriter {
     guard copying.copiedBytes == expectedCopyBytes else {
       throw LibAVError("copy packets unchanged to", path, code: CFFmpeg_EINVAL)
     }
-    MuxerSink.free(&context.pointee.pb)
+    // Through a copy of the pointer: with the thread sanitizer, the compiler makes an invalid module
+    // of `free(&context.pointee.pb)` (Swift 6.3.1).
+    let file = context
+    MuxerSink.free(&file.pointee.pb)
     if hasGaps { try encloseMedia(upTo: mediaEnd) }
   }
 
