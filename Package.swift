@@ -332,7 +332,7 @@ let package = Package(
       dependencies: [
         "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankMediaCore",
-        "OvercrankRecognition", "OvercrankRecording", "TestSupport",
+        "OvercrankRecognition", "OvercrankRecording", "OvercrankV4L2", "TestSupport",
       ]),
     .testTarget(
       name: "slowmoTests",

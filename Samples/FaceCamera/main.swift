@@ -3,9 +3,10 @@
 // Prints the faces that a camera shows, each with its id when it comes, and draws the boxes of the
 // frame with the most faces into faces.svg, on the newest picture of that moment, faces.jpg. A box turns
 // with the roll and the yaw of its face. If the camera has regions, its exposure and its focus follow
-// the largest face. Ends with Ctrl-C, or with the file that is played as a camera.
+// the largest face, or stay at a point of the image, from 0,0 to 1,1. Ends with Ctrl-C, or with the file
+// that is played as a camera.
 //
-//   FaceCamera [DEVICE]
+//   FaceCamera [DEVICE] [X,Y]
 import Glibc
 import Overcrank
 import OvercrankRecognition
@@ -17,26 +18,14 @@ let session = CaptureSession(try DeviceInput(device: device, format: device.fast
 let preview = try VideoPreview(session: session)
 let output = try MetadataOutput(session: session, types: [.face])
 // A file has no controls.
-let controls = try? CameraControls(device: device)
+let follower = (try? CameraControls(device: device)).map(PointOfInterestFollower.init)
+let tap = CommandLine.arguments.dropFirst(2).first?.split(separator: ",").compactMap { Double($0) }
 
 struct Seen {
   var ids: Set<Int64> = []
   var mostFaces: [MetadataObject] = []
-  var target = PointOfInterest.center
 }
 let seen = Mutex(Seen())
-
-/// Exposure and focus measure the largest face, once it moved by a tenth of the image.
-func follow(_ face: MetadataObject, from target: PointOfInterest) -> PointOfInterest {
-  let (x, y) = (face.bounds.x + face.bounds.width / 2, face.bounds.y + face.bounds.height / 2)
-  guard let controls, max(abs(x - target.x), abs(y - target.y)) > 0.1 else { return target }
-  let point = PointOfInterest(x: x, y: y)
-  if controls.isExposurePointOfInterestSupported {
-    try? controls.setExposurePointOfInterest(point)
-  }
-  if controls.isFocusPointOfInterestSupported { try? controls.setFocusPointOfInterest(point) }
-  return point
-}
 
 /// Stores the newest picture, unless the last one is the newest.
 func keepPicture() {
@@ -49,8 +38,8 @@ func keepPicture() {
 
 output.setMetadataObjectsHandler { frame in
   guard let view = preview.geometry(viewWidth: 640, viewHeight: 360) else { return }
+  _ = try? follower?.follow(frame)
   seen.withLock { seen in
-    if let largest = frame.objects.first { seen.target = follow(largest, from: seen.target) }
     let faces = frame.objects.map { $0.transformed(by: view) }
     if faces.count > seen.mostFaces.count {
       seen.mostFaces = faces
@@ -64,6 +53,9 @@ output.setMetadataObjectsHandler { frame in
 }
 let events = session.events
 try session.startRunning()
+if let tap, tap.count == 2 {
+  try follower?.setTappedPoint(PointOfInterest(x: tap[0], y: tap[1]))
+}
 for await event in events where event == .didStopRunning { break }
 while output.ledger.waiting > 0 { usleep(1_000) }
 

@@ -6,18 +6,93 @@
 #include <cmath>
 #include <dlib/array2d.h>
 #include <dlib/image_processing/frontal_face_detector.h>
+#include <memory>
+#include <utility>
 #include <vector>
 
+using Scanner = dlib::frontal_face_detector::image_scanner_type;
+using Weights = dlib::frontal_face_detector::feature_vector_type;
+
 struct overcrank_face_detector {
-  dlib::frontal_face_detector detector = dlib::get_frontal_face_detector();
-  /// The first of the detector's five views.
-  dlib::frontal_face_detector front{
-      detector.get_scanner(), detector.get_overlap_tester(),
-      std::vector<dlib::frontal_face_detector::feature_vector_type>{detector.get_w(0)}};
+  /// One view of a face, such as that from the front.
+  struct View {
+    Scanner::fhog_filterbank filters;
+    double threshold;
+  };
+
+  Scanner scanner;
+  dlib::test_box_overlap overlaps;
+  std::vector<View> views;
   dlib::array2d<unsigned char> image;
+
+  void add(const Weights &weights) {
+    views.push_back({scanner.build_fhog_filterbank(weights), weights(weights.size() - 1)});
+  }
+
+  /// As dlib's object_detector, but with an end: a detector of someone's own may find a face everywhere.
+  std::vector<dlib::rect_detection> detect(bool frontOnly, double threshold, size_t capacity) {
+    scanner.load(image);
+    std::vector<dlib::rect_detection> all, kept;
+    std::vector<std::pair<double, dlib::rectangle>> found;
+    size_t count = frontOnly ? 1 : views.size();
+    for (size_t i = 0; i < count; i++) {
+      scanner.detect(views[i].filters, found, views[i].threshold + threshold);
+      for (const auto &one : found) {
+        dlib::rect_detection detection;
+        detection.detection_confidence = one.first - views[i].threshold;
+        detection.weight_index = i;
+        detection.rect = one.second;
+        all.push_back(detection);
+      }
+    }
+    if (count > 1) std::sort(all.rbegin(), all.rend());
+    for (const auto &one : all) {
+      if (kept.size() == capacity) break;
+      bool isNew = std::none_of(kept.begin(), kept.end(), [&](const dlib::rect_detection &other) {
+        return overlaps(other.rect, one.rect);
+      });
+      if (isNew) kept.push_back(one);
+    }
+    return kept;
+  }
+
+  size_t side() const {
+    return std::max(
+        scanner.get_detection_window_width(), scanner.get_detection_window_height());
+  }
 };
 
 namespace {
+
+/// Configures a scanner as a model says; false if the model's numbers are no detector.
+bool configure(Scanner &scanner, const overcrank_face_model &model) {
+  auto within = [](size_t value, size_t least, size_t most) {
+    return value >= least && value <= most;
+  };
+  const size_t cell = model.cell_size;
+  if (!within(cell, 4, 32) || !within(model.padding, 0, 4)) return false;
+  for (size_t side : {model.window_width, model.window_height}) {
+    if (!within(side, 2 * cell, 256)) return false;
+  }
+  for (size_t side : {model.layer_width, model.layer_height}) {
+    if (!within(side, 8, 4096)) return false;
+  }
+  if (model.level_count < 1 || !within(model.view_count, 1, 16) || !model.weights) return false;
+  for (double part : {model.overlap, model.covered}) {
+    if (!(part >= 0 && part <= 1)) return false;
+  }
+  scanner.set_cell_size(cell);
+  scanner.set_padding(model.padding);
+  scanner.set_detection_window_size(model.window_width, model.window_height);
+  scanner.set_min_pyramid_layer_size(model.layer_width, model.layer_height);
+  scanner.set_max_pyramid_levels(std::min<size_t>(model.level_count, 1000));
+  // The last weight of a view is its threshold.
+  if (model.weight_count != static_cast<size_t>(scanner.get_num_dimensions()) + 1) return false;
+  const size_t count = model.view_count * model.weight_count;
+  return std::all_of(model.weights, model.weights + count, [](double weight) {
+    return std::fabs(weight) <= 1e6;
+  });
+}
 
 /// The two neighbors of a position between pixels, and the weight of the second one in 1/256.
 struct Sample {
@@ -43,10 +118,46 @@ std::vector<Sample> samples(size_t size, size_t scaled) {
 
 extern "C" overcrank_face_detector *overcrank_face_detector_new(void) {
   try {
-    return new overcrank_face_detector;
+    const auto trained = dlib::get_frontal_face_detector();
+    auto detector = std::make_unique<overcrank_face_detector>();
+    detector->scanner.copy_configuration(trained.get_scanner());
+    detector->overlaps = trained.get_overlap_tester();
+    for (unsigned long i = 0; i < trained.num_detectors(); i++) detector->add(trained.get_w(i));
+    return detector.release();
   } catch (...) {
     return nullptr;
   }
+}
+
+extern "C" int overcrank_face_detector_is_valid(const overcrank_face_model *model) {
+  try {
+    Scanner scanner;
+    return model && configure(scanner, *model);
+  } catch (...) {
+    return 0;
+  }
+}
+
+extern "C" overcrank_face_detector *overcrank_face_detector_new_with(
+    const overcrank_face_model *model) {
+  try {
+    auto detector = std::make_unique<overcrank_face_detector>();
+    if (!model || !configure(detector->scanner, *model)) return nullptr;
+    detector->overlaps = dlib::test_box_overlap(model->overlap, model->covered);
+    const size_t count = model->weight_count;
+    for (size_t i = 0; i < model->view_count; i++) {
+      Weights weights(static_cast<long>(count));
+      std::copy_n(model->weights + i * count, count, weights.begin());
+      detector->add(weights);
+    }
+    return detector.release();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+extern "C" size_t overcrank_face_detector_side(const overcrank_face_detector *detector) {
+  return detector ? detector->side() : 0;
 }
 
 extern "C" void overcrank_face_detector_delete(overcrank_face_detector *detector) {
@@ -63,7 +174,8 @@ extern "C" int overcrank_face_detector_find(
   double scaledHeight = std::round(static_cast<double>(height) * scale);
   if (scaledWidth > largest || scaledHeight > largest) return -1;
   // Smaller images have no room for a face.
-  if (scaledWidth < 40 || scaledHeight < 40) return 0;
+  const double least = static_cast<double>(detector->side()) / 2;
+  if (scaledWidth < least || scaledHeight < least) return 0;
   try {
     auto columns = samples(width, static_cast<size_t>(scaledWidth));
     auto rows = samples(height, static_cast<size_t>(scaledHeight));
@@ -83,8 +195,7 @@ extern "C" int overcrank_face_detector_find(
             (above * (256 - down) + below * down + (1 << 15)) >> 16);
       }
     }
-    std::vector<dlib::rect_detection> found;
-    detector->detector(image, found, threshold);
+    const auto found = detector->detect(false, threshold, capacity);
     double byX = static_cast<double>(width) / scaledWidth;
     double byY = static_cast<double>(height) / scaledHeight;
     size_t count = std::min(found.size(), capacity);
@@ -109,7 +220,7 @@ extern "C" int overcrank_face_detector_find_in(
   if (!detector || !pixels || !part || !(part->scale > 0) || width == 0 || height == 0) return -1;
   if (!std::isfinite(part->x + part->y + part->angle)) return -1;
   if (part->width > largest || part->height > largest) return -1;
-  if (part->width < 40 || part->height < 40) return 0;
+  if (part->width < detector->side() / 2 || part->height < detector->side() / 2) return 0;
   try {
     auto &image = detector->image;
     image.set_size(static_cast<long>(part->height), static_cast<long>(part->width));
@@ -137,8 +248,7 @@ extern "C" int overcrank_face_detector_find_in(
         line[u] = static_cast<unsigned char>((above * (256 - byY) + below * byY + (1 << 15)) >> 16);
       }
     }
-    std::vector<dlib::rect_detection> found;
-    (front_only ? detector->front : detector->detector)(image, found, threshold);
+    const auto found = detector->detect(front_only, threshold, capacity);
     size_t count = std::min(found.size(), capacity);
     for (size_t i = 0; i < count; i++) {
       const auto &rect = found[i].rect;

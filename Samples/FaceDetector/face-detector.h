@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The frontal face detector of dlib, as C.
+// The frontal face detector of dlib, and others that were trained with dlib, as C.
 #ifndef OVERCRANK_FACE_DETECTOR_H
 #define OVERCRANK_FACE_DETECTOR_H
 
@@ -21,8 +21,32 @@ typedef struct overcrank_face {
   double confidence;
 } overcrank_face;
 
-/// Creates a detector, or returns NULL without memory.
+/// The numbers of an object detector of dlib (`scan_fhog_pyramid<pyramid_down<6>>`).
+typedef struct overcrank_face_model {
+  /// The window that is moved over the image, in pixels, its cells and the cells around it.
+  size_t window_width, window_height, cell_size, padding;
+  /// The smallest of the scaled images that are searched, and their greatest number.
+  size_t layer_width, layer_height, level_count;
+  /// The parts, from 0 to 1, from which on two detections are the same: of both together, and of one.
+  double overlap, covered;
+  /// The views: `view_count` times `weight_count` numbers. The last weight of a view is its threshold.
+  const double *weights;
+  size_t view_count, weight_count;
+} overcrank_face_model;
+
+/// Creates dlib's own detector of faces, or returns NULL without memory.
 overcrank_face_detector *overcrank_face_detector_new(void);
+
+/// Whether a model is a detector: each number is in a range that a search can use, and the number of
+/// weights is that of the window.
+int overcrank_face_detector_is_valid(const overcrank_face_model *model);
+
+/// Creates a detector with a model, which may be deleted then. NULL without memory, and for a model that
+/// is not valid.
+overcrank_face_detector *overcrank_face_detector_new_with(const overcrank_face_model *model);
+
+/// The side in pixels of the smallest face that a detector finds: 80 for dlib's own.
+size_t overcrank_face_detector_side(const overcrank_face_detector *detector);
 
 /// Deletes a detector. NULL is ignored.
 void overcrank_face_detector_delete(overcrank_face_detector *detector);
@@ -30,8 +54,8 @@ void overcrank_face_detector_delete(overcrank_face_detector *detector);
 /// Finds the faces of a gray image, in descending order of confidence.
 ///
 /// `pixels` are `height` rows, `row` bytes from one to the next, of `width` pixels, `step` bytes from
-/// one to the next. The image is searched after it was scaled by `scale`; faces of less than 80 pixels
-/// are not found then. Detections below `threshold`, which is usually 0, are left out. Writes at most
+/// one to the next. The image is searched after it was scaled by `scale`; faces smaller than the
+/// detector's side are not found then. Detections below `threshold`, which is usually 0, are left out. Writes at most
 /// `capacity` faces, and returns their number; -1 for arguments that are no image, and without memory.
 int overcrank_face_detector_find(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,

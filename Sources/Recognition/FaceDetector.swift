@@ -51,17 +51,26 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
 ///
 /// One thread at a time may use it.
 struct FaceDetector: ~Copyable, @unchecked Sendable {
-  /// The side in pixels of the smallest face that is found.
-  static let smallestFace = 80.0
+  /// The side in pixels of the smallest face that dlib's own detector finds.
+  static let ownSide = 80.0
   /// The most faces of one search.
   static let mostFaces = 64
 
   private let detector: OpaquePointer
+  /// The side in pixels of the smallest face that is found.
+  let side: Double
 
   /// Creates a detector, or returns nil without memory.
-  init?() {
-    guard let detector = overcrank_face_detector_new() else { return nil }
+  ///
+  /// - Parameter model: The model, or nil for dlib's own.
+  init?(_ model: FaceModel? = nil) {
+    let created =
+      if let model {
+        model.numbers.withModel { overcrank_face_detector_new_with(&$0) }
+      } else { overcrank_face_detector_new() }
+    guard let detector = created else { return nil }
     self.detector = detector
+    side = Double(overcrank_face_detector_side(detector))
   }
 
   deinit { overcrank_face_detector_delete(detector) }

@@ -38,10 +38,20 @@ public final class FaceReader: Sendable {
     /// The scale at which an image is searched.
     ///
     /// Enlarging further shows no more details.
-    func scale(width: Int, height: Int) -> Double {
+    ///
+    /// - Parameters:
+    ///   - width: The width of the image.
+    ///   - height: The height of the image.
+    ///   - relativeSide: The smallest face that the detector finds, in that of dlib's own detector.
+    /// - Returns: The size of the searched image, in that of the image.
+    func scale(width: Int, height: Int, relativeSide: Double = 1) -> Double {
       let pixels = max(1, Double(width) * Double(height))
-      return min((pixelCount / pixels).squareRoot(), self == .quick ? 2 : 4)
+      let searched = min(pixelCount * relativeSide * relativeSide, Self.mostPixels)
+      return min((searched / pixels).squareRoot(), relativeSide * (self == .quick ? 2 : 4))
     }
+
+    /// The most pixels that are searched, whatever the detector's size.
+    private static let mostPixels = 8e6
   }
 
   /// A search of a whole image.
@@ -65,16 +75,20 @@ public final class FaceReader: Sendable {
   public static let maximumFaceCount = 10
 
   private let detector: Mutex<FaceDetector>
+  /// The smallest face that the detector finds, in that of dlib's own detector.
+  private let relativeSide: Double
 
   /// Creates a reader.
   ///
+  /// - Parameter model: A detector to be used instead of dlib's own, which is in the library.
   /// - Throws: `MediaError` with `.outOfMemory` without memory.
-  public init() throws(MediaError) {
-    guard let detector = FaceDetector() else {
+  public init(model: FaceModel? = nil) throws(MediaError) {
+    guard let detector = FaceDetector(model) else {
       throw MediaError(
         .outOfMemory, "no memory for the face detector",
         recovery: "close other programs and try again")
     }
+    relativeSide = detector.side / FaceDetector.ownSide
     self.detector = Mutex(detector)
   }
 
@@ -109,7 +123,8 @@ public final class FaceReader: Sendable {
 
   /// Finds faces in a whole image.
   func find(in image: LumaImage, _ pass: Pass) -> [DetectedFace] {
-    let scale = pass.effort.scale(width: image.width, height: image.height)
+    let scale = pass.effort.scale(
+      width: image.width, height: image.height, relativeSide: relativeSide)
     guard pass.degrees != 0 else {
       return DetectedFace.distinct(detector.withLock { $0.faces(in: image, scale: scale) })
     }
@@ -118,7 +133,7 @@ public final class FaceReader: Sendable {
     let (down, across) = (abs(sin(pass.degrees * .pi / 180)), abs(cos(pass.degrees * .pi / 180)))
     let outer = (width * across + height * down, width * down + height * across)
     // That of a narrow image is mostly empty.
-    guard min(width, height) >= FaceDetector.smallestFace / 2,
+    guard min(width, height) >= relativeSide * FaceDetector.ownSide / 2,
       outer.0 * outer.1 < 4 * width * height
     else { return [] }
     let part = FaceDetector.Part(
@@ -138,7 +153,7 @@ public final class FaceReader: Sendable {
   ///   - degrees: Its rotation, clockwise.
   /// - Returns: The faces, best first.
   func find(_ face: DetectedFace, in image: LumaImage, degrees: Double) -> [DetectedFace] {
-    let part = Self.part(around: face, degrees, side: 220)
+    let part = part(around: face, degrees, side: 220)
     let found = detector.withLock { $0.faces(in: image, part, threshold: -0.25) }
     return DetectedFace.distinct(found.centered(in: image.area))
   }
@@ -153,7 +168,7 @@ public final class FaceReader: Sendable {
   func roll(of face: DetectedFace, in image: LumaImage, near degrees: Double) -> Double? {
     detector.withLock { detector in
       FaceRoll.estimate(near: degrees) { angle in
-        let part = Self.part(around: face, angle, side: 180)
+        let part = part(around: face, angle, side: 180)
         return detector.faces(in: image, part, isFrontOnly: true, threshold: -1.5)
           .first(where: face.isSame)?.confidence
       }
@@ -161,12 +176,15 @@ public final class FaceReader: Sendable {
   }
 
   /// A square around a face, which has 100 pixels in it; the detector's sizes are 80, 96 and 115.
-  private static func part(
-    around face: DetectedFace, _ degrees: Double, side: Int
+  ///
+  /// For a detector of other sizes, all of these are in that proportion.
+  private func part(
+    around face: DetectedFace, _ degrees: Double, side: Double
   ) -> FaceDetector.Part {
-    FaceDetector.Part(
-      center: face.center, degrees: degrees, scale: min(4, 100 / max(1, face.size)), width: side,
-      height: side)
+    let pixels = Int(relativeSide * side)
+    return FaceDetector.Part(
+      center: face.center, degrees: degrees,
+      scale: relativeSide * min(4, 100 / max(1, face.size)), width: pixels, height: pixels)
   }
 }
 

@@ -31,12 +31,13 @@ public struct MetadataObjectReader: ~Copyable {
   ///   - asset: The asset.
   ///   - types: The types to find. By default all codes.
   ///   - requiredAgreement: The number of frames that must agree on a text, at least 1.
+  ///   - faceModel: A detector of faces to be used instead of that in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`, or as `FrameReader` does.
   public init(
     _ asset: Asset, types: [MetadataObjectType] = MetadataObjectType.codes,
-    requiredAgreement: Int = 2
+    requiredAgreement: Int = 2, faceModel: FaceModel? = nil
   ) throws(MediaError) {
-    let readers = try ObjectReaders(types)
+    let readers = try ObjectReaders(types, faceModel: faceModel)
     guard let track = asset.videoTrack else {
       throw MediaError(.invalidData, "\(asset.path) contains no video")
     }

@@ -40,13 +40,15 @@ public final class MetadataOutput: FrameOutput {
   /// - Parameters:
   ///   - session: The session.
   ///   - types: The types to find. By default all codes.
+  ///   - faceModel: A detector of faces to be used instead of that in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.notConnected` if the
   ///   session has no camera; `.notConvertible` for a camera whose codec uses inter-frame prediction.
   public convenience init(
-    session: CaptureSession, types: [MetadataObjectType] = MetadataObjectType.codes
+    session: CaptureSession, types: [MetadataObjectType] = MetadataObjectType.codes,
+    faceModel: FaceModel? = nil
   ) throws(MediaError) {
     self.init()
-    try setMetadataObjectTypes(types)
+    try setMetadataObjectTypes(types, faceModel: faceModel)
     try session.addOutput(self)
     let camera = session.connections.first { $0.output === self }?.camera
     guard let camera else {
@@ -86,10 +88,14 @@ public final class MetadataOutput: FrameOutput {
   ///
   /// Fewer types cost less time.
   ///
-  /// - Parameter types: The types, all of them available. None ends the search.
+  /// - Parameters:
+  ///   - types: The types, all of them available. None ends the search.
+  ///   - faceModel: A detector of faces to be used instead of that in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason, or `.outOfMemory`.
-  public func setMetadataObjectTypes(_ types: [MetadataObjectType]) throws(MediaError) {
-    let readers = types.isEmpty ? nil : try ObjectReaders(types)
+  public func setMetadataObjectTypes(
+    _ types: [MetadataObjectType], faceModel: FaceModel? = nil
+  ) throws(MediaError) {
+    let readers = types.isEmpty ? nil : try ObjectReaders(types, faceModel: faceModel)
     worker.settings.withLock {
       $0.readers = readers
       $0.version += 1

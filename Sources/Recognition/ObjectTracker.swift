@@ -14,13 +14,16 @@ struct ObjectReaders: Sendable {
 
   /// Creates the readers of some types.
   ///
+  /// - Parameters:
+  ///   - types: The types.
+  ///   - faceModel: The detector of faces, or nil for dlib's own.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`, or `.outOfMemory`.
-  init(_ types: [MetadataObjectType]) throws(MediaError) {
+  init(_ types: [MetadataObjectType], faceModel: FaceModel? = nil) throws(MediaError) {
     try MediaError.checkAvailable(types, among: Self.available)
     self.types = types
     let codeTypes = types.filter { $0 != .face }
     codes = codeTypes.isEmpty ? nil : try CodeReader(types: codeTypes)
-    faces = types.contains(.face) ? try FaceReader() : nil
+    faces = types.contains(.face) ? try FaceReader(model: faceModel) : nil
   }
 
   /// Finds the objects of an image that has no other frames beside it.

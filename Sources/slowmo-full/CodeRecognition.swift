@@ -7,22 +7,30 @@ import SlowmoCommands
 /// Finds codes and faces for `scan` and `record --metadata`.
 struct CodeRecognition: ObjectRecognition {
   func reader(
-    of asset: Asset, types: [String], agreement: Int
+    of asset: Asset, _ selection: ObjectSelection
   ) throws(MediaError) -> any ObjectReader {
     try MovieObjects(
-      MetadataObjectReader(asset, types: Self.types(types), requiredAgreement: agreement))
+      MetadataObjectReader(
+        asset, types: Self.types(selection.types), requiredAgreement: selection.agreement,
+        faceModel: Self.model(selection)))
   }
 
   func search(
-    _ session: CaptureSession, types: [String], agreement: Int,
+    _ session: CaptureSession, _ selection: ObjectSelection,
     _ handler: @escaping @Sendable ([RecognizedObject]) -> Void
   ) throws(MediaError) -> any ObjectSearch {
-    let output = try MetadataOutput(session: session, types: Self.types(types))
-    output.requiredAgreement = agreement
+    let output = try MetadataOutput(
+      session: session, types: Self.types(selection.types), faceModel: Self.model(selection))
+    output.requiredAgreement = selection.agreement
     output.setMetadataObjectsHandler { frame in
       handler(frame.objects.map { RecognizedObject($0, of: frame) })
     }
     return SessionObjects(output: output)
+  }
+
+  private static func model(_ selection: ObjectSelection) throws(MediaError) -> FaceModel? {
+    guard let path = selection.faceModel else { return nil }
+    return try FaceModel(path: path)
   }
 
   /// The types with these names; `codes` are all codes.

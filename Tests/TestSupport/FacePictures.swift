@@ -25,6 +25,9 @@ package struct FacePictures: Sendable {
     package var faces: [Box]
   }
 
+  /// dlib's own detector, as dlib stores it, which Samples/install-faces.sh installs.
+  package static let model = "/usr/share/overcrank-faces-dev/frontal.svm"
+
   private let directory: String
   private let labels: [String: [Box]]
 

@@ -49,6 +49,10 @@ struct HelpTests {
       _ = try scratch.write(Array("0.1 space\n0.2 .\n".utf8), as: "keys.txt")
       _ = try scratch.write(Array("0.1 i\n0.2 o\n0.2 8\n0.2 w\n".utf8), as: "edits.txt")
     }
+    if verb == "scan" {
+      try FileManager.default.createSymbolicLink(
+        atPath: scratch.file("heads.svm"), withDestinationPath: FacePictures.model)
+    }
     if verb == "edit" {
       let made = try await slowmo(
         "retime", take, "-o", scratch.file("project.otio"), "--preset", "impact", "--at", "1")

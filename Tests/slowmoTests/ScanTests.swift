@@ -123,6 +123,39 @@ struct ScanTests {
     #expect(table[2].firstMatch(of: bounds) != nil, "\(table[2])")
   }
 
+  @Test func `A model file finds faces, and a damaged one is named`() async throws {
+    let faces = scratch.file("faces.mov")
+    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
+    let own = try await slowmo("scan", faces, "--types", "faces")
+    let model = try await slowmo(
+      "scan", faces, "--types", "faces", "--face-model", FacePictures.model)
+    #expect(model.status == 0 && model.output == own.output && !own.output.isEmpty)
+    _ = try scratch.write([], as: "empty.svm")
+    _ = try scratch.write(Array(try bytes(of: FacePictures.model).prefix(999)), as: "short.svm")
+    for (name, status, code) in [
+      ("empty.svm", 65, "invalid_data"), ("short.svm", 65, "invalid_data"),
+      ("missing.svm", 66, "file_not_found"), ("faces.mov", 65, "invalid_data"),
+    ] {
+      for arguments in [
+        ["scan", faces, "--types"], ["record", "file:\(faces)", "-o", "out.mov", "--metadata"],
+      ] {
+        let finished = try await run(
+          slowmoPath, arguments + ["faces", "--face-model", scratch.file(name), "--json"],
+          in: scratch.path)
+        #expect(Int(finished.status) == status, "\(arguments) \(name): \(finished.output)")
+        let error = try #require(try finished.document()["error"] as? [String: Any])
+        #expect(error["code"] as? String == code)
+        #expect((error["message"] as? String)?.contains(name) == true, "\(error)")
+        #expect(!FileManager.default.fileExists(atPath: scratch.file("out.mov")))
+      }
+    }
+    for arguments in [["scan", faces], ["record", "file:\(faces)", "-o", "out.mov"]] {
+      let finished = try await run(
+        slowmoPath, arguments + ["--face-model", FacePictures.model], in: scratch.path)
+      #expect(finished.status == 64)
+    }
+  }
+
   @Test func `Errors name what works`() async throws {
     for arguments in [
       ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],

@@ -52,7 +52,7 @@ struct RecordCommand: ParsableCommand, Verb {
       arrives. slowmo info --timed-metadata prints the values.
       --metadata codes,faces finds both as slowmo scan does, with at most a fifth of a processor,
       and stores each as com.overcrank.code or com.overcrank.face at its frame. slowmo frames --csv
-      lists them. A list such as qr,ean13 finds only these types.
+      lists them. A list such as qr,ean13 finds only these types. --face-model is that of slowmo scan.
       """)
 
   @Argument(
@@ -213,7 +213,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let movie = try MovieFileOutput(session: session, settings: settings)
     let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
     let objects = StoredObjects(movie)
-    let search = try recognition.map { try objects.find(metadata.metadata, in: session, $0) }
+    let search = try recognition.map { try objects.find(metadata.selection, in: session, $0) }
     // A session does not keep its outputs alive.
     defer { withExtendedLifetime(search) {} }
     func shown<Result>(_ work: () throws -> Result) throws -> Result {

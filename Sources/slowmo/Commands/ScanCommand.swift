@@ -19,6 +19,7 @@ struct ScanCommand: ParsableCommand, Verb {
         slowmo scan take.mov --json
         slowmo scan take.mov --overlay marked
         slowmo scan take.mov --types faces -t 1
+        slowmo scan take.mov --types faces --face-model heads.svm
         slowmo scan synthetic:640x480@60 -t 1
 
       Prints one JSON object per line for each code and face in each frame: type, text, bytes,
@@ -28,6 +29,8 @@ struct ScanCommand: ParsableCommand, Verb {
       pdf417, datamatrix, and codes for all of them, which is the default; faces.
       At most 10 faces of a frame are printed, largest first. A face keeps its face_id from frame to
       frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is not measured.
+      --face-model names another detector: a file that dlib wrote, such as train_simple_object_detector
+      of its Python module.
       A text is printed from the second frame that shows it, because one frame may be misread;
       --agreement sets another number. A movie of one frame is searched with more effort.
       Frames of a camera that arrive while another is examined are left out. The examined ones and
@@ -65,6 +68,7 @@ struct ScanCommand: ParsableCommand, Verb {
     completion: .directory)
   var overlay: String?
 
+  @OptionGroup var faces: FaceModelOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
@@ -72,6 +76,7 @@ struct ScanCommand: ParsableCommand, Verb {
     guard (1...100).contains(agreement) else {
       throw ValidationError("--agreement \(agreement) is not from 1 to 100")
     }
+    try faces.check(types, of: "--types")
     if isDevice, range != nil { throw ValidationError("--range needs a movie file") }
     if !isDevice, mode != nil { throw ValidationError("--mode needs a device") }
     if range != nil, duration != nil {
@@ -88,6 +93,12 @@ struct ScanCommand: ParsableCommand, Verb {
     return !Files.exists(source) && source.fileExtension == nil
   }
 
+  /// What is to be found.
+  private var selection: ObjectSelection {
+    ObjectSelection(
+      types: types?.names ?? [], agreement: agreement, faceModel: faces.faceModel)
+  }
+
   func perform() throws -> ExitStatus {
     let recognition = try FullProgram.recognition(alternative: "search on another machine")
     if let overlay, !writing.dryRun { try ScanReport.makeDirectory(overlay) }
@@ -100,7 +111,7 @@ struct ScanCommand: ParsableCommand, Verb {
       throw CommandError(
         .badData, code: "invalid_data", "\(source) has no video", hint: "see slowmo info \(source)")
     }
-    let reader = try recognition.reader(of: asset, types: types?.names ?? [], agreement: agreement)
+    let reader = try recognition.reader(of: asset, selection)
     let indices = try chosenFrames(asset, track.frames)
     if writing.dryRun { return try plan(Int64(indices.count)) }
     let report = ScanReport(self, width: track.width, height: track.height)
@@ -149,8 +160,7 @@ struct ScanCommand: ParsableCommand, Verb {
     if writing.dryRun { return try plan(nil) }
     let session = try CaptureSession(device: device, format: format)
     let found = Mutex<[[RecognizedObject]]>([])
-    let search = try recognition.search(session, types: types?.names ?? [], agreement: agreement) {
-      objects in
+    let search = try recognition.search(session, selection) { objects in
       found.withLock { $0.append(objects) }
     }
     let report = ScanReport(self, width: format.width, height: format.height)

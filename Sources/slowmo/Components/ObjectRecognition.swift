@@ -2,31 +2,41 @@
 
 package import Overcrank
 
+/// What is to be found in frames.
+package struct ObjectSelection: Sendable {
+  /// The names of types; empty for all codes.
+  package var types: [String] = []
+  /// The number of frames that must agree on a text.
+  package var agreement = 2
+  /// The path of a detector of faces that was trained with dlib; nil for the library's own.
+  package var faceModel: String?
+}
+
 /// Finds objects in frames: codes and faces.
 package protocol ObjectRecognition: Sendable {
   /// Opens a movie.
   ///
   /// - Parameters:
   ///   - asset: The movie.
-  ///   - types: The names of types; empty for all.
-  ///   - agreement: The number of frames that must agree on a text.
+  ///   - selection: What is to be found.
   /// - Returns: The reader of its objects.
-  /// - Throws: `MediaError` with `metadata_type_unavailable`, or as `FrameReader` does.
+  /// - Throws: `MediaError` with `metadata_type_unavailable`, as `FaceModel` does for the selected model, or
+  ///   as `FrameReader` does.
   func reader(
-    of asset: Asset, types: [String], agreement: Int
+    of asset: Asset, _ selection: ObjectSelection
   ) throws(MediaError) -> any ObjectReader
 
   /// Searches the frames of a session from its start.
   ///
   /// - Parameters:
   ///   - session: The session.
-  ///   - types: The names of types; empty for all.
-  ///   - agreement: The number of frames that must agree on a text.
+  ///   - selection: What is to be found.
   ///   - handler: Called with the objects of a frame, one call at a time.
   /// - Returns: The search, which lasts as long as the session has it.
-  /// - Throws: `MediaError` with `metadata_type_unavailable`, `.notConvertible` or `.notConnected`.
+  /// - Throws: `MediaError` with `metadata_type_unavailable`, `.notConvertible` or `.notConnected`, or as
+  ///   `FaceModel` does for the selected model.
   func search(
-    _ session: CaptureSession, types: [String], agreement: Int,
+    _ session: CaptureSession, _ selection: ObjectSelection,
     _ handler: @escaping @Sendable ([RecognizedObject]) -> Void
   ) throws(MediaError) -> any ObjectSearch
 }

@@ -32,10 +32,18 @@ struct MetadataOptions: ParsableArguments {
       valueName: "codes,faces"))
   var metadata: ObjectTypes?
 
+  @OptionGroup var faces: FaceModelOptions
+
+  /// What is to be found in the frames.
+  var selection: ObjectSelection {
+    ObjectSelection(types: metadata?.names ?? [], faceModel: faces.faceModel)
+  }
+
   /// The items of the file.
   var items: [MetadataItem] { tag + [location].compactMap { $0 } }
 
   func validate() throws {
+    try faces.check(metadata, of: "--metadata")
     guard let metadataFd else { return }
     guard metadataFd >= 0, ![STDOUT_FILENO, STDERR_FILENO].contains(metadataFd) else {
       throw ValidationError("--metadata-fd \(metadataFd) cannot be read")

@@ -17,3 +17,22 @@ struct ObjectTypes: ExpressibleByArgument {
     guard names.allSatisfy(Self.allNames.contains) else { return nil }
   }
 }
+
+/// The option of a detector of faces.
+struct FaceModelOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Find faces with this detector, trained with dlib.", valueName: "file"),
+    completion: .file())
+  var faceModel: String?
+
+  /// Checks that faces are searched if a detector is named.
+  ///
+  /// - Parameters:
+  ///   - types: The types that are searched.
+  ///   - option: The option of the types.
+  /// - Throws: `ValidationError` if it is named in vain.
+  func check(_ types: ObjectTypes?, of option: String) throws {
+    guard faceModel != nil, types?.names.contains("faces") != true else { return }
+    throw ValidationError("--face-model needs \(option) faces")
+  }
+}

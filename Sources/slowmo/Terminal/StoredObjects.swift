@@ -16,9 +16,9 @@ final class StoredObjects: Sendable {
 
   /// Finds objects in the frames of a session from its start.
   func find(
-    _ types: ObjectTypes?, in session: CaptureSession, _ recognition: any ObjectRecognition
+    _ selection: ObjectSelection, in session: CaptureSession, _ recognition: any ObjectRecognition
   ) throws -> any ObjectSearch {
-    try recognition.search(session, types: types?.names ?? [], agreement: 2) { [self] in store($0) }
+    try recognition.search(session, selection) { [self] in store($0) }
   }
 
   private func store(_ objects: [RecognizedObject]) {

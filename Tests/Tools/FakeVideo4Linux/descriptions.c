@@ -176,7 +176,7 @@ static const description_control webcam_controls[] = {
   {V4L2_CID_AUTO_EXPOSURE_BIAS, V4L2_CTRL_TYPE_INTEGER_MENU, "Auto Exposure, Bias", 0, 4, 1, 2, 0,
     {"-2000", "-1000", "0", "1000", "2000"}},
   {CID_UVC_REGION, TYPE_RECT, "Region of Interest Rectangle", 0, 0, 0, 0, 0, {NULL}},
-  {CID_UVC_REGION_AUTO, V4L2_CTRL_TYPE_BITMASK, "Region of Interest Auto Ctrls", 0, 0x3, 0, 0, 0,
+  {CID_UVC_REGION_AUTO, V4L2_CTRL_TYPE_BITMASK, "Region of Interest Auto Ctrls", 0, 0xb, 0, 0, 0,
     {NULL}},
   END_CONTROLS};
 

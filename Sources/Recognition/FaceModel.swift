@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFaces
+import Glibc
+import OvercrankLinuxSystem
+public import OvercrankMediaCore
+
+/// A detector of faces in a file, to be used instead of the one that the library has.
+///
+/// The file is an object detector of histograms of gradients that was trained with dlib: what
+/// `train_simple_object_detector` of its Python module writes, or `fhog_object_detector_ex` of its
+/// examples. It may also find other things, such as the heads of animals, which are then reported as
+/// faces. Neural networks, such as those of YuNet or BlazeFace, are refused.
+///
+/// ```swift
+/// let model = try FaceModel(path: "heads.svm")
+/// let faces = try FaceReader(model: model).objects(in: image)
+/// ```
+public struct FaceModel: Hashable, Sendable {
+  /// The path of the file.
+  public let path: String
+  let numbers: Numbers
+
+  /// What a detector consists of.
+  struct Numbers: Hashable, Sendable {
+    /// In pixels, except the padding, which is in cells.
+    var (windowWidth, windowHeight, cellSize, padding) = (0, 0, 0, 0)
+    var (levelCount, layerWidth, layerHeight) = (0, 0, 0)
+    var (overlap, covered) = (0.0, 0.0)
+    /// The weights of all views, each with its threshold at the end.
+    var weights: [Double] = []
+    var viewCount = 0
+  }
+
+  /// The size of the largest file that is read, in bytes; dlib's own detector has 0.2 MB.
+  static let mostBytes = 16 << 20
+
+  /// Reads a model.
+  ///
+  /// - Parameter path: The path of the file, of at most 16 MiB. What follows the detector is ignored.
+  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
+  ///   file that is empty, ends too early, or is no detector that dlib trained.
+  public init(path: String) throws(MediaError) {
+    self.path = path
+    let bytes = try Self.contents(of: path)
+    guard !bytes.isEmpty else { throw Self.error(.invalidData, path, "the file is empty") }
+    var file = DlibArchive(bytes[...])
+    let numbers: Numbers
+    do throws(DlibArchive.Problem) {
+      numbers = try file.objectDetector()
+    } catch {
+      throw Self.error(
+        .invalidData, path,
+        error == .truncated
+          ? "the file ends before its detector does" : "the file is no object detector of dlib")
+    }
+    guard numbers.withModel({ overcrank_face_detector_is_valid(&$0) != 0 }) else {
+      throw Self.error(.invalidData, path, "the numbers in the file are no detector")
+    }
+    self.numbers = numbers
+  }
+
+  private static func contents(of path: String) throws(MediaError) -> [UInt8] {
+    // To open a pipe would wait for its writer.
+    if let kind = SystemFiles.kind(of: path), kind != .regular {
+      throw error(.invalidData, path, "it is no regular file")
+    }
+    do throws(SystemError) {
+      let file = try RandomAccessFile(opening: path, forWriting: false)
+      let count = file.count()
+      if count <= Int64(mostBytes) { return file.read(Int(count), at: 0) }
+    } catch {
+      let code: MediaError.Code =
+        switch error.errorNumber {
+        case ENOENT, ENOTDIR: .fileNotFound
+        case EACCES, EPERM: .noPermission
+        default: .readFailed
+        }
+      throw self.error(
+        code, path, error.reason,
+        MediaError.Cause(error.operation, on: path, errorNumber: error.errorNumber))
+    }
+    throw error(.invalidData, path, "the file is larger than 16 MiB")
+  }
+
+  private static func error(
+    _ code: MediaError.Code, _ path: String, _ why: String, _ cause: MediaError.Cause? = nil
+  ) -> MediaError {
+    MediaError(
+      code, "faces are not available with the model \(path): \(why)",
+      recovery: "choose a detector that was trained with dlib, or leave out the model",
+      cause: cause)
+  }
+}
+
+extension FaceModel.Numbers {
+  /// Calls a closure with the numbers as the library of the detector takes them.
+  func withModel<Result>(_ body: (inout overcrank_face_model) -> Result) -> Result {
+    weights.withUnsafeBufferPointer { weights in
+      var model = overcrank_face_model(
+        window_width: windowWidth, window_height: windowHeight, cell_size: cellSize,
+        padding: padding, layer_width: layerWidth, layer_height: layerHeight,
+        level_count: levelCount, overlap: overlap, covered: covered,
+        weights: weights.baseAddress, view_count: viewCount,
+        weight_count: viewCount > 0 ? weights.count / viewCount : 0)
+      return body(&model)
+    }
+  }
+}

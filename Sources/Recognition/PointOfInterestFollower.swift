@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankCapture
+public import OvercrankMediaCore
+import Synchronization
+
+/// Keeps the exposure and the focus of a camera on the largest face, or on a point that was tapped.
+///
+/// ```swift
+/// let follower = PointOfInterestFollower(try CameraControls(device: camera))
+/// output.setMetadataObjectsHandler { frame in _ = try? follower.follow(frame) }
+/// ```
+///
+/// A camera without a region of interest is left as it is. The region stays where it is if no face is
+/// found any more; ``CameraControls`` restores the earlier one when the stream of this program ends. All calls may come
+/// from any thread. A call blocks while the driver communicates with the camera, and concurrent calls run
+/// one after the other.
+public final class PointOfInterestFollower: Sendable {
+  /// The motion of a face after which the region follows, in the width or the height of the image.
+  static let leastMotion = 0.1
+
+  private struct State {
+    var point: PointOfInterest?
+    var isTapped = false
+  }
+
+  private let controls: CameraControls
+  private let state = Mutex(State())
+
+  /// Creates a follower, which changes nothing yet.
+  ///
+  /// - Parameter controls: The controls of the camera whose frames are searched.
+  public init(_ controls: CameraControls) { self.controls = controls }
+
+  /// Whether the camera's exposure or its focus can follow.
+  public var isSupported: Bool {
+    controls.isExposurePointOfInterestSupported || controls.isFocusPointOfInterestSupported
+  }
+
+  /// The point that was set last; nil before the first.
+  public var pointOfInterest: PointOfInterest? { state.withLock { $0.point } }
+
+  /// Moves the region to the largest face of a frame, once that moved by a tenth of the image.
+  ///
+  /// Does nothing while a tapped point is set, without a face, and without a region.
+  ///
+  /// - Parameter frame: The objects of a frame. Codes are ignored.
+  /// - Returns: Whether the region was moved.
+  /// - Throws: `MediaError` if the camera refuses the region. The next face is then tried again.
+  @discardableResult
+  public func follow(_ frame: MetadataObjectFrame) throws(MediaError) -> Bool {
+    guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
+    let bounds = face.bounds
+    let point = PointOfInterest(
+      x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
+    let moved = state.withLock { state in
+      Result { () throws(MediaError) in
+        guard !state.isTapped, isFar(point, from: state.point) else { return false }
+        guard try measure(point) else { return false }
+        state.point = point
+        return true
+      }
+    }
+    return try moved.get()
+  }
+
+  /// Sets the point that was tapped, or follows faces again.
+  ///
+  /// - Parameter point: The point in the captured frame, such as
+  ///   `PreviewGeometry.devicePoint(fromViewPoint:)` gives it; nil to follow faces.
+  /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or if the camera
+  ///   refuses the region. Nothing has changed then.
+  public func setTappedPoint(_ point: PointOfInterest?) throws(MediaError) {
+    let done = state.withLock { state in
+      Result { () throws(MediaError) in
+        guard let point else {
+          state.isTapped = false
+          return
+        }
+        guard try measure(point) else { return }
+        (state.point, state.isTapped) = (point, true)
+      }
+    }
+    try done.get()
+  }
+
+  private func isFar(_ point: PointOfInterest, from last: PointOfInterest?) -> Bool {
+    guard let last else { return true }
+    return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.leastMotion
+  }
+
+  /// Sets the region of each that has one, and says whether any has.
+  private func measure(_ point: PointOfInterest) throws(MediaError) -> Bool {
+    let hasExposure = controls.isExposurePointOfInterestSupported
+    if hasExposure { try controls.setExposurePointOfInterest(point) }
+    let hasFocus = controls.isFocusPointOfInterestSupported
+    if hasFocus { try controls.setFocusPointOfInterest(point) }
+    return hasExposure || hasFocus
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import OvercrankV4L2
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OvercrankCapture
+@testable import OvercrankRecognition
+
+/// Exposure and focus on a face.
+struct PointOfInterestFollowerTests {
+  /// The objects of the frames in which a face moves to the left by half of the image.
+  private func frames() async throws -> [MetadataObjectFrame] {
+    let scratch = try Scratch()
+    let path = scratch.file("faces.mov")
+    try await FacePictures().writeMovie(path, of: "2009_004587", count: 14, step: 10)
+    let camera = try CaptureDevice.named("file:\(path)?pace=max")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
+    let output = try MetadataOutput(session: session, types: [.face])
+    let frames = Mutex<[MetadataObjectFrame]>([])
+    output.setMetadataObjectsHandler { frame in frames.withLock { $0.append(frame) } }
+    let events = session.events
+    try await session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+    while output.isBusy { await Task.yield() }
+    return frames.withLock { $0 }
+  }
+
+  private func center(_ face: MetadataObject) -> PointOfInterest {
+    PointOfInterest(
+      x: face.bounds.x + face.bounds.width / 2, y: face.bounds.y + face.bounds.height / 2)
+  }
+
+  private func distance(_ a: PointOfInterest?, _ b: PointOfInterest) -> Double {
+    guard let a else { return .infinity }
+    return max(abs(a.x - b.x), abs(a.y - b.y))
+  }
+
+  @Test func `The region of a camera follows the largest face, or stays at a tapped point`()
+    async throws
+  {
+    let frames = try await frames()
+    #expect(frames.count == 14 && frames.allSatisfy { !$0.objects.isEmpty })
+    let machine = try FakeVideoSystemCalls("uvc-webcam")
+    try DeviceSystem.$calls.withValue(machine) {
+      let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
+      let follower = PointOfInterestFollower(controls)
+      #expect(follower.isSupported && follower.pointOfInterest == nil)
+      var moveCount = 0
+      for frame in frames {
+        if try follower.follow(frame) { moveCount += 1 }
+        let face = center(try #require(frame.objects.first))
+        // The driver rounds regions to pixels.
+        #expect(distance(follower.pointOfInterest, face) <= 0.1)
+        let exposure = try controls.exposurePointOfInterest
+        #expect(distance(exposure, face) < 0.11, "frame \(frame.frameIndex)")
+        #expect(try controls.focusPointOfInterest == exposure)
+      }
+      // It moves by half of the image in steps above a tenth.
+      #expect((3...5).contains(moveCount), "\(moveCount)")
+
+      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      try follower.setTappedPoint(tapped)
+      for frame in frames { #expect(try !follower.follow(frame)) }
+      #expect(distance(try controls.focusPointOfInterest, tapped) < 0.01)
+      #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
+      do throws(MediaError) {
+        try follower.setTappedPoint(PointOfInterest(x: 2, y: 0))
+        Issue.record("a point outside the image was accepted")
+      } catch { #expect(error.code == .controlOutOfRange) }
+      #expect(follower.pointOfInterest == tapped)
+
+      try follower.setTappedPoint(nil)
+      let last = try #require(frames.last)
+      #expect(try follower.follow(last))
+      #expect(distance(try controls.focusPointOfInterest, center(last.objects[0])) < 0.11)
+    }
+  }
+
+  @Test func `A camera without regions is left as it is`() async throws {
+    let frame = try #require(try await frames().first)
+    let machine = try FakeVideoSystemCalls("hfr-usb")
+    try DeviceSystem.$calls.withValue(machine) {
+      let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
+      let before = try controls.list().map(\.value)
+      let follower = PointOfInterestFollower(controls)
+      #expect(!follower.isSupported)
+      #expect(try !follower.follow(frame))
+      try follower.setTappedPoint(.center)
+      #expect(follower.pointOfInterest == nil)
+      #expect(try controls.list().map(\.value) == before)
+    }
+  }
+}
