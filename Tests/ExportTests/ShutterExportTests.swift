@@ -182,4 +182,23 @@ struct ShutterExportTests {
       #expect(abs(Self.blurWidth(frame) - 2) < 1.2)
     }
   }
+
+  /// The window opens while a frame is visible, in the middle of it.
+  @Test(arguments: [false, true], [FrameSampling.flow, .flowFast])
+  func `Enough visible frames are those of a blend, after a trim and in reverse`(
+    isReversed: Bool, sampling: FrameSampling
+  ) throws {
+    let asset = try movie(480, step: 1, count: 64)
+    // 48 frames, of which the first and the last one are cut at a third.
+    let (start, end) = (MediaTime(22, over: 1440), MediaTime(165, over: 1440))
+    let source = try asset.mediaSource()
+    var trimmed = try Composition(source).trimmed(
+      to: [TimeRange(start: start, end: end)], of: source)
+    if isReversed { try trimmed.reverse(TimeRange(duration: trimmed.duration)) }
+    let (report, frames) = try export(asset, sampling, degrees: 180, playing: trimmed)
+    let (blendReport, blended) = try export(asset, .blend, degrees: 180, playing: trimmed)
+    #expect(report.framesSynthesized == 0)
+    #expect(report.framesSkipped == blendReport.framesSkipped && report.framesSkipped > 15)
+    #expect(try frames.map { try $0.packedBytes() } == blended.map { try $0.packedBytes() })
+  }
 }

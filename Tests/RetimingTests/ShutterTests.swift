@@ -71,18 +71,28 @@ struct ShutterTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `An exposure has the captured frames of its window, and instants between them`(
+  func `An exposure has the frames of its window, and instants between them if these are few`(
     seed: UInt64
   ) throws {
     let scene = try Scene(seed: seed)
     let shutter = try #require(scene.shutter)
-    let made = try scene.grid.exposures(
-      of: scene.times, until: Scene.seconds(scene.end), shutter)
+    let content = try ShutterContent(
+      of: scene.times, until: Scene.seconds(scene.end), scene.grid, shutter)
+    let blended = content.blended.flatMap { Array(repeating: $0, count: Int($0.count)) }
+    let made = content.exposures
     #expect(made.count == Int(scene.grid.count))
     for (slot, exposure) in made.enumerated() {
       let window = scene.window(Int64(slot))
       guard window.count >= 16 else { continue }
       #expect(zip(exposure.times, exposure.times.dropFirst()).allSatisfy { $0 < $1 })
+      // Enough visible frames are those of the blend.
+      let visible = blended[slot].parts
+      #expect((exposure.frames != nil) == (visible.count >= 8))
+      if let frames = exposure.frames {
+        #expect(frames == visible.map(\.frame) && exposure.shares == visible.map(\.share))
+        #expect(exposure.times == frames.map { scene.times[$0] })
+        continue
+      }
       let range = Scene.seconds(window.lowerBound)..<Scene.seconds(window.upperBound)
       #expect(exposure.times.allSatisfy { range.contains($0) })
       // Of frames at one time, one is visible.
@@ -90,15 +100,6 @@ struct ShutterTests {
       let total = Double(exposure.shares.reduce(0, +))
       let captured = Set(scene.times)
       #expect(exposure.times.filter { captured.contains($0) } == inside.map(Scene.seconds))
-      if inside.count >= 8 {
-        let ends = inside.dropFirst() + [window.upperBound]
-        for (number, share) in exposure.shares.enumerated() {
-          let start = number == 0 ? window.lowerBound : inside[number]
-          let due = Double(ends[ends.startIndex + number] - start) / Double(window.count)
-          #expect(abs(Double(share) / total - due) < 1e-12)
-        }
-        continue
-      }
       // Eight parts of equal weight: the frames that start in each, else its middle.
       var due: [(time: Rational, share: Double)] = []
       for part in 0..<8 {
@@ -135,7 +136,7 @@ struct ShutterTests {
     // A window of more ticks than fit is refused.
     let fine = try #require(ShutterAngle(exactly: Rational(1, over: .max)))
     let error = #expect(throws: MediaError.self) {
-      try scene.grid.exposures(of: scene.times, until: end, fine)
+      try ShutterContent(of: scene.times, until: end, scene.grid, fine)
     }
     #expect(error?.code == .notExact)
   }

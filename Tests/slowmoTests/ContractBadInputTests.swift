@@ -61,6 +61,7 @@ struct ContractBadInputTests {
     "retime mjpeg.mov -o out.mov --copy --speed 1/8 --sampling blend",
     "retime mjpeg.mov -o out.mov --copy --speed 1/8 --shutter 180",
     "retime mjpeg.mov -o out.mov --fps 30 --speed 1/8 --shutter 180 --sampling nearest",
+    "retime mjpeg.mov -o out.mov --fps 30 --speed 1/8 --shutter 180 --sampling hold",
     "retime mjpeg.mov -o out.mov --fps 30 --speed 1/8 --shutter 361",
     "retime mjpeg.mov -o out.mov --fps 30 --speed 1/8 --crf 99",
     "retime mjpeg.mov -o out.mov --fps 0 --speed 1/8",

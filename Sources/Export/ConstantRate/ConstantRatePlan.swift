@@ -64,8 +64,11 @@ struct ConstantRatePlan: Sendable {
     var frames: [Frame?] = []
     var times: [Rational] = []
     var jittered: [Range<Int>] = []
-    for run in try PlaybackRun.runs(of: track.segments, paths) {
+    // The run of each frame.
+    var runs: [Int] = []
+    for (number, run) in try PlaybackRun.runs(of: track.segments, paths).enumerated() {
       guard let source = run.source else {
+        runs.append(number)
         frames.append(nil)
         times.append(run.target.seconds)
         continue
@@ -78,6 +81,7 @@ struct ConstantRatePlan: Sendable {
       for showing in try run.showings(range, of: tables[source]) {
         shown[showing.mapping] =
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
+        runs.append(number)
         frames.append(Frame(source: source, index: showing.index))
         // Where two mappings meet, the time of the earlier frame may be rounded up, while the time
         // of the later frame is exact. The later time could then be the lower one, so it is raised
@@ -91,9 +95,9 @@ struct ConstantRatePlan: Sendable {
     }
     let end = track.duration.seconds
     // With a shutter, a captured frame is shown if it is visible while the shutter is open.
-    let blended = try slots.frames(
-      of: times, until: end, shutter == nil ? sampling : .blend, shutter: shutter ?? .full,
-      jittered: jittered)
+    let open = try shutter.map { try ShutterContent(of: times, until: end, slots, $0) }
+    let blended =
+      try open?.blended ?? slots.frames(of: times, until: end, sampling, jittered: jittered)
     items = blended.map { image in
       let total = Float(image.total)
       return Item(
@@ -110,8 +114,8 @@ struct ConstantRatePlan: Sendable {
     inBetweens =
       sampling.synthesizesFrames
       ? try InBetweenPlan(
-        track.segments, slots, paths, tables,
-        exposures: shutter.map { try slots.exposures(of: times, until: end, $0) }) : nil
+        track.segments, slots, paths, tables, exposures: open?.exposures,
+        of: Array(zip(frames, runs))) : nil
     // Every output frame is made for its own instant.
     if inBetweens != nil { duplicatedCount = 0 }
   }

@@ -25,6 +25,20 @@ struct InBetweenPlan: Sendable {
     var instants: [Double] = []
   }
 
+  /// An instant to show.
+  private struct Instant {
+    /// The composition time.
+    let time: Rational
+    /// The run that shows it; nil for the one at its time.
+    var run: Int?
+    /// The index of the captured frame to show; nil for the frame at exactly this time.
+    var frame: Int?
+
+    func isBefore(_ run: PlaybackRun, _ number: Int) -> Bool {
+      self.run.map { $0 < number } ?? (time < run.target.seconds)
+    }
+  }
+
   /// The entries that are needed, in playback order.
   let entries: [Entry]
   /// The number of output frames that are not at a captured frame.
@@ -32,19 +46,36 @@ struct InBetweenPlan: Sendable {
   /// The instants of each output frame; nil if each has only its own time.
   let exposures: [Exposure]?
 
+  /// Finds the captured frames around each instant.
+  ///
+  /// - Parameters:
+  ///   - segments: The segments of the composition.
+  ///   - slots: The output frames.
+  ///   - paths: The paths of the sources.
+  ///   - tables: The frames of each source.
+  ///   - exposures: The instants of each output frame; nil if each has only its own time.
+  ///   - shown: The source frames of the exposures, each with the index of its run.
+  /// - Throws: `MediaError` for a time that a source has no frame at, or that is not exact.
   init(
     _ segments: [TrackSegment], _ slots: OutputFrameGrid, _ paths: [String],
-    _ tables: [FrameTable], exposures: [Exposure]?
+    _ tables: [FrameTable], exposures: [Exposure]?,
+    of shown: [(frame: ConstantRatePlan.Frame?, run: Int)]
   ) throws {
     self.exposures = exposures
-    let times = exposures?.flatMap(\.times) ?? (0..<slots.count).map { slots.seconds(of: $0) }
+    let instants =
+      exposures?.flatMap { exposure in
+        exposure.times.enumerated().map { number, time in
+          let shown = exposure.frames.map { shown[$0[number]] }
+          return Instant(time: time, run: shown?.run, frame: shown?.frame?.index)
+        }
+      } ?? (0..<slots.count).map { Instant(time: slots.seconds(of: $0)) }
     let runs = try PlaybackRun.runs(of: segments, paths)
     var all: [Entry] = []
     var next = 0
     for (number, run) in runs.enumerated() {
       let first = next
-      while next < times.count,
-        number == runs.count - 1 || times[next] < runs[number + 1].target.seconds
+      while next < instants.count,
+        number == runs.count - 1 || instants[next].isBefore(runs[number + 1], number + 1)
       { next += 1 }
       guard first < next else { continue }
       guard let source = run.source else {
@@ -55,7 +86,7 @@ struct InBetweenPlan: Sendable {
         continue
       }
       all += try Self.entries(
-        of: run, source, tables[source], path: paths[source], times[first..<next])
+        of: run, source, tables[source], path: paths[source], instants[first..<next])
     }
     let isBetween: [Bool]
     (entries, isBetween) = Self.needed(of: all)
@@ -65,7 +96,7 @@ struct InBetweenPlan: Sendable {
   /// Returns all frames of a run, with the output frames between them.
   private static func entries(
     of run: PlaybackRun, _ source: Int, _ table: FrameTable, path: String,
-    _ times: ArraySlice<Rational>
+    _ instants: ArraySlice<Instant>
   ) throws -> [Entry] {
     let shown = try run.frames(of: table, path: path)
     // The frame after the range shows where the motion at its end goes.
@@ -82,19 +113,26 @@ struct InBetweenPlan: Sendable {
     }
     var mapping = 0
     var position = 0
-    for time in times {
+    for instant in instants {
+      if let frame = instant.frame {
+        // An earlier instant may already be after the start of this frame.
+        position = max(position, run.isReversed ? last - frame : frame - shown.lowerBound)
+        result[position].instants.append(result[position].time)
+        continue
+      }
+      let time = instant.time
       while mapping + 1 < run.mappings.count, run.mappings[mapping].target.end.seconds <= time {
         mapping += 1
       }
       let target = run.mappings[mapping].target
       let inside = min(max(time, target.start.seconds), target.end.seconds)
       // On an eased ramp the instants of a shutter are too fine to be exact.
-      let instant = sign * run.mappings[mapping].nearSourceSeconds(of: inside).doubleValue
-      while position + 1 < result.count, result[position + 1].time <= instant { position += 1 }
+      let exact = sign * run.mappings[mapping].nearSourceSeconds(of: inside).doubleValue
+      while position + 1 < result.count, result[position + 1].time <= exact { position += 1 }
       // A frozen instant shows a captured frame.
       let isFrozen = run.mappings[mapping].motion == .hold
       result[position].instants.append(
-        isFrozen ? result[position].time : max(instant, result[position].time))
+        isFrozen ? result[position].time : max(exact, result[position].time))
     }
     return result
   }

@@ -15,8 +15,9 @@ public struct RenderSettings: Hashable, Sendable {
   public var lowConfidence = LowConfidencePolicy.flow
   /// The shutter angle of the motion blur; only for `blend`, `flow` and `flowFast`.
   ///
-  /// `blend` averages the source frames visible while the shutter is open. `flow` averages the source
-  /// frames that start in this time, and synthesizes frames between them where they are fewer than 8.
+  /// `blend` averages the source frames visible while the shutter is open. `flow` does the same where
+  /// these are at least 8. Otherwise it averages the source frames that start in this time, and
+  /// synthesized frames between them.
   ///
   /// Nil for 360° with `blend`, and for no motion blur with `flow` and `flowFast`.
   public var shutterAngle: ShutterAngle?

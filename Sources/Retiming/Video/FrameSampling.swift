@@ -41,7 +41,7 @@ public struct BlendedFrame: Hashable, Sendable {
   /// The source frames in order; exactly one unless the sampling is `blend`.
   public let parts: [Part]
   /// The number of consecutive output frames with this content; above zero.
-  public fileprivate(set) var count: Int64
+  public internal(set) var count: Int64
 
   /// The sum of all shares; above zero.
   public var total: Int64 { parts.reduce(0) { $0 + $1.share } }
@@ -71,7 +71,9 @@ extension OutputFrameGrid {
     shutter: ShutterAngle = .full, jittered: [Range<Int>] = []
   ) throws(MediaError) -> [BlendedFrame] {
     guard !times.isEmpty else { return [] }
-    if sampling == .blend { return try blended(times, end, shutter) }
+    if sampling == .blend {
+      return try ShutterContent(of: times, until: end, self, shutter).blended
+    }
     // The first output frame of each source frame, then the number of output frames.
     var starts: [Int64] = [0]
     starts.reserveCapacity(times.count + 1)
@@ -152,34 +154,5 @@ extension OutputFrameGrid {
       .exact("the slots about \(time.displayText) s")
     let last = try middle.rounded(.towardNegativeInfinity)
     return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
-  }
-
-  private func blended(
-    _ times: [Rational], _ end: Rational, _ shutter: ShutterAngle
-  ) throws(MediaError) -> [BlendedFrame] {
-    let windows = try ShutterWindows(self, shutter, until: end)
-    let starts = try windows.starts(of: times)
-    var blended: [BlendedFrame] = []
-    var first = 0
-    for slot in 0..<count {
-      let window = windows.window(of: slot)
-      while first + 1 < starts.count, starts[first + 1] <= window.lowerBound { first += 1 }
-      var parts: [BlendedFrame.Part] = []
-      var index = first
-      while index < starts.count, index == first || starts[index] < window.upperBound {
-        let from = index == first ? window.lowerBound : starts[index]
-        let to =
-          index + 1 < starts.count ? min(starts[index + 1], window.upperBound) : window.upperBound
-        if to > from { parts.append(.init(frame: index, share: to - from)) }
-        index += 1
-      }
-      if parts.count == 1 { parts = [.init(frame: parts[0].frame, share: 1)] }
-      if blended.last?.parts == parts, parts.count == 1 {
-        blended[blended.count - 1].count += 1
-      } else {
-        blended.append(BlendedFrame(parts: parts, count: 1))
-      }
-    }
-    return blended
   }
 }

@@ -23,7 +23,8 @@ extension RetimeCommand {
       ("--ramp", ramp != nil), ("--preset", preset != nil), ("--playback-fps", playbackRate != nil),
       ("--sidecar", sidecar != nil), ("--trim", !trim.isEmpty), ("--shard", exporting.shard != nil),
       ("--join", exporting.join), ("--shutter", exporting.shutter != nil),
-      ("--sampling", exporting.sampling != .hold), ("--on-error skip", exporting.onError == .skip),
+      ("--sampling", exporting.sampling.map { $0 != .hold } ?? false),
+      ("--on-error skip", exporting.onError == .skip),
     ]
     if let name = others.first(where: \.1)?.0 {
       throw ValidationError(

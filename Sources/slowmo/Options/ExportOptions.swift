@@ -22,10 +22,10 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      Frame sampling with --fps: hold (last frame due), nearest, blend (mix all), flow (synthesize \
-      frames), or flow-fast.
+      Frame sampling with --fps: hold (last frame due, the default), nearest, blend (mix all), flow \
+      (synthesize frames), or flow-fast.
       """)
-  var sampling = FrameSampling.hold
+  var sampling: FrameSampling?
 
   @Option(
     help: """
@@ -97,13 +97,14 @@ struct ExportOptions: ParsableArguments, Sendable {
         throw ValidationError("\(name) excludes --max-size: the size is known after the join")
       }
     }
-    if shutter != nil, sampling == .nearest {
+    // Both show single frames, whatever the shutter.
+    if shutter != nil, sampling == .hold || sampling == .nearest {
       throw ValidationError("--shutter needs --sampling blend, flow or flow-fast")
     }
-    if lowConfidence != nil, !sampling.synthesizesFrames {
+    if lowConfidence != nil, sampling?.synthesizesFrames != true {
       throw ValidationError("--low-confidence needs --sampling flow")
     }
-    if part != .whole, sampling.synthesizesFrames {
+    if part != .whole, let sampling, sampling.synthesizesFrames {
       throw ValidationError(
         "--sampling \(sampling.rawValue) has no shards: choose another sampling")
     }
@@ -111,7 +112,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     let needsRendering = [
       ("--box", box != nil), ("--rotation apply", rotation == .apply),
       ("--shutter", shutter != nil),
-      ("--sampling", sampling != .hold), ("--deflicker", deflicker),
+      ("--sampling", sampling.map { $0 != .hold } ?? false), ("--deflicker", deflicker),
       ("--burn-in", burnIn != nil),
     ]
     if copy, let name = encoding.firstGiven ?? needsRendering.first(where: \.1)?.0 {
@@ -142,7 +143,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     guard let fps = rate ?? fps else { return .passthrough(boundary: boundary) }
     var rendering = RenderSettings(
       encoding: encoding.encoding(for: output),
-      sampling: shutter != nil && sampling == .hold ? .blend : sampling, box: box,
+      sampling: sampling ?? (shutter == nil ? .hold : .blend), box: box,
       appliesRotation: rotation == .apply)
     rendering.shutterAngle = shutter
     rendering.lowConfidence = lowConfidence ?? .flow

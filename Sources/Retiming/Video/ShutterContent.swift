@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankMediaCore
+
+/// The source frames that are visible while the shutter is open, for each output frame.
+package struct ShutterContent {
+  /// The content of one window.
+  struct Window {
+    /// The time in ticks; at least one.
+    let range: Range<Int64>
+    /// The visible frames in order, each with its visible time in ticks; at least one.
+    let parts: [BlendedFrame.Part]
+    /// The position in ``parts`` of the first frame that starts in the window.
+    let firstStart: Int
+  }
+
+  let windows: ShutterWindows
+  /// One window per output frame; empty without source frames.
+  private(set) var list: [Window] = []
+  /// The start times of the source frames in ticks.
+  let starts: [Int64]
+  /// The start times of the source frames in composition seconds.
+  let times: [Rational]
+
+  /// Finds the visible source frames.
+  ///
+  /// - Parameters:
+  ///   - times: The start times of the source frames in composition seconds, in ascending order. Of
+  ///     two equal times only the second frame is visible. Before the first time the first frame is
+  ///     visible.
+  ///   - end: The end of the last frame; the windows end there, too.
+  ///   - grid: The output frames.
+  ///   - shutter: The part of each output period in which the shutter is open.
+  /// - Throws: `MediaError` with `.notAscending`, or `.notExact` if a time cannot be computed
+  ///   exactly.
+  package init(
+    of times: [Rational], until end: Rational, _ grid: OutputFrameGrid, _ shutter: ShutterAngle
+  ) throws(MediaError) {
+    self.times = times
+    windows = try ShutterWindows(grid, shutter, until: end)
+    starts = try windows.starts(of: times)
+    guard !times.isEmpty else { return }
+    list.reserveCapacity(Int(clamping: grid.count))
+    var first = 0
+    for slot in 0..<grid.count {
+      let range = windows.window(of: slot)
+      while first + 1 < starts.count, starts[first + 1] <= range.lowerBound { first += 1 }
+      list.append(window(range, from: first))
+    }
+  }
+
+  /// Returns the content of a window, from the frame that is visible when it opens.
+  private func window(_ range: Range<Int64>, from first: Int) -> Window {
+    var parts: [BlendedFrame.Part] = []
+    var index = first
+    while index < starts.count, index == first || starts[index] < range.upperBound {
+      let start = index == first ? range.lowerBound : starts[index]
+      let next = index + 1 < starts.count ? starts[index + 1] : .max
+      let end = min(next, range.upperBound)
+      if end > start { parts.append(.init(frame: index, share: end - start)) }
+      index += 1
+    }
+    return Window(
+      range: range, parts: parts, firstStart: range.contains(starts[first]) ? 0 : 1)
+  }
+
+  /// The content of all output frames, with equal neighbors merged.
+  package var blended: [BlendedFrame] {
+    var blended: [BlendedFrame] = []
+    for window in list {
+      var parts = window.parts
+      if parts.count == 1 { parts = [.init(frame: parts[0].frame, share: 1)] }
+      if blended.last?.parts == parts, parts.count == 1 {
+        blended[blended.count - 1].count += 1
+      } else {
+        blended.append(BlendedFrame(parts: parts, count: 1))
+      }
+    }
+    return blended
+  }
+
+  /// The instants of each output frame.
+  ///
+  /// A window with at least ``Exposure/partCount`` visible source frames has only these, each for its
+  /// visible time, as in a blend. Other windows are divided into as many equal parts, each with the
+  /// source frames that start in it, or with its middle.
+  package var exposures: [Exposure] {
+    list.map { window in
+      window.parts.count >= Exposure.partCount
+        ? Exposure(visible: window.parts, times) : Exposure(partsOf: window, self)
+    }
+  }
+}
