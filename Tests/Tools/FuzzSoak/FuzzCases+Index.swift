@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import OvercrankAssets
 import OvercrankMediaCore
 import OvercrankMovieFormat
@@ -17,6 +18,8 @@ extension FuzzCases {
   func damagedIndex(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     let path = try folder.write(movie.bytes, as: "i-\(movie.name)")
+    // The damaged index of an earlier case may have the head of another file, which is not replaced.
+    try? FileManager.default.removeItem(atPath: "\(path).frameindex")
     let plain = try Asset(path: path, keepsIndex: true)
     guard let index = plain.keptIndex, index.isWritten else {
       throw WrongIndex(description: "no index was written")
