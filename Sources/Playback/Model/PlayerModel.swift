@@ -41,6 +41,7 @@ struct PlayerModel: Sendable {
   var assets: [PlayerAsset]
   var ring: FrameRing
   var ledger = PlaybackLedger()
+  var synthesis: PlayerSynthesis
   var presented: Presented?
   /// Whether the last refresh had the frame of its time, or a gap.
   var isCurrent = false
@@ -83,6 +84,7 @@ struct PlayerModel: Sendable {
     algorithm = settings.algorithm
     refreshPeriod = settings.refreshRate.frameDuration.seconds
     ring = FrameRing(budget: settings.frameMemory)
+    synthesis = PlayerSynthesis(settings.sampling)
     clock = PlaybackClock(sampleRate: sampleRate, start: now, isRunning: !hasSink)
     transport = Transport(
       TransportRun(
