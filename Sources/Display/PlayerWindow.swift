@@ -183,7 +183,8 @@ public final class PlayerWindow {
     isCurrent = players.allSatisfy(\.isFrameCurrent) && players[0].state != .seeking
     for (pane, frame) in frames.enumerated() { try show(frame, in: pane) }
     for (pane, name) in zip(players.indices, clipNames) where !name.isEmpty {
-      scene.panes[pane].title = "\(name) · \(players[pane].time(at: time).text())"
+      let text = players[pane].time(at: time).text(isSynthesized: isSynthesized(pane))
+      scene.panes[pane].title = "\(name) · \(text)"
     }
     update(players[0].time(at: time), rate: rate)
     try updateThumbnails()
@@ -202,7 +203,7 @@ public final class PlayerWindow {
     }
     let image = frame.image
     let next = PlayerScene.Frame(
-      path: frame.path, index: frame.index,
+      path: frame.path, index: frame.index, synthesizedTime: frame.isSynthesized ? frame.time : nil,
       stored: PixelSize(width: image.width, height: image.height), rotation: frame.rotation)
     scene.panes[pane].frame = next
     guard uploaded[pane] != next else { return }
@@ -213,6 +214,10 @@ public final class PlayerWindow {
       format == .bgra ? converter.bgra(image) : image, as: format, to: .frame(pane: pane))
     uploaded[pane] = next
     mustDraw = true
+  }
+
+  private func isSynthesized(_ pane: Int) -> Bool {
+    scene.panes[pane].frame?.synthesizedTime != nil
   }
 
   private func update(_ time: PlayerTime, rate: Rational?) {
@@ -227,7 +232,8 @@ public final class PlayerWindow {
     // An edit moves the marks, but not the position of the last one.
     scene.marks = marks.isEmpty ? mark.map { [$0.composition] } ?? [] : marks
     scene.isPlaying = player.state == .playing
-    scene.status = time.text(rate: rate ?? player.rate, since: mark)
+    scene.status = time.text(
+      rate: rate ?? player.rate, since: mark, isSynthesized: isSynthesized(0))
   }
 
   private func updateThumbnails() throws(MediaError) {

@@ -14,6 +14,11 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
   public internal(set) var skippedByRate = 0
   /// Frames that were not decoded at the refresh that should have shown them.
   public internal(set) var late = 0
+  /// Refreshes that showed a synthesized frame; see ``PlayerSettings/sampling``.
+  ///
+  /// This is no part of the sum. A captured frame counts as shown if such a refresh was the first one
+  /// after it came due.
+  public internal(set) var synthesized = 0
 
   /// True if every frame that came due has exactly one fate; always true.
   public var isBalanced: Bool { due == shown + skippedByRate + late }

@@ -239,7 +239,7 @@ public final class Player: Sendable {
   /// The counts of frames that were shown, skipped by rate, and late.
   public var ledger: PlaybackLedger { core.perform { model, _ in model.ledger } }
 
-  /// The memory of decoded frames, in bytes.
+  /// The memory of decoded frames, in bytes; without synthesized ones, of which at most 4 are kept.
   public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
 
   /// The current position, as it is on screen and heard now.
@@ -280,6 +280,9 @@ public final class Player: Sendable {
 
   /// Decodes all frames that are needed soon, on the caller's thread.
   package func decodePending() { while core.decodeNext() {} }
+
+  /// Synthesizes all frames that are needed soon, on the caller's thread.
+  package func synthesizePending() { while core.synthesizeNext() {} }
 
   /// Decodes the frames that are needed next, on the caller's thread.
   ///

@@ -5,6 +5,7 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankRetiming
 import Synchronization
 
 /// The machinery of a player: its model behind a lock, and its threads.
@@ -19,7 +20,11 @@ final class PlayerCore: Sendable {
   private let leader: Leader?
   private let audio: Mutex<PlayerAudio>
   private let decoder = Mutex(FrameDecoder())
+  private let synthesizer = Mutex(FrameSynthesizer())
+  /// Whether frames are synthesized.
+  private let synthesizes: Bool
   private let work = DispatchSemaphore(value: 0)
+  private let synthesisWork = DispatchSemaphore(value: 0)
   private let isClosed = Atomic<Bool>(false)
   private let threads = Mutex<[BlockingThread]>([])
 
@@ -30,6 +35,7 @@ final class PlayerCore: Sendable {
     _ model: PlayerModel, _ clock: any HostClock, _ sink: (any AudioSink)?,
     _ format: PlayerAudioFormat, following leader: Leader? = nil
   ) {
+    synthesizes = model.synthesis.sampling.synthesizesFrames
     self.model = Mutex(model)
     self.clock = clock
     self.sink = sink
@@ -47,7 +53,12 @@ final class PlayerCore: Sendable {
   ) -> Value {
     let timing = sink?.timing
     let (now, state) = (clock.now, leader?.state)
-    defer { if wakes { work.signal() } }
+    defer {
+      if wakes {
+        work.signal()
+        if synthesizes { synthesisWork.signal() }
+      }
+    }
     return model.withLock { model in
       if let timing, model.hasSink { model.clock.follow(timing) }
       if let state { model.follow(state) }
@@ -76,6 +87,7 @@ final class PlayerCore: Sendable {
   func start() throws(MediaError) {
     do throws(SystemError) {
       var started = [try BlockingThread { self.decodeUntilClosed() }]
+      if synthesizes { started.append(try BlockingThread { self.synthesizeUntilClosed() }) }
       if sink != nil {
         started.append(try BlockingThread(urgency: .realTime) { self.renderUntilClosed() })
       } else {
@@ -92,6 +104,7 @@ final class PlayerCore: Sendable {
     guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
     perform { $0.close($1) }
     work.signal()
+    synthesisWork.signal()
     for thread in threads.withLock({ $0 }) { thread.join() }
     sink?.close()
     events.finish()
@@ -105,6 +118,14 @@ final class PlayerCore: Sendable {
       // Several signals ask for the same work.
       while work.wait(timeout: .now()) == .success {}
       while isOpen, decodeNext() {}
+    }
+  }
+
+  private func synthesizeUntilClosed() {
+    while isOpen {
+      synthesisWork.wait()
+      while synthesisWork.wait(timeout: .now()) == .success {}
+      while isOpen, synthesizeNext() {}
     }
   }
 
@@ -157,6 +178,23 @@ final class PlayerCore: Sendable {
         let found = isWhole ? decoded : nil
         perform { [found] in $0.finish(job, decoded: found, $1) }
       } catch { perform { [error] in $0.fail(job, error, $1) } }
+    }
+    return true
+  }
+
+  /// Synthesizes the frame that is needed next.
+  ///
+  /// - Returns: True if a frame was needed, and false otherwise.
+  func synthesizeNext() -> Bool {
+    let (start, state) = (clock.now, leader?.state)
+    let next = model.withLock { model in
+      if let state { model.follow(state) }
+      return model.nextSynthesis(start)
+    }
+    guard let next else { return false }
+    let image = synthesizer.withLock { $0.image(of: next.job) }
+    perform(wakes: false) { [image] model, now in
+      model.synthesis.add(image, at: next.instant, cost: now - start)
     }
     return true
   }

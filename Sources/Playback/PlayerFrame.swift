@@ -17,10 +17,17 @@ public struct PlayerFrame: Sendable {
   /// This is then the last decoded frame that playback passed in the same segment or, if there is
   /// none, the one on screen.
   public let isCurrent: Bool
+  /// True if the image is synthesized for exactly ``time``, from the captured frame ``index`` and the
+  /// next one; false if it is captured.
+  ///
+  /// Only with ``PlayerSettings/sampling``, and only during playback. Do not measure on such a frame.
+  public let isSynthesized: Bool
   /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
-  /// The decoded frame in its stored size, without rotation.
+  /// The image to show, in its stored size, without rotation.
   package let image: MediaFrame
+  /// The decoded frame; ``image`` unless that is synthesized.
+  let captured: MediaFrame
 
   /// Converts the frame to pixels, in its stored size and without rotation.
   ///

@@ -17,6 +17,15 @@ public struct PlayerSettings: Sendable {
   ///
   /// Decoders hold a few more frames of their own. A budget below four frames counts as four.
   public var frameMemory = 128 << 20
+  /// What refreshes between two captured frames show.
+  ///
+  /// With `flow` and `flowFast`, where playback is so slow that a captured frame would stay for more
+  /// than one refresh, the player synthesizes frames at the exact instants of the refreshes. It does so
+  /// on a thread of its own, and never waits: a refresh whose frame is not ready in time shows the
+  /// captured frame before it. Scene cuts are held. A pause, a seek and a step show captured frames.
+  ///
+  /// All other values show captured frames, as `hold` does.
+  public var sampling = FrameSampling.hold
   /// The pitch algorithm at the start.
   public var algorithm = AudioTimePitchAlgorithm.spectral
   /// Whether the player decodes and renders on its own threads.
@@ -24,6 +33,7 @@ public struct PlayerSettings: Sendable {
   /// If false, the caller does so with `decodePending()` and `renderAudio()`.
   package var hasThreads = true
 
-  /// Creates the default settings: no audio, 60 refreshes per second, 128 MiB for frames.
+  /// Creates the default settings: no audio, 60 refreshes per second, 128 MiB for frames,
+  /// captured frames only.
   public init() {}
 }

@@ -13,11 +13,15 @@ extension PlayerTime {
   ///   - rate: The player's rate. The text has the speed at which the source plays: the product of
   ///     the rate and the speed of the segment. Nil for a text without a speed.
   ///   - mark: A position to measure from; nil for none.
+  ///   - isSynthesized: True for a ``PlayerFrame/isSynthesized`` frame on screen, whose number is
+  ///     marked by `~`.
   /// - Returns: The text.
-  public func text(rate: Rational? = nil, since mark: PlayerTime? = nil) -> String {
+  public func text(
+    rate: Rational? = nil, since mark: PlayerTime? = nil, isSynthesized: Bool = false
+  ) -> String {
     var parts: [String] = []
     if let source, let index = source.frameIndex {
-      parts.append("frame \(index)/\(source.frameCount)")
+      parts.append("frame \(isSynthesized ? "~" : "")\(index)/\(source.frameCount)")
     }
     parts.append("\(Self.decimals(source?.seconds ?? composition, 6)) s")
     if let distance = mark.flatMap(distance) {

@@ -17,6 +17,8 @@ struct PlayerScene: Hashable, Sendable {
   struct Frame: Hashable, Sendable {
     let path: String
     let index: Int
+    /// The composition time of a synthesized frame; nil for a captured one.
+    var synthesizedTime: Rational?
     /// The size before the rotation.
     let stored: PixelSize
     /// The clockwise rotation in degrees.

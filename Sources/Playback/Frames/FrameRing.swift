@@ -49,6 +49,9 @@ struct FrameRing: Sendable {
     return entries[key]?.image
   }
 
+  /// Returns a decoded frame, without counting as a use of it.
+  func decoded(_ key: FrameKey) -> MediaFrame? { entries[key]?.image }
+
   /// Returns the decoded frame nearest to one that is not decoded, among those from `first` on.
   func nearest(to key: FrameKey, from first: FrameKey) -> FrameKey? {
     entries.keys.filter { $0.isBetween(first, and: key) }

@@ -13,6 +13,7 @@ extension PlayerModel {
   /// Nil in a gap, and before anything was decoded.
   mutating func frame(at time: MediaTime) -> PlayerFrame? {
     advance(to: time)
+    let isRepeated = lastRefresh == time
     lastRefresh = time
     let heard = clock.sample(at: time)
     let run = transport.shownRun(at: heard)
@@ -34,10 +35,13 @@ extension PlayerModel {
       lastShown = substitute(for: key, run, position)
     }
     guard let (shown, image) = lastShown else { return nil }
+    let made = isCurrent ? synthesizedImage(at: position, run) : nil
+    if made != nil, !isRepeated { ledger.synthesized += 1 }
     let asset = assets[shown.asset].asset
     return PlayerFrame(
       path: asset.path, index: shown.frame, time: position.time, isCurrent: isCurrent,
-      rotation: asset.videoTrack?.rotation ?? 0, image: image)
+      isSynthesized: made != nil, rotation: asset.videoTrack?.rotation ?? 0,
+      image: made ?? image, captured: image)
   }
 
   /// Returns what to show instead of a frame that is not decoded yet: the last decoded one that

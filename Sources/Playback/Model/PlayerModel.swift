@@ -41,6 +41,7 @@ struct PlayerModel: Sendable {
   var assets: [PlayerAsset]
   var ring: FrameRing
   var ledger = PlaybackLedger()
+  var synthesis: PlayerSynthesis
   var presented: Presented?
   /// The last image that a refresh showed.
   var lastShown: (key: FrameKey, image: MediaFrame)?
@@ -81,6 +82,7 @@ struct PlayerModel: Sendable {
     algorithm = settings.algorithm
     refreshPeriod = settings.refreshRate.frameDuration.seconds
     ring = FrameRing(budget: settings.frameMemory)
+    synthesis = PlayerSynthesis(settings.sampling)
     clock = PlaybackClock(sampleRate: sampleRate, start: now, isRunning: !hasSink)
     transport = Transport(
       TransportRun(

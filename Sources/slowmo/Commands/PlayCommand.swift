@@ -16,13 +16,15 @@ struct PlayCommand: ParsableCommand, Verb {
         slowmo play take.mov --beside take.mov --origin 0.5 --beside-origin 120f --audio none
         slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
         slowmo play take.mov --script keys.txt --audio none --json
+        slowmo play take.mov --range 0.5..0.6 --speed 1/16 --sampling flow-fast --audio none
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
       The window shows the image, a time line with thumbnails and speeds, and the position. Drag on
       the time line to scrub, turn the wheel to zoom into pixels, and drag the image to move it. The
       window needs slowmo-full. --terminal plays without a window: audio, and the position on a line.
       The result counts the frames that were shown, skipped because the speed shows more frames than
-      the screen (--refresh), and late.
+      the screen (--refresh), and late. With --sampling flow, frames are synthesized for the
+      refreshes between captured frames: their number has a ~, and no key writes or steps to them.
       --speed is from 1/32 to 32. In a project it multiplies the speeds of the project.
       --pitch low-quality plays at the nearest speed that this algorithm supports.
       Keys:
@@ -61,6 +63,13 @@ struct PlayCommand: ParsableCommand, Verb {
 
   @Option(help: "Audio output: auto, none, or an ALSA device such as hw:0,0.")
   var audio = "auto"
+
+  @Option(
+    help: """
+      What slow playback shows between captured frames: hold (the last one), flow (synthesized \
+      frames) or flow-fast.
+      """)
+  var sampling = PlaybackSampling.hold
 
   @Option(help: "Refreshes of the screen per second.", transform: FrameRate.init(parsing:))
   var refresh: FrameRate = 60
@@ -153,6 +162,7 @@ struct PlayCommand: ParsableCommand, Verb {
     var settings = PlayerSettings()
     settings.refreshRate = refresh
     settings.algorithm = pitch.algorithm
+    settings.sampling = sampling.sampling
     if audio != "none" {
       settings.audioSink = ALSAAudioSink(device: audio == "auto" ? "default" : audio)
     }
@@ -175,6 +185,7 @@ struct PlayCommand: ParsableCommand, Verb {
     var problem: CommandError?
     do { try run.play(in: view, editing: project) } catch { problem = CommandError(error) }
     var document = try PlayDocument(file, player, run, project)
+    if settings.sampling.synthesizesFrames { document.synthesized = player.ledger.synthesized }
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
     // If no file was written, there is only an error to report.
     if let problem, !document.hasFiles { throw problem }

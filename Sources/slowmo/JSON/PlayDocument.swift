@@ -61,6 +61,8 @@ struct PlayDocument: Encodable, TextDocument {
   let shown: Int
   let skippedByRate: Int
   let late: Int
+  /// The number of refreshes that showed a synthesized frame; nil without `--sampling flow`.
+  var synthesized: Int?
   /// The sampling rate of the audio output; nil without audio.
   let audioRate: Int?
   let position: MediaTime
@@ -78,8 +80,8 @@ struct PlayDocument: Encodable, TextDocument {
   var error: ErrorDetails?
 
   enum CodingKeys: CodingKey {
-    case schema, file, duration, due, shown, skippedByRate, late, audioRate, position, events
-    case beside, marks, plan, output, written, error
+    case schema, file, duration, due, shown, skippedByRate, late, synthesized, audioRate, position
+    case events, beside, marks, plan, output, written, error
   }
 
   /// Whether a screenshot or the file of `-o` was written.
@@ -140,6 +142,7 @@ struct PlayDocument: Encodable, TextDocument {
         "\(beside.file): \(beside.due) frames due = shown \(beside.shown) + skipped by rate "
           + "\(beside.skippedByRate) + late \(beside.late)")
     }
+    if let synthesized { lines.append("synthesized frames in \(synthesized) refreshes") }
     lines.append(audioRate.map { "audio: \($0) Hz" } ?? "audio: none")
     lines += marks.map { mark in
       let frame = mark.frameIndex.map { ", frame \($0)" } ?? ""

@@ -90,7 +90,8 @@ final class PlaybackView {
     }
     guard let window else {
       let frame = player.frame(at: time)
-      PlaybackStatus.show(player, rate: memory.rate, mark: memory.mark)
+      PlaybackStatus.show(
+        player, rate: memory.rate, mark: memory.mark, isSynthesized: frame?.isSynthesized ?? false)
       return try takeScreenshots(
         isCurrent: player.isFrameCurrent, written
       ) { _ throws(MediaError) in try frame?.pngData() }
@@ -147,9 +148,12 @@ enum PlaybackStatus {
   private static let isOn = isatty(STDERR_FILENO) != 0
 
   /// Replaces the line.
-  static func show(_ player: Player, rate: Rational, mark: PlayerTime?) {
+  static func show(
+    _ player: Player, rate: Rational, mark: PlayerTime?, isSynthesized: Bool
+  ) {
     guard isOn else { return }
-    let text = player.currentTime.text(rate: rate, since: mark)
+    let text = player.currentTime.text(
+      rate: rate, since: mark, isSynthesized: isSynthesized)
     Output.write(("\r\u{1B}[K" + text).systemBytes, to: STDERR_FILENO)
   }
 

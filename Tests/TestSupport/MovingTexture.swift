@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankLibAV
-import TestSupport
+package import OvercrankLibAV
 
 /// A smooth picture that can be moved by parts of a pixel, made of waves.
-struct MovingTexture {
+package struct MovingTexture {
   private let waves: [(x: Double, y: Double, phase: Double, height: Double)]
 
-  init(seed: UInt64, longest: Double = 60, shortest: Double = 7) {
+  package init(seed: UInt64, longest: Double = 60, shortest: Double = 7) {
     var random = SeededGenerator(seed: seed)
     waves = (0..<14).map { _ in
       let length = Double.random(in: shortest...longest, using: &random)
@@ -21,12 +20,12 @@ struct MovingTexture {
   }
 
   /// The brightness at a point, about 30 to 220.
-  func luma(_ x: Double, _ y: Double) -> Double {
+  package func luma(_ x: Double, _ y: Double) -> Double {
     min(max(waves.reduce(125) { $0 + $1.height * sin($1.x * x + $1.y * y + $1.phase) }, 1), 254)
   }
 
   /// A frame in which a function tells the luma of 8 bits; chroma planes follow it.
-  static func frame(
+  package static func frame(
     _ width: Int, _ height: Int, _ format: LibAVPixelFormat = .yuv420p,
     _ luma: (Double, Double) -> Double
   ) throws -> MediaFrame {
@@ -51,7 +50,7 @@ struct MovingTexture {
   }
 
   /// A frame of the texture, moved by some pixels.
-  func frame(
+  package func frame(
     _ width: Int, _ height: Int, _ format: LibAVPixelFormat = .yuv420p, movedBy x: Double,
     _ y: Double = 0
   ) throws -> MediaFrame {
@@ -61,14 +60,14 @@ struct MovingTexture {
 
 extension MediaFrame {
   /// The luma samples of 8 bits, row by row.
-  var lumaRows: [[UInt8]] {
+  package var lumaRows: [[UInt8]] {
     (0..<height).map { y in
       (0..<width).map { x in planeData(0).map { $0[y * bytesPerRow(0) + x] } ?? 0 }
     }
   }
 
   /// The peak signal-to-noise ratio of the luma in decibels, without a border.
-  func signalToNoise(_ other: MediaFrame, border: Int = 0) -> Double {
+  package func signalToNoise(_ other: MediaFrame, border: Int = 0) -> Double {
     let (mine, others) = (lumaRows, other.lumaRows)
     var (sum, count) = (0.0, 0.0)
     for y in border..<height - border {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+
+/// The frames that a player synthesizes.
+struct PlayerSynthesis: Sendable {
+  /// A frame that was synthesized.
+  private struct Made: Sendable {
+    let instant: Instant
+    let image: MediaFrame
+  }
+
+  /// An instant between two captured frames of an asset.
+  struct Instant: Sendable {
+    /// The frame before the instant in presentation order; the next one is after it.
+    let older: FrameKey
+    /// The position between the two frames, from 0 to 1.
+    let share: Double
+    /// The share of a refresh; below 1.
+    let step: Double
+
+    var newer: FrameKey { FrameKey(asset: older.asset, frame: older.frame + 1) }
+
+    /// Returns true if two instants are the same within 1/16 of a refresh.
+    func isAlike(_ other: Instant) -> Bool {
+      older == other.older && abs(share - other.share) <= step / 16
+    }
+  }
+
+  let sampling: FrameSampling
+  /// The time that the last frame took.
+  private var cost = Rational.zero
+  private var made: [Made] = []
+  /// The frames after which motion cannot be followed.
+  private var held: Set<FrameKey> = []
+
+  /// The refreshes for which frames are synthesized in advance.
+  static let mostRefreshes = 3
+  private static let mostHeld = 4_096
+
+  init(_ sampling: FrameSampling) { self.sampling = sampling }
+
+  /// The number of output samples that a frame needs.
+  func samples(_ sampleRate: Int) -> Rational { cost * Rational(Int64(sampleRate)) }
+
+  func image(at instant: Instant) -> MediaFrame? {
+    made.first { $0.instant.isAlike(instant) }?.image
+  }
+
+  func isHeld(_ key: FrameKey) -> Bool { held.contains(key) }
+
+  /// Adds a frame; nil if motion cannot be followed to its instant.
+  mutating func add(_ image: MediaFrame?, at instant: Instant, cost: Rational) {
+    self.cost = cost
+    guard let image else {
+      if held.count >= Self.mostHeld { held = [] }
+      held.insert(instant.older)
+      return
+    }
+    // One more, for the refresh on screen.
+    if made.count > Self.mostRefreshes { made.removeFirst() }
+    made.append(Made(instant: instant, image: image))
+  }
+}
+
+extension PlayerModel {
+  /// Returns the instant of a position if a frame can be synthesized for it, and nil otherwise.
+  ///
+  /// So it is where the captured frames are farther apart than the refreshes.
+  private func instant(
+    of position: TransportRun.Position, _ run: TransportRun
+  ) -> PlayerSynthesis.Instant? {
+    let (time, before) = (position.time, position.isBackward)
+    let segment = PlaybackTimeline.segment(of: run.timeline.video, at: time, before: before)
+    guard synthesis.sampling.synthesizesFrames, state == .playing,
+      let mapping = segment?.content?.mapping, mapping.motion != .hold,
+      let older = run.timeline.frame(at: time, before: before), !synthesis.isHeld(older),
+      let table = assets[older.asset].asset.videoTrack?.frames,
+      older.frame + 1 < table.entries.count,
+      let start = try? table.time(ofFrame: Int64(older.frame)).seconds,
+      let end = try? table.time(ofFrame: Int64(older.frame + 1)).seconds,
+      let speed = try? mapping.speed(at: time)
+    else { return nil }
+    let length = (end - start).doubleValue
+    let share = (mapping.nearSourceSeconds(of: time) - start).doubleValue / length
+    let step = (speed * run.rate * refreshPeriod).magnitude.doubleValue / length
+    let tolerance = Double(FrameSequenceInterpolator.tolerance)
+    guard step > 0, step < 1 - tolerance, share > tolerance, share < 1 - tolerance else {
+      return nil
+    }
+    return PlayerSynthesis.Instant(older: older, share: share, step: step)
+  }
+
+  /// Returns the synthesized frame of a position; nil if it is not ready, or none is needed.
+  func synthesizedImage(
+    at position: TransportRun.Position, _ run: TransportRun
+  ) -> MediaFrame? {
+    instant(of: position, run).flatMap(synthesis.image)
+  }
+
+  /// Returns the frame to synthesize next; nil if those of the next refreshes are ready, or their
+  /// captured frames are not decoded.
+  ///
+  /// Refreshes that come before the frame would be ready are left out.
+  func nextSynthesis(
+    _ now: MediaTime
+  ) -> (instant: PlayerSynthesis.Instant, job: SynthesisJob)? {
+    guard synthesis.sampling.synthesizesFrames, state == .playing, let lastRefresh else {
+      return nil
+    }
+    let step = refreshPeriod * Rational(Int64(sampleRate))
+    let last = clock.sample(at: lastRefresh)
+    let soonest = clock.sample(at: max(now, lastRefresh)) + synthesis.samples(sampleRate)
+    let passed = (try? ((soonest - last) / step).rounded(.towardNegativeInfinity)) ?? 0
+    for ahead in 1...PlayerSynthesis.mostRefreshes {
+      let sample = last + step * Rational(passed + Int128(ahead))
+      let run = transport.shownRun(at: sample)
+      guard let instant = instant(of: run.position(at: sample), run),
+        synthesis.image(at: instant) == nil,
+        let older = ring.decoded(instant.older), let newer = ring.decoded(instant.newer)
+      else { continue }
+      let job = SynthesisJob(
+        older: instant.older, newer: instant.newer, olderImage: older, newerImage: newer,
+        share: instant.share, isFast: synthesis.sampling == .flowFast)
+      return (instant, job)
+    }
+    return nil
+  }
+}

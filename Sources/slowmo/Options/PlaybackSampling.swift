@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Overcrank
+
+/// What slow playback shows between captured frames.
+enum PlaybackSampling: String, CaseIterable, ExpressibleByArgument {
+  case hold
+  case flow
+  case flowFast = "flow-fast"
+
+  /// The sampling of the player's settings.
+  var sampling: FrameSampling {
+    switch self {
+    case .hold: .hold
+    case .flow: .flow
+    case .flowFast: .flowFast
+    }
+  }
+}

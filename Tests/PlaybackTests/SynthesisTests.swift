@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+@testable import OvercrankPlayback
+
+/// Slow playback that synthesizes the frames of the refreshes between captured ones.
+///
+/// A texture of 25 fps moves 4 pixels a frame, and the screen has 50 refreshes per second.
+struct SynthesisTests {
+  private static let (width, height) = (96, 64)
+  private static let texture = MovingTexture(seed: 5)
+  private static let period: Int64 = 20_000_000
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private static func frame(_ position: Double) throws -> MediaFrame {
+    try texture.frame(width, height, movedBy: position * 4)
+  }
+
+  private func movie(_ frames: [MediaFrame]? = nil) throws -> Asset {
+    let frames = try frames ?? (0..<20).map { try Self.frame(Double($0)) }
+    return try .lossless(frames, rate: 25, at: folder.file("clip.mov"))
+  }
+
+  private func stage(
+    _ asset: Asset, _ sampling: FrameSampling = .flowFast, _ composition: Composition? = nil
+  ) throws -> Stage {
+    try Stage(composition ?? Composition(asset.mediaSource()), of: [asset]) {
+      ($0.sampling, $0.refreshRate) = (sampling, 50)
+    }
+  }
+
+  /// Returns the frame of a refresh, and does all work that is due then.
+  private func refresh(
+    _ stage: Stage, _ number: Int, shift: Int64 = 0, synthesizes: Bool = true
+  ) throws -> PlayerFrame {
+    stage.clock.set(Stage.start + Int64(number) * Self.period + shift)
+    let frame = try #require(stage.player.frame(at: stage.clock.now))
+    stage.work()
+    if synthesizes { stage.player.synthesizePending() }
+    return frame
+  }
+
+  @Test(arguments: [FrameSampling.flow, .flowFast], [false, true])
+  func `Each refresh shows its exact instant, in both directions`(
+    sampling: FrameSampling, isBackward: Bool
+  ) throws {
+    let stage = try stage(movie(), sampling)
+    if isBackward { stage.player.seek(to: MediaTime(16, over: 25)) }
+    stage.work()
+    // A captured frame for each fourth refresh.
+    try stage.player.setRate(isBackward ? Rational(-1, over: 2) : Rational(1, over: 2))
+    var synthesized = 0
+    for number in 0..<40 {
+      let shown = try refresh(stage, number)
+      let passed = Double(number) / 4
+      let position = isBackward ? 16 - passed : passed
+      #expect(shown.isSynthesized == (number > 0 && number % 4 != 0), "refresh \(number)")
+      #expect(shown.isCurrent)
+      let quality = try shown.image.signalToNoise(Self.frame(position), border: 12)
+      let isAtFrame = number % 4 == 0
+      // Backward, the instant of a frame still shows the one before it.
+      if shown.isSynthesized || isAtFrame && !isBackward {
+        #expect(quality > 30, "refresh \(number): \(quality) dB")
+      }
+      if shown.isSynthesized {
+        synthesized += 1
+        #expect(shown.index == Int(position))
+        let captured = try shown.captured.signalToNoise(
+          Self.frame(position.rounded(.down)))
+        #expect(captured > 60)
+        #expect(stage.player.currentTime.text(isSynthesized: true).hasPrefix("frame ~"))
+      }
+      // A second call for one refresh is no other refresh.
+      let again = stage.player.frame(at: stage.clock.now)
+      #expect(again?.isSynthesized == shown.isSynthesized)
+    }
+    let ledger = stage.player.ledger
+    #expect(ledger.synthesized == synthesized && synthesized == 30)
+    #expect(ledger.isBalanced && ledger.late == 0 && ledger.shown >= 10)
+  }
+
+  @Test func `A frame that is not ready in time is the captured one`() throws {
+    let stage = try stage(movie())
+    try stage.player.setRate(Rational(1, over: 2))
+    _ = try refresh(stage, 0, synthesizes: false)
+    let late = try refresh(stage, 1)
+    #expect(!late.isSynthesized && late.isCurrent && late.index == 0)
+    #expect(try refresh(stage, 2).isSynthesized)
+    // A refresh off the grid has no frame of its instant.
+    let between = try refresh(stage, 2, shift: 10_000_000)
+    #expect(!between.isSynthesized && between.index == 0)
+    #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)
+  }
+
+  @Test func `Refreshes before a frame would be ready are left out`() throws {
+    let stage = try stage(movie())
+    try stage.player.setRate(Rational(1, over: 2))
+    _ = try refresh(stage, 0)
+    func next() -> Double? {
+      stage.player.core.perform { model, now in
+        model.nextSynthesis(now).map { Double($0.instant.older.frame) + $0.instant.share }
+      }
+    }
+    // Three refreshes are ready, and the next one is a captured frame.
+    #expect(next() == nil)
+    stage.player.core.perform { model, now in
+      guard let image = model.lastShown?.image else { return }
+      let key = FrameKey(asset: 0, frame: 19)
+      let instant = PlayerSynthesis.Instant(older: key, share: 0.5, step: 0.1)
+      model.synthesis.add(image, at: instant, cost: Rational(1, over: 10))
+    }
+    // In 100 ms, the first five refreshes have passed.
+    let soonest = try #require(next())
+    #expect(abs(soonest - 6.0 / 4) < 1e-9, "\(soonest)")
+  }
+
+  @Test func `Pauses, steps and seeks show captured frames, and files have them`() throws {
+    let stage = try stage(movie())
+    try stage.player.setRate(Rational(1, over: 2))
+    var playing = try refresh(stage, 0)
+    for number in 1..<7 { playing = try refresh(stage, number) }
+    #expect(playing.isSynthesized && playing.index == 1)
+    let file = try playing.pngData()
+    stage.player.pause()
+    let paused = try refresh(stage, 7)
+    #expect(!paused.isSynthesized && paused.index == 1)
+    #expect(try paused.pngData() == file)
+    stage.player.step(by: 3)
+    stage.work()
+    #expect(try !refresh(stage, 8).isSynthesized)
+    stage.player.seek(to: MediaTime(11, over: 50))
+    stage.work()
+    let sought = try refresh(stage, 9)
+    #expect(!sought.isSynthesized && sought.index == 5)
+    try stage.player.setRate(Rational(1, over: 4))
+    _ = try refresh(stage, 10)
+    #expect(try refresh(stage, 11).isSynthesized)
+  }
+
+  @Test func `Nothing is synthesized without being asked for, or where no refresh needs it`() throws
+  {
+    let asset = try movie()
+    // By default, and where each refresh has a captured frame.
+    let cases = [(FrameSampling.hold, Rational(1, over: 8)), (.blend, 1), (.flow, 2)]
+    for (sampling, rate) in cases {
+      let stage = try stage(asset, sampling)
+      try stage.player.setRate(rate)
+      for number in 0..<10 { #expect(try !refresh(stage, number).isSynthesized) }
+      #expect(stage.player.ledger.synthesized == 0)
+    }
+  }
+
+  @Test func `A cut and a frozen frame are held`() throws {
+    let other = MovingTexture(seed: 77)
+    let frames = try (0..<8).map { number in
+      number < 4
+        ? try Self.frame(Double(number))
+        : try other.frame(Self.width, Self.height, movedBy: Double(number) * 4)
+    }
+    let asset = try movie(frames)
+    let cut = try stage(asset)
+    try cut.player.setRate(Rational(1, over: 2))
+    for number in 0..<20 {
+      let shown = try refresh(cut, number)
+      #expect(shown.isSynthesized == (number % 4 != 0 && !(12...15).contains(number)), "\(number)")
+    }
+    var composition = try Composition(asset.mediaSource())
+    try composition.freezeFrame(at: MediaTime(3, over: 50), for: MediaTime(seconds: 1))
+    let frozen = try stage(asset, .flowFast, composition)
+    try frozen.player.setRate(Rational(1, over: 2))
+    for number in 0..<40 {
+      let isMoving = number < 6
+      let isSynthesized = try refresh(frozen, number).isSynthesized
+      #expect(isSynthesized == (isMoving && number % 4 != 0), "\(number)")
+    }
+  }
+}
