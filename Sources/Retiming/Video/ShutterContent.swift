@@ -15,8 +15,8 @@ package struct ShutterContent {
   }
 
   let windows: ShutterWindows
-  /// One window per output frame; empty without source frames.
-  private(set) var list: [Window] = []
+  /// The number of output frames.
+  private let count: Int64
   /// The start times of the source frames in ticks.
   let starts: [Int64]
   /// The start times of the source frames in composition seconds.
@@ -37,15 +37,21 @@ package struct ShutterContent {
     of times: [Rational], until end: Rational, _ grid: OutputFrameGrid, _ shutter: ShutterAngle
   ) throws(MediaError) {
     self.times = times
+    count = grid.count
     windows = try ShutterWindows(grid, shutter, until: end)
     starts = try windows.starts(of: times)
-    guard !times.isEmpty else { return }
-    list.reserveCapacity(Int(clamping: grid.count))
+  }
+
+  /// Passes the content of each output frame in order; of none without source frames.
+  ///
+  /// The windows are not stored, because a slow speed has many more of them than source frames.
+  private func forEachWindow(_ body: (Window) -> Void) {
+    guard !starts.isEmpty else { return }
     var first = 0
-    for slot in 0..<grid.count {
+    for slot in 0..<count {
       let range = windows.window(of: slot)
       while first + 1 < starts.count, starts[first + 1] <= range.lowerBound { first += 1 }
-      list.append(window(range, from: first))
+      body(window(range, from: first))
     }
   }
 
@@ -67,7 +73,7 @@ package struct ShutterContent {
   /// The content of all output frames, with equal neighbors merged.
   package var blended: [BlendedFrame] {
     var blended: [BlendedFrame] = []
-    for window in list {
+    forEachWindow { window in
       var parts = window.parts
       if parts.count == 1 { parts = [.init(frame: parts[0].frame, share: 1)] }
       if blended.last?.parts == parts, parts.count == 1 {
@@ -85,9 +91,12 @@ package struct ShutterContent {
   /// visible time, as in a blend. Other windows are divided into as many equal parts, each with the
   /// source frames that start in it, or with its middle.
   package var exposures: [Exposure] {
-    list.map { window in
-      window.parts.count >= Exposure.partCount
-        ? Exposure(visible: window.parts, times) : Exposure(partsOf: window, self)
+    var exposures: [Exposure] = []
+    forEachWindow { window in
+      exposures.append(
+        window.parts.count >= Exposure.partCount
+          ? Exposure(visible: window.parts, times) : Exposure(partsOf: window, self))
     }
+    return exposures
   }
 }

@@ -21,7 +21,7 @@ struct BenchDiffCommand: ParsableCommand, Verb {
       """)
 
   @Argument(
-    help: "The older report, from bench capture --json; - is standard input.",
+    help: "The older report, from slowmo bench ... --json; - is standard input.",
     completion: .file())
   var old: String
 

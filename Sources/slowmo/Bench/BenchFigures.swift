@@ -22,7 +22,7 @@ struct BenchFigures {
     else {
       throw CommandError(
         .badData, code: "invalid_data", "\(self.path) is not a report of slowmo bench",
-        hint: "create one with slowmo bench capture --json")
+        hint: "create one with slowmo bench and --json")
     }
     texts = members.compactMapValues(\.text)
     numbers = report.numbers(below: [])
@@ -50,7 +50,7 @@ struct BenchFigures {
       throw CommandError(
         .badData, code: "not_comparable",
         "cannot compare \(old.path) (\(key) \(before)) with \(path) (\(key) \(after))",
-        hint: "measure both with the same --mode and the same kind of device")
+        hint: "measure both with the same benchmark, options and kind of device")
     }
   }
 

@@ -66,13 +66,16 @@ final class BenchTiming {
   /// - Throws: `CommandError` if the directory cannot be created.
   init(_ options: BenchTimingOptions) throws {
     self.options = options
-    directory = "\(options.folder.path)/slowmo-bench-\(getpid())"
-    guard mkdir(directory.systemPath, 0o700) == 0 else {
+    var name = "\(options.folder.path)/slowmo-bench-XXXXXX".systemPath
+    guard mkdtemp(&name) != nil else {
       throw CommandError(
         .cannotCreate, code: "cannot_create",
         "could not create a directory in \(options.folder.path): \(String(cString: strerror(errno)))",
         hint: "choose another directory: --folder")
     }
+    let directory = String(systemPath: name)
+    self.directory = directory
+    Interrupt.beforeForcedExit { try? FileManager.default.removeItem(atPath: directory) }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
@@ -81,7 +84,12 @@ final class BenchTiming {
   func source(
     _ file: String?, _ options: BenchSourceOptions, mode: String
   ) throws -> (path: String, asset: Asset) {
-    if let file { return (file, try Asset(path: file)) }
+    if let file {
+      let asset = try Asset(path: file)
+      // A name that begins with a hyphen would be an option of the commands.
+      let folder = file.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
+      return (folder + file, asset)
+    }
     let camera = try CaptureDevice.named("synthetic")
     let format = try camera.format(matching: options.mode ?? ModeRequest(parsing: mode))
     let path = "\(directory)/clip.mov"
@@ -109,9 +117,10 @@ final class BenchTiming {
         try runFFmpeg(["-v", "error", "-nostdin", "-y"] + commands.ffmpeg + [baselineOutput]).cost)
     }
     let version = try options.baseline.map { _ in try runFFmpeg(["-version"]).output }
+    let asset = try Asset(path: output)
     return TimingBenchReport(
-      benchmark: benchmark, mode: mode, costs: costs, result: result,
-      asset: try Asset(path: output), byteCount: Self.byteCount(output),
+      benchmark: benchmark, mode: mode, costs: costs, result: result, asset: asset,
+      byteCount: Self.byteCount(output),
       baseline: version.map { version in
         TimingBenchReport.Baseline(
           version: version.split(separator: " ").dropFirst(2).first.map(String.init) ?? "",

@@ -29,7 +29,7 @@ struct BenchWriterCommand: ParsableCommand, Verb {
       "writer", asset.benchMode,
       BenchTiming.Commands(
         slowmo: ["record", "file:\(path)?pace=max"],
-        ffmpeg: ["-i", path, "-map", "0:v", "-c", "copy"], container: "mov"))
+        ffmpeg: ["-i", "file:" + path, "-map", "0:v", "-c", "copy"], container: "mov"))
     return try BenchDocument(report).print(common)
   }
 }
@@ -74,13 +74,14 @@ struct BenchRetimeCommand: ParsableCommand, Verb {
         BenchTiming.Commands(
           slowmo: slowmo + ["--fps", fps.description],
           ffmpeg: [
-            "-i", path, "-an", "-vf", "setpts=PTS*\(factor),fps=\(fps):round=up", "-c:v",
+            "-i", "file:" + path, "-an", "-vf", "setpts=PTS*\(factor),fps=\(fps):round=up", "-c:v",
             "libx264", "-preset", "medium", "-crf", "18", "-movflags", "+faststart",
           ], container: "mp4")
       } else {
         BenchTiming.Commands(
           slowmo: slowmo + ["--copy"],
-          ffmpeg: ["-itsscale", factor, "-i", path, "-map", "0:v", "-c", "copy"], container: "mov")
+          ffmpeg: ["-itsscale", factor, "-i", "file:" + path, "-map", "0:v", "-c", "copy"],
+          container: "mov")
       }
     let kind = fps.map { "\(ModeRequest(rate: $0))" } ?? "copied"
     let report = try bench.report("retime", "\(asset.benchMode), speed \(speed), \(kind)", commands)
@@ -136,7 +137,7 @@ struct BenchPitchCommand: ParsableCommand, Verb {
           "retime", path, "--speed", speed.description, "--copy", "--pitch",
           pitch.otherSpeeds == .snapped ? PitchOption.snapping : pitch.algorithm.rawValue,
         ],
-        ffmpeg: ["-i", path, "-vn", "-af", filter(audio.sampleRate), "-c:a", "aac"],
+        ffmpeg: ["-i", "file:" + path, "-vn", "-af", filter(audio.sampleRate), "-c:a", "aac"],
         container: "mov"))
     return try BenchDocument(report).print(common)
   }
@@ -164,9 +165,8 @@ extension Asset {
   /// The size, rate, format and duration of the movie, which two reports must share.
   var benchMode: String {
     let video = videoTrack.map { track in
-      let size = ModeRequest.Size(width: track.width, height: track.height)
-      return ModeRequest(size: size, rate: track.nominalFrameRate, fourcc: "\(track.codec)")
-        .description
+      let rest = ModeRequest(rate: track.nominalFrameRate, fourcc: track.codec.rawValue)
+      return "\(track.width)x\(track.height)\(rest)"
     }
     return "\(video ?? "no video"), \(duration.displayText) s"
   }

@@ -62,6 +62,8 @@ struct TimedProgram: Sendable {
     }
     Interrupt.onFirst { task.cancel() }
     isFinished.wait()
+    // The command has ended; a signal now ends the reading of its output.
+    Interrupt.onFirst { Asset.cancelReading() }
     let cost = CommandCost(
       wallNanoseconds: (ContinuousClock.now - start).wholeNanoseconds,
       processorNanoseconds: Self.childrenProcessorTime() - before)

@@ -59,7 +59,6 @@ struct TimingBenchReport: BenchReport {
   let samples: Int64?
   let bytes: Int64
   let wall, cpu: Spread
-  let framesPerSecond: Double
   let baseline: Baseline?
 
   init(
@@ -75,7 +74,6 @@ struct TimingBenchReport: BenchReport {
     bytes = byteCount
     wall = Spread(costs.map(\.wallNanoseconds))
     cpu = Spread(costs.map(\.processorNanoseconds))
-    framesPerSecond = Double(frames) * 1e9 / Double(max(1, wall.medianNs))
     self.baseline = baseline
   }
 
@@ -83,9 +81,10 @@ struct TimingBenchReport: BenchReport {
     let counts =
       ["\(frames) frames"] + (drops.map { ["\($0) lost"] } ?? [])
       + (samples.map { ["\($0) audio samples"] } ?? []) + ["\(bytes) bytes"]
+    let rate = Double(frames) * 1e9 / Double(max(1, wall.medianNs))
     var lines = [
       "\(benchmark): \(mode)", "written: \(counts.joined(separator: ", "))",
-      "time of \(runs) runs: \(wall.text), \(decimal(framesPerSecond, 0)) frames/s",
+      "time of \(runs) runs: \(wall.text), \(decimal(rate, 0)) frames/s",
       "CPU time: \(cpu.text)",
     ]
     if let baseline {
