@@ -309,6 +309,20 @@ struct PlayerCommandTests {
     #expect(stage.number(at: 20_000_000) == 240 && stage.player.isFrameCurrent)
   }
 
+  @Test func `A composition without a frame waits for none`() throws {
+    let asset = try Movies.painted(folder)
+    var composition = Composition(try asset.mediaSource())
+    let gap = try TimeRange(duration: MediaTime(seconds: 1))
+    try composition.insertEmptyTimeRange(gap)
+    try composition.removeTimeRange(
+      try TimeRange(start: gap.end, end: composition.duration))
+    let stage = try Stage(composition, of: [asset])
+    #expect(stage.player.state == .paused && stage.number(at: 0) == nil)
+    try stage.player.setRate(1)
+    #expect(stage.player.state == .playing)
+    #expect(stage.number(at: 500_000_000) == nil && stage.player.isFrameCurrent)
+  }
+
   @Test func `A frame that is not decoded is late, and the one before stays`() throws {
     let asset = try Movies.painted(folder)
     let stage = try Stage(asset) { $0.frameMemory = 1 }

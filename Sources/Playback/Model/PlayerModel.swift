@@ -90,6 +90,8 @@ struct PlayerModel: Sendable {
         algorithm: settings.algorithm, timeline: timeline, sampleRate: sampleRate))
     seek = PendingSeek(rate: .zero)
     state = .seeking
+    // A composition that begins with a gap, or has no video, waits for no frame.
+    settleSeek(now)
   }
 
   /// The composition that was set last.
