@@ -128,7 +128,7 @@ struct ContractBadInputTests {
     "bench capture synthetic -t 0.1 --folder nowhere", "bench diff old.json",
     "bench writer --folder nowhere", "bench writer --runs 0", "bench writer --baseline mpv",
     "bench retime missing.mov", "bench retime mjpeg.mov -t 1", "bench retime text.mov",
-    "bench pitch mjpeg.mov --runs 1", "bench pitch --pitch mute",
+    "bench pitch mjpeg.mov --mode 128x96", "bench pitch --pitch mute",
     "bench diff missing.json missing.json", "bench diff text.mov text.mov",
     "bench diff bench.json bench.json --fail-on much",
     "bench diff bench.json bench.json --fail-on 'speed>0'",
