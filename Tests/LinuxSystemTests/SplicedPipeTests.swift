@@ -30,6 +30,8 @@ struct SplicedPipeTests {
     // The last owners live until everything is read.
     let last = Mutex<[Block]>([])
     let writer = try BlockingThread {
+      // The reader gets its end also after an error.
+      defer { try? ends.writeEnd.close() }
       guard var pipe = SplicedPipe<Block>(ends.writeEnd) else { return }
       for number in 0..<count {
         let block = Block(size, UInt8(number % 251))
@@ -53,7 +55,6 @@ struct SplicedPipeTests {
     #expect(total == count * size && wrong == 0)
     #expect(last.withLock { !$0.isEmpty })
     try ends.readEnd.close()
-    try ends.writeEnd.close()
   }
 
   @Test func `Memory is released when the pipe cannot hold it any more`() throws {
@@ -63,17 +64,18 @@ struct SplicedPipeTests {
       Issue.record("a pipe is no pipe")
       return
     }
-    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 4_096)
+    let page = Int(getpagesize())
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: page)
     defer { bytes.deallocate() }
     bytes.initializeMemory(as: UInt8.self, repeating: 7)
-    let target = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    let target = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: 16)
     defer { target.deallocate() }
-    let capacity = Int(fcntl(ends.writeEnd.rawValue, 1_032)) / 4_096
+    let capacity = Int(fcntl(ends.writeEnd.rawValue, 1_032)) / page
     for number in 0..<3 * capacity {
       #expect(pipe.write(UnsafeRawBufferPointer(bytes)) == nil)
       pipe.keep(number)
       #expect(pipe.owners == Array(max(0, number - capacity + 1)...number))
-      #expect(try ends.readEnd.read(into: target) == 4_096)
+      #expect(try ends.readEnd.read(into: target) == page)
     }
     try ends.writeEnd.close()
   }

@@ -13,12 +13,14 @@ struct RawFrameTests {
   init() throws { scratch = try Scratch() }
 
   /// A clip of a long GOP with B-frames, whose GOPs are open.
-  private func clip(_ count: Int64 = 150) throws -> String {
+  private func clip(_ count: Int64 = 150, extra: Int = 0) throws -> String {
     let path = scratch.file("clip.mov")
-    try MovieRecipe.constant(240, count: count, timescale: 240_000).h264(
+    var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000).h264(
       gop: 50, reordered: true,
-      options: ["x264-params": "bframes=3:b-adapt=0:ref=2:open-gop=1"]
-    ).write(to: path)
+      options: ["x264-params": "bframes=3:b-adapt=0:ref=2:open-gop=1"])
+    recipe.width += extra
+    recipe.height += extra
+    try recipe.write(to: path)
     return path
   }
 
@@ -74,6 +76,24 @@ struct RawFrameTests {
         abs(Int(found[$0]) - Int(known[$0]))
       }.max() ?? 255
     #expect(farthest <= 3)
+  }
+
+  // Rows of the larger clip have padding.
+  @Test(arguments: [0, 34], ["gray8", "rgb24", "yuv420p"])
+  func `A pipe that holds the memory of frames has the same bytes`(
+    extra: Int, format: String
+  ) async throws {
+    _ = try clip(40, extra: extra)
+    let finished = try await bash(
+      """
+      set -o pipefail
+      frames="frames clip.mov --raw \(format) -o -"
+      "$1" $frames >known && "$1" $frames --splice | dd bs=65536 status=none >found
+      """, in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let known = try bytes(of: scratch.file("known"))
+    #expect(known.count >= 40 * (128 + extra) * (32 + extra))
+    #expect(try bytes(of: scratch.file("found")) == known)
   }
 
   @Test func `Raw frames go to files, too, and steps leave frames out`() async throws {

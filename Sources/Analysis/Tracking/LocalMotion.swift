@@ -16,6 +16,15 @@ struct LocalMotion {
   private let excess: Double
   /// The number of degrees of freedom of ``excess``.
   private let freedom: Int
+  /// As ``excess``, for the distance of the inner three positions from a straight line.
+  ///
+  /// It has ``bendFreedom`` degrees of freedom.
+  private let bend: Double
+  /// As ``deviation``, for the slope of the line.
+  private let bendDeviation: Double
+  /// The increase of ``bend`` by a squared acceleration, except for a factor that all motions share.
+  private let bendScale: Double
+  private static let bendFreedom = 2
 
   /// Fits the parabola; nil if fewer than three positions are known.
   init?(in track: ObjectTrack, at center: Int, timeScale: Double) {
@@ -33,7 +42,9 @@ struct LocalMotion {
       return (time, position, uncertainty / ConfidenceInterval.factor)
     }
     guard near.count >= 3,
-      let parabola = Parabola(times: near.map(\.time))
+      let parabola = Parabola(times: near.map(\.time)),
+      case let inner = near[(near.count / 2 - 1)...(near.count / 2 + 1)],
+      let innerParabola = Parabola(times: inner.map(\.time))
     else { return nil }
     let (x, y) = (parabola.fit(near.map(\.at.x)), parabola.fit(near.map(\.at.y)))
     (right, down) = (x.slope, y.slope)
@@ -44,6 +55,11 @@ struct LocalMotion {
     freedom = 2 * (near.count - 3)
     excess =
       freedom > 0 ? (x.squares + y.squares) / (Double(freedom) * max(variance, 1e-12)) : 0
+    bend =
+      (innerParabola.bend(inner.map(\.at.x)) + innerParabola.bend(inner.map(\.at.y)))
+      / (Double(Self.bendFreedom) * max(variance, 1e-12))
+    bendDeviation = (variance * innerParabola.slopeVariance).squareRoot()
+    bendScale = innerParabola.bendScale
   }
 
   /// The factor by which a scatter exceeds that of the rest of the track, if the motion is no parabola.
@@ -52,6 +68,9 @@ struct LocalMotion {
   private static let outlierFactor = 4.6
   /// The median of ``excess`` of five positions with normal errors.
   private static let normalMedian = 0.84
+  /// As ``outlierFactor`` and ``normalMedian``, for ``bend``.
+  private static let bendOutlierFactor = 6.9
+  private static let normalBendMedian = 0.69
 
   /// The variance of positions over a whole track, relative to the one that they state.
   struct Scatter {
@@ -60,29 +79,63 @@ struct LocalMotion {
     /// For an object that stands still, for which errors that change slowly do not change.
     fileprivate var still = 1.0
 
+    /// The part of ``bend`` that is an acceleration, for a scale of 1.
+    fileprivate var acceleration = 0.0
+
     /// Measures the scatter; points at which the motion changes abruptly are left out.
     init(of motions: [LocalMotion]) {
       let known = motions.filter { $0.freedom > 0 }
-      let sorted = known.map(\.excess).sorted()
+      guard known.isEmpty else {
+        measure(
+          known.map { ($0.excess, $0.freedom) }, LocalMotion.normalMedian,
+          LocalMotion.outlierFactor)
+        let accelerations = known.map { ($0.bend - moving) / $0.bendScale }.sorted()
+        acceleration = max(0, accelerations[accelerations.count / 2])
+        return
+      }
+      // Three positions are all on a parabola, so that only straight lines are left.
+      measure(
+        motions.map { ($0.bend, LocalMotion.bendFreedom) }, LocalMotion.normalBendMedian,
+        LocalMotion.bendOutlierFactor, isShort: true)
+    }
+
+    /// Measures the scatter of motions, without those that exceed the limit.
+    private mutating func measure(
+      _ all: [(excess: Double, freedom: Int)], _ normalMedian: Double, _ outlierFactor: Double,
+      isShort: Bool = false
+    ) {
+      let sorted = all.map(\.excess).sorted()
       guard !sorted.isEmpty else { return }
-      let limit =
-        max(1, sorted[sorted.count / 2] / LocalMotion.normalMedian) * LocalMotion.outlierFactor
-      let steady = known.filter { $0.excess <= limit }
-      let freedom = Double(steady.reduce(0) { $0 + $1.freedom })
-      let total = steady.reduce(0) { $0 + $1.excess * Double($1.freedom) }
-      guard freedom > 0 else { return }
-      moving = max(1, total / freedom)
+      let limit = max(1, sorted[sorted.count / 2] / normalMedian) * outlierFactor
+      let steady = all.filter { $0.excess <= limit }
+      let count = steady.reduce(0) { $0 + $1.freedom }
+      guard count > 0 else { return }
+      let freedom = Double(count)
+      var mean = steady.reduce(0) { $0 + $1.excess * Double($1.freedom) } / freedom
+      if isShort {
+        // A variance from few positions is itself uncertain.
+        let factor = ConfidenceInterval.factor(freedom: count) / ConfidenceInterval.factor
+        mean *= factor * factor
+      }
+      moving = max(1, mean)
       // The less is measured, the more counts what the positions state: as much as one point.
-      still = max(total / freedom, (4 + total) / (4 + freedom))
+      still = max(mean, (4 + mean * freedom) / (4 + freedom))
     }
   }
 
   /// The speed in pixels per second.
   func speed(_ scatter: Scatter) -> MeasuredValue {
     let value = (right * right + down * down).squareRoot()
-    if excess > scatter.moving * Self.outlierFactor {
-      let factor = ConfidenceInterval.factor(freedom: freedom)
-      return MeasuredValue(value, uncertainty: factor * deviation * excess.squareRoot())
+    let expectedBend = scatter.moving + scatter.acceleration * bendScale
+    let isOutlier =
+      freedom > 0
+      ? excess > scatter.moving * Self.outlierFactor : bend > expectedBend * Self.bendOutlierFactor
+    if isOutlier {
+      // A bounce between the inner positions is far from a line, but less far from a parabola.
+      let line = ConfidenceInterval.factor(freedom: Self.bendFreedom) * bend.squareRoot()
+      let parabola = ConfidenceInterval.factor(freedom: freedom) * excess.squareRoot()
+      return MeasuredValue(
+        value, uncertainty: max(line * bendDeviation, parabola * deviation))
     }
     let moving = deviation * scatter.moving.squareRoot()
     guard value <= 3 * moving else {
@@ -125,6 +178,15 @@ private struct Parabola {
 
   /// The variance of the slope at the time 0 for values of variance 1.
   var slopeVariance: Double { 1 / firstSquares + secondSlope * secondSlope / secondSquares }
+
+  /// The increase of ``bend(_:)`` by a squared second degree of 1.
+  var bendScale: Double { secondSquares }
+
+  /// The decrease of the sum of squared distances from the straight line to the parabola.
+  func bend(_ values: [Double]) -> Double {
+    let square = zip(second, values).reduce(0) { $0 + $1.0 * $1.1 }
+    return square * square / secondSquares
+  }
 
   /// The slope of the parabola at the time 0, and the sum of squared distances from the values.
   func fit(_ values: [Double]) -> (slope: Double, squares: Double) {

@@ -63,6 +63,9 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   /// around the parabolas where that is larger. Thus an acceleration does not increase it, but a bounce
   /// does, in the few frames around it.
   ///
+  /// In a track without five known positions in a row, the scatter is that around straight lines
+  /// through three, which an acceleration increases.
+  ///
   /// - Parameter timeScale: Seconds of real time per second of the movie: 1/8 for a movie that
   ///   shows 240 frames per second at 30.
   /// - Returns: One speed, or nil, for each point.

@@ -26,10 +26,17 @@ struct EncodedFrame {
   }
 
   /// The bytes in one piece.
+  ///
+  /// - Throws: `MediaError` without memory.
   var bytes: [UInt8] {
-    switch content {
-    case .file(let bytes): bytes
-    case .raw(let frame): frame.bytes ?? []
+    get throws {
+      switch content {
+      case .file(let bytes): return bytes
+      case .raw(let frame):
+        var bytes: [UInt8] = []
+        try frame.withParts { bytes += $0 }
+        return bytes
+      }
     }
   }
 

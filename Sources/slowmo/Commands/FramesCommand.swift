@@ -273,7 +273,7 @@ struct FramesCommand: ParsableCommand, Verb {
         if frame.path == standardOutput {
           try image.print(to: &pipe)
         } else {
-          try Files.write(frame.path, Data(image.bytes), overwrites: writing.overwrite)
+          try Files.write(frame.path, Data(try image.bytes), overwrites: writing.overwrite)
         }
       }
       progress.update(

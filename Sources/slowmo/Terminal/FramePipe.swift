@@ -41,7 +41,9 @@ struct FramePipe: ~Copyable {
         if failure == nil { failure = pipe.write(part) }
       }
     } else {
-      let bytes = frame.bytes ?? []
+      // The parts exist only during the call. An error of the copy is the error of the frame.
+      var bytes: [UInt8] = []
+      try frame.withParts { bytes += $0 }
       failure = bytes.withUnsafeBytes { pipe.write($0) }
       pipe.keep(.bytes(bytes))
     }
