@@ -52,7 +52,7 @@ struct BenchRetimeCommand: ParsableCommand, Verb {
   @Argument(help: "The movie file.", completion: .file())
   var file: String?
 
-  @Option(help: "Source seconds per output second.", transform: Speed.init(parsing:))
+  @Option(help: "Source seconds per output second. Default: 1/8.", transform: Speed.init(parsing:))
   var speed = Speed(1, over: 8)
 
   @Option(help: "Export at this constant rate.", transform: FrameRate.init(parsing:))
@@ -107,7 +107,7 @@ struct BenchPitchCommand: ParsableCommand, Verb {
   @Argument(help: "The movie file.", completion: .file())
   var file: String?
 
-  @Option(help: "Source seconds per output second.", transform: Speed.init(parsing:))
+  @Option(help: "Source seconds per output second. Default: 1/8.", transform: Speed.init(parsing:))
   var speed = Speed(1, over: 8)
 
   @Option(help: "The time-pitch algorithm.")
