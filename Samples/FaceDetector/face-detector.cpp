@@ -20,6 +20,9 @@ struct overcrank_face_detector {
     double threshold;
   };
 
+  /// The number of detections of a view that are compared with each other.
+  static constexpr size_t mostFound = 4096;
+
   Scanner scanner;
   dlib::test_box_overlap overlaps;
   std::vector<View> views;
@@ -37,6 +40,8 @@ struct overcrank_face_detector {
     size_t count = frontOnly ? 1 : views.size();
     for (size_t i = 0; i < count; i++) {
       scanner.detect(views[i].filters, found, views[i].threshold + threshold);
+      // dlib gives the most confident first, and images have far fewer faces than that.
+      if (found.size() > mostFound) found.resize(mostFound);
       for (const auto &one : found) {
         dlib::rect_detection detection;
         detection.detection_confidence = one.first - views[i].threshold;
@@ -89,6 +94,8 @@ bool configure(Scanner &scanner, const overcrank_face_model &model) {
   // The last weight of a view is its threshold.
   if (model.weight_count != static_cast<size_t>(scanner.get_num_dimensions()) + 1) return false;
   const size_t count = model.view_count * model.weight_count;
+  // The time of a search grows with it; dlib's own detector has 15 505.
+  if (count > 1 << 18) return false;
   return std::all_of(model.weights, model.weights + count, [](double weight) {
     return std::fabs(weight) <= 1e6;
   });

@@ -37,8 +37,8 @@ typedef struct overcrank_face_model {
 /// Creates dlib's own detector of faces, or returns NULL without memory.
 overcrank_face_detector *overcrank_face_detector_new(void);
 
-/// Whether a model is a detector: each number is in a range that a search can use, and the number of
-/// weights is that of the window.
+/// Whether a model is a detector: each number is in a range that a search can use, the number of weights
+/// is that of the window, and all views together have at most 262 144.
 int overcrank_face_detector_is_valid(const overcrank_face_model *model);
 
 /// Creates a detector with a model, which may be deleted then. NULL without memory, and for a model that

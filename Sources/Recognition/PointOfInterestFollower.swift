@@ -12,16 +12,19 @@ import Synchronization
 /// ```
 ///
 /// A camera without a region of interest is left as it is. The region stays where it is if no face is
-/// found any more; ``CameraControls`` restores the earlier one when the stream of this program ends. All calls may come
-/// from any thread. A call blocks while the driver communicates with the camera, and concurrent calls run
-/// one after the other.
+/// found any more. ``CameraControls`` restores the earlier one when the stream of this program ends; a
+/// tapped point is set again with the first frame of the next stream that is given to ``follow(_:)``. All
+/// calls may come from any thread. A call blocks while the driver communicates with the camera, and
+/// concurrent calls run one after the other.
 public final class PointOfInterestFollower: Sendable {
   /// The motion of a face after which the region follows, in the width or the height of the image.
   static let leastMotion = 0.1
 
   private struct State {
+    /// What the camera has from this follower in this stream.
     var point: PointOfInterest?
-    var isTapped = false
+    var tapped: PointOfInterest?
+    var streamStart: MediaTime?
   }
 
   private let controls: CameraControls
@@ -37,28 +40,34 @@ public final class PointOfInterestFollower: Sendable {
     controls.isExposurePointOfInterestSupported || controls.isFocusPointOfInterestSupported
   }
 
-  /// The point that was set last; nil before the first.
+  /// The point that was set last; nil before the first of a stream.
   public var pointOfInterest: PointOfInterest? { state.withLock { $0.point } }
 
   /// Moves the region to the largest face of a frame, once that moved by a tenth of the image.
   ///
-  /// Does nothing while a tapped point is set, without a face, and without a region.
+  /// While a tapped point is set, sets only that, in the first frame of a stream. Does nothing without a
+  /// face, and without a region.
   ///
   /// - Parameter frame: The objects of a frame. Codes are ignored.
-  /// - Returns: Whether the region was moved.
-  /// - Throws: `MediaError` if the camera refuses the region. The next face is then tried again.
+  /// - Returns: Whether the region was set.
+  /// - Throws: `MediaError` if the camera refuses the region. If it refuses that of the exposure, the next
+  ///   frame is tried again; otherwise the focus stays as it is until the region moves.
   @discardableResult
   public func follow(_ frame: MetadataObjectFrame) throws(MediaError) -> Bool {
-    guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
-    let bounds = face.bounds
-    let point = PointOfInterest(
-      x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
     let moved = state.withLock { state in
       Result { () throws(MediaError) in
-        guard !state.isTapped, isFar(point, from: state.point) else { return false }
-        guard try measure(point) else { return false }
-        state.point = point
-        return true
+        if state.streamStart != frame.streamStart {
+          // With the end of a stream, the camera got its earlier region again.
+          (state.streamStart, state.point) = (frame.streamStart, nil)
+        }
+        if let tapped = state.tapped {
+          return state.point == tapped ? false : try measure(tapped, &state)
+        }
+        guard let face = frame.objects.first(where: { $0.type == .face }) else { return false }
+        let bounds = face.bounds
+        let point = PointOfInterest(
+          x: min(1, bounds.x + bounds.width / 2), y: min(1, bounds.y + bounds.height / 2))
+        return isFar(point, from: state.point) ? try measure(point, &state) : false
       }
     }
     return try moved.get()
@@ -68,17 +77,18 @@ public final class PointOfInterestFollower: Sendable {
   ///
   /// - Parameter point: The point in the captured frame, such as
   ///   `PreviewGeometry.devicePoint(fromViewPoint:)` gives it; nil to follow faces.
-  /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or if the camera
-  ///   refuses the region. Nothing has changed then.
+  /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, which changes
+  ///   nothing, or if the camera refuses the region. If it refuses only that of the focus, the exposure
+  ///   stays at the point, which ``pointOfInterest`` then says.
   public func setTappedPoint(_ point: PointOfInterest?) throws(MediaError) {
     let done = state.withLock { state in
       Result { () throws(MediaError) in
         guard let point else {
-          state.isTapped = false
+          state.tapped = nil
           return
         }
-        guard try measure(point) else { return }
-        (state.point, state.isTapped) = (point, true)
+        defer { if state.point == point { state.tapped = point } }
+        _ = try measure(point, &state)
       }
     }
     try done.get()
@@ -90,11 +100,21 @@ public final class PointOfInterestFollower: Sendable {
   }
 
   /// Sets the region of each that has one, and says whether any has.
-  private func measure(_ point: PointOfInterest) throws(MediaError) -> Bool {
+  ///
+  /// The state has the point as soon as one of them has it.
+  private func measure(
+    _ point: PointOfInterest, _ state: inout State
+  ) throws(MediaError) -> Bool {
     let hasExposure = controls.isExposurePointOfInterestSupported
-    if hasExposure { try controls.setExposurePointOfInterest(point) }
+    if hasExposure {
+      try controls.setExposurePointOfInterest(point)
+      state.point = point
+    }
     let hasFocus = controls.isFocusPointOfInterestSupported
-    if hasFocus { try controls.setFocusPointOfInterest(point) }
+    if hasFocus {
+      try controls.setFocusPointOfInterest(point)
+      state.point = point
+    }
     return hasExposure || hasFocus
   }
 }

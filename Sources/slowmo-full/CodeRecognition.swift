@@ -6,6 +6,8 @@ import SlowmoCommands
 
 /// Finds codes and faces for `scan` and `record --metadata`.
 struct CodeRecognition: ObjectRecognition {
+  func check(_ selection: ObjectSelection) throws(MediaError) { _ = try Self.model(selection) }
+
   func reader(
     of asset: Asset, _ selection: ObjectSelection
   ) throws(MediaError) -> any ObjectReader {

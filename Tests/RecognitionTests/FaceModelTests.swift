@@ -75,12 +75,45 @@ struct FaceModelTests {
     }
     #expect(refusal(scratch.file("missing.svm"))?.code == .fileNotFound)
     #expect(refusal(scratch.path)?.code == .invalidData)
+    // Its size is that of a page, of which it has a few bytes.
+    let short = "/sys/devices/system/cpu/online"
+    if FileManager.default.fileExists(atPath: short) {
+      #expect(refusal(short)?.code == .readFailed)
+    }
     try #require(mkfifo(scratch.file("pipe"), 0o600) == 0)
     #expect(refusal(scratch.file("pipe"))?.code == .invalidData)
     let large = scratch.file("large.svm")
     _ = try scratch.write([], as: "large.svm")
     try #require(truncate(large, off_t(FaceModel.mostBytes) + 1) == 0)
     #expect(refusal(large)?.message.contains("16 MiB") == true)
+  }
+
+  @Test func `A detector that finds faces everywhere ends, and too large ones are refused`() throws
+  {
+    func write(cells: Int, viewCount: Int) throws -> String {
+      var numbers = FaceModel.Numbers()
+      (numbers.cellSize, numbers.levelCount) = (4, 1_000)
+      (numbers.windowWidth, numbers.windowHeight) = (4 * cells, 4 * cells)
+      (numbers.layerWidth, numbers.layerHeight, numbers.viewCount) = (8, 8, viewCount)
+      (numbers.overlap, numbers.covered) = (1, 1)
+      // 31 planes, and the threshold.
+      let view = [Double](repeating: 1e-3, count: 31 * cells * cells) + [-1e6]
+      numbers.weights = (0..<viewCount).flatMap { _ in view }
+      return try scratch.write(StoredDetector.bytes(numbers), as: "\(cells)x\(viewCount).svm")
+    }
+    // 254 018 and 381 027 weights.
+    #expect(refusal(try write(cells: 64, viewCount: 2)) == nil)
+    #expect(refusal(try write(cells: 64, viewCount: 3))?.code == .invalidData)
+    let model = try FaceModel(path: write(cells: 20, viewCount: 16))
+    let reader = try FaceReader(model: model)
+    let pixels = [UInt8](repeating: 128, count: 320 * 240)
+    let found = pixels.withUnsafeBufferPointer { pixels in
+      pixels.baseAddress.map { base in
+        reader.read(
+          LumaImage(base: base, width: 320, height: 240, bytesPerRow: 320, bytesPerPixel: 1))
+      }
+    }
+    #expect(try #require(found).count <= FaceDetector.mostFaces)
   }
 
   @Test func `Damaged models are refused, or search without harm`() async throws {

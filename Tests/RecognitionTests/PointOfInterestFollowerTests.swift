@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
@@ -80,6 +81,71 @@ struct PointOfInterestFollowerTests {
     }
   }
 
+  @Test func `The region is set again in the next stream`() async throws {
+    let first = try #require(try await frames().first)
+    let second = MetadataObjectFrame(
+      objects: first.objects, presentationTimeStamp: first.presentationTimeStamp, frameIndex: 0,
+      streamStart: MediaTime(microseconds: 1))
+    let empty = MetadataObjectFrame(
+      objects: [], presentationTimeStamp: first.presentationTimeStamp, frameIndex: 0,
+      streamStart: MediaTime(microseconds: 2))
+    let machine = try FakeVideoSystemCalls("uvc-webcam")
+    try DeviceSystem.$calls.withValue(machine) {
+      let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
+      let follower = PointOfInterestFollower(controls)
+      /// What the end of a stream does.
+      func restore() throws {
+        try controls.setExposurePointOfInterest(.center)
+        try controls.setFocusPointOfInterest(.center)
+      }
+      let face = center(first.objects[0])
+      #expect(try follower.follow(first))
+      try restore()
+      #expect(try !follower.follow(first))
+      #expect(try follower.follow(second))
+      #expect(distance(try controls.exposurePointOfInterest, face) < 0.11)
+
+      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      try follower.setTappedPoint(tapped)
+      try restore()
+      #expect(try !follower.follow(second))
+      // No face is needed for that.
+      #expect(try follower.follow(empty))
+      #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
+      #expect(distance(try controls.focusPointOfInterest, tapped) < 0.01)
+      #expect(try !follower.follow(empty))
+      #expect(follower.pointOfInterest == tapped)
+    }
+  }
+
+  @Test func `A refused focus leaves the exposure at the point, once`() async throws {
+    let frame = try #require(try await frames().first)
+    let calls = RefusingCalls(machine: try FakeVideoSystemCalls("uvc-webcam"))
+    try DeviceSystem.$calls.withValue(calls) {
+      let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
+      let follower = PointOfInterestFollower(controls)
+      // The region and its use, for the exposure.
+      calls.left.withLock { $0 = 2 }
+      #expect(throws: MediaError.self) { try follower.follow(frame) }
+      let face = center(frame.objects[0])
+      #expect(distance(follower.pointOfInterest, face) == 0)
+      #expect(distance(try controls.exposurePointOfInterest, face) < 0.11)
+      #expect(try !follower.follow(frame))
+
+      let tapped = PointOfInterest(x: 0.75, y: 0.75)
+      calls.left.withLock { $0 = 2 }
+      #expect(throws: MediaError.self) { try follower.setTappedPoint(tapped) }
+      #expect(follower.pointOfInterest == tapped)
+      #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
+      #expect(try !follower.follow(frame))
+
+      // Neither of both.
+      calls.left.withLock { $0 = 0 }
+      #expect(throws: MediaError.self) { try follower.setTappedPoint(PointOfInterest(x: 0, y: 0)) }
+      #expect(follower.pointOfInterest == tapped)
+    }
+  }
+
   @Test func `A camera without regions is left as it is`() async throws {
     let frame = try #require(try await frames().first)
     let machine = try FakeVideoSystemCalls("hfr-usb")
@@ -94,4 +160,43 @@ struct PointOfInterestFollowerTests {
       #expect(try controls.list().map(\.value) == before)
     }
   }
+}
+
+/// A camera that refuses to set controls after a number of them.
+private final class RefusingCalls: VideoSystemCalls {
+  private let machine: FakeVideoSystemCalls
+  /// How many are still set; all if nil.
+  let left = Mutex<Int?>(nil)
+
+  init(machine: FakeVideoSystemCalls) { self.machine = machine }
+
+  var handles: SharedHandles { machine.handles }
+
+  func control(
+    _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
+  ) -> CInt {
+    // VIDIOC_S_EXT_CTRLS.
+    let isRefused =
+      request == 0xC020_5648
+      && left.withLock { left in
+        guard let count = left else { return false }
+        left = max(0, count - 1)
+        return count == 0
+      }
+    return isRefused ? -EIO : machine.control(descriptor, request, argument)
+  }
+
+  func open(_ path: String) -> CInt { machine.open(path) }
+  func close(_ descriptor: CInt) -> CInt { machine.close(descriptor) }
+  func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
+    machine.poll(descriptor, events: events, milliseconds: milliseconds)
+  }
+  func map(
+    _ descriptor: CInt, length: Int, offset: Int64, error: inout CInt
+  ) -> UnsafeMutableRawPointer? {
+    machine.map(descriptor, length: length, offset: offset, error: &error)
+  }
+  func unmap(_ memory: UnsafeMutableRawBufferPointer) { machine.unmap(memory) }
+  func nanoseconds() -> Int64 { machine.nanoseconds() }
+  func nodes() -> [String] { machine.nodes() }
 }

@@ -138,6 +138,8 @@ struct ScanTests {
     ] {
       for arguments in [
         ["scan", faces, "--types"], ["record", "file:\(faces)", "-o", "out.mov", "--metadata"],
+        ["scan", "file:\(faces)", "--dry-run", "--types"],
+        ["record", "file:\(faces)", "-o", "out.mov", "--dry-run", "--metadata"],
       ] {
         let finished = try await run(
           slowmoPath, arguments + ["faces", "--face-model", scratch.file(name), "--json"],

@@ -203,7 +203,10 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.isOptimizedForNetworkUse = faststart
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
-    if writing.dryRun { return try plan(device, format, audio) }
+    if writing.dryRun {
+      try recognition?.check(metadata.selection)
+      return try plan(device, format, audio)
+    }
     for path in [report, framesCSV].compactMap({ $0 }) {
       try Files.refuseExisting(path, overwrites: writing.overwrite)
     }

@@ -157,7 +157,10 @@ struct ScanCommand: ParsableCommand, Verb {
   private func scanDevice(_ recognition: any ObjectRecognition) throws -> ExitStatus {
     let device = try CaptureDevice.named(source)
     let format = try chooseFormat(of: device)
-    if writing.dryRun { return try plan(nil) }
+    if writing.dryRun {
+      try recognition.check(selection)
+      return try plan(nil)
+    }
     let session = try CaptureSession(device: device, format: format)
     let found = Mutex<[[RecognizedObject]]>([])
     let search = try recognition.search(session, selection) { objects in

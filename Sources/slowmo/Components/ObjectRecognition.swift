@@ -14,6 +14,12 @@ package struct ObjectSelection: Sendable {
 
 /// Finds objects in frames: codes and faces.
 package protocol ObjectRecognition: Sendable {
+  /// Checks what is to be found, before a plan is printed.
+  ///
+  /// - Parameter selection: What is to be found.
+  /// - Throws: `MediaError` as `FaceModel` does for the selected model.
+  func check(_ selection: ObjectSelection) throws(MediaError)
+
   /// Opens a movie.
   ///
   /// - Parameters:
