@@ -42,7 +42,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   @Flag(help: "Find the highest rate without a lost frame, for the size and format of the mode.")
   var findLimit = false
 
-  @OptionGroup var folder: BenchFolderOptions
+  @OptionGroup var parent: BenchDirectoryOptions
   @OptionGroup var common: CommonOptions
 
   var endsReading: Bool { false }
@@ -59,13 +59,13 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let format =
       try mode.map { try camera.format(matching: $0, where: codec.suits) }
       ?? camera.fastestFormat(where: codec.suits)
-    let path = "\(folder.path)/slowmo-bench-\(getpid()).mov"
+    let path = "\(parent.path)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
       // The user did not choose the temporary file name, so the message names the directory
       // instead.
       var failure = CommandError(error)
-      failure.message = failure.message.replacing(path, with: "the file in \(folder.path)")
+      failure.message = failure.message.replacing(path, with: "the file in \(parent.path)")
       if failure.code == "disk_full" {
         failure.hint = "choose a directory with more free space: --folder"
       }

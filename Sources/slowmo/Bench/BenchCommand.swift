@@ -26,7 +26,7 @@ struct BenchCommand: ParsableCommand {
 }
 
 /// The option for the directory of a benchmark's temporary files.
-struct BenchFolderOptions: ParsableArguments {
+struct BenchDirectoryOptions: ParsableArguments {
   @Option(
     name: .customLong("folder"),
     help: "Directory for the temporary files. Default: /dev/shm, else TMPDIR.",

@@ -19,7 +19,7 @@ struct BenchTimingOptions: ParsableArguments {
   @Option(help: "A program to run beside this one, in turn: ffmpeg.")
   var baseline: BenchBaseline?
 
-  @OptionGroup var folder: BenchFolderOptions
+  @OptionGroup var parent: BenchDirectoryOptions
 
   func validate() throws {
     guard (1...100).contains(runs) else { throw ValidationError("--runs is from 1 to 100") }
@@ -66,11 +66,11 @@ final class BenchTiming {
   /// - Throws: `CommandError` if the directory cannot be created.
   init(_ options: BenchTimingOptions) throws {
     self.options = options
-    var name = "\(options.folder.path)/slowmo-bench-XXXXXX".systemPath
+    var name = "\(options.parent.path)/slowmo-bench-XXXXXX".systemPath
     guard mkdtemp(&name) != nil else {
       throw CommandError(
         .cannotCreate, code: "cannot_create",
-        "could not create a directory in \(options.folder.path): \(String(cString: strerror(errno)))",
+        "could not create a directory in \(options.parent.path): \(String(cString: strerror(errno)))",
         hint: "choose another directory: --folder")
     }
     let directory = String(systemPath: name)
@@ -87,8 +87,8 @@ final class BenchTiming {
     if let file {
       let asset = try Asset(path: file)
       // A name that begins with a hyphen would be an option of the commands.
-      let folder = file.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
-      return (folder + file, asset)
+      let start = file.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
+      return (start + file, asset)
     }
     let camera = try CaptureDevice.named("synthetic")
     let format = try camera.format(matching: options.mode ?? ModeRequest(parsing: mode))
@@ -142,7 +142,7 @@ final class BenchTiming {
     if let error = result?.error {
       throw CommandError(
         run.status.flatMap(ExitStatus.init) ?? .internalError, code: error.code,
-        error.message.replacing(directory, with: options.folder.path),
+        error.message.replacing(directory, with: options.parent.path),
         hint: error.code == "disk_full"
           ? "choose a directory with more free space: --folder" : error.hint)
     }
@@ -195,4 +195,15 @@ struct CommandResult: Decodable {
   var error: Failure?
   var ledger: Ledger?
   var audio: Audio?
+}
+
+extension Asset {
+  /// The size, rate, format and duration of the movie, which two reports must share.
+  var benchMode: String {
+    let video = videoTrack.map { track in
+      let rest = ModeRequest(rate: track.nominalFrameRate, fourcc: track.codec.rawValue)
+      return "\(track.width)x\(track.height)\(rest)"
+    }
+    return "\(video ?? "no video"), \(duration.displayText) s"
+  }
 }
