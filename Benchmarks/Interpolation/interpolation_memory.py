@@ -5,19 +5,10 @@ import subprocess
 import sys
 
 from interpolation_clips import FFMPEG, WORK
+from program_costs import measure
 
 # The sizes, and the numbers of frames of the short and the long clip.
 CLIPS = [(640, 360, 64, 256), (1920, 1080, 16, 64), (4096, 2304, 8, 24)]
-
-
-def peak(arguments):
-    """The largest memory of a program, in MiB."""
-    process = subprocess.Popen(list(map(str, arguments)), stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{arguments} ended with {process.returncode}")
-    return usage.ru_maxrss / 1024
 
 
 def main():
@@ -31,10 +22,10 @@ def main():
                           "-frames:v", str(count), "-c:v", "libx264", "-preset", "ultrafast",
                           "-pix_fmt", "yuv420p", clip], check=True)
             # Without a codec that looks ahead, whose memory grows with the first frames.
-            peaks.append(peak([
+            peaks.append(measure([
                 os.environ["SLOWMO"], "retime", clip, "-o", WORK / "memory-out.mov", "-y",
                 "--speed", "1/2", "--range", "0..end", "--fps", "30", "--sampling", "flow",
-                "--codec", "mjpeg", "--progress", "none"]))
+                "--codec", "mjpeg", "--progress", "none"])[2])
         is_flat = peaks[1] <= peaks[0] * 1.1
         is_missed = is_missed or not is_flat
         print(f"{'met' if is_flat else 'MISSED':7} memory at {width}x{height}: {peaks[0]:.0f} MiB "
