@@ -120,7 +120,7 @@ final class BenchTiming {
     let asset = try Asset(path: output)
     return TimingBenchReport(
       benchmark: benchmark, mode: mode, costs: costs, result: result, asset: asset,
-      byteCount: Self.byteCount(output),
+      byteCount: try RandomAccessFile(opening: output, forWriting: false).count(),
       baseline: version.map { version in
         TimingBenchReport.Baseline(
           version: version.split(separator: " ").dropFirst(2).first.map(String.init) ?? "",
@@ -162,11 +162,6 @@ final class BenchTiming {
     }
     guard run.status == 0 else { throw Self.failure("ffmpeg", run) }
     return run
-  }
-
-  private static func byteCount(_ path: String) -> Int64 {
-    var status = stat()
-    return stat(path.systemPath, &status) == 0 ? Int64(status.st_size) : 0
   }
 
   private static func failure(_ program: String, _ run: TimedResult) -> CommandError {
