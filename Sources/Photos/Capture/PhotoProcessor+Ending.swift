@@ -5,9 +5,10 @@ import OvercrankMediaCore
 import Synchronization
 
 extension PhotoProcessor {
-  /// Ends a capture early.
+  /// Ends a capture early, unless its photos have ended.
   func end(_ id: Int64, takenCount: Int, _ end: PhotoEnd) {
-    guard let settings = state.withLock({ $0.records[id]?.settings }) else { return }
+    guard let record = state.withLock({ $0.records[id] }), record.photosEnded == nil else { return }
+    let settings = record.settings
     let isEndless = settings.photoCount == .max && takenCount > 0
     let total = settings.photoCount == .max ? "" : "of \(settings.expectedPhotoCount) "
     let taken = "photo \(id): \(takenCount) \(total)taken"
@@ -43,11 +44,11 @@ extension PhotoProcessor {
       return record
     }
     guard let open else { return finish(id, error) }
-    // Its thread restores the camera's mode.
+    // Its thread restores what it set.
     open.controlled?.noteProgress()
   }
 
-  /// Notes that a movie has ended, or that the camera's mode is restored.
+  /// Notes that a movie has ended, or that the camera has its mode, exposure and light of before.
   func endWait(for id: Int64) {
     let ended = state.withLock { state -> Result<Void, MediaError>? in
       state.records[id]?.openEndCount -= 1
@@ -71,5 +72,6 @@ extension PhotoProcessor {
     // capture.
     record.listener(event)
     events.send(event)
+    updateReadiness()
   }
 }

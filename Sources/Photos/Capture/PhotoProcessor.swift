@@ -23,7 +23,7 @@ final class PhotoProcessor: Sendable {
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?
-    /// The number of things that end after the photos: a movie, the restoring of the camera's mode.
+    /// The number of things that end after the photos: a movie, the restoring of what was set.
     var openEndCount = 0
     /// What became of the photo of the movie, or nil until it is encoded.
     var storage: PhotoStorage?
@@ -163,7 +163,7 @@ final class PhotoProcessor: Sendable {
       var record = Record(
         settings: settings, resolved: resolved, rotation: rotation, listener: listener)
       record.controlled = preparation.map { ControlledCapture(settings, $0, channel, self) }
-      if preparation?.stillMode != nil { record.openEndCount = 1 }
+      if record.controlled != nil { record.openEndCount = 1 }
       state.records[id] = record
       return true
     }

@@ -91,8 +91,7 @@ final class ControlledCapture: Sendable {
     // The capture is over. What cannot be restored now was lost with the camera.
     try? controls?.extinguish()
     try? controls?.restoreExposure()
-    guard let stillMode else { return }
-    do throws(MediaError) { try stillMode.end() } catch { processor.note(error, of: id) }
+    do throws(MediaError) { try stillMode?.end() } catch { processor.note(error, of: id) }
     processor.endWait(for: id)
   }
 

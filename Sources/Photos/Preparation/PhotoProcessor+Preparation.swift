@@ -5,7 +5,9 @@ import Synchronization
 extension PhotoProcessor {
   /// Whether a capture is to go on.
   func isWanted(_ id: Int64) -> Bool {
-    state.withLock { $0.records[id].map { !$0.isStopRequested } ?? false }
+    state.withLock { state in
+      state.records[id].map { !$0.isStopRequested && $0.photosEnded == nil } ?? false
+    }
   }
 
   /// Stores the value of Exif's field `Flash` for the photos of a capture.

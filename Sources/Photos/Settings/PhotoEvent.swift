@@ -21,6 +21,8 @@ public enum PhotoEvent: Sendable {
   /// Comes after the photo, at most once.
   case didFinishLivePhotoMovie(id: Int64, Result<LivePhotoMovie, MediaError>)
   /// The capture ended, with the first error if any.
+  ///
+  /// The camera then has the exposure, light and mode that it had before.
   case didFinishCapture(id: Int64, error: MediaError?)
 
   /// The number of the capture: `PhotoSettings.uniqueID`.
