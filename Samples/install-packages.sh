@@ -54,7 +54,8 @@ download_package() {
 # files, and prints nothing to stdout. The package is kept in ~/.cache/overcrank, so that it is built
 # once for all checkouts. Prints the script's header for other arguments.
 install_library() {
-  local name=$1 version=$2 description=$3 root=() architecture cache package
+  # The script's own variables are seen by build_library, except those that have one of these names.
+  local name=$1 package_version=$2 description=$3 root=() architecture cache package
   shift 3
   [ "$(id -u)" -eq 0 ] || root=(sudo)
   if [ "${1-}" = --remove ]; then
@@ -64,16 +65,16 @@ install_library() {
   is_installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$1" 2>/dev/null)" = "installed $2" ]
   }
-  ! is_installed "$name" "$version" || return 0
+  ! is_installed "$name" "$package_version" || return 0
 
   architecture=$(dpkg --print-architecture)
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
-  package=$cache/${name}_${version}_$architecture.deb
+  package=$cache/${name}_${package_version}_$architecture.deb
   mkdir -p "$cache"
   # Another checkout may be building it now.
   exec 9>"$cache/$name.lock"
   flock 9
-  ! is_installed "$name" "$version" || return 0
+  ! is_installed "$name" "$package_version" || return 0
   if [ ! -f "$package" ]; then
     # Not local: the trap runs after the function.
     work=$(mktemp -d)
@@ -81,7 +82,7 @@ install_library() {
     mkdir -p "$work/tree/DEBIAN"
     cat >"$work/tree/DEBIAN/control" <<CONTROL
 Package: $name
-Version: $version
+Version: $package_version
 Architecture: $architecture
 Maintainer: Overcrank maintainers <maintainers@overcrank.org>
 Section: libdevel
