@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import figures
+
 WORK = pathlib.Path(os.environ["WORK"])
 SLOWMO = os.environ["SLOWMO"]
 SCENES = {
@@ -81,6 +83,8 @@ def main():
             print(f"{scene:12}{interval or '-':>4}{size:>10}{size / none:>9.2f}"
                   f"{psnr(path, reference):>9.2f}{droppable(path):>11}{lateness(path):>14}",
                   flush=True)
+            if interval:
+                figures.add(f"{scene}, one reference in {interval}: bytes beside none", size / none, "")
 
 
 main()

@@ -14,8 +14,16 @@
 install_packages "${build_packages[@]}" "${optional_packages[@]}" ffmpeg >&2
 Samples/install-zxing.sh
 Samples/install-faces.sh
-# Only the tests of capture and recognition, in a folder of their own.
-export OVERCRANK_TESTS=capture OVERCRANK_FULL=1
+export OVERCRANK_FULL=1
+scratch=.build
+flags=${SWIFT_BUILD_FLAGS-}
+if [[ $flags != *-enable-testing* ]]; then
+  # Only the tests of capture and recognition, in a folder of their own.
+  export OVERCRANK_TESTS=capture
+  scratch=.build-faces
+  flags="-Xswiftc -enable-testing"
+fi
 # shellcheck disable=SC2086  # Words, not one.
-swift test -c release --scratch-path .build-faces -Xswiftc -enable-testing ${SWIFT_BUILD_FLAGS-} \
-  --no-parallel --filter 'RecognitionTests.FaceRollTests'
+swift build -c release --scratch-path "$scratch" $flags --build-tests >&2
+python3 Benchmarks/Faces/faces.py "$scratch/release/OvercrankPackageTests.xctest" \
+  --testing-library swift-testing --no-parallel --filter RecognitionTests.FaceRollTests
