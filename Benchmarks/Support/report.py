@@ -97,14 +97,10 @@ def shown(values):
     return median if len(values) == 1 else f"{median} ({min(values):.4g}–{max(values):.4g})"
 
 
-def markdown(told):
-    """The report as Markdown."""
-    lines = ["# Benchmarks", ""]
-    lines += [f"* {name}: {value}" for name, value in told["machine"].items() if value != ""]
-    lines += ["", "Medians, with the range of the rounds where there are several.", "",
-              "| benchmark | figure | unit | overcrank | peers | goal |",
-              "|---|---|---|---|---|---|"]
-    for each in told["runs"]:
+def table(runs):
+    """The lines of a Markdown table of all figures."""
+    lines = ["| benchmark | figure | unit | overcrank | peers | goal |", "|---|---|---|---|---|---|"]
+    for each in runs:
         for figure in each["figures"]:
             peers = "; ".join(
                 f"{peer} {shown(values)}" for peer, values in figure["peers"].items() if values)
@@ -114,7 +110,15 @@ def markdown(told):
             cells = [each["benchmark"], figure["figure"], figure["unit"], shown(figure["values"]),
                      peers, goal]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    lines.append("")
+    return lines
+
+
+def markdown(told):
+    """The report as Markdown."""
+    lines = ["# Benchmarks", ""]
+    lines += [f"* {name}: {value}" for name, value in told["machine"].items() if value != ""]
+    lines += ["", "Medians, with the range of the rounds where there are several.", ""]
+    lines += [*table(told["runs"]), ""]
     for each in told["runs"]:
         if each["benchmark"] == "Drops":
             lines += ["![Lost frames](drops.png)", ""]
@@ -150,4 +154,5 @@ def main():
     sys.exit(1 if bad else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

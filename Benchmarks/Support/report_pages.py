@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the pages of the documentation out of a report: the tables of figures, and plots.
+
+    python3 Benchmarks/Support/report_pages.py REPORT
+
+REPORT is a directory that Benchmarks/run.sh wrote. Needs rsvg-convert (librsvg2-bin)."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import peer_chart
+import report
+
+CATALOG = pathlib.Path(__file__).parents[2] / "Sources/Overcrank/Overcrank.docc"
+# The page, its title and subject, and its benchmarks.
+PAGES = [
+    ("FiguresOfCapture", "Figures of capture", "recording, photos, preview and start-up",
+     ["Capture", "Drops", "Vivid", "Limits", "Stop", "CrashSafety", "Droppable", "Photos", "Preview",
+      "StartUp"]),
+    ("FiguresOfExport", "Figures of export", "exports, synthesized frames, frames for scripts and audio",
+     ["Passthrough", "ConstantRate", "Shards", "Interpolation", "Frames", "Pitch"]),
+    ("FiguresOfPlayback", "Figures of playback", "playback and recognition",
+     ["Playback", "Codes", "Faces"]),
+]
+
+
+def page(title, subject, runs, machine, images):
+    """The text of a page."""
+    lines = [f"# {title}", "", f"The report of the benchmarks, for {subject}.", "", "## Overview", "",
+             "`Benchmarks/run.sh` printed these figures in one run with those of the peers, of an idle",
+             f"machine: {machine['processor']}, {machine['cores']} cores,",
+             f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel']}, {machine['ffmpeg'].split(' Copy')[0]}.",
+             "They are medians, with the range of the rounds where there are several. A missed goal stands",
+             "as it is. <doc:Benchmarks> describes each benchmark. Times are noise between machines, so",
+             "compare ratios.", ""]
+    for image, about in images:
+        lines += [f"![{about}]({image})", ""]
+    return "\n".join(lines + report.table(runs) + [""])
+
+
+def draw(svg, name):
+    """Writes an SVG document as a PNG file of the catalog."""
+    subprocess.run(["rsvg-convert", "--zoom", "1.5", "--output", CATALOG / f"Resources/{name}.png"],
+                   input=svg, text=True, check=True)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    told = json.loads((folder / "report.json").read_text())
+    for file, title, subject, names in PAGES:
+        runs = [run for run in told["runs"] if run["benchmark"] in names]
+        images = []
+        if "Drops" in names:
+            shutil.copy(folder / "drops.png", CATALOG / "Resources/benchmark-drops.png")
+            images.append(("benchmark-drops", "Lost frames of four programs by rate, size, format and load."))
+        if chart := peer_chart.drawing(runs):
+            image = "benchmark-" + file.removeprefix("FiguresOf").lower()
+            draw(chart, image)
+            images.append((image, "The figures beside those of the peers, as ratios."))
+        (CATALOG / f"Articles/{file}.md").write_text(page(title, subject, runs, told["machine"], images))
+
+
+main()
