@@ -74,7 +74,7 @@ static int of_create_field(OFContext *c) {
     }
     if (!of_allocate(c, &c->reliability[direction], pixels, 4)) return 0;
   }
-  if (!of_allocate(c, &c->share, pixels, 4)) return 0;
+  if (!of_allocate(c, &c->share, pixels, 4) || !of_allocate(c, &c->isEdge, pixels, 1)) return 0;
   int width = level->width, height = level->height;
   while (c->fillCount < 16) {
     OFFillLevel *fill = &c->fill[c->fillCount++];
@@ -100,12 +100,12 @@ static int of_create_scratch(OFContext *c) {
   size_t stripes = (size_t)of_stripes(s->height, OF_ROWS);
   size_t blocks = (size_t)of_stripes(s->width, 16) * (size_t)of_stripes(s->height, 16);
   c->scratchLength = (size_t)level->width * (OF_ROWS + 2 * OF_HALO) * OF_SCRATCH_PLANES;
-  c->rowLength = (size_t)level->width * 3 + (size_t)s->width * 5 + 32;
+  c->rowLength = (size_t)level->width * 3 + (size_t)s->width * 6 + 32;
   return of_allocate(
            c, &c->scratch, c->scratchLength * 2 * (size_t)of_stripes(level->height, OF_ROWS), 4)
     && of_allocate(c, &c->rowScratch, c->rowLength * stripes * 3, 4)
     && of_allocate(c, &c->age, pixels, 1) && of_allocate(c, &c->nextAge, pixels, 1)
-    && of_allocate(c, &c->isStatic, pixels, 1)
+    && of_allocate(c, &c->still, pixels, 1)
     && of_allocate(c, &c->blockSums, blocks, sizeof(int))
     && of_allocate(c, &c->staticSums, blocks, sizeof(int))
     && of_allocate(c, &c->differences, stripes, sizeof(int64_t))
@@ -203,11 +203,12 @@ void of_destroy(OFContext *c) {
     free(c->fill[k].v);
   }
   free(c->share);
+  free(c->isEdge);
   free(c->scratch);
   free(c->rowScratch);
   free(c->age);
   free(c->nextAge);
-  free(c->isStatic);
+  free(c->still);
   free(c->blockSums);
   free(c->staticSums);
   free(c->differences);

@@ -17,6 +17,10 @@
 /// Planes of floats that a stripe needs for refinement.
 #define OF_SCRATCH_PLANES 24
 
+/// What a pixel is by its history: not static; static in front of what moves; static like its
+/// surroundings, so that things may pass in front of it.
+enum { OF_MOVING = 0, OF_OVERLAY = 1, OF_BACKGROUND = 2 };
+
 typedef struct {
   int width, height;
   int sampleBytes;
@@ -82,10 +86,12 @@ struct OFContext {
   OFFillLevel fill[16];
   int fillCount;
   float *share;
+  /// Whether the motion at a pixel of the field differs from that of its neighbors.
+  uint8_t *isEdge;
   float *reliability[2];
   float decay[256];
-  // Static pixels.
-  uint8_t *age, *nextAge, *isStatic;
+  // Static pixels: for how long, and what they are (OF_MOVING, OF_OVERLAY or OF_BACKGROUND).
+  uint8_t *age, *nextAge, *still;
   /// By blocks of 16x16 pixels: differences, and static pixels.
   int *blockSums, *staticSums;
   int64_t *differences;

@@ -10,6 +10,7 @@
 #include "search.h"
 #include "refine.h"
 #include "compare.h"
+#include "edges.h"
 #include "project.h"
 #include "render.h"
 

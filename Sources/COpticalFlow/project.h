@@ -199,9 +199,14 @@ static void OF_NAME(choose)(OFContext *c, int stripe) {
   }
 }
 
+/// How far the motion of a frame's pixel agrees with the projected one.
+///
+/// A pixel whose own motion is reliable and another one belongs to something else. A pixel that has
+/// no reliable motion may as well be visible in this frame alone.
 static inline float of_agreement(
-  const OFLevel *level, int direction, float x, float y, float u, float v, float scale
+  const OFContext *c, int direction, float x, float y, float u, float v, float scale
 ) {
+  const OFLevel *level = &c->levels[c->finest];
   int width = level->width, height = level->height;
   int isInside = x > -0.75f && y > -0.75f && x < (float)width - 0.25f && y < (float)height - 0.25f;
   x = of_minf(of_maxf(x, 0.0f), (float)(width - 1));
@@ -209,11 +214,13 @@ static inline float of_agreement(
   ptrdiff_t at = (ptrdiff_t)(int)(y + 0.5f) * width + (int)(x + 0.5f);
   float du = level->u[direction][at] - u, dv = level->v[direction][at] - v;
   float inverse = 1.0f / (1.0f + (du * du + dv * dv) * scale);
-  return (inverse * inverse + 0.01f) * (isInside ? 1.0f : 0.001f);
+  float unsure = 1.0f - c->reliability[direction][at];
+  unsure *= unsure;
+  return (inverse * inverse + 0.01f + unsure * unsure) * (isInside ? 1.0f : 0.001f);
 }
 
 /// The share of the newer frame: each frame counts as far as its motion agrees with the projected
-/// one.
+/// one. Also marks the edges of what moves.
 static void OF_NAME(weigh)(OFContext *c, int stripe) {
   const OFLevel *level = &c->levels[c->finest];
   int width = level->width, height = level->height;
@@ -225,11 +232,12 @@ static void OF_NAME(weigh)(OFContext *c, int stripe) {
     for (int x = 0; x < width; x++) {
       ptrdiff_t at = (ptrdiff_t)y * width + x;
       float w0 = (1.0f - t) * of_agreement(
-        level, 0, (float)x - t * u[at], (float)y - t * v[at], u[at], v[at], scale);
+        c, 0, (float)x - t * u[at], (float)y - t * v[at], u[at], v[at], scale);
       float w1 = t * of_agreement(
-        level, 1, (float)x + (1.0f - t) * u[at], (float)y + (1.0f - t) * v[at], -u[at], -v[at],
+        c, 1, (float)x + (1.0f - t) * u[at], (float)y + (1.0f - t) * v[at], -u[at], -v[at],
         scale);
       c->share[at] = 128.0f * w1 / of_maxf(w0 + w1, 1.0e-12f);
     }
+    of_mark_edges(c, y);
   }
 }

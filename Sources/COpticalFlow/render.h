@@ -81,6 +81,8 @@ typedef struct {
   float *u, *v, *share;
   /// The motion and the share of each pixel, as whole numbers.
   int32_t *fromX, *fromY, *toX, *toY, *shares;
+  /// Whether a pixel is mixed from the same position of both frames.
+  int32_t *isPlain;
 } OFRow;
 
 /// The rows of the field around a row of the plane, mixed.
@@ -90,27 +92,84 @@ static inline void of_mix_rows(
   for (int x = 0; x < width; x++) out[x] = a[x] + part * (b[x] - a[x]);
 }
 
+/// Sets where a pixel comes from in both frames.
+static inline void of_set_position(
+  const OFContext *c, const OFRow *row, const OFImage *plane, int x, int y, float u, float v,
+  float share
+) {
+  float t = c->instant * 64.0f, rest = 64.0f - t;
+  float right = (float)(plane->width + 7) * 64.0f, bottom = (float)(plane->height + 7) * 64.0f;
+  float px = (float)x * 64.0f, py = (float)y * 64.0f;
+  // The sum with 1024 makes every value positive, so that the conversion rounds down.
+  row->fromX[x] = (int)(of_minf(of_maxf(px - t * u, -512.0f), right) + 1024.5f) - 1024;
+  row->fromY[x] = (int)(of_minf(of_maxf(py - t * v, -512.0f), bottom) + 1024.5f) - 1024;
+  row->toX[x] = (int)(of_minf(of_maxf(px + rest * u, -512.0f), right) + 1024.5f) - 1024;
+  row->toY[x] = (int)(of_minf(of_maxf(py + rest * v, -512.0f), bottom) + 1024.5f) - 1024;
+  row->shares[x] = (int)(share + 0.5f);
+}
+
+/// The position of a pixel of a plane in the field, along one axis.
+static inline float of_field_position(int x, float step, int length) {
+  return of_minf(of_maxf(((float)x + 0.5f) * step - 0.5f, 0.0f), (float)(length - 1));
+}
+
 static inline void of_positions(
   const OFContext *c, const OFRow *row, const OFImage *plane, int y, float stepX, float scaleX,
   float scaleY, int fieldWidth
 ) {
-  float t = c->instant * 64.0f, rest = 64.0f - t;
-  float right = (float)(plane->width + 7) * 64.0f, bottom = (float)(plane->height + 7) * 64.0f;
-  float most = (float)(fieldWidth - 1), py = (float)y * 64.0f;
   for (int x = 0; x < plane->width; x++) {
-    float at = of_minf(of_maxf(((float)x + 0.5f) * stepX - 0.5f, 0.0f), most);
+    float at = of_field_position(x, stepX, fieldWidth);
     int left = (int)at, next = of_min(left + 1, fieldWidth - 1);
     float part = at - (float)left;
     float u = (row->u[left] + part * (row->u[next] - row->u[left])) * scaleX;
     float v = (row->v[left] + part * (row->v[next] - row->v[left])) * scaleY;
     float share = row->share[left] + part * (row->share[next] - row->share[left]);
-    float px = (float)x * 64.0f;
-    // The sum with 1024 makes every value positive, so that the conversion rounds down.
-    row->fromX[x] = (int)(of_minf(of_maxf(px - t * u, -512.0f), right) + 1024.5f) - 1024;
-    row->fromY[x] = (int)(of_minf(of_maxf(py - t * v, -512.0f), bottom) + 1024.5f) - 1024;
-    row->toX[x] = (int)(of_minf(of_maxf(px + rest * u, -512.0f), right) + 1024.5f) - 1024;
-    row->toY[x] = (int)(of_minf(of_maxf(py + rest * v, -512.0f), bottom) + 1024.5f) - 1024;
-    row->shares[x] = (int)(share + 0.5f);
+    of_set_position(c, row, plane, x, y, u, v, share);
+  }
+}
+
+/// Sets where the pixels of a row come from that are at the edges of what moves.
+///
+/// `top` and `next` are the rows of the field around the row, and `down` its position between them.
+static inline void of_edge_positions(
+  const OFContext *c, const OFRow *row, const OFImage *plane, int y, float stepX, float stepY,
+  int top, int next, float down
+) {
+  int fieldWidth = c->levels[c->finest].width;
+  ptrdiff_t upper = (ptrdiff_t)top * fieldWidth, lower = (ptrdiff_t)next * fieldWidth;
+  float size = (float)(1 << c->finest);
+  float lumaY = ((float)y + 0.5f) * stepY * size - 0.5f;
+  for (int x = 0; x < plane->width; x++) {
+    float at = of_field_position(x, stepX, fieldWidth);
+    int left = (int)at, right = of_min(left + 1, fieldWidth - 1);
+    if (!c->isEdge[upper + left]) continue;
+    ptrdiff_t corners[4] = {upper + left, upper + right, lower + left, lower + right};
+    float lumaX = ((float)x + 0.5f) * stepX * size - 0.5f;
+    ptrdiff_t best = of_best_corner(c, corners, at - (float)left, down, lumaX, lumaY);
+    of_set_position(
+      c, row, plane, x, y, c->sums[0][1][best] / stepX, c->sums[0][2][best] / stepY,
+      c->share[best]);
+  }
+}
+
+/// The largest cost of a motion that passes in front of a static background: a mean difference of
+/// 22 code values.
+#define OF_PASSING 200
+
+/// Tells which pixels of a row are mixed without motion: the static ones, but for those of a
+/// background in front of which something moves.
+static inline void of_find_plain(
+  const OFContext *c, const OFRow *row, int y, int shiftX, int shiftY
+) {
+  const uint8_t *still = c->still + (ptrdiff_t)(y << shiftY) * c->settings.width;
+  for (int x = 0; x < row->width; x++) {
+    int kind = still[x << shiftX];
+    row->isPlain[x] = c->isBlend | (kind == OF_OVERLAY);
+    if (c->isBlend || kind != OF_BACKGROUND) continue;
+    float u = (float)((row->toX[x] - row->fromX[x]) << shiftX) / 64.0f;
+    float v = (float)((row->toY[x] - row->fromY[x]) << shiftY) / 64.0f;
+    row->isPlain[x] = of_absf(u) + of_absf(v) < 1.0f
+      || of_pixel_cost(c, (float)(x << shiftX), (float)(y << shiftY), u, v) > OF_PASSING;
   }
 }
 
@@ -138,22 +197,25 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
   row.toX = row.fromY + width;
   row.toY = row.toX + width;
   row.shares = row.toY + width;
+  row.isPlain = row.shares + width;
   int whole = (int)(c->instant * 128.0f + 0.5f);
   int most = (1 << c->settings.depth) - 1;
   int isLast = (stripe + 1) * OF_ROWS >= c->settings.height;
   int last = isLast ? a->height : ((stripe + 1) * OF_ROWS) >> shiftY;
   for (int y = (stripe * OF_ROWS) >> shiftY; y < last; y++) {
-    float at = ((float)y + 0.5f) * stepY - 0.5f;
-    at = of_minf(of_maxf(at, 0.0f), (float)(level->height - 1));
+    float at = of_field_position(y, stepY, level->height);
     int top = (int)at, next = of_min(top + 1, level->height - 1);
     float part = at - (float)top;
     ptrdiff_t upper = (ptrdiff_t)top * level->width, lower = (ptrdiff_t)next * level->width;
     of_mix_rows(c->sums[0][1] + upper, c->sums[0][1] + lower, part, row.u, level->width);
     of_mix_rows(c->sums[0][2] + upper, c->sums[0][2] + lower, part, row.v, level->width);
     of_mix_rows(c->share + upper, c->share + lower, part, row.share, level->width);
-    if (!c->isBlend) of_positions(c, &row, a, y, stepX, scaleX, scaleY, level->width);
+    if (!c->isBlend) {
+      of_positions(c, &row, a, y, stepX, scaleX, scaleY, level->width);
+      of_edge_positions(c, &row, a, y, stepX, stepY, top, next, part);
+    }
+    of_find_plain(c, &row, y, shiftX, shiftY);
     uint8_t *out = c->output[number].data + (ptrdiff_t)y * c->output[number].bytesPerRow;
-    const uint8_t *isStatic = c->isStatic + (ptrdiff_t)(y << shiftY) * c->settings.width;
     if (a->sampleBytes == 1) {
       const uint8_t *p = a->pixels + (ptrdiff_t)y * a->stride;
       const uint8_t *q = b->pixels + (ptrdiff_t)y * b->stride;
@@ -166,7 +228,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
       }
       for (int x = 0; x < width; x++) {
         uint8_t plain = (uint8_t)((p[x] * (128 - whole) + q[x] * whole + 64) >> 7);
-        out[x] = c->isBlend | isStatic[x << shiftX] ? plain : out[x];
+        out[x] = row.isPlain[x] ? plain : out[x];
       }
     } else {
       const uint16_t *p = (const uint16_t *)(const void *)(a->pixels + (ptrdiff_t)y * a->stride);
@@ -175,7 +237,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
       for (int x = 0; x < width; x++) {
         int plain = (p[x] * (128 - whole) + q[x] * whole + 64) >> 7;
         deep[x] = (uint16_t)plain;
-        if (c->isBlend | isStatic[x << shiftX]) continue;
+        if (row.isPlain[x]) continue;
         int share = row.shares[x];
         int64_t value =
           of_deep_cubic(

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The edges of moving things, where the field has motions that differ. A mean of them is nobody's
+// motion, so each pixel there has one of them. Included twice, like primitives.h.
+
+/// The difference of neighboring motions, in pixels, from which on they are not mixed.
+#define OF_EDGE 2.0f
+
+/// Marks the pixels of the field whose motion differs from that of the next ones to the right and
+/// below.
+static inline void of_mark_edges(OFContext *c, int y) {
+  const OFLevel *level = &c->levels[c->finest];
+  int width = level->width;
+  ptrdiff_t at = (ptrdiff_t)y * width;
+  ptrdiff_t next = (ptrdiff_t)of_min(y + 1, level->height - 1) * width;
+  const float *restrict u = c->sums[0][1] + at, *restrict nextU = c->sums[0][1] + next;
+  const float *restrict v = c->sums[0][2] + at, *restrict nextV = c->sums[0][2] + next;
+  uint8_t *restrict out = c->isEdge + at;
+  float most = OF_EDGE / (float)(1 << c->finest);
+  for (int x = 0; x < width - 1; x++) {
+    float lowU = of_minf(of_minf(u[x], u[x + 1]), of_minf(nextU[x], nextU[x + 1]));
+    float highU = of_maxf(of_maxf(u[x], u[x + 1]), of_maxf(nextU[x], nextU[x + 1]));
+    float lowV = of_minf(of_minf(v[x], v[x + 1]), of_minf(nextV[x], nextV[x + 1]));
+    float highV = of_maxf(of_maxf(v[x], v[x + 1]), of_maxf(nextV[x], nextV[x + 1]));
+    out[x] = highU - lowU + highV - lowV >= most;
+  }
+  int x = width - 1;
+  out[x] = of_absf(nextU[x] - u[x]) + of_absf(nextV[x] - v[x]) >= most;
+}
+
+/// How differently the two frames look at the ends of a motion, around a pixel: the sum of the
+/// differences of 3x3 pixels.
+static inline int of_pixel_cost(const OFContext *c, float x, float y, float u, float v) {
+  const OFImage *a = &c->levels[0].image[1 - c->newer], *b = &c->levels[0].image[c->newer];
+  int wa[4], wb[4];
+  float t = c->instant;
+  const uint8_t *p = of_block(a, x - 1.0f - t * u, y - 1.0f - t * v, wa);
+  const uint8_t *q = of_block(b, x - 1.0f + (1.0f - t) * u, y - 1.0f + (1.0f - t) * v, wb);
+  int sum = 0;
+  for (int row = 0; row < 3; row++) {
+    for (int column = 0; column < 3; column++) {
+      const uint8_t *m = p + row * a->stride + column, *n = q + row * b->stride + column;
+      int d = wa[0] * m[0] + wa[1] * m[1] + wa[2] * m[a->stride] + wa[3] * m[a->stride + 1]
+        - wb[0] * n[0] - wb[1] * n[1] - wb[2] * n[b->stride] - wb[3] * n[b->stride + 1];
+      sum += d < 0 ? -d : d;
+    }
+  }
+  return sum >> 8;
+}
+
+/// What a motion of a pixel of the field costs for being far from a pixel, in code values: as much as
+/// a mean difference of about four.
+#define OF_FAR 40.0f
+
+/// Returns which of the four pixels of the field around a pixel has the motion that fits the two
+/// frames best.
+///
+/// `across` and `down` are the position between the four, from 0 to 1, and `x` and `y` the pixel in
+/// the luma plane.
+static inline ptrdiff_t of_best_corner(
+  const OFContext *c, const ptrdiff_t corners[4], float across, float down, float x, float y
+) {
+  float scale = (float)(1 << c->finest);
+  ptrdiff_t best = corners[0];
+  int bestCost = INT32_MAX;
+  for (int corner = 0; corner < 4; corner++) {
+    ptrdiff_t at = corners[corner];
+    float near = (corner & 1 ? across : 1.0f - across) * (corner & 2 ? down : 1.0f - down);
+    int cost = of_pixel_cost(c, x, y, c->sums[0][1][at] * scale, c->sums[0][2][at] * scale)
+      + (int)((1.0f - near) * OF_FAR);
+    if (cost < bestCost) {
+      bestCost = cost;
+      best = at;
+    }
+  }
+  return best;
+}
