@@ -35,6 +35,8 @@ let package = Package(
     // Codes and faces in frames; needs zxing-cpp and the face detector of dlib, which
     // Samples/install-zxing.sh and Samples/install-faces.sh install.
     .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
+    // Fonts for text in frames; needs libavfilter.
+    .library(name: "OvercrankTitles", targets: ["OvercrankTitles"]),
     // Frames as textures; needs EGL and OpenGL ES 3.
     .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
@@ -73,6 +75,9 @@ let package = Package(
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
+    .target(
+      name: "CDrawText",
+      linkerSettings: [.linkedLibrary("avfilter"), .linkedLibrary("avutil")]),
     .systemLibrary(name: "CZXing"),
     .systemLibrary(name: "CFaces"),
     .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
@@ -150,6 +155,9 @@ let package = Package(
 
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
+    // Fonts for text in frames.
+    .module(
+      "Titles", on: ["Export", "LibAV", "LinuxSystem", "MediaCore"], with: ["CDrawText"]),
     // What is in frames: machine-readable codes and faces.
     .module(
       "Recognition",
@@ -186,7 +194,8 @@ let package = Package(
     .executableTarget(
       name: "slowmo-full",
       dependencies: [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankTitles",
+        "SlowmoCommands",
       ],
       path: "Sources/slowmo-full"),
 
@@ -362,7 +371,7 @@ let package = Package(
       dependencies: [
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankTitles", "TestSupport",
       ]),
     .testTarget(
       name: "AnalysisTests",

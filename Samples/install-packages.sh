@@ -13,7 +13,7 @@ build_packages=(
 # textures and the renderer that works without a GPU.
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
 optional_packages=(
-  libsdl2-dev libheif-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri
+  libsdl2-dev libheif-dev libavfilter-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri
 )
 
 # install_packages NAME...: installs the missing packages and prints their names.

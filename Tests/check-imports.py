@@ -26,6 +26,7 @@ MODULES = {
     "COpticalFlow": [],
     "CSDL2": [],
     "CHEIF": [],
+    "CDrawText": [],
     "CFaces": [],
     "CZXing": [],
     "CGLES": [],
@@ -83,6 +84,10 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
+    "OvercrankTitles": [
+        "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankMediaCore",
+    ],
     "OvercrankRecognition": [
         "CFaces", "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
@@ -99,7 +104,8 @@ MODULES = {
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
     "slowmo-full": [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "SlowmoCommands",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankTitles",
+        "SlowmoCommands",
     ],
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Overcrank
 import OvercrankHEIF
+import OvercrankTitles
 import SlowmoCommands
 
 var components = OptionalComponents()
@@ -8,4 +10,5 @@ components.playbackWindows = PlayerWindows()
 components.photoEncoders = [HEICEncoder()]
 components.previewWindows = PreviewWindows()
 components.recognition = CodeRecognition()
+components.burnInFont = { (name) throws(MediaError) in try BurnInFont(named: name) }
 SlowmoProgram.main(with: components)

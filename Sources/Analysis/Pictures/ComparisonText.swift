@@ -22,7 +22,7 @@ struct ComparisonText {
     isStacked: Bool
   ) throws {
     drawing = try BurnInDrawing(
-      logoPath: burnIn.logoPath, width: plan.size.width, height: plan.size.height,
+      burnIn, width: plan.size.width, height: plan.size.height,
       pixelFormat: .yuv420p, isFullRange: false, TransferFunction(.convertedFromRGB))
     texts = try clips.map {
       try BurnInText(

@@ -30,10 +30,18 @@ public struct BurnIn: Hashable, Sendable {
   /// It keeps its size up to a quarter of the frame's width and height, and is scaled down beyond.
   public var logoPath: String?
 
+  /// The font of the text; nil for the library's own of 5x7 dots, which programs can read back.
+  ///
+  /// Frames that are narrower than 272 pixels always have the library's own.
+  public var font: BurnInFont?
+
   /// Creates what is drawn.
-  public init(items: [Item], mark: MediaTime? = nil, logoPath: String? = nil) {
+  public init(
+    items: [Item], mark: MediaTime? = nil, logoPath: String? = nil, font: BurnInFont? = nil
+  ) {
     self.items = items
     self.mark = mark
     self.logoPath = logoPath
+    self.font = font
   }
 }

@@ -7,6 +7,7 @@ package import OvercrankMediaCore
 package struct BurnInDrawing: Sendable {
   private let pixels: PixelCodes
   private let logo: LogoOverlay?
+  private let font: BurnInFont?
 
   /// The longest line that fits a frame, in characters; longer ones are cut off.
   private static let lineLength = 22
@@ -16,7 +17,7 @@ package struct BurnInDrawing: Sendable {
   /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, or if
   ///   the logo cannot be read.
   package init(
-    logoPath: String?, width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
+    _ burnIn: BurnIn, width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
     _ transfer: TransferFunction
   ) throws {
     guard let pixels = PixelCodes(pixelFormat: pixelFormat, isFullRange: isFullRange, transfer)
@@ -26,7 +27,8 @@ package struct BurnInDrawing: Sendable {
         recovery: Recovery("choose H.264", .change(.codec)))
     }
     self.pixels = pixels
-    logo = try logoPath.map {
+    font = burnIn.font
+    logo = try burnIn.logoPath.map {
       try LogoOverlay(
         $0, in: VideoSize(width: width, height: height), pixels, margin: 4 * Self.scale(width))
     }
@@ -62,15 +64,33 @@ package struct BurnInDrawing: Sendable {
       for (position, character) in line.utf8.enumerated() {
         let (left, upper) = (2 * scale + position * advance, top + 2 * scale + number * lineHeight)
         guard left + advance <= width else { break }
-        for row in 0..<DotFont.height {
-          let dots = DotFont.dots(of: character, line: row)
-          for column in 0..<DotFont.width
-          where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
-            let (dotX, dotY) = (x + left + column * scale, upper + row * scale)
-            pixels.fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, .white, on: frame)
-          }
+        // Smaller characters of a font cannot be read.
+        if scale > 1, let font {
+          draw(
+            font.scaled(character, width: advance, height: lineHeight), width: advance,
+            x: x + left, y: upper - scale, on: frame)
+        } else {
+          draw(character, scale, x: x + left, y: upper, on: frame)
         }
       }
+    }
+  }
+
+  /// Draws a character of dots.
+  private func draw(_ character: UInt8, _ scale: Int, x: Int, y: Int, on frame: MediaFrame) {
+    for row in 0..<DotFont.height {
+      let dots = DotFont.dots(of: character, line: row)
+      for column in 0..<DotFont.width where dots >> UInt64(DotFont.width - 1 - column) & 1 == 1 {
+        let (dotX, dotY) = (x + column * scale, y + row * scale)
+        pixels.fill(x: dotX..<dotX + scale, y: dotY..<dotY + scale, .white, on: frame)
+      }
+    }
+  }
+
+  /// Draws a character by the coverage of its pixels.
+  private func draw(_ coverage: [Double], width: Int, x: Int, y: Int, on frame: MediaFrame) {
+    for (index, share) in coverage.enumerated() where share > 0 {
+      pixels.mixWhite(share: share, x: x + index % width, y: y + index / width, on: frame)
     }
   }
 

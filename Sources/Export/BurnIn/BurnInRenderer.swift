@@ -39,7 +39,7 @@ struct BurnInRenderer: Sendable {
   ) throws {
     size = geometry.encoded
     drawing = try BurnInDrawing(
-      logoPath: burnIn.logoPath, width: size.width, height: size.height,
+      burnIn, width: size.width, height: size.height,
       pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer)
     texts = try assets.map { try BurnInText(burnIn.items, of: $0, mark: burnIn.mark) }
     self.segments = segments

@@ -64,6 +64,15 @@ struct PixelCodes: Sendable {
     }
   }
 
+  /// Mixes white into a pixel that is black: only the components of brightness change.
+  func mixWhite(share: Double, x: Int, y: Int, on frame: MediaFrame) {
+    guard x < frame.width, y < frame.height else { return }
+    for (number, component) in layout.components.enumerated() {
+      if !layout.isRGB, number > 0 { return }
+      mix(code(number, red: 1, green: 1, blue: 1), share: share, component, x, y, frame)
+    }
+  }
+
   /// Mixes a code into a sample: `share` 1 replaces it.
   func mix(
     _ code: Double, share: Double, _ component: PixelComponents.Component, _ column: Int,

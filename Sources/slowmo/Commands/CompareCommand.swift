@@ -50,8 +50,10 @@ struct CompareCommand: ParsableCommand, Verb {
   var overlay = false
 
   @Option(
-    help: "Draw into the frames any of time, frame, speed, mark and logo=FILE, separated by commas."
-  )
+    help: """
+      Draw into the frames any of time, frame, speed, mark and logo=FILE, separated by commas; \
+      font=NAME is the font of the text.
+      """)
   var burnIn: BurnInOption?
 
   @OptionGroup var writing: WritingOptions

@@ -19,6 +19,9 @@ package struct OptionalComponents: Sendable {
   /// Finds codes in frames; nil in a program without.
   package var recognition: (any ObjectRecognition)?
 
+  /// Draws the characters of a named font; nil in a program without.
+  package var burnInFont: (@Sendable (String) throws(MediaError) -> BurnInFont)?
+
   /// Creates a set without any component.
   package init() {}
 

@@ -54,7 +54,7 @@ struct ExportOptions: ParsableArguments, Sendable {
   @Option(
     help: """
       With --fps: draw into the frames any of time, frame, speed, mark, mark=T and logo=FILE, \
-      separated by commas.
+      separated by commas; font=NAME is the font of the text.
       """)
   var burnIn: BurnInOption?
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The characters of a font for text in frames.
+///
+/// The product `OvercrankTitles` draws them with an installed font.
+public struct BurnInFont: Hashable, Sendable {
+  /// The characters that a font has: those of ASCII that are printed.
+  package static let characters: ClosedRange<UInt8> = 0x20...0x7E
+  /// The size of a character in pixels, larger than in any frame.
+  package static let cellWidth = 80
+  package static let cellHeight = 120
+
+  /// The coverage of each pixel, from 0 to 255: the rows of one character after those of another.
+  private let coverage: [UInt8]
+
+  /// Creates a font.
+  ///
+  /// - Parameter coverage: The coverage of all pixels of all characters.
+  /// - Precondition: Each pixel has one.
+  package init(coverage: [UInt8]) {
+    precondition(coverage.count == Self.characters.count * Self.cellWidth * Self.cellHeight)
+    self.coverage = coverage
+  }
+
+  /// Returns the coverage of a character that is scaled to a size in pixels, row by row, from 0 to 1.
+  ///
+  /// Each pixel is the mean of the pixels that it covers. Characters without a shape are empty.
+  func scaled(_ character: UInt8, width: Int, height: Int) -> [Double] {
+    guard Self.characters.contains(character) else {
+      return [Double](repeating: 0, count: width * height)
+    }
+    let start = Int(character - Self.characters.lowerBound) * Self.cellWidth * Self.cellHeight
+    let columns = Self.parts(of: Self.cellWidth, width)
+    return Self.parts(of: Self.cellHeight, height).flatMap { rows in
+      columns.map { columns in
+        let sum = rows.reduce(0) { sum, row in
+          columns.reduce(sum) { $0 + Int(coverage[start + row * Self.cellWidth + $1]) }
+        }
+        return Double(sum) / Double(255 * rows.count * columns.count)
+      }
+    }
+  }
+
+  /// Divides a length into parts of whole pixels, none of them empty.
+  private static func parts(of length: Int, _ count: Int) -> [Range<Int>] {
+    (0..<count).map { part in
+      let start = part * length / count
+      return start..<max(start + 1, (part + 1) * length / count)
+    }
+  }
+}
