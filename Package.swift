@@ -408,11 +408,11 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Tests/sanitize.sh builds the tests of capture and playback alone, once for each sanitizer.
+// Tests/sanitize.sh builds the tests of capture, playback and retiming alone, once for each sanitizer.
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
   let kept = [
     "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
-    "RecordingTests", "PhotosTests", "PlaybackTests", "RecognitionTests",
+    "RecordingTests", "PhotosTests", "PlaybackTests", "RecognitionTests", "RetimingTests",
   ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of capture and playback, and the C kernels of optical flow, under the sanitizers for
-# threads and for addresses, each built in a folder of its own. What they find fails; nothing of this
-# project is suppressed.
+# Runs the tests of capture, playback and synthesized frames, and the C kernels of optical flow, under
+# the sanitizers for threads and for addresses, each built in a folder of its own. What they find fails;
+# nothing of this project is suppressed.
 #
 #   Tests/sanitize.sh [thread] [address]      both, unless told otherwise
 set -euo pipefail
@@ -11,7 +11,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests)\.'
+suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests|RetimingTests\.(Frame|Shutter)[A-Za-z]*)\b'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 

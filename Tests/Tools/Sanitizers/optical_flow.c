@@ -64,14 +64,17 @@ static void release(const Format *f, OFPlane *planes) {
   for (int plane = 0; plane < f->planeCount; plane++) free(planes[plane].data);
 }
 
-/// A frame of blocks of random brightness that moves, with one frame of noise.
+/// A frame of blocks of random brightness, of which the right half moves, with one frame of noise.
 static void paint(const Format *f, OFPlane *planes, int number) {
   for (int plane = 0; plane < f->planeCount; plane++) {
     int scale = plane ? f->shiftX : 0;
     for (int y = 0; y < planeHeight(f, plane); y++) {
       for (int x = 0; x < planeWidth(f, plane); x++) {
-        unsigned px = (unsigned)((x << scale) + 5 * number) / 6, py = (unsigned)(y << scale) / 5;
-        unsigned hash = (px * 2654435761u ^ py * 2246822519u ^ (number == 2 ? 77u * (unsigned)x : 0));
+        int moves = x >= planeWidth(f, plane) / 2;
+        unsigned px = (unsigned)((x << scale) + 5 * number * moves) / 6;
+        unsigned py = (unsigned)(y << scale) / 5;
+        unsigned noise = moves && number == 2 ? 77u * (unsigned)x : 0;
+        unsigned hash = px * 2654435761u ^ py * 2246822519u ^ noise;
         unsigned value = (hash >> 13) & ((1u << f->depth) - 1);
         uint8_t *row = planes[plane].data + y * planes[plane].bytesPerRow;
         if (f->depth > 8) {
