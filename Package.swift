@@ -36,7 +36,7 @@ let package = Package(
     // Samples/install-zxing.sh and Samples/install-faces.sh install.
     .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
     // Fonts for text in frames; needs libavfilter.
-    .library(name: "OvercrankTitles", targets: ["OvercrankTitles"]),
+    .library(name: "OvercrankFonts", targets: ["OvercrankFonts"]),
     // Frames as textures; needs EGL and OpenGL ES 3.
     .library(name: "OvercrankTextures", targets: ["OvercrankTextures"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
@@ -157,7 +157,7 @@ let package = Package(
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
     // Fonts for text in frames.
     .module(
-      "Titles", on: ["Export", "LibAV", "LinuxSystem", "MediaCore"], with: ["CDrawText"]),
+      "Fonts", on: ["Export", "LibAV", "LinuxSystem", "MediaCore"], with: ["CDrawText"]),
     // What is in frames: machine-readable codes and faces.
     .module(
       "Recognition",
@@ -194,7 +194,7 @@ let package = Package(
     .executableTarget(
       name: "slowmo-full",
       dependencies: [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankTitles",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankFonts",
         "SlowmoCommands",
       ],
       path: "Sources/slowmo-full"),
@@ -371,7 +371,7 @@ let package = Package(
       dependencies: [
         "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankTitles", "TestSupport",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankFonts", "TestSupport",
       ]),
     .testTarget(
       name: "AnalysisTests",

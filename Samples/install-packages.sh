@@ -10,7 +10,7 @@ build_packages=(
 )
 
 # Those of the optional libraries, which a build of everything needs besides: windows, HEIC photos,
-# textures and the renderer that works without a GPU.
+# fonts, textures and the renderer that works without a GPU.
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
 optional_packages=(
   libsdl2-dev libheif-dev libavfilter-dev libegl-dev libgles-dev libegl1 libgles2 libgl1-mesa-dri

@@ -84,7 +84,7 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankPlayback",
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
-    "OvercrankTitles": [
+    "OvercrankFonts": [
         "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankLinuxSystem",
         "OvercrankMediaCore",
     ],
@@ -104,7 +104,7 @@ MODULES = {
     "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
     "slowmo-full": [
-        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankTitles",
+        "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankFonts",
         "SlowmoCommands",
     ],
 }

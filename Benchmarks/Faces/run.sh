@@ -21,7 +21,7 @@ if [[ $flags != *-enable-testing* ]]; then
   # Only the tests of capture and recognition, in a folder of their own.
   export OVERCRANK_TESTS=capture
   scratch=.build-faces
-  flags="-Xswiftc -enable-testing"
+  flags="$flags -Xswiftc -enable-testing"
 fi
 # shellcheck disable=SC2086  # Words, not one.
 swift build -c release --scratch-path "$scratch" $flags --build-tests >&2

@@ -286,7 +286,7 @@ def check(method, clips):
         (f"of {ordinary} ordinary pairs taken for a cut", held, held == 0 and ordinary >= 500),
         (f"of {count} repeated frames found", found, found == count == 150),
         (f"of {genuine} genuine frames lost", lost, lost == 0),
-        (f"a timer, dB (worst frame {lowest:.1f})", round(quality, 1), quality >= 38),
+        ("a timer, dB", round(quality, 1), quality >= 38),
         # Measured with 29.7 and 29.0; a repetition has 28.0 and 21.6, and a blend 28.9 and 23.3.
         ("a fade, dB", round(fade, 1), fade >= 29.3),
         ("the border in a pan, dB", round(border, 1), border >= 28),
@@ -298,6 +298,7 @@ def check(method, clips):
         print(f"{'met' if is_met else 'MISSED':7} {method}: {label}: {value}", flush=True)
         if method.startswith("flow"):
             figures.add(f"{method}: {label}", value, "", goal="met", met=is_met)
+    print(f"        {method}: the worst frame of the timer, dB: {lowest:.1f}")
     return all(row[2] for row in rows)
 
 

@@ -7,8 +7,9 @@ import statistics
 # Less is better of the first units, more of the second. Others are not drawn.
 LESS, MORE = {"s", "ms", "µs", "MiB"}, {"frames/s", "fps"}
 COLORS = ["#1b6ca8", "#d95f02", "#3a8f3a", "#8e44ad", "#7f6a00", "#c0397a", "#4d4d4d", "#00838f"]
-LEFT, RIGHT, TOP, ROW, SCALE = 430, 20, 64, 17, 62
-# The chart ends at these powers of two; what lies beyond is drawn at its edge.
+LEFT, RIGHT, TOP, ROW, SCALE = 430, 20, 84, 17, 62
+HOLLOW = ' fill-opacity="0"'
+# The chart ends at these powers of two; larger and smaller ratios are drawn as hollow circles there.
 LOW, HIGH = -3, 5
 
 
@@ -21,6 +22,12 @@ def ratios(figure):
     pairs = {peer: (own, other) if figure["unit"] in MORE else (other, own)
              for peer, other in found.items()}
     return {peer: good / bad for peer, (good, bad) in pairs.items() if good > 0 and bad > 0}
+
+
+def mark(index):
+    """The look of a peer's circles: after all colors, they have a black edge."""
+    edge = "#000000" if index >= len(COLORS) else COLORS[index % len(COLORS)]
+    return f'fill="{COLORS[index % len(COLORS)]}" stroke="{edge}"'
 
 
 def text(x, y, content, size=11, anchor="start", weight="normal"):
@@ -36,7 +43,7 @@ def drawing(runs):
     if not rows:
         return None
     peers = list(dict.fromkeys(peer for row in rows for peer in row[2]))
-    fills = {peer: COLORS[index % len(COLORS)] for index, peer in enumerate(peers)}
+    marks = {peer: mark(index) for index, peer in enumerate(peers)}
     groups = len(dict.fromkeys(row[0] for row in rows))
     width = LEFT + (HIGH - LOW) * SCALE + RIGHT
     bottom = TOP + ROW * (len(rows) + groups)
@@ -47,10 +54,12 @@ def drawing(runs):
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         text(8, 20, "Overcrank beside its peers: to the right of 1, Overcrank is better", 14,
              weight="bold")]
-    x = 8
+    x, y = 8, 36
     for peer in peers:
-        parts.append(f'<circle cx="{x + 5}" cy="38" r="4.5" fill="{fills[peer]}"/>')
-        parts.append(text(x + 14, 42, peer))
+        if x + 34 + 7 * len(peer) > width:
+            x, y = 8, y + 14
+        parts.append(f'<circle cx="{x + 5}" cy="{y}" r="4.5" {marks[peer]}/>')
+        parts.append(text(x + 14, y + 4, peer))
         x += 34 + 7 * len(peer)
     for power in range(LOW, HIGH + 1):
         x = LEFT + (power - LOW) * SCALE
@@ -65,7 +74,8 @@ def drawing(runs):
         parts.append(text(18, y + 12, name if len(name) < 66 else name[:64] + "…", 10))
         for peer, ratio in found.items():
             power = min(HIGH, max(LOW, math.log2(ratio)))
+            is_inside = LOW < power < HIGH
             parts.append(f'<circle cx="{LEFT + (power - LOW) * SCALE:.1f}" cy="{y + 8}" r="4.5" '
-                         f'fill="{fills[peer]}" fill-opacity="0.8"/>')
+                         f'{marks[peer]}{"" if is_inside else HOLLOW}/>')
         y += ROW
     return "\n".join([*parts, "</svg>", ""])

@@ -28,13 +28,18 @@ PAGES = [
 
 def page(title, subject, runs, machine, images):
     """The text of a page."""
-    lines = [f"# {title}", "", f"The report of the benchmarks, for {subject}.", "", "## Overview", "",
-             "`Benchmarks/run.sh` printed these figures in one run with those of the peers, of an idle",
-             f"machine: {machine['processor']}, {machine['cores']} cores,",
-             f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel']}, {machine['ffmpeg'].split(' Copy')[0]}.",
-             "They are medians, with the range of the rounds where there are several. A missed goal stands",
-             "as it is. <doc:Benchmarks> describes each benchmark. Times are noise between machines, so",
-             "compare ratios.", ""]
+    failed = [run["benchmark"] for run in runs if run["status"] not in (0, 1)]
+    lines = [
+        f"# {title}", "", f"The report of the benchmarks, for {subject}.", "", "## Overview", "",
+        "`Benchmarks/run.sh` printed these figures in one run with those of the peers.",
+        f"The machine: {machine['processor']}, {machine['cores']} cores,",
+        f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel']}, a load of",
+        f"{machine['load_before']:.1f} before the run, {machine['ffmpeg'].split(' Copy')[0]}.",
+        "The figures are medians, with the range of the rounds where there are several. A goal that is",
+        "missed stands as it is. <doc:Benchmarks> describes each benchmark. Times differ between",
+        "machines, so compare ratios.", ""]
+    if failed:
+        lines += [f"These benchmarks failed: {', '.join(failed)}.", ""]
     for image, about in images:
         lines += [f"![{about}]({image})", ""]
     return "\n".join(lines + report.table(runs) + [""])
@@ -48,9 +53,14 @@ def draw(svg, name):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    told = json.loads((folder / "report.json").read_text())
+    content = json.loads((folder / "report.json").read_text())
+    done = {run["benchmark"] for run in content["runs"]}
+    paged = {name for _, _, _, names in PAGES for name in names}
+    planned = {name for name, _ in report.PLAN}
+    if planned != paged or planned - done:
+        sys.exit(f"not in the report: {planned - done}; on no page, or not planned: {planned ^ paged}")
     for file, title, subject, names in PAGES:
-        runs = [run for run in told["runs"] if run["benchmark"] in names]
+        runs = [run for run in content["runs"] if run["benchmark"] in names]
         images = []
         if "Drops" in names:
             shutil.copy(folder / "drops.png", CATALOG / "Resources/benchmark-drops.png")
@@ -59,7 +69,7 @@ def main():
             image = "benchmark-" + file.removeprefix("FiguresOf").lower()
             draw(chart, image)
             images.append((image, "The figures beside those of the peers, as ratios."))
-        (CATALOG / f"Articles/{file}.md").write_text(page(title, subject, runs, told["machine"], images))
+        (CATALOG / f"Articles/{file}.md").write_text(page(title, subject, runs, content["machine"], images))
 
 
 main()

@@ -31,11 +31,11 @@ static int dt_add_filter(DTDrawing *drawing, const char *font, int height, AVFil
   if (!context) return AVERROR(ENOMEM);
   char size[16], y[32];
   snprintf(size, sizeof size, "%d", height);
-  // Between the highest and the lowest characters of most fonts.
+  // The baseline leaves room below it for the lowest characters of most fonts.
   snprintf(y, sizeof y, "%d-max_glyph_a", height * 77 / 100);
   const char *options[][2] = {
-    {strchr(font, '/') ? "fontfile" : "font", font}, {"text", "%{metadata:text}"},
-    {"fontsize", size}, {"fontcolor", "white"}, {"x", "(w-text_w)/2"}, {"y", y},
+    {"font", font}, {"text", "%{metadata:text}"}, {"fontsize", size}, {"fontcolor", "white"},
+    {"x", "(w-text_w)/2"}, {"y", y},
   };
   for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
     int status = av_opt_set(context, options[i][0], options[i][1], AV_OPT_SEARCH_CHILDREN);
@@ -68,17 +68,17 @@ static int dt_open(DTDrawing *drawing, const char *font, int width, int height) 
   return status < 0 ? status : avfilter_graph_config(drawing->graph, NULL);
 }
 
-/// Draws one character with the color white on black.
-static int dt_draw(DTDrawing *drawing, int number, int width, int height, uint8_t *coverage) {
+/// Draws one character in white on black.
+static int dt_draw(DTDrawing *drawing, int character, int width, int height, uint8_t *coverage) {
   AVFrame *frame = drawing->frame;
   frame->format = AV_PIX_FMT_RGB24;
   frame->width = width;
   frame->height = height;
-  frame->pts = number;
+  frame->pts = character;
   int status = av_frame_get_buffer(frame, 0);
   if (status < 0) return status;
   memset(frame->data[0], 0, (size_t)frame->linesize[0] * (size_t)height);
-  char text[2] = {(char)(DTFirstCharacter + number), 0};
+  char text[2] = {(char)character, 0};
   status = av_dict_set(&frame->metadata, "text", text, 0);
   // The graph takes the frame.
   if (status >= 0) status = av_buffersrc_add_frame(drawing->source, frame);
@@ -93,12 +93,14 @@ static int dt_draw(DTDrawing *drawing, int number, int width, int height, uint8_
   return 0;
 }
 
-int32_t dt_draw_characters(const char *font, int32_t width, int32_t height, uint8_t *coverage) {
+int32_t dt_draw_characters(
+  const char *font, int32_t first, int32_t count, int32_t width, int32_t height, uint8_t *coverage
+) {
   DTDrawing drawing = {0};
   int status = dt_open(&drawing, font, width, height);
-  for (int number = 0; status >= 0 && number < DTCharacterCount; number++) {
+  for (int number = 0; status >= 0 && number < count; number++) {
     status = dt_draw(
-      &drawing, number, width, height, coverage + (ptrdiff_t)number * width * height);
+      &drawing, first + number, width, height, coverage + (ptrdiff_t)number * width * height);
   }
   dt_free(&drawing);
   return status < 0 ? status : 0;

@@ -169,7 +169,7 @@ static void OF_NAME(markStatic)(OFContext *c, int stripe) {
       sums[x + 1] = (uint8_t)((a[x] >= 3) + (b[x] >= 3) + (d[x] >= 3));
     }
     sums[0] = sums[width + 1] = 0;
-    uint8_t *restrict out = c->still + (ptrdiff_t)y * width;
+    uint8_t *restrict out = c->staticKinds + (ptrdiff_t)y * width;
     // The strokes of a text are as narrow as two pixels.
     for (int x = 0; x < width; x++) {
       int isStill = (b[x] >= 3) & (sums[x] + sums[x + 1] + sums[x + 2] >= 4);
@@ -181,8 +181,8 @@ static void OF_NAME(markStatic)(OFContext *c, int stripe) {
 /// How many blocks of 16x16 pixels to each side are the surroundings of a block.
 #define OF_AROUND 4
 
-/// Tells static pixels in front of what moves from a background, by how much of their surroundings
-/// is static, too.
+/// Separates static pixels in front of things that move from those of a background, by the static
+/// share of their surroundings.
 ///
 /// A burnt-in text stays in front of what moves. A still background does not: things pass in front
 /// of it.
@@ -191,11 +191,11 @@ static void OF_NAME(keepOverlays)(OFContext *c) {
   int columns = of_stripes(width, 16), rows = of_stripes(height, 16);
   memset(c->staticSums, 0, (size_t)columns * (size_t)rows * sizeof(int));
   for (int y = 0; y < height; y++) {
-    const uint8_t *row = c->still + (ptrdiff_t)y * width;
+    const uint8_t *row = c->staticKinds + (ptrdiff_t)y * width;
     int *sums = c->staticSums + (ptrdiff_t)(y / 16) * columns;
     for (int column = 0; column < columns; column++) {
       int right = of_min(column * 16 + 16, width), sum = 0;
-      for (int x = column * 16; x < right; x++) sum += row[x];
+      for (int x = column * 16; x < right; x++) sum += row[x] == OF_OVERLAY;
       sums[column] += sum;
     }
   }
@@ -211,9 +211,9 @@ static void OF_NAME(keepOverlays)(OFContext *c) {
       if (sum * 3 < (bottom - top + 1) * (right - left + 1) * 256) continue;
       int lastX = of_min(column * 16 + 16, width), lastY = of_min(row * 16 + 16, height);
       for (int y = row * 16; y < lastY; y++) {
-        uint8_t *still = c->still + (ptrdiff_t)y * width;
+        uint8_t *kinds = c->staticKinds + (ptrdiff_t)y * width;
         for (int x = column * 16; x < lastX; x++) {
-          if (still[x] == OF_OVERLAY) still[x] = OF_BACKGROUND;
+          if (kinds[x] == OF_OVERLAY) kinds[x] = OF_BACKGROUND;
         }
       }
     }

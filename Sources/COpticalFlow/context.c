@@ -105,7 +105,7 @@ static int of_create_scratch(OFContext *c) {
            c, &c->scratch, c->scratchLength * 2 * (size_t)of_stripes(level->height, OF_ROWS), 4)
     && of_allocate(c, &c->rowScratch, c->rowLength * stripes * 3, 4)
     && of_allocate(c, &c->age, pixels, 1) && of_allocate(c, &c->nextAge, pixels, 1)
-    && of_allocate(c, &c->still, pixels, 1)
+    && of_allocate(c, &c->staticKinds, pixels, 1)
     && of_allocate(c, &c->blockSums, blocks, sizeof(int))
     && of_allocate(c, &c->staticSums, blocks, sizeof(int))
     && of_allocate(c, &c->differences, stripes, sizeof(int64_t))
@@ -208,7 +208,7 @@ void of_destroy(OFContext *c) {
   free(c->rowScratch);
   free(c->age);
   free(c->nextAge);
-  free(c->still);
+  free(c->staticKinds);
   free(c->blockSums);
   free(c->staticSums);
   free(c->differences);

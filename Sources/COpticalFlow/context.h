@@ -17,8 +17,8 @@
 /// Planes of floats that a stripe needs for refinement.
 #define OF_SCRATCH_PLANES 24
 
-/// What a pixel is by its history: not static; static in front of what moves; static like its
-/// surroundings, so that things may pass in front of it.
+/// The kinds of pixels by their history: not static; static in front of things that move; static like
+/// its surroundings, so that things may pass in front of it.
 enum { OF_MOVING = 0, OF_OVERLAY = 1, OF_BACKGROUND = 2 };
 
 typedef struct {
@@ -91,7 +91,7 @@ struct OFContext {
   float *reliability[2];
   float decay[256];
   // Static pixels: for how long, and what they are (OF_MOVING, OF_OVERLAY or OF_BACKGROUND).
-  uint8_t *age, *nextAge, *still;
+  uint8_t *age, *nextAge, *staticKinds;
   /// By blocks of 16x16 pixels: differences, and static pixels.
   int *blockSums, *staticSums;
   int64_t *differences;

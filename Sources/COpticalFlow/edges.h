@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edges of moving things, where the field has motions that differ. A mean of them is nobody's
-// motion, so each pixel there has one of them. Included twice, like primitives.h.
+// The edges of moving things, where the field has motions that differ. Nothing moves by their mean,
+// so each pixel there has one of them. Included twice, like primitives.h.
 
 /// The difference of neighboring motions, in pixels, from which on they are not mixed.
 #define OF_EDGE 2.0f
@@ -28,14 +28,14 @@ static inline void of_mark_edges(OFContext *c, int y) {
   out[x] = of_absf(nextU[x] - u[x]) + of_absf(nextV[x] - v[x]) >= most;
 }
 
-/// How differently the two frames look at the ends of a motion, around a pixel: the sum of the
-/// differences of 3x3 pixels.
-static inline int of_pixel_cost(const OFContext *c, float x, float y, float u, float v) {
+/// The sum of the differences of 3x3 pixels around two positions, one in each frame.
+static inline int of_pixel_cost(
+  const OFContext *c, float fromX, float fromY, float toX, float toY
+) {
   const OFImage *a = &c->levels[0].image[1 - c->newer], *b = &c->levels[0].image[c->newer];
   int wa[4], wb[4];
-  float t = c->instant;
-  const uint8_t *p = of_block(a, x - 1.0f - t * u, y - 1.0f - t * v, wa);
-  const uint8_t *q = of_block(b, x - 1.0f + (1.0f - t) * u, y - 1.0f + (1.0f - t) * v, wb);
+  const uint8_t *p = of_block(a, fromX - 1.0f, fromY - 1.0f, wa);
+  const uint8_t *q = of_block(b, toX - 1.0f, toY - 1.0f, wb);
   int sum = 0;
   for (int row = 0; row < 3; row++) {
     for (int column = 0; column < 3; column++) {
@@ -48,8 +48,8 @@ static inline int of_pixel_cost(const OFContext *c, float x, float y, float u, f
   return sum >> 8;
 }
 
-/// What a motion of a pixel of the field costs for being far from a pixel, in code values: as much as
-/// a mean difference of about four.
+/// The cost of a motion whose pixel of the field is as far as possible, which is that of a mean
+/// difference of about four code values.
 #define OF_FAR 40.0f
 
 /// Returns which of the four pixels of the field around a pixel has the motion that fits the two
@@ -60,13 +60,14 @@ static inline int of_pixel_cost(const OFContext *c, float x, float y, float u, f
 static inline ptrdiff_t of_best_corner(
   const OFContext *c, const ptrdiff_t corners[4], float across, float down, float x, float y
 ) {
-  float scale = (float)(1 << c->finest);
+  float scale = (float)(1 << c->finest), t = c->instant;
   ptrdiff_t best = corners[0];
   int bestCost = INT32_MAX;
   for (int corner = 0; corner < 4; corner++) {
     ptrdiff_t at = corners[corner];
     float near = (corner & 1 ? across : 1.0f - across) * (corner & 2 ? down : 1.0f - down);
-    int cost = of_pixel_cost(c, x, y, c->sums[0][1][at] * scale, c->sums[0][2][at] * scale)
+    float u = c->sums[0][1][at] * scale, v = c->sums[0][2][at] * scale;
+    int cost = of_pixel_cost(c, x - t * u, y - t * v, x + (1.0f - t) * u, y + (1.0f - t) * v)
       + (int)((1.0f - near) * OF_FAR);
     if (cost < bestCost) {
       bestCost = cost;

@@ -81,8 +81,8 @@ typedef struct {
   float *u, *v, *share;
   /// The motion and the share of each pixel, as whole numbers.
   int32_t *fromX, *fromY, *toX, *toY, *shares;
-  /// Whether a pixel is mixed from the same position of both frames.
-  int32_t *isPlain;
+  /// Whether a pixel is the same position of both frames, blended.
+  int32_t *isBlended;
 } OFRow;
 
 /// The rows of the field around a row of the plane, mixed.
@@ -152,24 +152,32 @@ static inline void of_edge_positions(
   }
 }
 
-/// The largest cost of a motion that passes in front of a static background: a mean difference of
-/// 22 code values.
+/// The largest cost of a motion that passes in front of a static background, which is that of a mean
+/// difference of 22 code values.
 #define OF_PASSING 200
 
-/// Tells which pixels of a row are mixed without motion: the static ones, but for those of a
+/// The position in the luma plane of a position in a plane, which is in 64ths.
+static inline float of_luma_position(int position, float scale) {
+  return ((float)position * (1.0f / 64.0f) + 0.5f) * scale - 0.5f;
+}
+
+/// Sets which pixels of a row are blended without motion: the static ones, except those of a
 /// background in front of which something moves.
-static inline void of_find_plain(
+static inline void of_find_blended(
   const OFContext *c, const OFRow *row, int y, int shiftX, int shiftY
 ) {
-  const uint8_t *still = c->still + (ptrdiff_t)(y << shiftY) * c->settings.width;
+  const uint8_t *kinds = c->staticKinds + (ptrdiff_t)(y << shiftY) * c->settings.width;
+  float scaleX = (float)(1 << shiftX), scaleY = (float)(1 << shiftY);
   for (int x = 0; x < row->width; x++) {
-    int kind = still[x << shiftX];
-    row->isPlain[x] = c->isBlend | (kind == OF_OVERLAY);
+    int kind = kinds[x << shiftX];
+    row->isBlended[x] = c->isBlend | (kind == OF_OVERLAY);
     if (c->isBlend || kind != OF_BACKGROUND) continue;
-    float u = (float)((row->toX[x] - row->fromX[x]) << shiftX) / 64.0f;
-    float v = (float)((row->toY[x] - row->fromY[x]) << shiftY) / 64.0f;
-    row->isPlain[x] = of_absf(u) + of_absf(v) < 1.0f
-      || of_pixel_cost(c, (float)(x << shiftX), (float)(y << shiftY), u, v) > OF_PASSING;
+    float fromX = of_luma_position(row->fromX[x], scaleX);
+    float fromY = of_luma_position(row->fromY[x], scaleY);
+    float toX = of_luma_position(row->toX[x], scaleX);
+    float toY = of_luma_position(row->toY[x], scaleY);
+    row->isBlended[x] = of_absf(toX - fromX) + of_absf(toY - fromY) < 1.0f
+      || of_pixel_cost(c, fromX, fromY, toX, toY) > OF_PASSING;
   }
 }
 
@@ -197,7 +205,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
   row.toX = row.fromY + width;
   row.toY = row.toX + width;
   row.shares = row.toY + width;
-  row.isPlain = row.shares + width;
+  row.isBlended = row.shares + width;
   int whole = (int)(c->instant * 128.0f + 0.5f);
   int most = (1 << c->settings.depth) - 1;
   int isLast = (stripe + 1) * OF_ROWS >= c->settings.height;
@@ -214,7 +222,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
       of_positions(c, &row, a, y, stepX, scaleX, scaleY, level->width);
       of_edge_positions(c, &row, a, y, stepX, stepY, top, next, part);
     }
-    of_find_plain(c, &row, y, shiftX, shiftY);
+    of_find_blended(c, &row, y, shiftX, shiftY);
     uint8_t *out = c->output[number].data + (ptrdiff_t)y * c->output[number].bytesPerRow;
     if (a->sampleBytes == 1) {
       const uint8_t *p = a->pixels + (ptrdiff_t)y * a->stride;
@@ -228,7 +236,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
       }
       for (int x = 0; x < width; x++) {
         uint8_t plain = (uint8_t)((p[x] * (128 - whole) + q[x] * whole + 64) >> 7);
-        out[x] = row.isPlain[x] ? plain : out[x];
+        out[x] = row.isBlended[x] ? plain : out[x];
       }
     } else {
       const uint16_t *p = (const uint16_t *)(const void *)(a->pixels + (ptrdiff_t)y * a->stride);
@@ -237,7 +245,7 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
       for (int x = 0; x < width; x++) {
         int plain = (p[x] * (128 - whole) + q[x] * whole + 64) >> 7;
         deep[x] = (uint16_t)plain;
-        if (row.isPlain[x]) continue;
+        if (row.isBlended[x]) continue;
         int share = row.shares[x];
         int64_t value =
           of_deep_cubic(

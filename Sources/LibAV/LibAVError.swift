@@ -109,6 +109,13 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     try check(result: result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
   }
 
+  /// Makes calls of libavfilter that draw with a font, and throws for a negative result.
+  package static func checkDrawing(
+    _ font: String, _ call: () -> Int32
+  ) throws(LibAVError) {
+    try check(call(), "draw with", font)
+  }
+
   /// Makes a call and throws for a negative result, which is how FFmpeg reports failure.
   static func check(
     _ call: @autoclosure () -> Int32, _ operation: @autoclosure () -> String,

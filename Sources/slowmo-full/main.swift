@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Overcrank
+import OvercrankFonts
 import OvercrankHEIF
-import OvercrankTitles
 import SlowmoCommands
 
 var components = OptionalComponents()

@@ -2,9 +2,9 @@
 
 import OvercrankAssets
 import OvercrankEditing
+import OvercrankFonts
 import OvercrankLibAV
 import OvercrankMediaCore
-import OvercrankTitles
 import TestSupport
 import Testing
 
@@ -12,12 +12,16 @@ import Testing
 
 /// Text in frames with an installed font, drawn by libavfilter.
 struct BurnInFontTests {
-  @Test(arguments: [320, 960])
-  func `The text of an installed font names the source frame`(width: Int) throws {
+  @Test(
+    arguments: zip(
+      [320, 960, 320, 320, 320], ["yuv420p", "yuv420p", "yuv422p10le", "yuv444p10le", "bgr0"]))
+  func `The text of an installed font names the source frame`(width: Int, name: String) throws {
     let folder = try Scratch()
+    let format = try #require(LibAVPixelFormat(named: name))
+    let shift = format.depth - 8
     let frames = try (0..<12).map { index in
-      try FrameSamples.frame(width: width, height: 160, .yuv420p) { component, _, _ in
-        component.number == 0 ? 60 + 5 * index : 128
+      try FrameSamples.frame(width: width, height: 160, format) { component, _, _ in
+        (component.number == 0 ? 60 + 5 * index : 128) << shift
       }
     }
     let asset = try Asset.lossless(frames, rate: 240, at: folder.file("source.mov"))
@@ -29,25 +33,26 @@ struct BurnInFontTests {
     var reader = try FrameReader(try Asset(path: report.path))
     for index in 0..<12 {
       let frame = try reader.mediaFrame(at: index)
-      let lines = Self.lines(in: frame, lineCount: 2, font, scale: max(2, width / 320))
       let time = try BurnInText.text(Rational(Int128(index), over: 240))
-      #expect(lines == ["\(time) s", "frame \(index)"], "frame \(index)")
-      #expect(FrameSamples.code(frame, x: width - 4, y: 8) == 60 + 5 * index)
+      let text = Text(frame, lineCount: 2, scale: max(2, width / 320), font)
+      #expect(text.lines == ["\(time) s", "frame \(index)"], "frame \(index)")
+      // Lossless, so every pixel is as drawn, but for its rounding.
+      #expect(text.largestDifference <= 1.01 * Double(1 << shift), "frame \(index)")
+      #expect(FrameSamples.code(frame, x: width - 4, y: 8) == (60 + 5 * index) << shift)
     }
   }
 
   @Test func `Narrow frames have the font of dots`() throws {
     let font = try BurnInFont(named: "monospace")
     for width in [160, 271, 272] {
+      let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
       let drawing = try BurnInDrawing(
         BurnIn(items: [], font: font), width: width, height: 64, pixelFormat: .yuv420p,
         isFullRange: false, TransferFunction(.convertedFromRGB))
-      let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
-      drawing.draw(["frame 17"], width: width, bottom: 64, on: frame)
-      let scale = width < 272 ? 1 : 2
-      #expect(
-        (BurntText.lines(in: frame, lineCount: 1, scale: scale) == ["frame 17"]) == (scale == 1),
-        "\(width)")
+      drawing.draw(["frame 0017"], width: width, bottom: 64, on: frame)
+      let dots = BurntText.lines(in: frame, lineCount: 1, scale: 1)
+      let lines = width < 272 ? dots : Text(frame, lineCount: 1, scale: 2, font).lines
+      #expect(lines == ["frame 0017"], "\(width)")
     }
   }
 
@@ -59,42 +64,69 @@ struct BurnInFontTests {
     // A space is empty, and so is what ASCII does not print.
     #expect(shapes.filter { $0.allSatisfy { $0 == 0 } }.count == 1)
     #expect(font.scaled(0xC3, width: 24, height: 36).allSatisfy { $0 == 0 })
-    // A sixth of the cells is white, as in text of any font.
-    let mean = shapes.joined().reduce(0, +) / Double(shapes.count * 24 * 36)
-    #expect((0.05...0.3).contains(mean), "\(mean)")
   }
 
-  @Test func `A file that is no font is refused`() throws {
-    let missing = #expect(throws: MediaError.self) { try BurnInFont(named: "/none/font.ttf") }
-    #expect(missing?.code == .fileNotFound)
-    #expect(missing?.message.contains("/none/font.ttf") == true)
+  @Test func `All characters have one baseline, and are centered`() throws {
+    let font = try BurnInFont(named: "monospace")
+    func rows(_ character: Character) throws -> ClosedRange<Int> {
+      let shape = font.scaled(try #require(character.asciiValue), width: 80, height: 120)
+      let inked = (0..<120).filter { row in shape[row * 80..<row * 80 + 80].contains { $0 > 0.5 } }
+      return try #require(inked.first)...(try #require(inked.last))
+    }
+    let baseline = try rows("H").upperBound
+    for character in "AEz1." {
+      #expect(abs(try rows(character).upperBound - baseline) <= 2, "\(character)")
+    }
+    #expect(try rows("g").upperBound > baseline + 10)
+    #expect(try rows("'").upperBound < baseline - 40)
+    #expect(try rows("|").lowerBound < try rows("z").lowerBound)
+    let bar = font.scaled(0x7C, width: 80, height: 120)
+    let columns = (0..<80).filter { bar[60 * 80 + $0] > 0.5 }
+    #expect(columns.contains(39) && columns.contains(40) && columns.count < 20)
   }
 
-  /// Reads lines: each character is the one whose shape differs least.
-  private static func lines(
-    in frame: MediaFrame, lineCount: Int, _ font: BurnInFont, scale: Int
-  ) -> [String] {
+  @Test(arguments: ["", "/none/font.ttf", "fonts/mono"])
+  func `A path is no name of a font`(name: String) throws {
+    let error = #expect(throws: MediaError.self) { try BurnInFont(named: name) }
+    #expect(error?.code == .burnInRefused)
+  }
+}
+
+/// The text at the bottom left of a frame: each character is the one whose shape differs least.
+private struct Text {
+  private(set) var lines: [String] = []
+  /// The largest difference of a pixel from the shape of its character.
+  private(set) var largestDifference = 0.0
+
+  init(_ frame: MediaFrame, lineCount: Int, scale: Int, _ font: BurnInFont) {
     let top = (frame.height - (lineCount * 9 + 2) * scale) & ~3
     let (width, height) = (6 * scale, 9 * scale)
-    let shapes = BurnInFont.characters.map {
-      ($0, font.scaled($0, width: width, height: height).map { 16 + 219 * $0 })
+    let (black, white) = frame.pixelFormat.name == "bgr0" ? (0.0, 255.0) : (16, 235)
+    let unit = Double(1 << (frame.pixelFormat.depth - 8))
+    let shapes = BurnInFont.characters.map { character in
+      font.scaled(character, width: width, height: height).map {
+        (black + (white - black) * $0) * unit
+      }
     }
-    return (0..<lineCount).map { line in
-      // As many characters as the longest line has.
-      let characters = (0..<10).map { position -> UInt8 in
+    for line in 0..<lineCount {
+      var characters: [UInt8] = []
+      // As many as the longest line has.
+      for position in 0..<10 {
         let (left, upper) = ((2 + position * 6) * scale, top + (1 + line * 9) * scale)
         let codes = (0..<width * height).map {
           Double(FrameSamples.code(frame, x: left + $0 % width, y: upper + $0 / width))
         }
-        let differences = shapes.map { shape in
-          zip(codes, shape.1).reduce(0) { $0 + abs($1.0 - $1.1) }
-        }
-        let best = differences.indices.min { differences[$0] < differences[$1] } ?? 0
-        return shapes[best].0
+        let differences = shapes.map { zip(codes, $0).map { abs($0 - $1) } }
+        let sums = differences.map { $0.reduce(0, +) }
+        let best = sums.indices.min { sums[$0] < sums[$1] } ?? 0
+        characters.append(BurnInFont.characters.lowerBound + UInt8(best))
+        // The box ends behind the longest line.
+        guard best > 0 else { continue }
+        largestDifference = max(largestDifference, differences[best].max() ?? 0)
       }
       var text = String(decoding: characters, as: UTF8.self)
       while text.hasSuffix(" ") { text.removeLast() }
-      return text
+      lines.append(text)
     }
   }
 }

@@ -96,6 +96,20 @@ struct PhotoLightTests {
     #expect(modes == [.off, .on, .auto])
   }
 
+  @Test func `A torch that was lit before a bracket or a flash is lit after it`() async throws {
+    try await session.startRunning()
+    try controls.setTorchModeOn(level: 1)
+    var bracket = PhotoSettings()
+    bracket.bracket = [.automatic(bias: 500)]
+    _ = try await photos(bracket)
+    #expect(value(.flashMode) == 2)
+    var flash = PhotoSettings()
+    flash.flashMode = .on
+    _ = try await photos(flash)
+    #expect(value(.flashMode) == 2)
+    await session.stopRunning()
+  }
+
   @Test func `A bracket that is stopped restores the exposure`() async throws {
     try await session.startRunning()
     var settings = PhotoSettings()

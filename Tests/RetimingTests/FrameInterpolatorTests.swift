@@ -61,6 +61,30 @@ struct FrameInterpolatorTests {
     #expect(try plain == bytes(frames, at: [0.4], isFast: isFast))
   }
 
+  @Test(
+    arguments: ["yuv420p", "yuv422p", "yuv420p10le", "gray"], [(33, 35), (64, 47), (131, 96)])
+  func `The bytes are the same in front of a still background`(
+    name: String, size: (Int, Int)
+  ) throws {
+    let format = try #require(LibAVPixelFormat(named: name))
+    // Enough frames for the wall to be known as still.
+    let frames = try (0..<6).map { number in
+      try FrameSamples.frame(width: size.0, height: size.1, format) { component, x, y in
+        let shift = component.isSubsampled ? 1 : 0
+        let (dx, dy) = ((x << shift) - 8 - 4 * number, (y << shift) - 12 - number)
+        let wall = 100 + (x * x + 3 * y) % 23
+        return (dx * dx + dy * dy < 40 ? 230 : wall) << (format.depth - 8)
+      }
+    }
+    let plain = try bytes(frames, usesSIMD: false)
+    #expect(try bytes(frames) == plain)
+    #expect(try bytes(frames, threadCount: 3) == plain)
+    // The wall is as it was, and the ball is not.
+    let last = try #require(plain.last)
+    let captured = try #require(frames.last).packedBytes()
+    #expect(last != captured && zip(last, captured).count { $0 != $1 } < last.count / 3)
+  }
+
   @Test(arguments: [false, true])
   func `Any number of threads gives the same bytes`(isFast: Bool) throws {
     let texture = MovingTexture(seed: 4)
@@ -97,7 +121,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: [6.0, 12, 20, 32])
-  func `A ball is found in the middle of its way`(step: Double) throws {
+  func `A ball is one area where it belongs`(step: Double) throws {
     let (width, height) = (320, 176)
     let background = MovingTexture(seed: 6, longest: 90, shortest: 30)
     func frame(_ x: Double, _ y: Double) throws -> MediaFrame {
@@ -112,23 +136,33 @@ struct FrameInterpolatorTests {
     let interpolator = try #require(
       FrameInterpolator(width: width, height: height, pixelFormat: .yuv420p))
     // Earlier frames make the wall static, which must not hide the ball.
-    for number in -3..<2 {
-      try interpolator.load(try frame(120 + Double(number) * step, 80 + Double(number) * 5))
-      if number > -3 { _ = interpolator.findMotion() }
+    for number in -3..<5 {
+      try interpolator.load(try frame(60 + Double(number + 3) * step, 80 + Double(number) * 5))
+      guard number > -3 else { continue }
+      _ = interpolator.findMotion()
+      guard number > -1 else { continue }
+      for eighth in 1..<8 {
+        let part = Double(eighth) / 8
+        let due = (x: 60 + (Double(number + 2) + part) * step, y: 75 + (Double(number) + part) * 5)
+        try check(interpolator.frame(at: Float(part)).lumaRows, due)
+      }
     }
-    let rows = try interpolator.frame(at: 0.5).lumaRows
+  }
+
+  /// Checks that a ball with a radius of 12 pixels is one area at a position.
+  private func check(_ rows: [[UInt8]], _ due: (x: Double, y: Double)) throws {
     var (sumX, sumY, area) = (0.0, 0.0, 0.0)
-    for y in 0..<height {
-      for x in 0..<width where rows[y][x] > 200 {
+    for y in rows.indices {
+      for x in rows[y].indices where rows[y][x] > 200 {
         sumX += Double(x)
         sumY += Double(y)
         area += 1
       }
     }
-    #expect(abs(sumX / area - (120 + step / 2)) < 1 && abs(sumY / area - 82.5) < 1)
-    let due = Double.pi * 12 * 12
-    #expect(area > due * 0.9 && area < due * 1.1, "\(area) pixels, and \(due) are due")
-    #expect(blobCount(rows) == 1)
+    #expect(abs(sumX / area - due.x) < 1 && abs(sumY / area - due.y) < 1, "\(due)")
+    let dueArea = Double.pi * 12 * 12
+    #expect(area > dueArea * 0.9 && area < dueArea * 1.1, "\(area) pixels, and \(dueArea) are due")
+    #expect(blobCount(rows) == 1, "\(due)")
   }
 
   /// The number of connected areas above a brightness.

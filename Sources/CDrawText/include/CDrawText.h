@@ -10,18 +10,15 @@
 
 #include <stdint.h>
 
-enum {
-  /// The first printable character of ASCII, and the number of those that follow each other.
-  DTFirstCharacter = 0x20,
-  DTCharacterCount = 95,
-};
-
-/// Draws each printable character of ASCII into a cell of its own, centered, with common baselines.
+/// Draws characters of ASCII that follow each other, each centered in a cell of its own, with one
+/// baseline.
 ///
-/// `font` is a family that fontconfig finds, or the path of a font file if it has a slash. `coverage`
-/// receives the cells one after another, from 0 to 255; `height` is also the size of the font.
+/// `font` is a font as fontconfig names it. `first` is the first of `count` characters. `height` is
+/// the height of a cell and the size of the font. `coverage` receives the `count` cells of `width`
+/// times `height` pixels one after another, from 0 to 255.
 /// Returns 0, or an error code of libav.
 int32_t dt_draw_characters(
-  const char *_Nonnull font, int32_t width, int32_t height, uint8_t *_Nonnull coverage);
+  const char *_Nonnull font, int32_t first, int32_t count, int32_t width, int32_t height,
+  uint8_t *_Nonnull coverage);
 
 #endif

@@ -53,6 +53,25 @@ extension CameraControls {
     }
   }
 
+  /// The controls of the light with their values, for ``restoreLight(_:)``.
+  package var lightValues: [(id: ControlID, value: Int64)] {
+    get throws(MediaError) {
+      var values: [(id: ControlID, value: Int64)] = []
+      for id in [ControlID.torchIntensity, .flashMode] {
+        if let value = try number(id) { values.append((id, value)) }
+      }
+      return values
+    }
+  }
+
+  /// Sets the controls of the light to earlier values, also for other objects and programs.
+  ///
+  /// The torch mode of this object is then off.
+  package func restoreLight(_ values: [(id: ControlID, value: Int64)]) throws(MediaError) {
+    if hasTorch { try setTorchMode(.off) }
+    for (id, value) in values { try set(id, value) }
+  }
+
   // MARK: - The flash
 
   /// The flash mode, or nil if the camera has no flash.

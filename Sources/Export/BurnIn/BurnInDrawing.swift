@@ -7,7 +7,7 @@ package import OvercrankMediaCore
 package struct BurnInDrawing: Sendable {
   private let pixels: PixelCodes
   private let logo: LogoOverlay?
-  private let font: BurnInFont?
+  private let glyphs: GlyphCache?
 
   /// The longest line that fits a frame, in characters; longer ones are cut off.
   private static let lineLength = 22
@@ -27,7 +27,7 @@ package struct BurnInDrawing: Sendable {
         recovery: Recovery("choose H.264", .change(.codec)))
     }
     self.pixels = pixels
-    font = burnIn.font
+    glyphs = burnIn.font.map { GlyphCache($0) }
     logo = try burnIn.logoPath.map {
       try LogoOverlay(
         $0, in: VideoSize(width: width, height: height), pixels, margin: 4 * Self.scale(width))
@@ -65,9 +65,9 @@ package struct BurnInDrawing: Sendable {
         let (left, upper) = (2 * scale + position * advance, top + 2 * scale + number * lineHeight)
         guard left + advance <= width else { break }
         // Smaller characters of a font cannot be read.
-        if scale > 1, let font {
+        if scale > 1, let glyphs {
           draw(
-            font.scaled(character, width: advance, height: lineHeight), width: advance,
+            glyphs.coverage(of: character, width: advance, height: lineHeight), width: advance,
             x: x + left, y: upper - scale, on: frame)
         } else {
           draw(character, scale, x: x + left, y: upper, on: frame)

@@ -2,11 +2,11 @@
 
 /// The characters of a font for text in frames.
 ///
-/// The product `OvercrankTitles` draws them with an installed font.
-public struct BurnInFont: Hashable, Sendable {
+/// The product `OvercrankFonts` draws them with an installed font.
+public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
   /// The characters that a font has: those of ASCII that are printed.
   package static let characters: ClosedRange<UInt8> = 0x20...0x7E
-  /// The size of a character in pixels, larger than in any frame.
+  /// The size of a character in pixels, larger than in frames of 4096 pixels.
   package static let cellWidth = 80
   package static let cellHeight = 120
 
@@ -20,6 +20,15 @@ public struct BurnInFont: Hashable, Sendable {
   package init(coverage: [UInt8]) {
     precondition(coverage.count == Self.characters.count * Self.cellWidth * Self.cellHeight)
     self.coverage = coverage
+  }
+
+  /// A number that depends on all pixels; digests of exports contain it.
+  public var debugDescription: String {
+    // FNV-1a.
+    let number = coverage.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { number, byte in
+      (number ^ UInt64(byte)) &* 0x100_0000_01B3
+    }
+    return "font \(String(number, radix: 16))"
   }
 
   /// Returns the coverage of a character that is scaled to a size in pixels, row by row, from 0 to 1.

@@ -39,8 +39,11 @@ extension PhotoProcessor {
   /// Ends the life cycle of a capture, after all else that must end before.
   func endPhotos(_ id: Int64, _ error: MediaError?) {
     let open = state.withLock { state -> Record? in
-      guard let record = state.records[id], record.openEndCount > 0 else { return nil }
+      guard let record = state.records[id], !record.openEnds.isEmpty else { return nil }
+      guard record.photosEnded == nil else { return record }
       state.records[id]?.photosEnded = error.map { .failure($0) } ?? .success(())
+      // What fails later is not the first error.
+      if record.error == nil { state.records[id]?.error = error }
       return record
     }
     guard let open else { return finish(id, error) }
@@ -48,11 +51,11 @@ extension PhotoProcessor {
     open.controlled?.noteProgress()
   }
 
-  /// Notes that a movie has ended, or that the camera has its mode, exposure and light of before.
-  func endWait(for id: Int64) {
+  /// Notes the end of something that may end after the photos.
+  func endWait(for id: Int64, _ end: LateEnd) {
     let ended = state.withLock { state -> Result<Void, MediaError>? in
-      state.records[id]?.openEndCount -= 1
-      guard let record = state.records[id], record.openEndCount == 0 else { return nil }
+      state.records[id]?.openEnds.remove(end)
+      guard let record = state.records[id], record.openEnds.isEmpty else { return nil }
       return record.photosEnded
     }
     switch ended {

@@ -10,6 +10,14 @@ import Synchronization
 
 /// Encodes and writes chosen frames on a thread of its own, and reports the life cycles of captures.
 final class PhotoProcessor: Sendable {
+  /// What ends after the photos of a capture.
+  enum LateEnd {
+    /// The movie of a Live Photo.
+    case movie
+    /// The restoring of exposure, light and mode.
+    case restoring
+  }
+
   /// A capture that has not ended.
   struct Record {
     let settings: PhotoSettings
@@ -23,8 +31,8 @@ final class PhotoProcessor: Sendable {
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?
-    /// The number of things that end after the photos: a movie, the restoring of what was set.
-    var openEndCount = 0
+    /// What has not ended, besides the photos.
+    var openEnds: Set<LateEnd> = []
     /// What became of the photo of the movie, or nil until it is encoded.
     var storage: PhotoStorage?
     /// A movie that ended before its photo was stored.
@@ -37,7 +45,6 @@ final class PhotoProcessor: Sendable {
   struct State {
     var channels: [PhotoChannel] = []
     var records: [Int64: Record] = [:]
-    var readiness = PhotoReadiness.sessionNotRunning
     var hasThread = false
     var isStopped = false
     /// Records the movies of Live Photos, or nil.
@@ -52,6 +59,7 @@ final class PhotoProcessor: Sendable {
   let events = EventHub<PhotoEvent>()
   let readinessChanges = EventHub<PhotoReadiness>(capacity: 1)
   let state = Mutex(State())
+  private let sentReadiness = Mutex(PhotoReadiness.sessionNotRunning)
   /// The encoders of formats that need a library of their own.
   let encoders: [any PhotoEncoder]
 
@@ -105,12 +113,13 @@ final class PhotoProcessor: Sendable {
   }
 
   func updateReadiness() {
-    let new = readiness
-    let isChanged = state.withLock { state in
-      defer { state.readiness = new }
-      return state.readiness != new
+    // One thread after another, so that the last one sends what is true now.
+    sentReadiness.withLock { sent in
+      let new = readiness
+      guard sent != new else { return }
+      sent = new
+      readinessChanges.send(new)
     }
-    if isChanged { readinessChanges.send(new) }
   }
 
   /// Requests a capture.
@@ -163,7 +172,7 @@ final class PhotoProcessor: Sendable {
       var record = Record(
         settings: settings, resolved: resolved, rotation: rotation, listener: listener)
       record.controlled = preparation.map { ControlledCapture(settings, $0, channel, self) }
-      if record.controlled != nil { record.openEndCount = 1 }
+      if record.controlled != nil { record.openEnds.insert(.restoring) }
       state.records[id] = record
       return true
     }
@@ -239,7 +248,9 @@ final class PhotoProcessor: Sendable {
 
   private func cancelAll() {
     for id in pendingIDs {
-      finish(id, MediaError(.cancelled, "photo \(id): the output was removed"))
+      // Movies go on without their photos.
+      state.withLock { _ = $0.records[id]?.openEnds.remove(.movie) }
+      endPhotos(id, MediaError(.cancelled, "photo \(id): the output was removed"))
     }
   }
 

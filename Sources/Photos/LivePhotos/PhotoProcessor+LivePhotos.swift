@@ -35,7 +35,7 @@ extension PhotoProcessor {
       let path = live.moviePath ?? photo.path.map({ "\($0.withoutExtension).mov" })
     else { return }
     let recorder = state.withLock { state in
-      state.records[id]?.openEndCount += 1
+      state.records[id]?.openEnds.insert(.movie)
       return state.livePhotos
     }
     let request = LivePhotoRecorder.Request(
@@ -101,6 +101,6 @@ extension PhotoProcessor {
     }
     if case .failure(let error) = result { note(error, of: id) }
     send(.didFinishLivePhotoMovie(id: id, result))
-    endWait(for: id)
+    endWait(for: id, .movie)
   }
 }

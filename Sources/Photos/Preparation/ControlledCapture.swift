@@ -79,7 +79,7 @@ final class ControlledCapture: Sendable {
         if settings.livePhoto?.waitsForPreRoll == true {
           request.preRoll = LivePhotoRecorder.halfDuration.wholeMicroseconds
         }
-        try post(request, channel)
+        try post(request, channel, isStoppable: true)
         takenCount += 1
       }
       if takenCount < exposures.count {
@@ -88,11 +88,15 @@ final class ControlledCapture: Sendable {
     } catch {
       processor.end(id, takenCount: takenCount, .failed(error))
     }
-    // The capture is over. What cannot be restored now was lost with the camera.
-    try? controls?.extinguish()
-    try? controls?.restoreExposure()
-    do throws(MediaError) { try stillMode?.end() } catch { processor.note(error, of: id) }
-    processor.endWait(for: id)
+    restore { () throws(MediaError) in try controls?.restoreLight() }
+    restore { () throws(MediaError) in try controls?.restoreExposure() }
+    restore { () throws(MediaError) in try stillMode?.end() }
+    processor.endWait(for: id, .restoring)
+  }
+
+  /// Restores what was set; a failure is the error of the capture, unless it has one.
+  private func restore(_ work: () throws(MediaError) -> Void) {
+    do throws(MediaError) { try work() } catch { processor.note(error, of: id) }
   }
 
   /// Lights the scene if the flash mode says so.
@@ -121,8 +125,14 @@ final class ControlledCapture: Sendable {
   }
 
   /// Sends a request, and waits until it is done.
-  private func post(_ request: PhotoRequest, _ channel: PhotoChannel) throws(MediaError) {
+  private func post(
+    _ request: PhotoRequest, _ channel: PhotoChannel, isStoppable: Bool = false
+  ) throws(MediaError) {
     guard channel.post(request) else { throw .noCamera(id) }
+    // A stop just before found nothing to stop.
+    if isStoppable, !processor.isWanted(id) {
+      _ = channel.post(PhotoRequest(action: .stop, id: id))
+    }
     progressed.wait()
   }
 }

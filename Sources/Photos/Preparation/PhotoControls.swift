@@ -16,6 +16,8 @@ final class PhotoControls: Sendable {
 
   private let camera: CameraControls
   private let before = Mutex<Exposure?>(nil)
+  /// The controls of the light and their values before it was lit; nil if it was not.
+  private let lightBefore = Mutex<[(id: ControlID, value: Int64)]?>(nil)
 
   init(_ device: CaptureDevice) throws(MediaError) { camera = try CameraControls(device: device) }
 
@@ -55,10 +57,17 @@ final class PhotoControls: Sendable {
     }
   }
 
-  /// Restores the exposure before the bracket.
+  /// Restores the exposure before the bracket: its mode also if the compensation fails.
   func restoreExposure() throws(MediaError) {
     guard let exposure = before.withLock({ $0.take() }) else { return }
-    if let bias = exposure.bias { try camera.setExposureTargetBias(bias) }
+    let biased = Result { () throws(MediaError) in
+      if let bias = exposure.bias { try camera.setExposureTargetBias(bias) }
+    }
+    try restoreMode(of: exposure)
+    try biased.get()
+  }
+
+  private func restoreMode(of exposure: Exposure) throws(MediaError) {
     switch exposure.mode {
     case .custom, .locked:
       try camera.setExposureModeCustom(
@@ -85,12 +94,15 @@ final class PhotoControls: Sendable {
   ///
   /// The torch is preferred, because it lights all frames of a capture evenly.
   func light() throws(MediaError) {
+    let values = try camera.lightValues
+    lightBefore.withLock { $0 = values }
     guard camera.hasTorch else { return try camera.fireFlash() }
     try camera.setTorchModeOn(level: 1)
   }
 
-  /// Switches the torch off.
-  func extinguish() throws(MediaError) {
-    if camera.hasTorch { try camera.setTorchMode(.off) }
+  /// Restores the light before ``light()``.
+  func restoreLight() throws(MediaError) {
+    guard let values = lightBefore.withLock({ $0.take() }) else { return }
+    try camera.restoreLight(values)
   }
 }

@@ -96,6 +96,7 @@ struct CompareCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
+    try burnIn?.prepareFont()
     try OutputNames.check([output], inputs: files)
     try Files.refuseExisting(output, overwrites: writing.overwrite)
     var clips: [ClipComparison.Clip] = []

@@ -68,6 +68,7 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
   }
 
   func perform() throws -> ExitStatus {
+    try exporting.burnIn?.prepareFont()
     if try batch.isUsed(projects, output) {
       let batch = try BatchExport(
         "edit", projects, output, batch, exporting, writing, prepare: { try prepared($0, $1) },

@@ -58,7 +58,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       --burn-in draws text into the lower left corner: the capture time since the first frame, the
       number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
       mark of the source. Times and numbers of synthesized frames begin with ~. A logo is drawn into
-      the upper right corner. The frames are rotated upright.
+      the upper right corner. The frames are rotated upright. font=NAME draws the text with an
+      installed font, such as font=monospace; this needs slowmo-full.
       A .gif has at most 50 fps, a .webp 90, and neither has audio. Each frame begins at the nearest
       10 ms in a .gif, and at the nearest 1 ms in a .webp. To fit --max-size, a .gif gets 128 and then
       64 colors, a .webp the quality 60, 45 and 30; then the frames get smaller, down to a quarter of
@@ -195,6 +196,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
   }
 
   func perform() throws -> ExitStatus {
+    try exporting.burnIn?.prepareFont()
     if target != nil { return try exportForSeeking() }
     guard try batch.isUsed(files, output) else {
       return try exporting.export(

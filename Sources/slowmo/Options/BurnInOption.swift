@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Overcrank
+import Synchronization
 
 /// The value of `--burn-in`: a list such as `time,frame,speed,mark=1.5,logo=logo.png,font=monospace`.
 struct BurnInOption: ExpressibleByArgument {
@@ -19,7 +20,7 @@ struct BurnInOption: ExpressibleByArgument {
       let value = sides.count == 2 ? sides[1] : nil
       if sides.first == "logo", let value, logo == nil {
         logo = value
-      } else if sides.first == "font", let value, !value.isEmpty, font == nil {
+      } else if sides.first == "font", let value, font == nil {
         font = value
       } else if let name = sides.first, let item = BurnIn.Item(rawValue: name),
         !items.contains(item), item == .mark || value == nil
@@ -33,6 +34,8 @@ struct BurnInOption: ExpressibleByArgument {
         return nil
       }
     }
+    // A font needs text.
+    guard font == nil || !items.isEmpty else { return nil }
     (self.items, self.mark, self.logo, self.font) = (items, mark, logo, font)
   }
 
@@ -42,10 +45,7 @@ struct BurnInOption: ExpressibleByArgument {
   /// Returns what is drawn into the frames of an export of this movie.
   ///
   /// Without a time, `mark` is the first mark of the movie.
-  ///
-  /// - Throws: `MediaError`, or `CommandError` with `missing_component` for a font in a program
-  ///   without its component.
-  func burnIn(_ asset: Asset?) throws -> BurnIn {
+  func burnIn(_ asset: Asset?) throws(MediaError) -> BurnIn {
     var time: MediaTime?
     if let mark, let asset {
       time = try asset.resolve(mark)
@@ -56,14 +56,31 @@ struct BurnInOption: ExpressibleByArgument {
       }
       time = first.time
     }
-    return try BurnIn(items: items, mark: time, logoPath: logo, font: font.map(Self.burnInFont))
+    return BurnIn(
+      items: items, mark: time, logoPath: logo, font: try font.map(Self.drawnFont) ?? nil)
   }
 
-  private static func burnInFont(_ name: String) throws -> BurnInFont {
-    guard let font = OptionalComponents.current.burnInFont else {
+  /// Draws the font, before an output is made.
+  ///
+  /// - Throws: `MediaError` if it cannot be drawn, or `CommandError` with `missing_component` in a
+  ///   program without fonts.
+  func prepareFont() throws {
+    guard let font else { return }
+    guard OptionalComponents.current.burnInFont != nil else {
       try FullProgram.replaceThisProgram(
         for: "a font", alternative: "leave out font=, for the font of dots")
     }
-    return try font(name)
+    _ = try Self.drawnFont(font)
+  }
+
+  /// The fonts that were drawn, by their names.
+  private static let fonts = Mutex<[String: BurnInFont]>([:])
+
+  /// Draws a font once, however many files are exported; nil in a program without fonts.
+  private static func drawnFont(_ name: String) throws(MediaError) -> BurnInFont? {
+    if let known = fonts.withLock({ $0[name] }) { return known }
+    guard let font = try OptionalComponents.current.burnInFont?(name) else { return nil }
+    fonts.withLock { $0[name] = font }
+    return font
   }
 }

@@ -121,6 +121,8 @@ struct FuzzCases {
       if number % 9 == 8, !hasMistakes { return try damagedCodes(&random) }
       // And every eleventh.
       if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
+      // And every thirteenth.
+      if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
       switch kind {
       case 0..<5: return try await damagedMovie(&random)
       case 5, 6: return try await damagedProject(&random)

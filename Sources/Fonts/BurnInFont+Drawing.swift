@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CDrawText
+public import OvercrankExport
+import OvercrankLibAV
+public import OvercrankMediaCore
+
+extension BurnInFont {
+  /// Draws the characters of an installed font with libavfilter's filter `drawtext`.
+  ///
+  /// ```swift
+  /// render.burnIn = BurnIn(items: [.time], font: try BurnInFont(named: "monospace"))
+  /// ```
+  ///
+  /// Any thread may call it. It takes about 0.2 seconds. Characters that are wider than two thirds
+  /// of their height are cut off, so a font of fixed width fits best.
+  ///
+  /// - Parameter name: A family, such as `DejaVu Sans Mono`, perhaps with a style, such as
+  ///   `monospace:bold`. For an unknown one, fontconfig takes the most similar installed font.
+  /// - Throws: `MediaError` with `.burnInRefused` for the path of a file, or if libavfilter cannot
+  ///   draw.
+  public init(named name: String) throws(MediaError) {
+    guard !name.isEmpty, !name.contains("/") else {
+      throw Self.refused(name, "is no name of a font", nil)
+    }
+    var coverage = [UInt8](
+      repeating: 0, count: Self.characters.count * Self.cellWidth * Self.cellHeight)
+    do throws(LibAVError) {
+      try LibAVError.checkDrawing(name) {
+        coverage.withUnsafeMutableBufferPointer { cells in
+          cells.baseAddress.map {
+            dt_draw_characters(
+              name, Int32(Self.characters.lowerBound), Int32(Self.characters.count),
+              Int32(Self.cellWidth), Int32(Self.cellHeight), $0)
+          } ?? 0
+        }
+      }
+    } catch {
+      throw Self.refused(name, "cannot be drawn", error)
+    }
+    self.init(coverage: coverage)
+  }
+
+  private static func refused(
+    _ name: String, _ reason: String, _ error: LibAVError?
+  ) -> MediaError {
+    MediaError(
+      .burnInRefused, "\(name) \(reason)",
+      recovery: "name a family that fc-list lists, or leave the font out", cause: error?.cause)
+  }
+}
