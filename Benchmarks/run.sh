@@ -7,6 +7,8 @@
 #
 #   Benchmarks/run.sh [DIRECTORY] [BENCHMARK...]     default: benchmark-report, and all of them
 #
+# Benchmarks that are named replace what the report in the directory has of them.
+#
 # Takes up to 50 minutes on two cores after the builds; leave the machine alone meanwhile. Exits
 # with 1 if a benchmark failed or missed a goal. Not included are Onsets, which needs clips, and
 # Instructions, which needs another commit.

@@ -13,7 +13,7 @@ WORK = pathlib.Path(os.environ["WORK"])
 TRUTH = WORK / "take.truth"
 PROGRAMS = ["slowmo", "ffmpeg", "gstreamer", "v4l2-ctl"]
 SIZES = [(640, 480), (1280, 720), (1920, 1080)]
-RATES = [120, 240, 480, 960]
+RATES = [240, 480, 960]
 # V4L2's, FFmpeg's and GStreamer's names, and the bytes of a frame per pixel.
 FORMATS = {
     "MJPEG": ("MJPG", "mjpeg", "image/jpeg", 1 / 9),

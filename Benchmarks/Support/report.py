@@ -137,13 +137,19 @@ def main():
                  + ", ".join(name for name, _ in PLAN))
     folder.mkdir(parents=True, exist_ok=True)
     told = {"machine": machine(), "runs": []}
+    path = folder / "report.json"
+    if chosen and path.exists():
+        # A benchmark that runs again replaces what the report has of it.
+        told["runs"] = [run for run in json.loads(path.read_text())["runs"]
+                        if run["benchmark"] not in chosen]
     start = time.monotonic()
     for name, arguments in PLAN:
         if chosen and name not in chosen:
             continue
         told["runs"].append(run(name, arguments, folder))
+        told["runs"].sort(key=lambda each: [name for name, _ in PLAN].index(each["benchmark"]))
         # Each benchmark leaves a report, in case the next one is interrupted.
-        (folder / "report.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         outputs = [dict(each, output=(folder / f"{each['benchmark']}.txt").read_text())
                    for each in told["runs"]]
         (folder / "report.md").write_text(markdown(dict(told, runs=outputs)))
