@@ -53,23 +53,28 @@ extension CameraControls {
     }
   }
 
-  /// The controls of the light with their values, for ``restoreLight(_:)``.
-  package var lightValues: [(id: ControlID, value: Int64)] {
+  /// The controls of the light and their values.
+  package struct LightState: Sendable {
+    fileprivate let values: [(id: ControlID, value: Int64)]
+  }
+
+  /// The light as it is now, for ``restoreLight(_:)``.
+  package var lightState: LightState {
     get throws(MediaError) {
       var values: [(id: ControlID, value: Int64)] = []
       for id in [ControlID.torchIntensity, .flashMode] {
         if let value = try number(id) { values.append((id, value)) }
       }
-      return values
+      return LightState(values: values)
     }
   }
 
-  /// Sets the controls of the light to earlier values, also for other objects and programs.
+  /// Sets the light to an earlier state, also one that another object or program set.
   ///
   /// The torch mode of this object is then off.
-  package func restoreLight(_ values: [(id: ControlID, value: Int64)]) throws(MediaError) {
+  package func restoreLight(_ light: LightState) throws(MediaError) {
     if hasTorch { try setTorchMode(.off) }
-    for (id, value) in values { try set(id, value) }
+    for (id, value) in light.values { try set(id, value) }
   }
 
   // MARK: - The flash

@@ -16,8 +16,8 @@ final class PhotoControls: Sendable {
 
   private let camera: CameraControls
   private let before = Mutex<Exposure?>(nil)
-  /// The controls of the light and their values before it was lit; nil if it was not.
-  private let lightBefore = Mutex<[(id: ControlID, value: Int64)]?>(nil)
+  /// The light before it was lit; nil if it was not.
+  private let lightBefore = Mutex<CameraControls.LightState?>(nil)
 
   init(_ device: CaptureDevice) throws(MediaError) { camera = try CameraControls(device: device) }
 
@@ -94,15 +94,15 @@ final class PhotoControls: Sendable {
   ///
   /// The torch is preferred, because it lights all frames of a capture evenly.
   func light() throws(MediaError) {
-    let values = try camera.lightValues
-    lightBefore.withLock { $0 = values }
+    let state = try camera.lightState
+    lightBefore.withLock { $0 = state }
     guard camera.hasTorch else { return try camera.fireFlash() }
     try camera.setTorchModeOn(level: 1)
   }
 
   /// Restores the light before ``light()``.
   func restoreLight() throws(MediaError) {
-    guard let values = lightBefore.withLock({ $0.take() }) else { return }
-    try camera.restoreLight(values)
+    guard let state = lightBefore.withLock({ $0.take() }) else { return }
+    try camera.restoreLight(state)
   }
 }
