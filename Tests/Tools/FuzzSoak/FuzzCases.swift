@@ -23,7 +23,7 @@ struct FuzzCases {
   let folder: Scratch
   let movies: [Movie]
   /// The undamaged movies as assets.
-  private let assets: [Asset]
+  let assets: [Asset]
   /// An undamaged image to be drawn into frames.
   let logo: [UInt8]
   private let project: String
