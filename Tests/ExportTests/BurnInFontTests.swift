@@ -71,15 +71,15 @@ struct BurnInFontTests {
     func rows(_ character: Character) throws -> ClosedRange<Int> {
       let shape = font.scaled(try #require(character.asciiValue), width: 80, height: 120)
       let inked = (0..<120).filter { row in shape[row * 80..<row * 80 + 80].contains { $0 > 0.5 } }
-      return try #require(inked.first)...(try #require(inked.last))
+      return try #require(inked.first)...#require(inked.last)
     }
     let baseline = try rows("H").upperBound
     for character in "AEz1." {
-      #expect(abs(try rows(character).upperBound - baseline) <= 2, "\(character)")
+      #expect(try abs(rows(character).upperBound - baseline) <= 2, "\(character)")
     }
     #expect(try rows("g").upperBound > baseline + 10)
     #expect(try rows("'").upperBound < baseline - 40)
-    #expect(try rows("|").lowerBound < try rows("z").lowerBound)
+    #expect(try rows("|").lowerBound < rows("z").lowerBound)
     let bar = font.scaled(0x7C, width: 80, height: 120)
     let columns = (0..<80).filter { bar[60 * 80 + $0] > 0.5 }
     #expect(columns.contains(39) && columns.contains(40) && columns.count < 20)
