@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the benchmarks in turn, and writes one report: report.md with a table of the figures beside
 # those of the peers, then what each benchmark printed; report.json with the same figures and the
-# machine; and the heat map of lost frames. Capture, Passthrough, Playback and Stop are medians of
+# machine; and the heat map of lost frames. Capture, Passthrough and Stop are medians of
 # five rounds, with their range; the others come from fewer or shorter runs than their default.
 #
 #   Benchmarks/run.sh [DIRECTORY] [BENCHMARK...]     default: benchmark-report, and all of them
