@@ -20,6 +20,7 @@ def add(name, values, unit, peers=None, goal=None, met=None):
         "benchmark": os.environ.get("BENCHMARK", ""), "figure": name, "unit": unit,
         "values": listed(values),
         "peers": {peer: listed(found) for peer, found in (peers or {}).items()},
-        "goal": goal, "met": met}
+        # A comparison of NumPy's numbers is no Boolean of JSON.
+        "goal": goal, "met": None if met is None else bool(met)}
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -104,9 +104,9 @@ def table(runs):
         for figure in each["figures"]:
             peers = "; ".join(
                 f"{peer} {shown(values)}" for peer, values in figure["peers"].items() if values)
-            goal = figure["goal"] or ""
+            goal = "" if figure["goal"] in (None, "met") else figure["goal"] + " "
             if figure["met"] is not None:
-                goal += " met" if figure["met"] else " **missed**"
+                goal += "met" if figure["met"] else "**missed**"
             cells = [each["benchmark"], figure["figure"], figure["unit"], shown(figure["values"]),
                      peers, goal]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")

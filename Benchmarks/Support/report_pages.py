@@ -19,8 +19,9 @@ PAGES = [
     ("FiguresOfCapture", "Figures of capture", "recording, photos, preview and start-up",
      ["Capture", "Drops", "Vivid", "Limits", "Stop", "CrashSafety", "Droppable", "Photos", "Preview",
       "StartUp"]),
-    ("FiguresOfExport", "Figures of export", "exports, synthesized frames, frames for scripts and audio",
-     ["Passthrough", "ConstantRate", "Shards", "Interpolation", "Frames", "Pitch"]),
+    ("FiguresOfExport", "Figures of export", "exports, synthesized frames and frames for scripts",
+     ["Passthrough", "ConstantRate", "Shards", "Interpolation", "Frames"]),
+    ("FiguresOfAudio", "Figures of audio", "audio at other speeds", ["Pitch"]),
     ("FiguresOfPlayback", "Figures of playback", "playback and recognition",
      ["Playback", "Codes", "Faces"]),
 ]
@@ -33,9 +34,9 @@ def page(title, subject, names, runs, machine, images):
     left_out = [name for name in names if name not in done]
     lines = [
         f"# {title}", "", f"The report of the benchmarks, for {subject}.", "", "## Overview", "",
-        "`Benchmarks/run.sh` printed these figures in one run with those of the peers.",
+        "`Benchmarks/run.sh` printed these figures, each in one run with those of its peers.",
         f"The machine: {machine['processor']}, {machine['cores']} cores,",
-        f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel']}, a load of",
+        f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel'].split('-')[0]}, a load of",
         f"{machine['load_before']:.1f} before the run, {machine['ffmpeg'].split(' Copy')[0]}.",
         "The figures are medians, with the range of the rounds where there are several. A goal that is",
         "missed stands as it is. <doc:Benchmarks> describes each benchmark. Times differ between",
