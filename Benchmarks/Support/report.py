@@ -99,7 +99,7 @@ def shown(values):
 
 def table(runs):
     """The lines of a Markdown table of all figures."""
-    lines = ["| benchmark | figure | unit | overcrank | peers | goal |", "|---|---|---|---|---|---|"]
+    lines = ["| `Benchmarks/run.sh` | figure | unit | overcrank | peers | goal |", "|---|---|---|---|---|---|"]
     for each in runs:
         for figure in each["figures"]:
             peers = "; ".join(
