@@ -156,8 +156,7 @@ let package = Package(
     // Photos in a format with a library of its own.
     .module("HEIF", on: ["MediaCore", "Photos"], with: ["CHEIF"]),
     // Fonts for text in frames.
-    .module(
-      "Fonts", on: ["Export", "LibAV", "LinuxSystem", "MediaCore"], with: ["CDrawText"]),
+    .module("Fonts", on: ["Export", "LibAV", "MediaCore"], with: ["CDrawText"]),
     // What is in frames: machine-readable codes and faces.
     .module(
       "Recognition",

@@ -85,8 +85,7 @@ MODULES = {
     ],
     "OvercrankHEIF": ["CHEIF", "OvercrankMediaCore", "OvercrankPhotos"],
     "OvercrankFonts": [
-        "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankLinuxSystem",
-        "OvercrankMediaCore",
+        "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore",
     ],
     "OvercrankRecognition": [
         "CFaces", "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
