@@ -192,9 +192,9 @@ final class PlayerCore: Sendable {
       return model.nextSynthesis(start)
     }
     guard let next else { return false }
-    let image = synthesizer.withLock { $0.image(of: next.job) }
-    perform(wakes: false) { [image] model, now in
-      model.synthesis.add(image, at: next.instant, cost: now - start)
+    let result = synthesizer.withLock { $0.result(of: next.job) }
+    perform(wakes: false) { [result] model, now in
+      model.synthesis.add(result, at: next.instant, cost: now - start)
     }
     return true
   }

@@ -115,12 +115,35 @@ struct SynthesisTests {
     stage.player.core.perform { model, now in
       guard let image = model.lastShown?.image else { return }
       let key = FrameKey(asset: 0, frame: 19)
-      let instant = PlayerSynthesis.Instant(older: key, share: 0.5, step: 0.1)
-      model.synthesis.add(image, at: instant, cost: Rational(1, over: 10))
+      let instant = PlayerSynthesis.Instant(older: key, newer: key, share: 0.5, step: 0.1)
+      model.synthesis.add(.image(image), at: instant, cost: Rational(1, over: 10))
     }
     // In 100 ms, the first five refreshes have passed.
     let soonest = try #require(next())
     #expect(abs(soonest - 6.0 / 4) < 1e-9, "\(soonest)")
+  }
+
+  @Test(arguments: [false, true])
+  func `A repeated frame is dropped and its time kept`(isBackward: Bool) throws {
+    // Frames 5 and 10 repeat the one before them; motion goes on evenly over twice the time.
+    let places = (0..<16).map { Double([5, 10].contains($0) ? $0 - 1 : $0) }
+    let stage = try stage(movie(places.map(Self.frame)), .flow)
+    if isBackward { stage.player.seek(to: MediaTime(14, over: 25)) }
+    stage.work()
+    try stage.player.setRate(isBackward ? Rational(-1, over: 2) : Rational(1, over: 2))
+    var synthesized = 0
+    for number in 0..<56 {
+      let shown = try refresh(stage, number)
+      let position = isBackward ? 14 - Double(number) / 4 : Double(number) / 4
+      let isCaptured = number % 4 == 0 && ![5, 10].contains(position)
+      #expect(number == 0 || shown.isSynthesized != isCaptured, "refresh \(number)")
+      guard shown.isSynthesized else { continue }
+      synthesized += 1
+      let quality = try shown.image.signalToNoise(Self.frame(position), border: 12)
+      #expect(quality > 28, "refresh \(number): \(quality) dB")
+    }
+    #expect(synthesized == 44)
+    #expect(stage.player.ledger.isBalanced)
   }
 
   @Test func `Pauses, steps and seeks show captured frames, and files have them`() throws {

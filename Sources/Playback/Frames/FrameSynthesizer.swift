@@ -7,65 +7,111 @@ import OvercrankRetiming
 
 /// A frame to synthesize between two captured ones.
 struct SynthesisJob: Sendable {
-  let older: FrameKey
-  let newer: FrameKey
-  let olderImage: MediaFrame
-  let newerImage: MediaFrame
-  /// The position between the two frames, from 0 to 1.
+  /// A captured frame.
+  struct Frame: Sendable {
+    let key: FrameKey
+    let image: MediaFrame
+  }
+
+  /// Up to two frames before the older one that are decoded and follow each other, in their order.
+  let previous: [Frame]
+  let older: Frame
+  let newer: Frame
+  /// The position between the older and the newer frame, from 0 to 1.
   let share: Double
   let isFast: Bool
+}
+
+/// What became of a frame to synthesize.
+enum SynthesisResult: Sendable {
+  case image(MediaFrame)
+  /// Motion cannot be followed from the older frame to the newer one.
+  case held
+  /// A frame of the job repeats the one before it, and has no part in the motion.
+  case repetition(FrameKey)
 }
 
 /// A maker of the frames between captured ones for a player.
 ///
 /// Only the synthesizing thread uses it.
 final class FrameSynthesizer {
+  /// The frames that are loaded.
+  private struct Loaded {
+    let older: FrameKey
+    let newer: SynthesisJob.Frame
+    /// Whether the newer frame repeats the older one.
+    let isRepetition: Bool
+  }
+
   private var interpolator: FrameInterpolator?
-  /// The frames that are loaded; nil for none.
-  private var loaded: (older: FrameKey, newer: FrameKey, image: MediaFrame)?
+  private var loaded: Loaded?
+  private var repetitions = RepeatedFrameDetector()
   private var isCut = false
   private var isFast = false
 
-  /// Returns the frame of a job; nil if motion cannot be followed from one frame to the other.
+  /// Returns the frame of a job, or why there is none.
   ///
-  /// So it is at a scene cut, in a pixel format other than planar gray and YCbCr, and if memory is
+  /// It is held at a scene cut, in a pixel format other than planar gray and YCbCr, and if memory is
   /// short.
-  func image(of job: SynthesisJob) -> MediaFrame? {
+  func result(of job: SynthesisJob) -> SynthesisResult {
     do {
-      guard let interpolator = try load(job), !isCut else { return nil }
-      return try interpolator.frame(at: Float(job.share))
-    } catch { return nil }
+      if let repetition = try load(job) { return .repetition(repetition) }
+      guard let interpolator, !isCut else { return .held }
+      return .image(try interpolator.frame(at: Float(job.share)))
+    } catch { return .held }
   }
 
   /// Loads the two frames of a job and finds the motion between them.
-  private func load(_ job: SynthesisJob) throws(MediaError) -> FrameInterpolator? {
-    if let loaded, loaded.older == job.older, loaded.newer == job.newer, isFast == job.isFast {
-      return interpolator
+  ///
+  /// - Returns: The first frame that repeats the one before it; nil if there is none.
+  private func load(_ job: SynthesisJob) throws(MediaError) -> FrameKey? {
+    let known = loaded.flatMap { isUsable($0, for: job) ? $0 : nil }
+    var frames = [job.newer]
+    var replacesNewer = false
+    switch known {
+    case let known? where known.older == job.older.key && known.isRepetition:
+      replacesNewer = true
+    case let known? where known.older == job.older.key && known.newer.key == job.newer.key:
+      return nil
+    case let known? where known.newer.key == job.older.key && !known.isRepetition: break
+    default:
+      restart(job, keepsInterpolator: known != nil)
+      frames = job.previous + [job.older, job.newer]
     }
-    let known = loaded
     loaded = nil
-    let isUsable =
-      isFast == job.isFast && known.map { Self.isAlike($0.image, job.newerImage) } ?? false
-    if !isUsable {
-      isFast = job.isFast
-      // One processor is left to the screen and the decoder.
-      interpolator = FrameInterpolator(
-        width: job.newerImage.width, height: job.newerImage.height,
-        pixelFormat: job.newerImage.pixelFormat, isFast: isFast,
-        threadCount: max(1, Processors.count - 1))
-    }
     guard let interpolator else { return nil }
-    if !isUsable || known?.newer != job.older {
-      interpolator.reset()
-      try interpolator.load(job.olderImage)
+    for frame in frames {
+      let comparison = try interpolator.load(frame.image, replacesNewer: replacesNewer)
+      guard let comparison, repetitions.isRepetition(comparison) else { continue }
+      if frame.key == job.newer.key {
+        loaded = Loaded(older: job.older.key, newer: frame, isRepetition: true)
+      }
+      return frame.key
     }
-    try interpolator.load(job.newerImage)
     isCut = interpolator.findMotion().isCut
-    loaded = (job.older, job.newer, job.newerImage)
-    return interpolator
+    if isCut { repetitions.forgetDifference() }
+    loaded = Loaded(older: job.older.key, newer: job.newer, isRepetition: false)
+    return nil
   }
 
-  private static func isAlike(_ one: MediaFrame, _ other: MediaFrame) -> Bool {
-    one.width == other.width && one.height == other.height && one.pixelFormat == other.pixelFormat
+  private func restart(_ job: SynthesisJob, keepsInterpolator: Bool) {
+    repetitions = RepeatedFrameDetector()
+    if keepsInterpolator {
+      interpolator?.reset()
+      return
+    }
+    isFast = job.isFast
+    // One processor is left to the screen and the decoder.
+    interpolator = FrameInterpolator(
+      width: job.newer.image.width, height: job.newer.image.height,
+      pixelFormat: job.newer.image.pixelFormat, isFast: isFast,
+      threadCount: max(1, Processors.count - 1))
+  }
+
+  /// Returns true if the interpolator of the loaded frames can load those of a job.
+  private func isUsable(_ loaded: Loaded, for job: SynthesisJob) -> Bool {
+    let (one, other) = (loaded.newer.image, job.newer.image)
+    return isFast == job.isFast && one.width == other.width && one.height == other.height
+      && one.pixelFormat == other.pixelFormat
   }
 }

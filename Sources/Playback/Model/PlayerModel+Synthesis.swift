@@ -15,18 +15,17 @@ struct PlayerSynthesis: Sendable {
 
   /// An instant between two captured frames of an asset.
   struct Instant: Sendable {
-    /// The frame before the instant in presentation order; the next one is after it.
+    /// The genuine frames around the instant, in presentation order.
     let older: FrameKey
+    let newer: FrameKey
     /// The position between the two frames, from 0 to 1.
     let share: Double
     /// The share of a refresh; below 1.
     let step: Double
 
-    var newer: FrameKey { FrameKey(asset: older.asset, frame: older.frame + 1) }
-
     /// Returns true if two instants are the same within 1/16 of a refresh.
     func isAlike(_ other: Instant) -> Bool {
-      older == other.older && abs(share - other.share) <= step / 16
+      older == other.older && newer == other.newer && abs(share - other.share) <= step / 16
     }
   }
 
@@ -36,10 +35,13 @@ struct PlayerSynthesis: Sendable {
   private var made: [Made] = []
   /// The frames after which motion cannot be followed.
   private var held: Set<FrameKey> = []
+  /// The frames that repeat the one before them.
+  private var repetitions: Set<FrameKey> = []
 
   /// The refreshes for which frames are synthesized in advance.
   static let mostRefreshes = 3
-  private static let mostHeld = 4_096
+  /// The most frames that are remembered as held or as repetitions.
+  private static let mostMarked = 4_096
 
   init(_ sampling: FrameSampling) { self.sampling = sampling }
 
@@ -52,17 +54,38 @@ struct PlayerSynthesis: Sendable {
 
   func isHeld(_ key: FrameKey) -> Bool { held.contains(key) }
 
-  /// Adds a frame; nil if motion cannot be followed to its instant.
-  mutating func add(_ image: MediaFrame?, at instant: Instant, cost: Rational) {
+  /// Returns the nearest frame that is no repetition: a frame itself, or one before it.
+  func genuine(atOrBefore key: FrameKey) -> FrameKey {
+    var key = key
+    while key.frame > 0, repetitions.contains(key) { key = key.previous }
+    return key
+  }
+
+  /// Returns the genuine frames around the instants at which a frame is due; nil in a still.
+  func genuineFrames(around key: FrameKey) -> (older: FrameKey, newer: FrameKey)? {
+    let older = genuine(atOrBefore: key)
+    var newer = key.next
+    while repetitions.contains(newer) { newer = newer.next }
+    let distance = newer.frame - older.frame
+    return distance <= RepeatedFrameDetector.longestRepetition + 1 ? (older, newer) : nil
+  }
+
+  /// Adds a frame, or the reason why there is none.
+  mutating func add(_ result: SynthesisResult, at instant: Instant, cost: Rational) {
     self.cost = cost
-    guard let image else {
-      if held.count >= Self.mostHeld { held = [] }
-      held.insert(instant.older)
-      return
+    switch result {
+    case .image(let image):
+      // One more, for the refresh on screen.
+      if made.count > Self.mostRefreshes { made.removeFirst() }
+      made.append(Made(instant: instant, image: image))
+    case .held: Self.mark(instant.older, in: &held)
+    case .repetition(let key): Self.mark(key, in: &repetitions)
     }
-    // One more, for the refresh on screen.
-    if made.count > Self.mostRefreshes { made.removeFirst() }
-    made.append(Made(instant: instant, image: image))
+  }
+
+  private static func mark(_ key: FrameKey, in keys: inout Set<FrameKey>) {
+    if keys.count >= mostMarked { keys = [] }
+    keys.insert(key)
   }
 }
 
@@ -77,11 +100,12 @@ extension PlayerModel {
     let segment = PlaybackTimeline.segment(of: run.timeline.video, at: time, before: before)
     guard synthesis.sampling.synthesizesFrames, state == .playing,
       let mapping = segment?.content?.mapping, mapping.motion != .hold,
-      let older = run.timeline.frame(at: time, before: before), !synthesis.isHeld(older),
-      let table = assets[older.asset].asset.videoTrack?.frames,
-      older.frame + 1 < table.entries.count,
+      let shown = run.timeline.frame(at: time, before: before),
+      let (older, newer) = synthesis.genuineFrames(around: shown),
+      !synthesis.isHeld(older), let table = assets[older.asset].asset.videoTrack?.frames,
+      newer.frame < table.entries.count,
       let start = try? table.time(ofFrame: Int64(older.frame)).seconds,
-      let end = try? table.time(ofFrame: Int64(older.frame + 1)).seconds,
+      let end = try? table.time(ofFrame: Int64(newer.frame)).seconds,
       let speed = try? mapping.speed(at: time)
     else { return nil }
     let length = (end - start).doubleValue
@@ -91,7 +115,7 @@ extension PlayerModel {
     guard step > 0, step < 1 - tolerance, share > tolerance, share < 1 - tolerance else {
       return nil
     }
-    return PlayerSynthesis.Instant(older: older, share: share, step: step)
+    return PlayerSynthesis.Instant(older: older, newer: newer, share: share, step: step)
   }
 
   /// Returns the synthesized frame of a position; nil if it is not ready, or none is needed.
@@ -120,13 +144,29 @@ extension PlayerModel {
       let run = transport.shownRun(at: sample)
       guard let instant = instant(of: run.position(at: sample), run),
         synthesis.image(at: instant) == nil,
-        let older = ring.decoded(instant.older), let newer = ring.decoded(instant.newer)
+        let older = decodedFrame(instant.older), let newer = decodedFrame(instant.newer)
       else { continue }
       let job = SynthesisJob(
-        older: instant.older, newer: instant.newer, olderImage: older, newerImage: newer,
-        share: instant.share, isFast: synthesis.sampling == .flowFast)
+        previous: previousFrames(instant.older), older: older, newer: newer, share: instant.share,
+        isFast: synthesis.sampling == .flowFast)
       return (instant, job)
     }
     return nil
+  }
+
+  private func decodedFrame(_ key: FrameKey) -> SynthesisJob.Frame? {
+    ring.decoded(key).map { SynthesisJob.Frame(key: key, image: $0) }
+  }
+
+  /// Returns up to two genuine frames before another one, as far as they are decoded.
+  private func previousFrames(_ key: FrameKey) -> [SynthesisJob.Frame] {
+    var frames: [SynthesisJob.Frame] = []
+    var key = key
+    while frames.count < 2, key.frame > 0 {
+      key = synthesis.genuine(atOrBefore: key.previous)
+      guard let frame = decodedFrame(key) else { break }
+      frames.insert(frame, at: 0)
+    }
+    return frames
   }
 }

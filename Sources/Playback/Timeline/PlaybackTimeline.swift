@@ -12,6 +12,11 @@ struct FrameKey: Hashable, Sendable {
   /// The index of the frame in presentation order.
   let frame: Int
 
+  /// The frame before, which may not exist.
+  var previous: FrameKey { FrameKey(asset: asset, frame: frame - 1) }
+  /// The frame after, which may not exist.
+  var next: FrameKey { FrameKey(asset: asset, frame: frame + 1) }
+
   /// Returns true for a frame of the same asset between two others, or equal to one of them.
   func isBetween(_ one: FrameKey, and other: FrameKey) -> Bool {
     let (low, high) = (min(one.frame, other.frame), max(one.frame, other.frame))

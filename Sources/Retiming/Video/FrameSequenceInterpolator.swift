@@ -76,20 +76,6 @@ package final class FrameSequenceInterpolator {
     }
   }
 
-  /// The number of repeated frames in a row that are dropped; more of them are a still.
-  package static let longestRepetition = 4
-  /// A genuine frame differs more than this in one of its blocks, in code values of 8 bits.
-  ///
-  /// Measured: repeated frames that were encoded again at a rate factor of up to 23 differ by 5.7 at
-  /// most.
-  package static let largestRepetitionDifference: Float = 8
-
-  /// A repeated frame differs less than the previous two frames by this factor.
-  ///
-  /// Measured with frames that were encoded again at a rate factor of up to 23: repeated ones differ
-  /// by a factor of 3.9 and more, genuine ones by 3.3 and less.
-  private static let leastRepetitionRatio: Float = 3.6
-
   /// The share of the distance of two frames in which an output frame shows a captured one.
   package static let tolerance: Float = 1 / 256
 
@@ -99,12 +85,9 @@ package final class FrameSequenceInterpolator {
   private var older: Input?
   /// Output times after the older frame that wait for the next genuine frame.
   private var waiting: [Double] = []
-  /// The number of repetitions of the older frame that were dropped.
-  private var repetitionCount = 0
   /// True if a frame newer than ``older`` is loaded and may be replaced.
   private var hasNewer = false
-  /// The block difference of the last two genuine frames; 0 if unknown.
-  private var lastDifference: Float = 0
+  private var repetitions = RepeatedFrameDetector()
   /// The number of repeated frames that were dropped.
   package private(set) var droppedCount: Int64 = 0
 
@@ -138,20 +121,18 @@ package final class FrameSequenceInterpolator {
       guard try finish(emit) else { return false }
       interpolator.reset()
       try interpolator.load(next.image)
-      (hasNewer, repetitionCount, lastDifference) = (false, 0, 0)
+      (hasNewer, repetitions) = (false, RepeatedFrameDetector())
       start(next)
       return true
     }
-    if isRepetition(comparison) {
+    if repetitions.isRepetition(comparison) {
       hasNewer = true
-      repetitionCount += 1
       droppedCount += 1
       waiting += next.instants
       return true
     }
-    lastDifference = comparison.blockDifference
     guard try make(older, next, emit) else { return false }
-    (hasNewer, repetitionCount) = (false, 0)
+    hasNewer = false
     start(next)
     return true
   }
@@ -168,19 +149,12 @@ package final class FrameSequenceInterpolator {
     (older, waiting) = (next, next.instants)
   }
 
-  private func isRepetition(_ comparison: FrameInterpolator.Comparison) -> Bool {
-    guard repetitionCount < Self.longestRepetition else { return false }
-    // A slow motion has small differences too, but then the pair before has them as well.
-    return comparison.blockDifference <= Self.largestRepetitionDifference
-      && comparison.blockDifference * Self.leastRepetitionRatio <= lastDifference
-  }
-
   private func make(
     _ older: Input, _ newer: Input, _ emit: (Output) throws -> Bool
   ) throws -> Bool {
     // The history of static pixels needs the motion's pass, even where no output frame does.
     let comparison = interpolator.findMotion()
-    if comparison.isCut { lastDifference = 0 }
+    if comparison.isCut { repetitions.forgetDifference() }
     let isLow = comparison.confidence < threshold
     guard !comparison.isCut, !isLow || fallback != .hold else {
       return try hold(waiting, of: older, emit)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import OvercrankRetiming
+
+/// Repeated frames, told by the differences of frames from the last genuine one.
+struct RepeatedFrameDetectorTests {
+  /// Returns whether each frame of a sequence repeats the one before it, from its block differences.
+  private func judged(_ differences: [Float], cutAfter cut: Int? = nil) -> [Bool] {
+    var detector = RepeatedFrameDetector()
+    return differences.enumerated().map { index, difference in
+      if index == cut { detector.forgetDifference() }
+      return detector.isRepetition(
+        FrameInterpolator.Comparison(
+          blockDifference: difference, difference: 0, inconsistentShare: 0, residual: 0))
+    }
+  }
+
+  @Test func `A much smaller difference than before is a repetition`() {
+    #expect(judged([20, 1, 18, 0.4, 21]) == [false, true, false, true, false])
+    // The first difference has none before it.
+    #expect(judged([1, 1]) == [false, false])
+  }
+
+  @Test func `Slow motion and motion that ends slowly are genuine`() {
+    #expect(!judged([0.6, 0.5, 0.6, 0.4, 0.5]).contains(true))
+    #expect(!judged([20, 14, 9, 6, 4, 2.5, 1.5]).contains(true))
+  }
+
+  @Test func `A larger difference needs a larger one before it`() {
+    // Measured: a frame that an encoder changed much, and a genuine one of the same ratio.
+    #expect(judged([8.62, 2.7]) == [false, true])
+    #expect(judged([19.48, 4.86]) == [false, false])
+    #expect(judged([13.48, 3.09]) == [false, true])
+    // A large difference is no repetition, whatever was before it.
+    #expect(judged([250, 8.1]) == [false, false])
+  }
+
+  @Test func `More repetitions than the limit are a still`() {
+    let limit = RepeatedFrameDetector.longestRepetition
+    let frames = judged([20] + Array(repeating: 0, count: 2 * limit + 2))
+    let repeated = Array(repeating: true, count: limit)
+    #expect(frames == [false] + repeated + [false] + repeated + [false])
+  }
+
+  @Test func `A scene cut says nothing about motion`() {
+    #expect(judged([80, 3, 3]) == [false, true, true])
+    #expect(judged([80, 3, 3], cutAfter: 1) == [false, false, false])
+  }
+}
