@@ -41,7 +41,8 @@ def from_pipe(command, count):
 def with_slowmo(path, numbers):
     selection = [part for number in numbers or [] for part in ("--at", f"{number}f")]
     from_pipe(
-        [os.environ["SLOWMO"], "frames", path, *selection, "--raw", "yuv420p", "-o", "-", "--progress", "none"],
+        [os.environ["SLOWMO"], "frames", path, *selection, "--raw", "yuv420p", "-o", "-", "--splice",
+         "--progress", "none"],
         len(numbers) if numbers else RATE * SECONDS)
 
 
