@@ -194,7 +194,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     return check.finish()
   }
 
-  private static let pieceBytes = 1 << 18
+  private static let pieceBytes = 1 << 16
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
