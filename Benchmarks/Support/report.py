@@ -26,7 +26,7 @@ PLAN = [
     ("Shards", ["1"]),
     ("Playback", ["3"]),
     ("Preview", ["2"]),
-    ("Pitch", []),
+    ("Pitch", ["short"]),
     ("Codes", ["100", "10"]),
     ("Faces", []),
     ("Photos", ["5"]),
