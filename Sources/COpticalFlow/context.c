@@ -100,7 +100,7 @@ static int of_create_scratch(OFContext *c) {
   size_t stripes = (size_t)of_stripes(s->height, OF_ROWS);
   size_t blocks = (size_t)of_stripes(s->width, 16) * (size_t)of_stripes(s->height, 16);
   c->scratchLength = (size_t)level->width * (OF_ROWS + 2 * OF_HALO) * OF_SCRATCH_PLANES;
-  c->rowLength = (size_t)level->width * 3 + (size_t)s->width * 6 + 32;
+  c->rowLength = (size_t)level->width * 3 + (size_t)s->width * 9 + 32;
   return of_allocate(
            c, &c->scratch, c->scratchLength * 2 * (size_t)of_stripes(level->height, OF_ROWS), 4)
     && of_allocate(c, &c->rowScratch, c->rowLength * stripes * 3, 4)

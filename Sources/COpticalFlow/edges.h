@@ -28,24 +28,73 @@ static inline void of_mark_edges(OFContext *c, int y) {
   out[x] = of_absf(nextU[x] - u[x]) + of_absf(nextV[x] - v[x]) >= most;
 }
 
+#if OF_AVX2
+
+/// A row of four pixels of each of two images, as three pairs of neighbors each.
+static inline __m256i of_three_pairs(const uint8_t *p, const uint8_t *q) {
+  int32_t left, right;
+  memcpy(&left, p, 4);
+  memcpy(&right, q, 4);
+  __m256i rows = _mm256_set_m128i(_mm_cvtsi32_si128(right), _mm_cvtsi32_si128(left));
+  __m128i pairs = _mm_setr_epi8(0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, -1, -1, -1, -1);
+  return _mm256_shuffle_epi8(rows, _mm256_broadcastsi128_si256(pairs));
+}
+
+/// The weights of two neighbors, those of the second image negative.
+static inline __m256i of_pair_weights(int a0, int a1, int b0, int b1) {
+  int left = (a1 << 16) | a0, right = (int)((uint32_t)-b1 << 16) | (-b0 & 0xffff);
+  return _mm256_set_m128i(_mm_set1_epi32(right), _mm_set1_epi32(left));
+}
+
+static inline int of_nine_differences(
+  const uint8_t *p, ptrdiff_t strideP, const int v[4], const uint8_t *q, ptrdiff_t strideQ,
+  const int w[4]
+) {
+  __m256i upper = of_pair_weights(v[0], v[1], w[0], w[1]);
+  __m256i lower = of_pair_weights(v[2], v[3], w[2], w[3]);
+  __m256i rows = of_three_pairs(p, q);
+  __m128i sum = _mm_setzero_si128();
+  for (int row = 1; row < 4; row++) {
+    __m256i next = of_three_pairs(p + row * strideP, q + row * strideQ);
+    __m256i both = _mm256_add_epi32(_mm256_madd_epi16(rows, upper), _mm256_madd_epi16(next, lower));
+    __m128i d = _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+    sum = _mm_add_epi32(sum, _mm_abs_epi32(d));
+    rows = next;
+  }
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+  return _mm_cvtsi128_si32(sum);
+}
+
+#else
+
+static inline int of_nine_differences(
+  const uint8_t *p, ptrdiff_t strideP, const int v[4], const uint8_t *q, ptrdiff_t strideQ,
+  const int w[4]
+) {
+  int sum = 0;
+  for (int row = 0; row < 3; row++) {
+    for (int column = 0; column < 3; column++) {
+      const uint8_t *m = p + row * strideP + column, *n = q + row * strideQ + column;
+      int d = v[0] * m[0] + v[1] * m[1] + v[2] * m[strideP] + v[3] * m[strideP + 1]
+        - w[0] * n[0] - w[1] * n[1] - w[2] * n[strideQ] - w[3] * n[strideQ + 1];
+      sum += d < 0 ? -d : d;
+    }
+  }
+  return sum;
+}
+
+#endif
+
 /// The sum of the differences of 3x3 pixels around two positions, one in each frame.
 static inline int of_pixel_cost(
   const OFContext *c, float fromX, float fromY, float toX, float toY
 ) {
   const OFImage *a = &c->levels[0].image[1 - c->newer], *b = &c->levels[0].image[c->newer];
-  int wa[4], wb[4];
-  const uint8_t *p = of_block(a, fromX - 1.0f, fromY - 1.0f, wa);
-  const uint8_t *q = of_block(b, toX - 1.0f, toY - 1.0f, wb);
-  int sum = 0;
-  for (int row = 0; row < 3; row++) {
-    for (int column = 0; column < 3; column++) {
-      const uint8_t *m = p + row * a->stride + column, *n = q + row * b->stride + column;
-      int d = wa[0] * m[0] + wa[1] * m[1] + wa[2] * m[a->stride] + wa[3] * m[a->stride + 1]
-        - wb[0] * n[0] - wb[1] * n[1] - wb[2] * n[b->stride] - wb[3] * n[b->stride + 1];
-      sum += d < 0 ? -d : d;
-    }
-  }
-  return sum >> 8;
+  int v[4], w[4];
+  const uint8_t *p = of_block(a, fromX - 1.0f, fromY - 1.0f, v);
+  const uint8_t *q = of_block(b, toX - 1.0f, toY - 1.0f, w);
+  return of_nine_differences(p, a->stride, v, q, b->stride, w) >> 8;
 }
 
 /// The cost of a motion whose pixel of the field is as far as possible, which is that of a mean

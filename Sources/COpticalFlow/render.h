@@ -79,7 +79,9 @@ typedef struct {
   int width;
   /// The field's row for the plane's row.
   float *u, *v, *share;
-  /// The motion and the share of each pixel, as whole numbers.
+  /// The motion of each pixel of the plane, in pixels, and its share.
+  float *pixelU, *pixelV, *pixelShare;
+  /// Where each pixel comes from in both frames, in 64ths, and its share, as whole numbers.
   int32_t *fromX, *fromY, *toX, *toY, *shares;
   /// Whether a pixel is the same position of both frames, blended.
   int32_t *isBlended;
@@ -92,20 +94,32 @@ static inline void of_mix_rows(
   for (int x = 0; x < width; x++) out[x] = a[x] + part * (b[x] - a[x]);
 }
 
-/// Sets where a pixel comes from in both frames.
-static inline void of_set_position(
-  const OFContext *c, const OFRow *row, const OFImage *plane, int x, int y, float u, float v,
-  float share
+/// A position as a whole number, limited to what is near the plane.
+static inline int32_t of_whole_position(float position, float most) {
+  // The sum with 1024 makes every value positive, so that the conversion rounds down.
+  return (int32_t)(of_minf(of_maxf(position, -512.0f), most) + 1024.5f) - 1024;
+}
+
+/// Sets where the pixels of a row come from in both frames, by their motion.
+static inline void of_set_positions(
+  const OFContext *c, const OFRow *row, const OFImage *plane, int y
 ) {
   float t = c->instant * 64.0f, rest = 64.0f - t;
   float right = (float)(plane->width + 7) * 64.0f, bottom = (float)(plane->height + 7) * 64.0f;
-  float px = (float)x * 64.0f, py = (float)y * 64.0f;
-  // The sum with 1024 makes every value positive, so that the conversion rounds down.
-  row->fromX[x] = (int)(of_minf(of_maxf(px - t * u, -512.0f), right) + 1024.5f) - 1024;
-  row->fromY[x] = (int)(of_minf(of_maxf(py - t * v, -512.0f), bottom) + 1024.5f) - 1024;
-  row->toX[x] = (int)(of_minf(of_maxf(px + rest * u, -512.0f), right) + 1024.5f) - 1024;
-  row->toY[x] = (int)(of_minf(of_maxf(py + rest * v, -512.0f), bottom) + 1024.5f) - 1024;
-  row->shares[x] = (int)(share + 0.5f);
+  float py = (float)y * 64.0f;
+  int width = plane->width;
+  const float *restrict u = row->pixelU, *restrict v = row->pixelV;
+  const float *restrict share = row->pixelShare;
+  int32_t *restrict fromX = row->fromX, *restrict fromY = row->fromY;
+  int32_t *restrict toX = row->toX, *restrict toY = row->toY, *restrict shares = row->shares;
+  for (int x = 0; x < width; x++) {
+    float px = (float)x * 64.0f;
+    fromX[x] = of_whole_position(px - t * u[x], right);
+    fromY[x] = of_whole_position(py - t * v[x], bottom);
+    toX[x] = of_whole_position(px + rest * u[x], right);
+    toY[x] = of_whole_position(py + rest * v[x], bottom);
+    shares[x] = (int32_t)(share[x] + 0.5f);
+  }
 }
 
 /// The position of a pixel of a plane in the field, along one axis.
@@ -113,42 +127,44 @@ static inline float of_field_position(int x, float step, int length) {
   return of_minf(of_maxf(((float)x + 0.5f) * step - 0.5f, 0.0f), (float)(length - 1));
 }
 
-static inline void of_positions(
-  const OFContext *c, const OFRow *row, const OFImage *plane, int y, float stepX, float scaleX,
-  float scaleY, int fieldWidth
+/// Sets the motion of the pixels of a row, between those of the field.
+static inline void of_mix_motions(
+  const OFRow *row, int width, float stepX, float scaleX, float scaleY, int fieldWidth
 ) {
-  for (int x = 0; x < plane->width; x++) {
+  const float *restrict u = row->u, *restrict v = row->v, *restrict share = row->share;
+  float *restrict pixelU = row->pixelU, *restrict pixelV = row->pixelV;
+  float *restrict pixelShare = row->pixelShare;
+  for (int x = 0; x < width; x++) {
     float at = of_field_position(x, stepX, fieldWidth);
     int left = (int)at, next = of_min(left + 1, fieldWidth - 1);
     float part = at - (float)left;
-    float u = (row->u[left] + part * (row->u[next] - row->u[left])) * scaleX;
-    float v = (row->v[left] + part * (row->v[next] - row->v[left])) * scaleY;
-    float share = row->share[left] + part * (row->share[next] - row->share[left]);
-    of_set_position(c, row, plane, x, y, u, v, share);
+    pixelU[x] = (u[left] + part * (u[next] - u[left])) * scaleX;
+    pixelV[x] = (v[left] + part * (v[next] - v[left])) * scaleY;
+    pixelShare[x] = share[left] + part * (share[next] - share[left]);
   }
 }
 
-/// Sets where the pixels of a row come from that are at the edges of what moves.
+/// Sets the motion of the pixels of a row that are at the edges of what moves.
 ///
 /// `top` and `next` are the rows of the field around the row, and `down` its position between them.
-static inline void of_edge_positions(
-  const OFContext *c, const OFRow *row, const OFImage *plane, int y, float stepX, float stepY,
-  int top, int next, float down
+static inline void of_choose_motions(
+  const OFContext *c, const OFRow *row, int width, int y, float stepX, float stepY, int top,
+  int next, float down
 ) {
   int fieldWidth = c->levels[c->finest].width;
   ptrdiff_t upper = (ptrdiff_t)top * fieldWidth, lower = (ptrdiff_t)next * fieldWidth;
   float size = (float)(1 << c->finest);
   float lumaY = ((float)y + 0.5f) * stepY * size - 0.5f;
-  for (int x = 0; x < plane->width; x++) {
+  for (int x = 0; x < width; x++) {
     float at = of_field_position(x, stepX, fieldWidth);
     int left = (int)at, right = of_min(left + 1, fieldWidth - 1);
     if (!c->isEdge[upper + left]) continue;
     ptrdiff_t corners[4] = {upper + left, upper + right, lower + left, lower + right};
     float lumaX = ((float)x + 0.5f) * stepX * size - 0.5f;
     ptrdiff_t best = of_best_corner(c, corners, at - (float)left, down, lumaX, lumaY);
-    of_set_position(
-      c, row, plane, x, y, c->sums[0][1][best] / stepX, c->sums[0][2][best] / stepY,
-      c->share[best]);
+    row->pixelU[x] = c->sums[0][1][best] / stepX;
+    row->pixelV[x] = c->sums[0][2][best] / stepY;
+    row->pixelShare[x] = c->share[best];
   }
 }
 
@@ -200,7 +216,10 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
   row.u = free;
   row.v = row.u + level->width;
   row.share = row.v + level->width;
-  row.fromX = (int32_t *)(void *)(row.share + level->width);
+  row.pixelU = row.share + level->width;
+  row.pixelV = row.pixelU + width;
+  row.pixelShare = row.pixelV + width;
+  row.fromX = (int32_t *)(void *)(row.pixelShare + width);
   row.fromY = row.fromX + width;
   row.toX = row.fromY + width;
   row.toY = row.toX + width;
@@ -219,8 +238,9 @@ static void OF_NAME(render)(OFContext *c, int number, int stripe) {
     of_mix_rows(c->sums[0][2] + upper, c->sums[0][2] + lower, part, row.v, level->width);
     of_mix_rows(c->share + upper, c->share + lower, part, row.share, level->width);
     if (!c->isBlend) {
-      of_positions(c, &row, a, y, stepX, scaleX, scaleY, level->width);
-      of_edge_positions(c, &row, a, y, stepX, stepY, top, next, part);
+      of_mix_motions(&row, width, stepX, scaleX, scaleY, level->width);
+      of_choose_motions(c, &row, width, y, stepX, stepY, top, next, part);
+      of_set_positions(c, &row, a, y);
     }
     of_find_blended(c, &row, y, shiftX, shiftY);
     uint8_t *out = c->output[number].data + (ptrdiff_t)y * c->output[number].bytesPerRow;
