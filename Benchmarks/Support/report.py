@@ -21,7 +21,7 @@ PLAN = [
     ("Droppable", ["120", "4"]),
     ("Passthrough", ["5", "60"]),
     ("ConstantRate", ["3"]),
-    ("Interpolation", ["1", "DIRECTORY/interpolation"]),
+    ("Interpolation", ["1", "DIRECTORY/interpolation", "flow", "flow-fast"]),
     ("Frames", ["3"]),
     ("Shards", ["1"]),
     ("Playback", ["3"]),
