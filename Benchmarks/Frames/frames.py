@@ -17,7 +17,7 @@ try:
 except ImportError:
     decord = None
 
-WIDTH, HEIGHT, RATE, SECONDS = 1920, 1080, 240, 2
+WIDTH, HEIGHT, RATE, SECONDS = 1920, 1080, 240, 4
 WORK = pathlib.Path(os.environ["WORK"])
 BYTES = WIDTH * HEIGHT * 3 // 2
 # A clip as a camera writes it: motion everywhere, and noise.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures how fast frames become NumPy arrays: all frames of 2 s of 1920x1080 at 240 fps, H.264 and
+# Measures how fast frames become NumPy arrays: all frames of 4 s of 1920x1080 at 240 fps, H.264 and
 # Motion JPEG, as yuv420p, and 100 random frames. The peers are ffmpeg's rawvideo, PyAV, and decord,
 # which gives RGB.
 #

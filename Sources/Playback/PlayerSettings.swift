@@ -22,7 +22,8 @@ public struct PlayerSettings: Sendable {
   /// With `flow` and `flowFast`, where playback is so slow that a captured frame would stay for more
   /// than one refresh, the player synthesizes frames at the exact instants of the refreshes. It does so
   /// on a thread of its own, and never waits: a refresh whose frame is not ready in time shows the
-  /// captured frame before it. Scene cuts are held. A pause, a seek and a step show captured frames.
+  /// captured frame before it. Scene cuts are held, and repeated frames are dropped, as in an export.
+  /// A pause, a seek and a step show captured frames.
   ///
   /// All other values show captured frames, as `hold` does.
   public var sampling = FrameSampling.hold
