@@ -69,15 +69,21 @@ package enum CopyJudge {
   ///   - path: The path of the file.
   ///   - countsHidden: Whether to include frames shown for one tick only. Copies hide frames that
   ///     way when only other frames need them.
+  ///   - ignoresEdits: Whether to include frames that the edit list of a QuickTime or MP4 file leaves
+  ///     out. A copy of such a file may hide them for one tick, because others need them.
   /// - Returns: The frames in presentation order.
   /// - Throws: `FFmpeg.Failure` when `ffmpeg` fails.
-  package static func frames(of path: String, countsHidden: Bool) async throws -> [Frame] {
+  package static func frames(
+    of path: String, countsHidden: Bool, ignoresEdits: Bool = false
+  ) async throws -> [Frame] {
+    let hasEdits = path.hasSuffix(".mov") || path.hasSuffix(".mp4")
     let bytes = try await FFmpeg.converted(
       path,
       [
         "-map", "0:v:0", "-fps_mode", "passthrough", "-enc_time_base", "-1", "-hash", "md5", "-f",
         "framehash",
-      ], decoding: ["-noautorotate"])
+      ],
+      decoding: ["-noautorotate"] + (ignoresEdits && hasEdits ? ["-ignore_editlist", "1"] : []))
     var tick: Rational?
     var rows: [(ticks: Int64, hash: String)] = []
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
