@@ -11,25 +11,20 @@ import Testing
 private final class Counter: Sendable {
   let locked = Mutex(0)
   nonisolated(unsafe) var bare = 0
-  /// The number one, which the compiler does not know, so that many additions do not become one.
-  ///
-  /// The sanitizer may miss two accesses at exactly the same time.
-  let step = Atomic(1)
-  private let arrived = Atomic<Int>(0)
+  private let turn = Atomic<Int>(0)
 
-  /// Neither begins before both are there.
-  private func meet() {
-    arrived.add(1, ordering: .relaxed)
-    while arrived.load(ordering: .relaxed) < 2 { sched_yield() }
+  /// Adds one in turns with the other thread, without a lock.
+  ///
+  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may miss
+  /// accesses at exactly the same time, and a thread that ends before the other begins is no race.
+  func addInTurns(_ thread: Int) {
+    while turn.load(ordering: .relaxed) % 2 != thread { sched_yield() }
+    bare += 1
+    turn.add(1, ordering: .relaxed)
   }
 
-  func onTwoThreads(_ body: @escaping @Sendable (Counter) -> Void) throws {
-    let threads = try (0..<2).map { _ in
-      try BlockingThread {
-        self.meet()
-        body(self)
-      }
-    }
+  func onTwoThreads(_ body: @escaping @Sendable (Counter, Int) -> Void) throws {
+    let threads = try (0..<2).map { thread in try BlockingThread { body(self, thread) } }
     for thread in threads { thread.join() }
   }
 }
@@ -44,7 +39,7 @@ struct SanitizerTests {
 
   @Test func `Two threads take turns under a lock`() throws {
     let counter = Counter()
-    try counter.onTwoThreads { counter in
+    try counter.onTwoThreads { counter, _ in
       for _ in 0..<100_000 { counter.locked.withLock { $0 += 1 } }
     }
     #expect(counter.locked.withLock { $0 } == 200_000)
@@ -52,8 +47,8 @@ struct SanitizerTests {
 
   @Test(.enabled(if: mistake == "race", whyNot)) func `Two threads count without a lock`() throws {
     let counter = Counter()
-    try counter.onTwoThreads { counter in
-      for _ in 0..<100_000 { counter.bare += counter.step.load(ordering: .relaxed) }
+    try counter.onTwoThreads { counter, thread in
+      for _ in 0..<1_000 { counter.addInTurns(thread) }
     }
     print(counter.bare)
   }
