@@ -191,6 +191,49 @@ struct OnsetTests {
     #expect(CrossCorrelation.best(search, in: silence, steps) == 0)
   }
 
+  @Test("Products at several places are those at each", arguments: [1, 3, 4, 5, 19])
+  func products(count: Int) {
+    var random = SeededGenerator(seed: 8)
+    for length in [1, 8, 45, 720] {
+      let wanted = (0..<length).map { _ in Float.random(in: -1...1, using: &random) }
+      let samples = (0..<length + 40).map { _ in Float.random(in: -1...1, using: &random) }
+      let made = wanted.withUnsafeBufferPointer { wanted in
+        samples.withUnsafeBufferPointer {
+          CrossCorrelation.products(wanted, $0, from: 20, count: count)
+        }
+      }
+      let plain = (20..<20 + count).map { start in
+        zip(wanted, samples[start...]).reduce(0.0) { $0 + Double($1.0) * Double($1.1) }
+      }
+      #expect(made.count == count)
+      #expect(zip(made, plain).allSatisfy { ($0 - $1).magnitude < 1e-4 })
+    }
+  }
+
+  @Test(
+    "Sums of products are the products with what lies between samples",
+    arguments: [-1, -0.6, 0, 0.000_001, 0.3, 0.999_999])
+  func neighbors(offset: Double) {
+    var random = SeededGenerator(seed: 9)
+    let samples = (0..<800).map { _ in Float.random(in: -1...1, using: &random) }
+    let wanted = (0..<500).map { _ in Float.random(in: -1...1, using: &random) }
+    let fit = NeighborProducts(wanted, around: 100, in: samples).estimator(at: offset)
+    let whole = Int(offset.rounded(.down))
+    let between = FractionalDelay(offset - Double(whole))
+      .samples(of: samples, from: 99 + whole, count: 502).map { Double($0) }
+    let other = between[1...500]
+    let slope = (1...500).map { (between[$0 + 1] - between[$0 - 1]) / 2 }
+    func product(_ first: some Sequence<Double>, _ second: some Sequence<Double>) -> Double {
+      zip(first, second).reduce(0) { $0 + $1.0 * $1.1 }
+    }
+    let template = wanted.map { Double($0) }
+    #expect((fit.wantedOther - product(template, other)).magnitude < 1e-3)
+    #expect((fit.wantedSlope - product(template, slope)).magnitude < 1e-3)
+    #expect((fit.other - product(other, other)).magnitude < 1e-3)
+    #expect((fit.otherSlope - product(other, slope)).magnitude < 1e-3)
+    #expect((fit.slope - product(slope, slope)).magnitude < 1e-3)
+  }
+
   /// To a thousandth of a sample, so that tones stay 70 dB above what is not they.
   @Test("What lies between samples is found and read", arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
   func between(rest: Double) throws {

@@ -12,12 +12,22 @@ package struct DecimatedSignal: Sendable {
 
   /// Adds the sums of the blocks that `samples` completes; earlier sums are kept.
   package mutating func extend(to samples: [Float]) {
-    var start = sums.count * step
-    while start + step <= samples.count {
-      var sum: Float = 0
-      for index in start..<start + step { sum += samples[index] }
-      sums.append(sum)
-      start += step
+    let (first, count) = (sums.count, samples.count / step)
+    guard first < count else { return }
+    samples.withUnsafeBufferPointer { samples in
+      var index = first * step
+      sums += [Float](unsafeUninitializedCapacity: count - first) { made, filled in
+        for block in 0..<count - first {
+          let end = index + step
+          var sum: Float = 0
+          while index < end {
+            sum += samples[index]
+            index &+= 1
+          }
+          made.initializeElement(at: block, to: sum)
+        }
+        filled = count - first
+      }
     }
   }
 
@@ -68,24 +78,53 @@ package enum CrossCorrelation {
     excludes: (Int) -> Bool = { _ in false }
   ) -> Int {
     let coarse = coarsely(search, steps, excludes)
+    // The fine search has no distance penalty, because a penalty would pull the best match toward
+    // the center and so shift the phase of a tone.
+    let span = max(2, steps.step) - 1
+    let low = max(-search.reach, coarse - span)
+    let high = min(search.reach, coarse + span)
+    guard low <= high else { return coarse }
     return withBuffers(samples, search.wanted) { samples, wanted in
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
-      var best = (offset: coarse, score: -Float.infinity)
-      // The fine search has no distance penalty, because a penalty would pull the best match toward
-      // the center and so shift the phase of a tone.
-      for distance in 0..<max(2, steps.step) {
-        for offset in Set([coarse + distance, coarse - distance]).sorted()
-        where offset.magnitude <= search.reach && !excludes(offset) {
-          let start = search.middle + offset
-          let other = samples.extracting(start..<start + wanted.count)
-          let score =
-            product(wanted, other) / (power * max(product(other, other), 1e-12)).squareRoot()
-          if score > best.score { best = (offset, score) }
-        }
+      let first = search.middle + low
+      let correlations = products(wanted, samples, from: first, count: high - low + 1)
+      var energies = [energy(samples, from: first, count: wanted.count)]
+      for start in first..<search.middle + high {
+        energies.append(
+          energy(energies[start - first], samples, movedFrom: start, count: wanted.count))
+      }
+      var best = (offset: coarse, score: -Double.infinity)
+      func consider(_ offset: Int) {
+        guard low...high ~= offset else { return }
+        let score =
+          correlations[offset - low]
+          / (Double(power) * max(energies[offset - low], 1e-12)).squareRoot()
+        if score > best.score, !excludes(offset) { best = (offset, score) }
+      }
+      consider(coarse)
+      for distance in 1...span {
+        consider(coarse - distance)
+        consider(coarse + distance)
       }
       return best.offset
     }
+  }
+
+  /// Returns the sum of the squares of `count` samples.
+  private static func energy(
+    _ samples: UnsafeBufferPointer<Float>, from start: Int, count: Int
+  ) -> Double {
+    let part = samples.extracting(start..<start + count)
+    return Double(product(part, part))
+  }
+
+  /// Returns the energy from the next sample on, given the energy from `start` on.
+  private static func energy(
+    _ energy: Double, _ samples: UnsafeBufferPointer<Float>, movedFrom start: Int, count: Int
+  ) -> Double {
+    let (gone, come) = (Double(samples[start]), Double(samples[start + count]))
+    return max(0, energy + come * come - gone * gone)
   }
 
   /// Returns the best offset on the grid of the decimated signal.
@@ -102,21 +141,17 @@ package enum CrossCorrelation {
       let first = (search.middle - search.reach + steps.step - 1) / steps.step
       let last = (search.middle + search.reach) / steps.step
       guard first <= last else { return 0 }
-      var energy: Float = 0
-      for index in first..<first + length { energy += all[index] * all[index] }
-      var best = (offset: 0, score: -Float.infinity)
+      let correlations = products(wanted, all, from: first, count: last - first + 1)
+      var energy = energy(all, from: first, count: length)
+      var best = (offset: 0, score: -Double.infinity)
       for start in first...last {
-        if start > first {
-          let (gone, come) = (all[start - 1], all[start + length - 1])
-          energy = max(0, energy + come * come - gone * gone)
-        }
+        if start > first { energy = Self.energy(energy, all, movedFrom: start - 1, count: length) }
         let offset = start * steps.step - search.middle
-        guard !excludes(offset) else { continue }
-        let other = all.extracting(start..<start + length)
-        let correlation = product(wanted, other) / (power * max(energy, 1e-12)).squareRoot()
-        let distance = Float(offset) / Float(max(1, search.reach))
-        let score = correlation - search.penalty * distance * distance
-        if score > best.score { best = (offset, score) }
+        let correlation =
+          correlations[start - first] / (Double(power) * max(energy, 1e-12)).squareRoot()
+        let distance = Double(offset) / Double(max(1, search.reach))
+        let score = correlation - Double(search.penalty) * distance * distance
+        if score > best.score, !excludes(offset) { best = (offset, score) }
       }
       return best.offset
     }
@@ -143,11 +178,13 @@ package enum CrossCorrelation {
     guard power > 1e-9 else { return 0 }
     var distance = 0.0
     var first = 0.0
+    var (center, products) = (0, NeighborProducts(wanted, around: start, in: samples))
     for step in 0..<6 {
-      let whole = distance.rounded(.down)
-      let other = FractionalDelay(distance - whole)
-        .samples(of: samples, from: start + Int(whole) - 1, count: wanted.count + 2)
-      let fit = SubsampleDelayEstimator(wanted, other)
+      if (distance - Double(center)).magnitude >= 1 {
+        center = Int(distance.rounded())
+        products = NeighborProducts(wanted, around: start + center, in: samples)
+      }
+      let fit = products.estimator(at: distance - Double(center))
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
         // Below this correlation the estimate is unreliable. The limit still admits high tones: at
@@ -163,6 +200,53 @@ package enum CrossCorrelation {
       distance += move
     }
     return distance
+  }
+
+  /// Returns the dot products of a template and a signal at successive start positions.
+  static func products(
+    _ wanted: UnsafeBufferPointer<Float>, _ samples: UnsafeBufferPointer<Float>, from start: Int,
+    count: Int
+  ) -> [Double] {
+    precondition(start >= 0 && start + count - 1 + wanted.count <= samples.count)
+    return [Double](unsafeUninitializedCapacity: count) { made, filled in
+      // Four positions at a time, so that each part of the template is loaded once for all four.
+      // The last four overlap the ones before them.
+      for first in stride(from: 0, to: count, by: 4) where count >= 4 {
+        let index = min(first, count - 4)
+        let sums = fourProducts(wanted, samples, from: start + index)
+        for lane in 0..<4 { made.initializeElement(at: index + lane, to: Double(sums[lane])) }
+      }
+      for index in 0..<(count < 4 ? count : 0) {
+        let part = samples.extracting(start + index..<start + index + wanted.count)
+        made.initializeElement(at: index, to: Double(product(wanted, part)))
+      }
+      filled = count
+    }
+  }
+
+  private static func fourProducts(
+    _ wanted: UnsafeBufferPointer<Float>, _ samples: UnsafeBufferPointer<Float>, from start: Int
+  ) -> SIMD4<Float> {
+    typealias Eight = SIMD8<Float>
+    let whole = wanted.count & ~7
+    var (a, b, c, d) = (Eight.zero, Eight.zero, Eight.zero, Eight.zero)
+    let left = UnsafeRawBufferPointer(wanted)
+    let right = UnsafeRawBufferPointer(samples.extracting(start..<start + wanted.count + 3))
+    var index = 0
+    while index < whole * 4 {
+      let value = left.loadUnaligned(fromByteOffset: index, as: Eight.self)
+      a += value * right.loadUnaligned(fromByteOffset: index, as: Eight.self)
+      b += value * right.loadUnaligned(fromByteOffset: index + 4, as: Eight.self)
+      c += value * right.loadUnaligned(fromByteOffset: index + 8, as: Eight.self)
+      d += value * right.loadUnaligned(fromByteOffset: index + 12, as: Eight.self)
+      index += 32
+    }
+    var sums = SIMD4(a.sum(), b.sum(), c.sum(), d.sum())
+    for index in whole..<wanted.count {
+      let other = right.loadUnaligned(fromByteOffset: index * 4, as: SIMD4<Float>.self)
+      sums += wanted[index] * other
+    }
+    return sums
   }
 
   /// Returns the dot product, computed with eight lanes.

@@ -10,7 +10,7 @@ package struct FractionalDelay {
   /// The distance from the preceding sample, 0 to 1.
   let fraction: Double
   /// The filter taps in order of the samples; empty for an integer position.
-  private let kernel: [Float]
+  let kernel: [Float]
 
   /// The filter without a fractional part.
   static let none = FractionalDelay(0)
@@ -56,29 +56,36 @@ package struct FractionalDelay {
       let first = start + Int(fraction)
       return Array(plane[first..<first + count])
     }
-    // Eight results are computed at a time with SIMD, and the remaining ones one by one.
+    // Sixteen results are computed at a time with SIMD, and the remaining ones one by one.
     let first = start + 1 - Self.reach
     precondition(first >= 0 && first + count + 2 * Self.reach - 1 <= plane.count)
     return [Float](unsafeUninitializedCapacity: count) { made, length in
+      let results = UnsafeMutableRawBufferPointer(made)
       plane.withUnsafeBytes { bytes in
-        var index = 0
-        while index + 8 <= count {
-          var sum = SIMD8<Float>.zero
-          for (position, weight) in kernel.enumerated() {
-            let offset = (first + index + position) * 4
-            sum += weight * bytes.loadUnaligned(fromByteOffset: offset, as: SIMD8<Float>.self)
+        kernel.withUnsafeBufferPointer { kernel in
+          var index = 0
+          while index + 16 <= count {
+            var sum = SIMD16<Float>.zero
+            for position in 0..<2 * Self.reach {
+              sum +=
+                kernel[position]
+                * bytes.loadUnaligned(
+                  fromByteOffset: (first + index + position) * 4, as: SIMD16<Float>.self)
+            }
+            results.storeBytes(of: sum, toByteOffset: index * 4, as: SIMD16<Float>.self)
+            index += 16
           }
-          for lane in 0..<8 { made.initializeElement(at: index + lane, to: sum[lane]) }
-          index += 8
-        }
-        while index < count {
-          var sum: Float = 0
-          for (position, weight) in kernel.enumerated() {
-            let offset = (first + index + position) * 4
-            sum += weight * bytes.loadUnaligned(fromByteOffset: offset, as: Float.self)
+          while index < count {
+            var sum: Float = 0
+            for position in 0..<2 * Self.reach {
+              sum +=
+                kernel[position]
+                * bytes.loadUnaligned(
+                  fromByteOffset: (first + index + position) * 4, as: Float.self)
+            }
+            results.storeBytes(of: sum, toByteOffset: index * 4, as: Float.self)
+            index += 1
           }
-          made.initializeElement(at: index, to: sum)
-          index += 1
         }
       }
       length = count

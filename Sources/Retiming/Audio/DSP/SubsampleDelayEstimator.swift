@@ -9,48 +9,11 @@ import Glibc
 /// signals if the delay is small.
 struct SubsampleDelayEstimator {
   /// Dot products of the wanted signal, the other signal and its slope.
-  private(set) var wantedOther: Double
-  private var wantedSlope: Double
-  private(set) var other: Double
-  private var otherSlope: Double
-  private var slope: Double
-
-  /// Computes the dot products.
-  ///
-  /// `around` is the other signal with one extra sample at each end, which the slope needs.
-  init(_ wanted: [Float], _ around: [Float]) {
-    precondition(around.count == wanted.count + 2)
-    typealias Eight = SIMD8<Float>
-    let whole = wanted.count & ~7
-    var (wo, ws, oo, os, ss) = (Eight.zero, Eight.zero, Eight.zero, Eight.zero, Eight.zero)
-    wanted.withUnsafeBytes { wanted in
-      around.withUnsafeBytes { around in
-        for index in stride(from: 0, to: whole * 4, by: 32) {
-          let value = wanted.loadUnaligned(fromByteOffset: index, as: Eight.self)
-          let before = around.loadUnaligned(fromByteOffset: index, as: Eight.self)
-          let here = around.loadUnaligned(fromByteOffset: index + 4, as: Eight.self)
-          let after = around.loadUnaligned(fromByteOffset: index + 8, as: Eight.self)
-          let slope = (after - before) * 0.5
-          wo += value * here
-          ws += value * slope
-          oo += here * here
-          os += here * slope
-          ss += slope * slope
-        }
-      }
-    }
-    (wantedOther, wantedSlope) = (Double(wo.sum()), Double(ws.sum()))
-    (other, otherSlope, slope) = (Double(oo.sum()), Double(os.sum()), Double(ss.sum()))
-    for index in whole..<wanted.count {
-      let (value, here) = (Double(wanted[index]), Double(around[index + 1]))
-      let rise = Double(around[index + 2] - around[index]) / 2
-      wantedOther += value * here
-      wantedSlope += value * rise
-      other += here * here
-      otherSlope += here * rise
-      slope += rise * rise
-    }
-  }
+  let wantedOther: Double
+  let wantedSlope: Double
+  let other: Double
+  let otherSlope: Double
+  let slope: Double
 
   /// The delay of the wanted signal in samples; nil if the fit is not reliable.
   var distance: Double? {

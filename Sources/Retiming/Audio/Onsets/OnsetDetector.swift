@@ -139,8 +139,9 @@ struct OnsetDetector {
       let now = milliseconds[index]
       recent = max(recent * Self.decay, now)
       guard next >= quietUntil, now > Self.floor else { continue }
-      let before = loudest(max(0, index - Self.before)..<max(0, index - 3))
-      guard now > Self.rise * before else { continue }
+      let range = max(0, index - Self.before)..<max(0, index - 3)
+      guard exceeds(range, now) else { continue }
+      let before = loudest(range)
       let after = index...index + Self.after - 4
       let peak = after.max { milliseconds[$0] < milliseconds[$1] } ?? index
       // A 1 ms window has four blocks, so its center lies two blocks after its start.
@@ -181,6 +182,16 @@ struct OnsetDetector {
     let loudest = starts.reduce(Float(0)) { max($0, level($1)) }
     guard onset > 0 else { return 0 }
     return 10 * log10(max(Double(loudest / onset), 1e-9))
+  }
+
+  /// Returns true if a power exceeds all powers in a range by `rise`, false if not.
+  ///
+  /// The range is searched from its end, because the powers just before are the likeliest ones that
+  /// are not exceeded.
+  private func exceeds(_ range: Range<Int>, _ power: Float) -> Bool {
+    milliseconds.withUnsafeBufferPointer { all in
+      range.reversed().allSatisfy { power > Self.rise * all[$0] }
+    }
   }
 
   private func loudest(_ range: Range<Int>) -> Float {

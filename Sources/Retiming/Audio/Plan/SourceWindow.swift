@@ -5,20 +5,23 @@ struct SourceWindow {
   /// The source samples in the window; reading continues at the upper bound.
   private(set) var range: Range<Int64>
   private(set) var planes: Planes
-  /// A mono mix for cross-correlation.
+  /// A mono mix for cross-correlation; empty if it is not decimated.
   ///
   /// The channels have unequal weights, because with equal ones two channels of opposite phase
   /// would cancel out.
   private(set) var mix: [Float] = []
   /// The mono mix, decimated.
   private(set) var steps: DecimatedSignal
+  private let isMixed: Bool
   private let weights: [Float]
 
   private static let blockLength = 2048
 
-  /// Creates an empty window at a source sample; the mix is decimated by `step`.
-  init(from start: Int64, channelCount: Int, step: Int = 1) {
-    steps = DecimatedSignal(step: step)
+  /// Creates an empty window at a source sample; the mix is decimated by `step`, and nil is for no
+  /// mix.
+  init(from start: Int64, channelCount: Int, step: Int? = nil) {
+    steps = DecimatedSignal(step: step ?? 1)
+    isMixed = step != nil
     range = start..<start
     planes = Planes(repeating: [], count: channelCount)
     weights = (0..<channelCount).map { 1 / (1 + 0.35 * Float($0)) }
@@ -32,12 +35,14 @@ struct SourceWindow {
       let block = try read(range.upperBound, Self.blockLength)
       seen(block)
       for channel in planes.indices { planes[channel] += block[channel] }
-      var mixed = [Float](repeating: 0, count: Self.blockLength)
-      for (plane, weight) in zip(block, weights) {
-        for index in mixed.indices { mixed[index] += plane[index] * weight }
+      if isMixed {
+        var mixed = [Float](repeating: 0, count: Self.blockLength)
+        for (plane, weight) in zip(block, weights) {
+          for index in mixed.indices { mixed[index] += plane[index] * weight }
+        }
+        mix += mixed
+        steps.extend(to: mix)
       }
-      mix += mixed
-      steps.extend(to: mix)
       range = range.lowerBound..<range.upperBound + Int64(Self.blockLength)
     }
   }
@@ -48,9 +53,9 @@ struct SourceWindow {
   mutating func forget(before start: Int64) {
     let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
     guard unneeded > 32_768 else { return }
-    let spent = steps.forget(before: unneeded)
+    let spent = isMixed ? steps.forget(before: unneeded) : unneeded
     for channel in planes.indices { planes[channel].removeFirst(spent) }
-    mix.removeFirst(spent)
+    if isMixed { mix.removeFirst(spent) }
     range = range.lowerBound + Int64(spent)..<range.upperBound
   }
 }
