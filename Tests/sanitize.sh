@@ -11,7 +11,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests|RetimingTests\.(Frame|Shutter)[A-Za-z]*)\b'
+suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests|RetimingTests\.(Frame|Shutter)[A-Za-z]*)[./]'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 
@@ -68,6 +68,10 @@ for kind in "${kinds[@]}"; do
       ;;
     *) fail "there is no sanitizer '$kind' here: thread, address" ;;
   esac
-  "${tests[@]}" --filter "$suites"
+  # A filter that matches less than it should is no proof.
+  "${tests[@]}" --filter "$suites" | tee "$work/tests"
+  ran=$(sed -n 's/.*Test run with \([0-9]*\) tests.*/\1/p' "$work/tests")
+  due=$("${tests[@]}" --list-tests | grep -cE "$suites")
+  ((ran == due)) || fail "$ran of $due tests ran"
   echo "sanitize: $kind: clean; built in $built s, run in $((SECONDS - built)) s"
 done
