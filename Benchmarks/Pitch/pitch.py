@@ -404,6 +404,24 @@ def parallel():
         print(f"{algorithm:12}{walls[0]:8.2f}{walls[1]:8.2f}{gain:8.2f}{processors:8.2f}"
               f"{'  goal' if gain >= 1.7 else ''}")
         figures.add(f"{algorithm}: two jobs beside one, times as fast", gain, "", {}, ">= 1.7", gain >= 1.7)
+    # What the machine has to give: two programs that share nothing, beside one.
+    alone, both = (min(signals.wall_of_processes(count, signal("music"), 2) for _ in range(3))
+                   for count in (1, 2))
+    print(f"{'rubberband -3, two processes':31}{2 * alone / both:5.2f}")
+    figures.add("two processes of rubberband -3 beside one, times as fast", 2 * alone / both, "")
+
+
+def instructions():
+    """Compares the executed instructions of spectral with those of rubberband -3: a longer signal
+    minus a shorter one, without the start of the program."""
+    print("\nspectral at 2: instructions for each second of output, in millions, beside rubberband -3")
+    for name in ("music", "speech"):
+        short, long = (signals.instructions(signal(name)[:seconds * RATE], 2) for seconds in (1, 4))
+        mine, peer = ((after - before) / 6 / 1e6 for before, after in zip(short, long))
+        print(f"{name:12}{mine:10.1f}{peer:10.1f}{mine / peer:10.3f}"
+              f"{'  goal' if mine <= peer else ''}")
+        figures.add(f"spectral at 2: instructions a second of output, {name}", mine, "million",
+                    {"rubberband -3": peer}, "x1", mine <= peer)
 
 
 def controls():
@@ -429,14 +447,14 @@ def controls():
 
 def main():
     parts = sys.argv[1:] or ["spectral", "time-domain", "low-quality", "varispeed", "lengths",
-                             "joins", "parallel", "controls"]
+                             "joins", "parallel", "instructions", "controls"]
     if parts == ["short"]:
         CHOSEN.intersection_update((0.5, 2))
-        parts = ["spectral", "time-domain", "low-quality", "parallel"]
+        parts = ["spectral", "time-domain", "low-quality", "parallel", "instructions"]
     peers = [Maker(name, make) for name, make in PEERS.items()]
     tables = {"spectral": SPECTRAL, "time-domain": TIME_DOMAIN, "low-quality": LOW_QUALITY}
     others = {"varispeed": varispeed, "lengths": lengths, "joins": joins, "parallel": parallel,
-              "controls": controls}
+              "instructions": instructions, "controls": controls}
     for part in parts:
         if part in tables:
             table(part, tables[part], peers)

@@ -2,6 +2,7 @@
 """The test signals of Benchmarks/Pitch/pitch.py, and the programs that retime them."""
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import time
@@ -206,6 +207,44 @@ PEERS = {
         lambda source, made, stretch: [
             "sox", "-D", source, "-e", "float", "-b", "32", made, "tempo", repr(1 / stretch)]),
 }
+
+
+def wall_of_processes(count, samples, stretch):
+    """The seconds that processes of rubberband -3 take that run at the same time."""
+    source = WORK / "in.wav"
+    write_wav(source, samples.reshape(len(samples), -1), RATE)
+    started = time.monotonic()
+    processes = [
+        subprocess.Popen(
+            rubberband("-3")(source, WORK / f"out{index}.wav", float(stretch)),
+            stderr=subprocess.DEVNULL)
+        for index in range(count)]
+    if any(process.wait() != 0 for process in processes):
+        raise RuntimeError("rubberband failed")
+    return time.monotonic() - started
+
+
+def instructions(samples, stretch):
+    """The instructions that callgrind counts for spectral and for rubberband -3."""
+    samples = samples.reshape(len(samples), -1)
+    source, raw, program = WORK / "in.wav", WORK / "in.f32", WORK / "RetimeAudio"
+    write_wav(source, samples, RATE)
+    samples.astype("<f4").tofile(raw)
+    # valgrind cannot read this compiler's debug information.
+    subprocess.run(["strip", "-g", "-o", program, RETIME_AUDIO], check=True)
+    commands = [
+        [program, "spectral", RATE, samples.shape[1], raw, "/dev/null",
+         f"0+{len(samples)}@{1 / Fraction(stretch)}"],
+        rubberband("-3")(source, WORK / "out.wav", float(stretch))]
+    processes = [
+        subprocess.Popen(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+             *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for command in commands]
+    reports = [process.communicate()[1] for process in processes]
+    return [int(re.search(r"Collected : (\d+)", report).group(1)) for report in reports]
+
+
 RUBBERBAND_2 = peer(rubberband("-2"))
 FFMPEG_SPEED = peer(ffmpeg_speed)
 SOUNDSTRETCH_RATE = peer(

@@ -11,11 +11,8 @@ import OvercrankMediaCore
 struct Stretcher: ~Copyable {
   /// The number of channels of input and output.
   let channelCount: Int
-  /// Samples per block.
-  ///
-  /// A block is shorter than one hop of the engine, so that each window can have its own time
-  /// ratio. Its output must also fit into the engine's ring buffer.
-  let blockLength: Int
+  /// The largest number of samples per block.
+  static let blockLength = 512
   /// The number of samples to feed before the first input sample, and the number of output samples
   /// to discard in return.
   let padLength: Int
@@ -68,12 +65,11 @@ struct Stretcher: ~Copyable {
       throw MediaError(.engine, "Rubber Band has no R3 engine; version 3 or later is needed")
     }
     self.channelCount = channelCount
-    blockLength = max(4, min(64, Int(128 / max(stretches.upperBound, 1))))
-    rubberband_set_max_process_size(state, UInt32(blockLength))
+    rubberband_set_max_process_size(state, UInt32(Self.blockLength))
     padLength = Int(rubberband_get_preferred_start_pad(state))
     delay = Int(rubberband_get_start_delay(state))
     self.state = state
-    input = .allocate(capacity: blockLength * channelCount)
+    input = .allocate(capacity: Self.blockLength * channelCount)
     input.initialize(repeating: 0)
     output = .allocate(capacity: Self.outputLength * channelCount)
     output.initialize(repeating: 0)
@@ -85,25 +81,33 @@ struct Stretcher: ~Copyable {
     output.deallocate()
   }
 
+  /// The number of samples that the next window still needs, at least 1.
+  ///
+  /// A block of this many samples completes exactly one window, so that each window can have its
+  /// own time ratio, and its output fits into the engine's ring buffer.
+  var required: Int { max(1, Int(rubberband_get_samples_required(state))) }
+
+  /// Sets the time ratio for the windows that later blocks complete; clamped to `stretches`.
+  func setRatio(_ stretch: Double) {
+    rubberband_set_time_ratio(
+      state, min(max(stretch, stretches.lowerBound), stretches.upperBound))
+  }
+
   /// Processes one block and returns all available output.
   ///
   /// - Parameters:
   ///   - planes: The input, one plane per channel.
-  ///   - start: The index of the block's first sample; the block has `blockLength` samples.
-  ///   - stretch: The time ratio for windows completed by this block; clamped to `stretches`.
+  ///   - range: The indices of the block's samples, at most `blockLength` and `required`.
   /// - Returns: One plane per channel, all of equal length, possibly empty.
-  mutating func process(_ planes: Planes, from start: Int, stretch: Double) -> Planes {
-    rubberband_set_time_ratio(
-      state, min(max(stretch, stretches.lowerBound), stretches.upperBound))
+  mutating func process(_ planes: Planes, _ range: Range<Int>) -> Planes {
     for channel in 0..<channelCount {
-      for index in 0..<blockLength {
-        input[channel * blockLength + index] = planes[channel][start + index]
-      }
+      _ = input.extracting((channel * Self.blockLength)...)
+        .update(fromContentsOf: planes[channel][range])
     }
     let pointers = (0..<channelCount).map { channel in
-      input.baseAddress.map { UnsafePointer($0 + channel * blockLength) }
+      input.baseAddress.map { UnsafePointer($0 + channel * Self.blockLength) }
     }
-    rubberband_process(state, pointers, UInt32(blockLength), 0)
+    rubberband_process(state, pointers, UInt32(range.count), 0)
     var made = Planes(repeating: [], count: channelCount)
     // `rubberband_available` returns 0 if no output is ready yet, and -1 at the end. No more than
     // the available samples are retrieved, because Rubber Band would print a warning.
