@@ -69,7 +69,8 @@ def limits(seconds):
                 "synthetic", f"{size}@{SEARCH_START}/{form}", codec, seconds, "--find-limit")
             cells.append(report["limit_fps"])
             if report["limit_fps"] is not None:
-                figures.add(f"highest rate of {size} {form} to {codec}", report["limit_fps"], "fps")
+                figures.add(f"highest rate of {size} {form} to {codec} in takes of {seconds} s",
+                            report["limit_fps"], "fps")
         print(f"{size:12}" + "".join(f"{'-' if cell is None else round(cell):>12}" for cell in cells))
 
 

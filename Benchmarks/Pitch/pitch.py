@@ -447,7 +447,7 @@ def main():
     parts = sys.argv[1:] or ["spectral", "time-domain", "low-quality", "varispeed", "lengths",
                              "joins", "parallel", "instructions", "controls"]
     if parts == ["short"]:
-        CHOSEN.intersection_update((0.5, 2))
+        CHOSEN.intersection_update((2,))
         parts = ["spectral", "time-domain", "low-quality", "parallel", "instructions"]
     tables = {"spectral": SPECTRAL, "time-domain": TIME_DOMAIN, "low-quality": LOW_QUALITY}
     others = {"varispeed": varispeed, "lengths": lengths, "joins": joins, "parallel": parallel,

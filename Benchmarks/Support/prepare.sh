@@ -19,7 +19,7 @@ export PYTHONPATH=$PWD/Benchmarks/Support
 # exports its path in a variable. Products that are benchmarks belong to the package in this
 # directory.
 prepare() {
-  local variable=$1 product=$2 package=. folder
+  local variable=$1 product=$2 package=. path
   [[ -d Benchmarks/$product ]] && package=Benchmarks
   shift 2
   install_packages "${build_packages[@]}" python3 "$@" >&2
@@ -29,12 +29,18 @@ prepare() {
       Samples/install-faces.sh
       ;;
   esac
-  # The flags of Tests/run.sh, if it has already built with them.
-  # shellcheck disable=SC2086  # Words, not one.
-  swift build --package-path "$package" -c release ${SWIFT_BUILD_FLAGS-} \
-    --product "$product" >&2
-  folder=$(swift build --package-path "$package" -c release --show-bin-path)
-  declare -gx "$variable=$folder/$product"
+  # The whole report builds each product once: BUILT is a directory with a link for each.
+  if [[ -e ${BUILT:-/nonexistent}/$product ]]; then
+    path=$(readlink "$BUILT/$product")
+  else
+    # The flags of Tests/run.sh, if it has already built with them.
+    # shellcheck disable=SC2086  # Words, not one.
+    swift build --package-path "$package" -c release ${SWIFT_BUILD_FLAGS-} \
+      --product "$product" >&2
+    path=$(swift build --package-path "$package" -c release --show-bin-path)/$product
+    [[ -z ${BUILT-} ]] || ln -s "$path" "$BUILT/"
+  fi
+  declare -gx "$variable=$path"
 }
 
 # make_folder NAME [PARENT]: makes a temporary directory in memory, so that no disk is measured, or
