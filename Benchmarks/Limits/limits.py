@@ -18,6 +18,8 @@ LONG = [
     ("mono-hfr", "640x400@480/grey", "raw"),
 ]
 SIZES = ["320x240", "640x480", "1280x720", "1920x1080"]
+# The names of pixel formats in figures.
+NAMES = {"mjpg": "MJPEG", "grey": "8-bit", "yuyv": "YUYV"}
 # The pixel format and codec of each storage method.
 STORES = [("mjpg", "copy"), ("grey", "raw"), ("yuyv", "raw"), ("yuyv", "ffv1"), ("yuyv", "h264")]
 SEARCH_START = 60
@@ -55,7 +57,8 @@ def long_takes(seconds):
               f"{times[0]:7.0f}{times[1]:7.0f}{times[2]:7.0f}{times[3]:9.0f}{threads / 1_000:9.0f}"
               f"{report['peak_memory_bytes'] / 2**20:9.0f}"
               f"{'-' if grown is None else format(grown / 2**20, '.1f'):>8}")
-        figures.add(f"{mode}, {seconds} s beside a busy core: frames lost", report["drops"], "",
+        size, _, form = mode.partition("/")
+        figures.add(f"{size} {NAMES[form]}, {seconds} s beside a busy core: frames lost", report["drops"], "",
                     goal="0", met=report["drops"] == 0)
 
 
@@ -69,7 +72,7 @@ def limits(seconds):
                 "synthetic", f"{size}@{SEARCH_START}/{form}", codec, seconds, "--find-limit")
             cells.append(report["limit_fps"])
             if report["limit_fps"] is not None:
-                figures.add(f"highest rate of {size} {form} to {codec} in takes of {seconds} s",
+                figures.add(f"highest rate of {size} {NAMES[form]} to {codec} in takes of {seconds} s",
                             report["limit_fps"], "fps")
         print(f"{size:12}" + "".join(f"{'-' if cell is None else round(cell):>12}" for cell in cells))
 
