@@ -26,4 +26,4 @@ fi
 # shellcheck disable=SC2086  # Words, not one.
 swift build -c release --scratch-path "$scratch" $flags --build-tests >&2
 python3 Benchmarks/Faces/faces.py "$scratch/release/OvercrankPackageTests.xctest" \
-  --testing-library swift-testing --no-parallel --filter RecognitionTests.FaceRollTests
+  --testing-library swift-testing --no-parallel

@@ -29,7 +29,24 @@ done
 [[ -n ${MVTOOLS_PYTHON-} ]] || echo "MVTools cannot be installed here: it is left out"
 status=0
 /usr/bin/python3 Benchmarks/Interpolation/interpolation.py "${@:1:2}" || status=1
-/usr/bin/python3 Benchmarks/Interpolation/interpolation_factors.py || status=1
-/usr/bin/python3 Benchmarks/Interpolation/interpolation_guards.py "${@:3}" || status=1
-/usr/bin/python3 Benchmarks/Interpolation/interpolation_memory.py || status=1
+# The other parts measure pictures and memory, not time, so they run at the same time, each in a
+# directory of its own.
+parts=() jobs=()
+start() { # start NAME SCRIPT ARGUMENT...
+  local part=$WORK/$1 script=$2
+  shift 2
+  mkdir "$part"
+  ln -s ../package "$part/package"
+  WORK=$part /usr/bin/python3 "Benchmarks/Interpolation/$script.py" "$@" >"$part/report" &
+  parts+=("$part") jobs+=($!)
+}
+start factors interpolation_factors
+methods=("${@:3}")
+((${#methods[@]})) || methods=(flow flow-fast hold blend)
+for method in "${methods[@]}"; do start "$method" interpolation_guards "$method"; done
+start memory interpolation_memory
+for index in "${!parts[@]}"; do
+  wait "${jobs[index]}" || status=1
+  cat "${parts[index]}/report"
+done
 exit "$status"

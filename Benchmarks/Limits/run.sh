@@ -10,10 +10,7 @@
 # limit the rate. The limit is found by bisection, to within 5 %.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
-prepare CHECK AllocationCheck
 prepare SLOWMO slowmo
 make_folder limits-bench
 Tests/Tools/FakeVideo4Linux/build.sh "$WORK/libfakevideo.so"
 python3 Benchmarks/Limits/limits.py "${1:-60}" "${2:-1}"
-echo
-"$CHECK"

@@ -6,8 +6,8 @@
 #   Benchmarks/Pitch/run.sh [PART...]      default: all; spectral time-domain low-quality
 #                                          varispeed lengths joins parallel instructions
 #                                          controls
-#   Benchmarks/Pitch/run.sh short          stretch 2 of three algorithms, parallel and
-#                                          instructions
+#   Benchmarks/Pitch/run.sh short          stretch 2 of three algorithms, parallel of
+#                                          two, and instructions
 #   PITCH_RATE=44100 Benchmarks/Pitch/run.sh      at another sample rate than 48 000 Hz
 #
 # Takes several minutes. Exits with 1 when a figure misses its limit, or when a control that must

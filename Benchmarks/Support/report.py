@@ -28,7 +28,7 @@ PLAN = [
     ("Playback", ["1"]),
     ("Preview", ["2"]),
     ("Pitch", ["short"]),
-    ("Codes", ["60", "10"]),
+    ("Codes", ["40", "8"]),
     ("Faces", []),
     ("Photos", ["5"]),
     ("StartUp", ["30"]),

@@ -19,4 +19,12 @@ seconds=${1:-5}
 rounds=${2:-3}
 # Each round runs five programs twice, and each program takes time to start.
 export LAB_TIMEOUT=$((300 + 5 * rounds * (seconds + 40)))
-exec Tests/Tools/Lab/run.sh "SLOWMO='$SLOWMO' PYTHONPATH='$PYTHONPATH' python3 Benchmarks/Vivid/vivid.py '$seconds' '$rounds'"
+# The machine can write to this directory alone.
+export LAB_OUT=$PWD/.lab-cache/out
+mkdir -p "$LAB_OUT"
+rm -f "$LAB_OUT/figures"
+status=0
+Tests/Tools/Lab/run.sh "SLOWMO='$SLOWMO' PYTHONPATH='$PYTHONPATH' FIGURES='$LAB_OUT/figures' \
+  BENCHMARK=Vivid python3 Benchmarks/Vivid/vivid.py '$seconds' '$rounds'" || status=$?
+[[ -z ${FIGURES-} || ! -e $LAB_OUT/figures ]] || cat "$LAB_OUT/figures" >>"$FIGURES"
+exit "$status"

@@ -67,8 +67,8 @@ def main():
         # The first run of each program waits for its pages from the host, so it is not measured.
         for arguments in commands(DEVICE, MODE, 1, out).values():
             measure(arguments, out, count, {})
-        title = f"vivid, 320x180@60 YUYV: {seconds} s a run, median of {rounds} rounds in turn"
-        compare(title, DEVICE, MODE, seconds, rounds, folder, count, {})
+        print(f"{seconds} s a run, median of {rounds} rounds in turn")
+        compare("320x180@60 YUYV", DEVICE, MODE, seconds, rounds, folder, count, {})
 
 
 main()
