@@ -9,7 +9,7 @@ import sys
 import figures
 from program_costs import measure
 
-GOAL = 0.9
+GOAL = 0.83
 WORK = pathlib.Path(os.environ["WORK"])
 FFMPEG = ["ffmpeg", "-v", "error", "-nostdin", "-y"]
 ENCODER = ["-c:v", "libx264", "-preset", "medium", "-crf", "18", "-movflags", "+faststart"]

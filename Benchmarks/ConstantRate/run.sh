@@ -7,7 +7,7 @@
 #   Benchmarks/ConstantRate/run.sh [RUNS] [hold|nearest|blend]      default: 3 runs, hold
 #
 # Needs 1 GB of memory for the raw frames. Exits with 1 when the numbers of frames differ, or when
-# slowmo takes more than 0.9 of ffmpeg's time.
+# slowmo takes more than 0.83 of ffmpeg's time.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg

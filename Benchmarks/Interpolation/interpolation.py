@@ -11,13 +11,12 @@ from interpolation_clips import EXCERPTS, FILTERS, METHODS, WORK, command, decod
 from program_costs import measure
 
 
-def base_command(method, kept, out):
-    """The same without making frames, so that decoding and encoding can be subtracted."""
+def base_of(method):
+    """The method that does the same without making frames, so that decoding and encoding can be
+    subtracted."""
     if method in FILTERS:
-        return command("repeat", kept, out)
-    if method == "mvtools":
-        return command("mvtools-none", kept, out)
-    return command("hold", kept, out)
+        return "repeat"
+    return "mvtools-none" if method == "mvtools" else "hold"
 
 
 def main():
@@ -29,20 +28,23 @@ def main():
     for name, first in EXCERPTS:
         whole, kept, width, height = excerpt(name, first)
         truth = decoded(whole, width, height)
+        out = WORK / "out.mov"
+
+        def costs(method):
+            return [measure(list(map(str, command(method, kept, out)))) for _ in range(runs)]
+
+        bases = {base: costs(base) for base in {base_of(method) for method in METHODS}}
         made = {}
         for method in METHODS:
-            out = WORK / "out.mov"
-            costs = [measure(list(map(str, command(method, kept, out)))) for _ in range(runs)]
+            method_costs = costs(method)
             made[method] = decoded(out, width, height)
-            bases = [measure(list(map(str, base_command(method, kept, WORK / "base.mov"))))
-                     for _ in range(runs)]
             # minterpolate leaves out the last frames.
             odd = [n for n in range(1, 38, 2) if n < len(made[method])]
             scores = [psnr(truth[n], made[method][n]) for n in odd]
             likeness = statistics.mean(ssim(truth[n], made[method][n]) for n in odd)
             rows[name, first, method] = (statistics.mean(scores), likeness, min(scores))
             pairs = [tuple((a - b) * 1000 / len(odd) for a, b in zip(cost[:2], base[:2]))
-                     for cost, base in zip(costs, bases)]
+                     for cost, base in zip(method_costs, bases[base_of(method)])]
             times[name, first, method] = [statistics.median(p[i] for p in pairs) for i in (0, 1)]
             if method == "flow":
                 worst = odd[scores.index(min(scores))]
