@@ -182,19 +182,23 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// Writes a sample at the end of the file and returns its ``SampleCheck``.
   ///
   /// The sample is written in small pieces. Each is checked right afterwards, while it is still in
-  /// the CPU cache.
+  /// the CPU cache. Pieces end with a page of the file, because the kernel clears a new page that is
+  /// written in part.
   private func write(_ sample: UnsafeRawBufferPointer) throws(SystemError) -> UInt64 {
     var check = SampleCheck(of: sample, at: byteCount)
-    for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
-      let end = min(sample.count, start + Self.pieceBytes)
-      let piece = UnsafeRawBufferPointer(rebasing: sample[start..<end])
-      try file.write(piece, at: byteCount + Int64(start))
+    var start = 0
+    while start < sample.count {
+      let position = byteCount + Int64(start)
+      let end = min(sample.count, start + Self.pieceBytes - Int(position % Self.pageBytes))
+      try file.write(UnsafeRawBufferPointer(rebasing: sample[start..<end]), at: position)
       check.add(upTo: end)
+      start = end
     }
     return check.finish()
   }
 
   private static let pieceBytes = 1 << 16
+  private static let pageBytes: Int64 = 4_096
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
