@@ -9,7 +9,7 @@ from interpolation_clips import FFMPEG, WORK
 from program_costs import measure
 
 # The sizes, and the numbers of frames of the short and the long clip.
-CLIPS = [(640, 360, 64, 256), (1920, 1080, 16, 64), (4096, 2304, 8, 24)]
+CLIPS = [(640, 360, 64, 192), (1920, 1080, 16, 48), (4096, 2304, 8, 16)]
 
 
 def main():

@@ -40,7 +40,7 @@ start() { # start NAME SCRIPT ARGUMENT...
   WORK=$part /usr/bin/python3 "Benchmarks/Interpolation/$script.py" "$@" >"$part/report" &
   parts+=("$part") jobs+=($!)
 }
-start factors interpolation_factors
+for factor in 4 8; do start "factor$factor" interpolation_factors "$factor"; done
 methods=("${@:3}")
 ((${#methods[@]})) || methods=(flow flow-fast hold blend)
 for method in "${methods[@]}"; do start "$method" interpolation_guards "$method"; done

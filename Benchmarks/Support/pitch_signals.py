@@ -227,7 +227,10 @@ def wall_of_processes(count, samples, stretch):
 def instructions(samples, stretch):
     """The instructions that callgrind counts for spectral and for rubberband -3."""
     samples = samples.reshape(len(samples), -1)
-    source, raw, program = WORK / "in.wav", WORK / "in.f32", WORK / "RetimeAudio"
+    # A folder of its own, because other outputs may be made at the same time.
+    folder = WORK / "instructions"
+    folder.mkdir(exist_ok=True)
+    source, raw, program = folder / "in.wav", folder / "in.f32", folder / "RetimeAudio"
     write_wav(source, samples, RATE)
     samples.astype("<f4").tofile(raw)
     # valgrind cannot read this compiler's debug information.
@@ -235,7 +238,7 @@ def instructions(samples, stretch):
     commands = [
         [program, "spectral", RATE, samples.shape[1], raw, "/dev/null",
          f"0+{len(samples)}@{1 / Fraction(stretch)}"],
-        rubberband("-3")(source, WORK / "out.wav", float(stretch))]
+        rubberband("-3")(source, folder / "out.wav", float(stretch))]
     processes = [
         subprocess.Popen(
             ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",

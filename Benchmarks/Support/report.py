@@ -30,7 +30,7 @@ PLAN = [
     ("Pitch", ["short"]),
     ("Codes", ["40", "8"]),
     ("Faces", []),
-    ("Photos", ["5"]),
+    ("Photos", ["3"]),
     ("StartUp", ["30"]),
 ]
 
