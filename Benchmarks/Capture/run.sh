@@ -7,7 +7,8 @@
 #
 # The losses are counted by the camera; "starved" are losses for lack of a free buffer. The
 # simulation runs inside each program, so its cost is part of every figure. The row "v4l2-ctl, no
-# file" shows that cost, in one round. Each other figure is the median of the rounds.
+# file" shows that cost. It and GStreamer run in the first round alone; the other figures are medians
+# of the rounds.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo "${capture_peers[@]}"

@@ -53,6 +53,10 @@ UNITS = {
 }
 
 
+# The seconds of mpv's loops and of its reverse playback.
+SPAN = 2.5
+
+
 def make(name, options):
     """A clip of five seconds: a moving test pattern, noise, each frame's number, and a tone."""
     path = WORK / f"{name}.mov"
@@ -188,7 +192,7 @@ def mpv(clip, rounds, measures, wrong):
         player.ask("set_property", "ab-loop-a", 2)
         player.ask("set_property", "ab-loop-b", 2.5)
         player.ask("set_property", "pause", False)
-        found = player.positions(4)
+        found = player.positions(SPAN)
         player.ask("set_property", "pause", True)
         for name in ["ab-loop-a", "ab-loop-b"]:
             player.ask("set_property", name, "no")
@@ -198,7 +202,7 @@ def mpv(clip, rounds, measures, wrong):
         player.ask("set_property", "play-dir", "backward")
         start = time.monotonic()
         player.ask("set_property", "pause", False)
-        found = player.positions(4)
+        found = player.positions(SPAN)
         player.ask("set_property", "pause", True)
         moved = [entry for entry in found if entry[1] < found[0][1] - 0.001] if found else []
         if len(moved) > 1 and moved[-1][0] > moved[0][0]:

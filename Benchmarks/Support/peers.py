@@ -99,6 +99,10 @@ def measure(arguments, out, count, environment):
         (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_maxrss / 1024)
 
 
+# Programs that run in the first round alone: they are beside no goal.
+ONCE = ["gstreamer", "v4l2-ctl, no file"]
+
+
 def compare(title, device, mode, seconds, rounds, folder, count, environment):
     """Runs each program in turn, `rounds` times, and prints a table of medians.
 
@@ -113,8 +117,7 @@ def compare(title, device, mode, seconds, rounds, folder, count, environment):
     for turn in range(rounds):
         short_commands = commands(device, mode, 1, out)
         for name, arguments in commands(device, mode, seconds, out).items():
-            # What the simulation takes is no peer's figure, so it is measured once.
-            if turn > 0 and name == "v4l2-ctl, no file":
+            if turn > 0 and name in ONCE:
                 continue
             short = measure(short_commands[name], out, count, environment)
             results.setdefault(name, []).append(

@@ -25,7 +25,7 @@ PLAN = [
     ("Interpolation", ["1", "DIRECTORY/interpolation", "flow", "flow-fast"]),
     ("Frames", ["1"]),
     ("Shards", ["1"]),
-    ("Playback", ["1"]),
+    ("Playback", ["2"]),
     ("Preview", ["2"]),
     ("Pitch", ["short"]),
     ("Codes", ["40", "8"]),
