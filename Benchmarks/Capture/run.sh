@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares slowmo with its peers in turn, recording the same simulated camera at its real rate to a
-# file in memory. Measured are delivered and lost frames, CPU time per frame, and peak memory.
+# file in memory. Measured are delivered and lost frames, CPU time per frame in the middle of the take,
+# and peak memory.
 #
 #   Benchmarks/Capture/run.sh [SECONDS] [ROUNDS]     default: 5 s and 3 rounds
 #

@@ -7,6 +7,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 import typing
 
 import figures
@@ -50,6 +51,8 @@ class Run(typing.NamedTuple):
     count: Count
     microseconds: float
     mebibytes: float
+    # The processor time and the elapsed time of the window, both in microseconds.
+    window: tuple[float, float] | None
 
 
 def commands(device, mode, seconds, out):
@@ -83,11 +86,34 @@ def commands(device, mode, seconds, out):
     }
 
 
-def measure(arguments, out, count, environment):
-    """Runs a program, counts its frames, and removes its files."""
+def processor_time(pid):
+    """The processor time of a running process in seconds; see clock_getcpuclockid(3)."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def has_ended(process):
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def measure(arguments, out, count, environment, window=()):
+    """Runs a program, counts its frames, and removes its files.
+
+    `window` has two times in seconds after the file has data, or after the start of a program that
+    writes no file. The processor time between them is measured."""
     process = subprocess.Popen(
         arguments, env=dict(os.environ, **environment), stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE)
+    has_file = any(str(out) in argument for argument in arguments)
+    while window and has_file and not has_ended(process):
+        if any(file.stat().st_size > 0 for file in out.parent.glob(out.name + ".*")):
+            break
+        time.sleep(0.01)
+    began, marks = time.monotonic(), []
+    for mark in window:
+        time.sleep(max(0, began + mark - time.monotonic()))
+        if has_ended(process):
+            break  # Its status says why.
+        marks.append((processor_time(process.pid), time.monotonic()))
     errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -96,52 +122,60 @@ def measure(arguments, out, count, environment):
         file.unlink()
     return Run(
         process.returncode, errors.decode(errors="replace")[-300:], frames,
-        (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_maxrss / 1024)
+        (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_maxrss / 1024,
+        tuple((after - before) * 1e6 for before, after in zip(*marks)) if len(marks) == 2 else None)
 
 
 # Programs that run in the first round alone: they are beside no goal.
 ONCE = ["gstreamer", "v4l2-ctl, no file"]
+# The seconds of a take that are not part of the cost per frame. In the first one, frames fill memory
+# that was never used before.
+LEAD, TAIL = 1, 0.5
 
 
 def compare(title, device, mode, seconds, rounds, folder, count, environment):
     """Runs each program in turn, `rounds` times, and prints a table of medians.
 
     `count` is called after each run and returns the frames of that run. The start of a program is
-    not part of the cost per frame. Each long take is therefore paired with a take of one second:
-    the difference gives the cost per frame, and the rest of the short take is the start. A further
-    column shows the cost of the long take including the start."""
+    not part of the cost per frame, which is taken from a window within the take. The rest of the
+    processor time is the start and the end. A further column shows the cost with them."""
     if seconds < 2 or rounds < 1:
         sys.exit("takes have at least 2 seconds, and there is at least 1 round")
     out = pathlib.Path(folder) / "take"
     results = {}
     for turn in range(rounds):
-        short_commands = commands(device, mode, 1, out)
         for name, arguments in commands(device, mode, seconds, out).items():
             if turn > 0 and name in ONCE:
                 continue
-            short = measure(short_commands[name], out, count, environment)
             results.setdefault(name, []).append(
-                (short, measure(arguments, out, count, environment)))
+                measure(arguments, out, count, environment, (LEAD, seconds - TAIL)))
     print(f"\n{title}")
     print(HEADER)
     for name, runs in results.items():
-        print(f"{name:20}{row(runs)}", flush=True)
-    good = {name: pairs for name, pairs in results.items()
-            if all(run.status == 0 for pair in pairs for run in pair)}
+        print(f"{name:20}{row(runs, mode.rate)}", flush=True)
+    good = {name: runs for name, runs in results.items() if not any(map(failure, runs))}
     if "slowmo" not in good:
         return
-    costs = {name: frame_costs(pairs) for name, pairs in good.items()}
-    losses = {name: [pair[1].count.lost for pair in pairs] for name, pairs in good.items()}
+    costs = {name: [frame_cost(run, mode.rate) for run in runs] for name, runs in good.items()}
+    losses = {name: [run.count.lost for run in runs] for name, runs in good.items()}
     ours, lost = costs.pop("slowmo"), losses.pop("slowmo")
     is_met = "ffmpeg" in costs and statistics.median(ours) < statistics.median(costs["ffmpeg"])
     figures.add(f"{title}: processor time a frame", ours, "µs", costs, "< 1 ffmpeg", is_met)
     figures.add(f"{title}: frames lost", lost, "", losses, "0", max(lost) == 0)
 
 
-def frame_costs(pairs):
-    """The microseconds a frame of each pair of a short and a long take, without the start."""
-    return [(long.microseconds - short.microseconds)
-            / max(1, long.count.delivered - short.count.delivered) for short, long in pairs]
+def failure(run):
+    """What went wrong in a run; empty if nothing."""
+    if run.status != 0:
+        return f"failed: {run.error.strip().splitlines()[-1:]}"
+    return "" if run.window is not None and run.count.delivered > 0 else "ended early"
+
+
+def frame_cost(run, rate):
+    """The microseconds of processor time for each delivered frame of the window."""
+    spent, elapsed = run.window
+    share = run.count.delivered / (run.count.delivered + run.count.lost)
+    return spent / (elapsed / 1e6 * rate * share)
 
 
 HEADER = (
@@ -150,17 +184,17 @@ HEADER = (
     f"{'peak MiB':>10}")
 
 
-def row(pairs):
-    """The medians of a program's short and long takes, or the error of the first failed run."""
-    for run in (run for pair in pairs for run in pair):
-        if run.status != 0:
-            return f"failed: {run.error.strip().splitlines()[-1:]}"
-    costs = frame_costs(pairs)
-    start_costs = [(short.microseconds - cost * short.count.delivered) / 1_000
-                   for cost, (short, _) in zip(costs, pairs)]
-    whole_costs = [long.microseconds / max(1, long.count.delivered) for _, long in pairs]
-    counts = [statistics.median(column) for column in zip(*(long.count for _, long in pairs))]
-    memory = statistics.median(long.mebibytes for _, long in pairs)
+def row(runs, rate):
+    """The medians of a program's takes, or the error of the first failed run."""
+    for run in runs:
+        if failure(run):
+            return failure(run)
+    costs = [frame_cost(run, rate) for run in runs]
+    start_costs = [(run.microseconds - cost * run.count.delivered) / 1_000
+                   for cost, run in zip(costs, runs)]
+    whole_costs = [run.microseconds / run.count.delivered for run in runs]
+    counts = [statistics.median(column) for column in zip(*(run.count for run in runs))]
+    memory = statistics.median(run.mebibytes for run in runs)
     return (
         f"{counts[0]:>10.0f}{counts[1]:>8.0f}{counts[2]:>9.0f}"
         f"{statistics.median(costs):>12.1f}{statistics.median(start_costs):>10.0f}"

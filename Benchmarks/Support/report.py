@@ -13,9 +13,9 @@ import time
 
 # The benchmarks and their arguments. DIRECTORY stands for the directory of the report.
 PLAN = [
-    ("Capture", ["2", "5"]),
+    ("Capture", ["3", "5"]),
     ("Drops", ["3", "DIRECTORY"]),
-    ("Vivid", ["2", "1"]),
+    ("Vivid", ["5", "1"]),
     ("Limits", ["5", "0.25"]),
     ("Stop", ["5", "2"]),
     ("CrashSafety", ["DIRECTORY", "1", "3"]),

@@ -17,7 +17,7 @@ mapfile -t lab_packages < <(grep -v '^#' Tests/Tools/Lab/packages)
 prepare SLOWMO slowmo "${lab_packages[@]}" "${capture_peers[@]}"
 seconds=${1:-5}
 rounds=${2:-3}
-# Each round runs five programs twice, and each program takes time to start.
+# Each round runs up to five programs, and each takes time to start.
 export LAB_TIMEOUT=$((300 + 5 * rounds * (seconds + 40)))
 # The machine can write to this directory alone.
 export LAB_OUT=$PWD/.lab-cache/out
