@@ -32,13 +32,15 @@ def blurred(plane):
     return blurred_columns(blurred_columns(plane).T).T
 
 
-def ssim(truth, made, strip=64):
-    """The structural similarity of two luma planes.
+# The rows of a plane that are compared at a time, so that they fit into the processor's cache.
+STRIP = 64
 
-    It is taken in strips of some rows, which fit into the processor's cache."""
+
+def ssim(truth, made):
+    """The structural similarity of two luma planes."""
     rows, total = len(truth) - 10, 0.0
-    for top in range(0, rows, strip):
-        a, b = (plane[top:top + strip + 10].astype(numpy.float32) for plane in (truth, made))
+    for top in range(0, rows, STRIP):
+        a, b = (plane[top:top + STRIP + 10].astype(numpy.float32) for plane in (truth, made))
         mean_a, mean_b = blurred(a), blurred(b)
         squares = blurred(a * a + b * b) - mean_a ** 2 - mean_b ** 2
         both = blurred(a * b) - mean_a * mean_b

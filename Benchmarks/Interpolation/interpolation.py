@@ -11,6 +11,14 @@ from interpolation_clips import EXCERPTS, FILTERS, METHODS, WORK, command, decod
 from program_costs import measure
 
 
+OUT = WORK / "out.mov"
+
+
+def costs(method, kept, runs):
+    """What each run of a method costs; the last one leaves its frames in OUT."""
+    return [measure(list(map(str, command(method, kept, OUT)))) for _ in range(runs)]
+
+
 def base_of(method):
     """The method that does the same without making frames, so that decoding and encoding can be
     subtracted."""
@@ -28,16 +36,11 @@ def main():
     for name, first in EXCERPTS:
         whole, kept, width, height = excerpt(name, first)
         truth = decoded(whole, width, height)
-        out = WORK / "out.mov"
-
-        def costs(method):
-            return [measure(list(map(str, command(method, kept, out)))) for _ in range(runs)]
-
-        bases = {base: costs(base) for base in {base_of(method) for method in METHODS}}
+        bases = {base: costs(base, kept, runs) for base in dict.fromkeys(map(base_of, METHODS))}
         made = {}
         for method in METHODS:
-            method_costs = costs(method)
-            made[method] = decoded(out, width, height)
+            method_costs = costs(method, kept, runs)
+            made[method] = decoded(OUT, width, height)
             # minterpolate leaves out the last frames.
             odd = [n for n in range(1, 38, 2) if n < len(made[method])]
             scores = [psnr(truth[n], made[method][n]) for n in odd]

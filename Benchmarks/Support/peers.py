@@ -51,7 +51,8 @@ class Run(typing.NamedTuple):
     count: Count
     microseconds: float
     mebibytes: float
-    # The processor time and the elapsed time of the window, both in microseconds.
+    # The processor time of the program alone and the elapsed time, in microseconds; None if it ended
+    # before the window did.
     window: tuple[float, float] | None
 
 
@@ -112,7 +113,7 @@ def measure(arguments, out, count, environment, window=()):
     for mark in window:
         time.sleep(max(0, began + mark - time.monotonic()))
         if has_ended(process):
-            break  # Its status says why.
+            break
         marks.append((processor_time(process.pid), time.monotonic()))
     errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -168,7 +169,9 @@ def failure(run):
     """What went wrong in a run; empty if nothing."""
     if run.status != 0:
         return f"failed: {run.error.strip().splitlines()[-1:]}"
-    return "" if run.window is not None and run.count.delivered > 0 else "ended early"
+    if run.count.delivered == 0:
+        return "no frames"
+    return "ended early" if run.window is None else ""
 
 
 def frame_cost(run, rate):
@@ -186,9 +189,9 @@ HEADER = (
 
 def row(runs, rate):
     """The medians of a program's takes, or the error of the first failed run."""
-    for run in runs:
-        if failure(run):
-            return failure(run)
+    errors = list(filter(None, map(failure, runs)))
+    if errors:
+        return errors[0]
     costs = [frame_cost(run, rate) for run in runs]
     start_costs = [(run.microseconds - cost * run.count.delivered) / 1_000
                    for cost, run in zip(costs, runs)]

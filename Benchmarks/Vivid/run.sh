@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares slowmo with its peers in turn, recording the kernel's virtual camera vivid at 60 fps in
 # the emulated machine, to a file in memory. Measured are delivered and lost frames, CPU time per
-# frame, and peak memory.
+# frame in the middle of the take, and peak memory.
 #
 #   Benchmarks/Vivid/run.sh [SECONDS] [ROUNDS]       default: 5 s and 3 rounds
 #
@@ -10,7 +10,8 @@
 # numbers of dequeued buffers (v4l2_dqbuf). "starved" are losses for which vivid had no buffer left
 # (vb2_buf_done); the others are frames that vivid itself skipped, as it does on a slow machine.
 # Times are those of an emulated processor with one nanosecond per instruction, so only compare them
-# with each other. Each figure is the median of the rounds.
+# with each other. GStreamer and the row "v4l2-ctl, no file" run in the first round alone; the other
+# figures are medians of the rounds.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 mapfile -t lab_packages < <(grep -v '^#' Tests/Tools/Lab/packages)

@@ -79,7 +79,8 @@ package struct RandomAccessFile: ~Copyable {
     try result.get()
   }
 
-  private static let pageBytes: Int64 = 4_096
+  /// The bytes of a page of the page cache.
+  package static let pageBytes: Int64 = 4_096
 
   /// Truncates the file, and releases space that was reserved beyond the new end.
   ///

@@ -189,7 +189,8 @@ package struct FragmentedMovieWriter: ~Copyable {
     var start = 0
     while start < sample.count {
       let position = byteCount + Int64(start)
-      let end = min(sample.count, start + Self.pieceBytes - Int(position % Self.pageBytes))
+      let intoPage = Int(position % RandomAccessFile.pageBytes)
+      let end = min(sample.count, start + Self.pieceBytes - intoPage)
       try file.write(UnsafeRawBufferPointer(rebasing: sample[start..<end]), at: position)
       check.add(upTo: end)
       start = end
@@ -198,7 +199,6 @@ package struct FragmentedMovieWriter: ~Copyable {
   }
 
   private static let pieceBytes = 1 << 16
-  private static let pageBytes: Int64 = 4_096
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
