@@ -11,6 +11,10 @@ package final class EventHub<Event: Sendable>: Sendable {
     var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     var next = 0
   }
+  /// Whether the hub has a listener.
+  ///
+  /// Without one, an event costs no lock and no copy of the listeners.
+  private let isHeard = Atomic<Bool>(false)
   private let state = Mutex(State())
   private let capacity: Int
 
@@ -30,6 +34,7 @@ package final class EventHub<Event: Sendable>: Sendable {
       guard !state.isFinished else { return nil }
       state.next += 1
       state.listeners[state.next] = continuation
+      isHeard.store(true, ordering: .releasing)
       return state.next
     }
     guard let number else {
@@ -37,13 +42,21 @@ package final class EventHub<Event: Sendable>: Sendable {
       return stream
     }
     continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { _ = $0.listeners.removeValue(forKey: number) }
+      self?.remove(number)
     }
     return stream
   }
 
+  private func remove(_ number: Int) {
+    state.withLock { state in
+      state.listeners[number] = nil
+      isHeard.store(!state.listeners.isEmpty, ordering: .releasing)
+    }
+  }
+
   /// Sends an event to all listeners.
   package func send(_ event: Event) {
+    guard isHeard.load(ordering: .acquiring) else { return }
     let listeners = state.withLock { Array($0.listeners.values) }
     for listener in listeners { listener.yield(event) }
   }

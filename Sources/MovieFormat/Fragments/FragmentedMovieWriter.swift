@@ -198,7 +198,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     return check.finish()
   }
 
-  private static let pieceBytes = 1 << 16
+  private static let pieceBytes = 1 << 17
 
   /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///

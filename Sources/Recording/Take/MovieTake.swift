@@ -100,11 +100,12 @@ struct MovieTake {
     return (try movie.finish(CaptureEnd(), files.verification), remainder)
   }
 
-  /// The number of frames after which the frame index is updated: the frames of 20 ms, at most 8.
+  /// The number of frames after which the frame index is updated: those of 20 ms, at most 8.
   ///
+  /// Rounded up, so that one update covers the frames for which the queue wakes the writer once.
   /// If the process is killed, at most this many stored frames are lost.
   private var mostUnsettled: Int {
-    max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
+    max(1, min(8, Int((input.negotiatedFrameRate.doubleValue / 50).rounded(.up))))
   }
 
   /// Waits until all frames of a burst are in the queue, because a burst is written after its end.

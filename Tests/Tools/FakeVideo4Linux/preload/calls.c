@@ -143,10 +143,14 @@ static int look(struct pollfd *entries, nfds_t count) {
   return found;
 }
 
+static nfds_t count_ours(const struct pollfd *entries, nfds_t count) {
+  nfds_t found = 0;
+  for (nfds_t index = 0; index < count; index++) found += handle_of(entries[index].fd) >= 0;
+  return found;
+}
+
 static bool has_ours(const struct pollfd *entries, nfds_t count) {
-  for (nfds_t index = 0; index < count; index++)
-    if (handle_of(entries[index].fd) >= 0) return true;
-  return false;
+  return count_ours(entries, count) > 0;
 }
 
 static int64_t monotonic(void) {
@@ -161,8 +165,10 @@ static int poll_ours(
 ) {
   int64_t end = limit < 0 ? INT64_MAX : monotonic() + limit;
   struct timespec none = {0, 0};
-  // The first poll finds pending events without waiting.
-  int result = BEHIND(ppoll)(entries, count, &none, NULL);
+  // The first poll finds pending events of other descriptors without waiting. Without others, it
+  // is left out, because a real device needs only one call for a frame.
+  int result =
+    count_ours(entries, count) < count ? BEHIND(ppoll)(entries, count, &none, NULL) : 0;
   for (;;) {
     if (result < 0) return result;
     result = look(entries, count);
