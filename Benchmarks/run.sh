@@ -9,7 +9,7 @@
 #
 # Benchmarks that are named replace what the report in the directory has of them.
 #
-# Takes about 45 minutes on two cores after the builds; leave the machine alone meanwhile. Exits
+# Takes about 42 minutes on two cores after the builds; leave the machine alone meanwhile. Exits
 # with 1 if a benchmark failed or missed a goal. Not included are Onsets, which needs clips, and
 # Instructions, which needs another commit.
 # shellcheck source=Benchmarks/Support/prepare.sh
