@@ -32,7 +32,7 @@ let package = Package(
     .library(name: "OvercrankDisplay", targets: ["OvercrankDisplay"]),
     // HEIC photos; needs libheif.
     .library(name: "OvercrankHEIF", targets: ["OvercrankHEIF"]),
-    // Codes and faces in frames; needs zxing-cpp and the face detector of dlib, which
+    // Codes and faces in frames; loads zxing-cpp and the face detector of dlib at run time, which
     // Samples/install-zxing.sh and Samples/install-faces.sh install.
     .library(name: "OvercrankRecognition", targets: ["OvercrankRecognition"]),
     // Fonts for text in frames; needs libavfilter.
@@ -78,8 +78,9 @@ let package = Package(
     .target(
       name: "CDrawText",
       linkerSettings: [.linkedLibrary("avfilter"), .linkedLibrary("avutil")]),
-    .systemLibrary(name: "CZXing"),
-    .systemLibrary(name: "CFaces"),
+    // Headers of libraries that no distribution has: they are loaded at run time.
+    .systemLibrary(name: "CCodeReader"),
+    .systemLibrary(name: "CFaceDetector"),
     .systemLibrary(name: "CGLES", providers: [.apt(["libegl-dev", "libgles-dev"])]),
 
     // Values of time, which every module below may import.
@@ -164,7 +165,7 @@ let package = Package(
         "Assets", "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem",
         "MediaCore",
       ],
-      with: ["CFaces", "CZXing"]),
+      with: ["CCodeReader", "CFaceDetector"]),
     // Frames for programs that draw with a GPU: textures.
     .module("Textures", on: ["Capture", "LibAV", "MediaCore", "V4L2"], with: ["CGLES"]),
 
@@ -223,71 +224,11 @@ let package = Package(
         "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
         "OvercrankMediaCore", "TestSupport",
       ]),
-    .executableTarget(
-      name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
-    .executableTarget(
-      name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
-    .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
-    .executableTarget(name: "SlowCamera", dependencies: ["Overcrank"], path: "Samples/SlowCamera"),
-    .executableTarget(
-      name: "LiveAnalysis", dependencies: ["Overcrank"], path: "Samples/LiveAnalysis"),
-    .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
-    .executableTarget(
-      name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
-    .executableTarget(
-      name: "LiveCube", dependencies: ["Overcrank", "OvercrankTextures"], path: "Samples/LiveCube"),
-    .executableTarget(
-      name: "AVCam", dependencies: ["Overcrank", "OvercrankDisplay"], path: "Samples/AVCam"),
-    .executableTarget(
-      name: "CodeCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
-      path: "Samples/CodeCamera"),
-    .executableTarget(
-      name: "FaceCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
-      path: "Samples/FaceCamera"),
-    .executableTarget(
-      name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
-    .executableTarget(
-      name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
-
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.
     .target(
       name: "FakeVideo4Linux", path: "Tests/Tools/FakeVideo4Linux",
       exclude: ["preload", "selftest", "build.sh", "check.sh", "README.md"]),
-    // Long takes of it, judged against that log; run by Tests/run.sh.
-    .executableTarget(
-      name: "LedgerSoak",
-      dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
-        "TestSupport",
-      ],
-      path: "Tests/Tools/LedgerSoak"),
-    // Counts requests for memory by thread, and shows that capturing makes none; run by
-    // Tests/run.sh.
-    .target(name: "AllocationCounter", path: "Tests/Tools/AllocationCounter"),
-    .executableTarget(
-      name: "AllocationCheck",
-      dependencies: [
-        "OvercrankLinuxSystem",
-        "OvercrankFrameAccounting",
-        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
-        "OvercrankV4L2", "OvercrankMediaCore",
-        "TestSupport",
-      ],
-      path: "Tests/Tools/AllocationCheck"),
-    // Damaged files and wild plans, thousands of them; run by Tests/run.sh.
-    .executableTarget(
-      name: "FuzzSoak",
-      dependencies: [
-        "OvercrankMovieFormat",
-        "OvercrankLinuxSystem",
-        "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
-        "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
-        "OvercrankRecognition", "OvercrankRetiming", "TestSupport",
-      ],
-      path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
     // command and its judges (ffprobe, v4l2-ctl).
     .target(
@@ -407,12 +348,78 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Tests/sanitize.sh builds the tests of capture, playback and retiming alone, once for each sanitizer.
-if Context.environment["OVERCRANK_TESTS"] == "capture" {
-  let kept = [
-    "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
-    "RecordingTests", "PhotosTests", "PlaybackTests", "RecognitionTests", "RetimingTests",
+// OVERCRANK_BUILD=all adds the samples, the soaks and the tests that start samples; Tests/run.sh sets
+// it. A plain build is the library, the command and its tests.
+if Context.environment["OVERCRANK_BUILD"] == "all" {
+  package.targets += [
+    .executableTarget(
+      name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
+    .executableTarget(
+      name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
+    .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
+    .executableTarget(name: "SlowCamera", dependencies: ["Overcrank"], path: "Samples/SlowCamera"),
+    .executableTarget(
+      name: "LiveAnalysis", dependencies: ["Overcrank"], path: "Samples/LiveAnalysis"),
+    .executableTarget(name: "PhotoBooth", dependencies: ["Overcrank"], path: "Samples/PhotoBooth"),
+    .executableTarget(
+      name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
+    .executableTarget(
+      name: "LiveCube", dependencies: ["Overcrank", "OvercrankTextures"], path: "Samples/LiveCube"),
+    .executableTarget(
+      name: "AVCam", dependencies: ["Overcrank", "OvercrankDisplay"], path: "Samples/AVCam"),
+    .executableTarget(
+      name: "CodeCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
+      path: "Samples/CodeCamera"),
+    .executableTarget(
+      name: "FaceCamera", dependencies: ["Overcrank", "OvercrankRecognition"],
+      path: "Samples/FaceCamera"),
+    .executableTarget(
+      name: "ZoomCamera", dependencies: ["Overcrank"], path: "Samples/ZoomCamera"),
+    .executableTarget(
+      name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
+
+    // Long takes of it, judged against that log; run by Tests/run.sh.
+    .executableTarget(
+      name: "LedgerSoak",
+      dependencies: [
+        "OvercrankLinuxSystem",
+        "OvercrankFrameAccounting",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
+        "TestSupport",
+      ],
+      path: "Tests/Tools/LedgerSoak"),
+    // Counts requests for memory by thread, and shows that capturing makes none; run by
+    // Tests/run.sh.
+    .target(name: "AllocationCounter", path: "Tests/Tools/AllocationCounter"),
+    .executableTarget(
+      name: "AllocationCheck",
+      dependencies: [
+        "OvercrankLinuxSystem",
+        "OvercrankFrameAccounting",
+        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "OvercrankV4L2", "OvercrankMediaCore",
+        "TestSupport",
+      ],
+      path: "Tests/Tools/AllocationCheck"),
+    // Damaged files and wild plans, thousands of them; run by Tests/run.sh.
+    .executableTarget(
+      name: "FuzzSoak",
+      dependencies: [
+        "OvercrankMovieFormat",
+        "OvercrankLinuxSystem",
+        "OvercrankAnalysis", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
+        "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPlayback",
+        "OvercrankRecognition", "OvercrankRetiming", "TestSupport",
+      ],
+      path: "Tests/Tools/FuzzSoak"),
   ]
+} else {
+  package.targets.first { $0.name == "slowmoTests" }?.exclude = ["SampleTests.swift"]
+}
+
+// OVERCRANK_TESTS=Capture,Recording keeps the tests of these modules alone; Tests/sanitize.sh sets it.
+if let names = Context.environment["OVERCRANK_TESTS"] {
+  let kept = Set(names.split(separator: ",").map { "\($0)Tests" })
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }
 

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the face detector of dlib with a C interface (Samples/FaceDetector), and installs it as the
-# Debian package overcrank-faces-dev: a static library and its header, in directories that compilers
-# search, and the detector as a model file, as dlib stores those that it trained. dlib comes from
-# Debian's libdlib-dev, which is not installed: it needs X11 and OpenCV, and the detector needs neither.
-# The package is kept in ~/.cache/overcrank, so that it is built once for all checkouts; that takes 40
+# Builds the face detector of dlib with the C interface of Samples/FaceDetector, and installs it as the
+# Debian package libovercrank-faces1: one shared library, which programs load when they first search for
+# faces, and the detector as a model file, as dlib stores those that it trained. dlib comes from Debian's
+# libdlib-dev, which is not installed: it needs X11 and OpenCV, and the detector needs neither. The
+# package is kept in ~/.cache/overcrank, so that it is built once for all checkouts; that takes 40
 # seconds.
 #
 #   Samples/install-faces.sh              installs the package, unless it is installed
 #   Samples/install-faces.sh --remove     removes it
 set -euo pipefail
 # To be increased with each change to Samples/FaceDetector.
-version=19.24-4
-name=overcrank-faces-dev
+version=19.24-6
+name=libovercrank-faces1
 directory=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=Samples/install-packages.sh
 . "$directory/install-packages.sh"
 
 build_library() {
   local work=$1 tree=$2 headers libraries
-  install_packages g++ binutils
+  install_packages g++
   echo "Building the face detector of dlib ..." >&2
   download_package libdlib-dev "$work/dlib"
   headers=$work/dlib/usr/include
@@ -27,22 +27,21 @@ build_library() {
   sed -i -E '/#define (DLIB_(USE_BLAS|USE_LAPACK|JPEG_SUPPORT|PNG_SUPPORT)|LAPACK_FORCE)/d' \
     "$headers/dlib/config.h"
   libraries=$(/usr/bin/g++ -print-multiarch)
-  /usr/bin/g++ -std=c++17 -O3 -fPIC -fvisibility=hidden -DDLIB_NO_GUI_SUPPORT -isystem "$headers" \
-    -c "$directory/FaceDetector/face-detector.cpp" -o "$work/detector.o"
-  # With the few objects of dlib that it uses, as one object whose other names are its own.
-  ld -r --force-group-allocation -o "$work/faces.o" "$work/detector.o" "$work/dlib/usr/lib/$libraries/libdlib.a"
-  objcopy --wildcard --keep-global-symbol='overcrank_face_detector_*' "$work/faces.o"
-  install -D -m 644 -t "$tree/usr/include/overcrank-faces" \
-    "$directory/FaceDetector/face-detector.h"
-  mkdir -p "$tree/usr/lib/$libraries"
-  ar rcs "$tree/usr/lib/$libraries/libovercrank-faces.a" "$work/faces.o"
-  /usr/bin/g++ -std=c++17 -O1 -DDLIB_NO_GUI_SUPPORT -isystem "$headers" \
+  mkdir -p "$tree/usr/share/$name"
+  /usr/bin/g++ -std=c++17 -O1 -no-pie -DDLIB_NO_GUI_SUPPORT -isystem "$headers" \
     "$directory/FaceDetector/write-model.cpp" "$work/dlib/usr/lib/$libraries/libdlib.a" -lpthread \
     -o "$work/write-model"
-  mkdir -p "$tree/usr/share/$name"
   "$work/write-model" "$tree/usr/share/$name/frontal.svm"
+  mkdir -p "$tree/usr/lib/$libraries"
+  /usr/bin/g++ -std=c++17 -O3 -fPIC -fvisibility=hidden -DDLIB_NO_GUI_SUPPORT -isystem "$headers" \
+    -I "$directory/../Sources/CFaceDetector" "-Wa,-I$tree/usr/share/$name" \
+    -c "$directory/FaceDetector/face-detector.cpp" -o "$work/detector.o"
+  echo "{ global: overcrank_face_functions_1; local: *; };" >"$work/exports"
+  # Its one symbol; those of dlib stay inside.
+  /usr/bin/g++ -shared -Wl,-soname,libovercrank-faces.so.1 "-Wl,--version-script=$work/exports" -Wl,--gc-sections \
+    -Wl,-z,defs -s "$work/detector.o" -lpthread -o "$tree/usr/lib/$libraries/libovercrank-faces.so.1"
   install -D -m 644 "$work/dlib/usr/share/doc/libdlib-dev/copyright" \
     "$tree/usr/share/doc/$name/copyright"
 }
 
-install_library "$name" "$version" "face detector of Debian's dlib as a static library" "$@"
+install_library "$name" "$version" "face detector of Debian's dlib with a C interface" "$@"

@@ -48,7 +48,7 @@ download_package() {
   rm -rf "$files"
 }
 
-# install_library NAME VERSION DESCRIPTION [ARGUMENT...]: installs a static library as the Debian
+# install_library NAME VERSION DESCRIPTION [ARGUMENT...]: installs a shared library as the Debian
 # package NAME, unless it is installed, or removes it if the argument is --remove. The script's own
 # function build_library makes it: it is called with a directory for its work and that of the package's
 # files, and prints nothing to stdout. The package is kept in ~/.cache/overcrank, so that it is built
@@ -85,9 +85,9 @@ Package: $name
 Version: $package_version
 Architecture: $architecture
 Maintainer: Overcrank maintainers <maintainers@overcrank.org>
-Section: libdevel
+Section: libs
 Priority: optional
-Description: $description, for builds of Overcrank
+Description: $description, which Overcrank loads at run time
  Made by Samples/$(basename "$0") of Overcrank.
 CONTROL
     build_library "$work" "$work/tree"

@@ -43,6 +43,12 @@ put() {
 put slowmo "$core/usr/bin/slowmo"
 put slowmo-full "$full/usr/bin/slowmo-full"
 
+# The libraries that slowmo-full loads when codes or faces are first searched for.
+for library in libovercrank-codes.so.1 libovercrank-faces.so.1; do
+  install -D -m 644 -t "$full/usr/lib/overcrank" \
+    "/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)/$library"
+done
+
 # The parts of the Swift runtime that the programs load, which are those beside libswiftCore.
 ldd "$build/slowmo" "$build/slowmo-full" | awk '/=> \//{print $3}' | sort -u >"$work/libraries"
 runtime=$(dirname "$(grep '/libswiftCore\.so$' "$work/libraries")")
@@ -141,7 +147,7 @@ package overcrank "$core" \
  This package contains the command slowmo and the Python module overcrank, which
  needs python3-numpy." 'Recommends: python3-numpy' 'Suggests: overcrank-full, v4l-utils'
 package overcrank-full "$full" \
-  "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full")" "$text
+  "overcrank (= $version-1), $(libraries "$full/usr/bin/slowmo-full" "$full"/usr/lib/overcrank/*)" "$text
  .
  This package contains slowmo-full, which adds the windows of slowmo play,
  slowmo preview and slowmo record --preview, HEIC photos, codes in frames with

@@ -27,8 +27,8 @@ MODULES = {
     "CSDL2": [],
     "CHEIF": [],
     "CDrawText": [],
-    "CFaces": [],
-    "CZXing": [],
+    "CFaceDetector": [],
+    "CCodeReader": [],
     "CGLES": [],
     "OvercrankMediaCore": [],
     "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
@@ -88,7 +88,7 @@ MODULES = {
         "CDrawText", "OvercrankExport", "OvercrankLibAV", "OvercrankMediaCore",
     ],
     "OvercrankRecognition": [
-        "CFaces", "CZXing", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
+        "CCodeReader", "CFaceDetector", "OvercrankAssets", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankFrameAccounting", "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "OvercrankTextures": [

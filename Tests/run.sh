@@ -3,226 +3,307 @@
 # Installs what is missing, builds everything, and runs every test: format and layers, units,
 # the command, the samples, and the real vivid driver in an emulated machine.
 #
-#   Tests/run.sh [--full]      --full: all random plans, takes and damaged files instead of a
-#                              sample, other programs on the fake driver, the sanitizers, and
-#                              mistakes planted in the program
+#   Tests/run.sh                      the tests; soaks run a sample of their cases
+#   Tests/run.sh --full [GROUP ...]   the long tests, at most 75 minutes each; all groups by default:
+#     cases        unit tests with all random plans, damaged files and wild plans
+#     soaks        recordings that are killed or cut off, signals, full disks, foreign files, audits
+#     peers        other programs on the fake driver, clusters, the package of the benchmarks
+#     sanitizers   the sanitizers for threads and addresses
+#     planted      mistakes made in the program on purpose, which the tests must find
+#     clean        a bare clone and the packages in a clean Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
-full=
-soak_takes=10
-kills=15
-kill_jobs=1
-power_cuts=10
-output_pairs=12
-output_signals=12
-full_disks=30
-foreign_files=60
-fuzz_cases=250
-check_cases=24
+groups=()
 if [[ ${1-} == --full ]]; then
-  full=yes
-  export OVERCRANK_FULL=1
-  soak_takes=100
-  kills=1000
-  kill_jobs=$(nproc)
-  power_cuts=200
-  output_pairs=200
-  output_signals=200
-  full_disks=500
-  foreign_files=2000
-  fuzz_cases=10000
-  check_cases=500
+  groups=("${@:2}")
+  ((${#groups[@]})) || groups=(cases soaks peers sanitizers planted clean)
+elif (($#)); then
+  sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
+  exit 64
 fi
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
-mapfile -t lab_packages < <(grep -v '^#' Tests/Tools/Lab/packages)
-
-# Each step says how long it took, and a table of them ends the log.
-step_name=
-times=()
-end_step() {
-  [[ $step_name ]] || return 0
-  times+=("$(printf '%5d s  %s' $((SECONDS - step_start)) "$step_name")")
-  printf '== took %d s: %s\n' $((SECONDS - step_start)) "$step_name"
-}
-step() {
-  end_step
-  step_name=$*
-  step_start=$SECONDS
-  printf '\n== %s (after %d s)\n' "$*" "$SECONDS"
-}
-
-step "packages"
-install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
-  python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
-  gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
-  libheif-examples zint python3-numpy exiv2 python3-pil
-Samples/install-zxing.sh
-Samples/install-faces.sh
-Tests/Tools/FacePictures/fetch.sh >/dev/null
-
-step "format and layers"
-swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
-python3 Tests/check-imports.py
-python3 Tests/check-language.py --self-test
-Tests/planted.sh --check
-
-step "build, with warnings as errors"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
+# The kernel of the emulated machine serves all checkouts.
+export LAB_CACHE=${LAB_CACHE:-$cache/lab}
+# Read by Package.swift: the samples and the soaks as well.
+export OVERCRANK_BUILD=all
 # Once, optimised, for programs, samples and tests alike.
 export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors \
   --explicit-target-dependency-import-check error"
-# shellcheck disable=SC2086  # Words, not one.
-swift build -c release $SWIFT_BUILD_FLAGS --build-tests
 programs=.build/release
-# Public names are read from what was built.
-python3 Tests/check-language.py "$programs"
+otio_python=$cache/python-otio/bin/python3
+av_python=$cache/python-av/bin/python3
+work=$(mktemp -d)
+other=
+trap '[[ ! $other ]] || kill -- "-$other" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-step "documentation, and the Swift blocks of its articles"
-python3 Tests/check-docs.py "$programs" --self-test
+# --- Steps ---------------------------------------------------------------------------------------
 
-step "OpenTimelineIO's own library, which reads and writes our projects"
-# In a folder of its own, which is found again the next time.
-otio=OpenTimelineIO==0.17.0
-otio_python=$PWD/.build/python-otio/bin/python3
-if ! "$otio_python" -m pip freeze 2>/dev/null | grep -qix "$otio"; then
-  /usr/bin/python3 -m venv "${otio_python%/bin/python3}"
-  "$otio_python" -m pip install --quiet --only-binary :all: "$otio" ||
-    echo "it cannot be had from here: the test that asks it is skipped" >&2
-fi
+# python_environment DIRECTORY PACKAGE...: an environment with exactly these packages from PyPI.
+python_environment() {
+  local directory=$1
+  shift
+  [[ $("$directory/bin/python3" -m pip freeze 2>/dev/null | grep -xFc "$(printf '%s\n' "$@")") != $# ]] ||
+    return 0
+  /usr/bin/python3 -m venv --clear "$directory"
+  "$directory/bin/python3" -m pip install --quiet --disable-pip-version-check --only-binary :all: "$@"
+}
 
-step "unit tests and command tests"
-unit_log=$(mktemp)
-# A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
-if ! SLOWMO="$PWD/$programs/slowmo" OTIO_PYTHON=$otio_python \
-  "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing \
-  --experimental-maximum-parallelization-width 8 2>&1 |
-  tee "$unit_log"; then
-  # Once more at the end, where whoever reads the log finds it.
-  echo "== what failed:" >&2
-  grep -A 12 -E 'recorded an issue|Fatal error|Crash' "$unit_log" >&2 || tail -n 50 "$unit_log" >&2
-  exit 1
-fi
-rm -f "$unit_log"
+# must_fail COMMAND...: a soak that is careless on purpose must find that it is.
+must_fail() {
+  if "$@" >/dev/null 2>&1; then
+    echo "$* does not find what it is there to find" >&2
+    return 1
+  fi
+}
 
-step "recordings killed at random instants"
-python3 Tests/Tools/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills" \
-  --jobs "$kill_jobs"
+step_packages() {
+  local lab_packages
+  mapfile -t lab_packages < <(grep -v '^#' Tests/Tools/Lab/packages)
+  install_packages "${build_packages[@]}" "${optional_packages[@]}" "${lab_packages[@]}" python3 \
+    python3-jsonschema python3-venv ffmpeg mediainfo strace gstreamer1.0-tools \
+    gstreamer1.0-plugins-base gstreamer1.0-plugins-good libimage-exiftool-perl libraw-bin \
+    libheif-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2
+  Samples/install-zxing.sh
+  Samples/install-faces.sh
+  Tests/Tools/FacePictures/fetch.sh >/dev/null
+  # PyAV and OpenCV have libraries of their own, so they have an environment of their own.
+  python_environment "${av_python%/bin/python3}" av==18.1.0 numpy==2.4.6 \
+    opencv-python-headless==5.0.0.93
+  # OpenTimelineIO's own library, which reads and writes our projects.
+  python_environment "${otio_python%/bin/python3}" OpenTimelineIO==0.17.0 ||
+    echo "OpenTimelineIO cannot be had from here: the test that asks it is skipped" >&2
+}
 
-step "recordings whose unsynced writes are thrown away"
-python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
-if python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced >/dev/null; then
-  echo "power-cut.py does not find what it is there to find" >&2
-  exit 1
-fi
+step_format() {
+  swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
+  python3 Tests/check-imports.py
+  python3 Tests/check-language.py --self-test
+  Tests/planted.sh --check
+  Tests/check-manifest.sh
+}
 
-step "two verbs on one name, signals at random instants, and full disks"
-python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo" --pairs "$output_pairs" \
-  --signals "$output_signals" --full-disks "$full_disks"
-if python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo" --pairs 3 --signals 3 --full-disks 3 \
-  --careless >/dev/null 2>&1; then
-  echo "output-soak.py does not find what it is there to find" >&2
-  exit 1
-fi
+step_build() {
+  # shellcheck disable=SC2086  # Words, not one.
+  swift build -c release $SWIFT_BUILD_FLAGS --build-tests
+  # Public names are read from what was built.
+  python3 Tests/check-language.py "$programs"
+}
 
-step "playlists, scripts and damaged files, which must lead to no other file and to no network"
-python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$foreign_files"
-if [[ $full ]] && python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --careless \
-  >/dev/null 2>&1; then
-  echo "foreign-files.py does not find what it is there to find" >&2
-  exit 1
-fi
+step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 
-step "audits of clips with planted faults, written by PyAV"
-# PyAV and OpenCV have libraries of their own, in an environment of their own.
-av_python=$PWD/.build/python-av/bin/python3
-av_packages=(av==18.1.0 numpy==2.4.6 opencv-python-headless==5.0.0.93)
-if [[ $("$av_python" -m pip freeze 2>/dev/null | tr -d '\n') != "$(printf %s "${av_packages[@]}")" ]]; then
-  /usr/bin/python3 -m venv --clear "${av_python%/bin/python3}"
-  "$av_python" -m pip install --quiet --only-binary :all: "${av_packages[@]}"
-fi
-"$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases "$check_cases"
-if "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases 8 --careless \
-  >/dev/null 2>&1; then
-  echo "check-soak.py does not find what it is there to find" >&2
-  exit 1
-fi
+step_units() {
+  # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
+  if ! OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
+    --testing-library swift-testing --experimental-maximum-parallelization-width 8 2>&1 |
+    tee "$work/units.log"; then
+    # Once more at the end, where whoever reads the log finds it.
+    echo "== what failed:" >&2
+    grep -A 12 -E 'recorded an issue|Fatal error|Crash' "$work/units.log" >&2 ||
+      tail -n 50 "$work/units.log" >&2
+    return 1
+  fi
+}
 
-step "seeks by frame number with OpenCV"
-"$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo"
-if "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo" --careless >/dev/null 2>&1; then
-  echo "opencv-seeks.py does not find what it is there to find" >&2
-  exit 1
-fi
+step_kills() {
+  python3 Tests/Tools/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills" \
+    --jobs "$kill_jobs"
+}
 
-step "the samples"
-clips=$(mktemp -d)
-trap 'rm -rf "$clips"' EXIT
-Samples/first-clip.sh "$clips"
+step_power_cuts() {
+  python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
+  must_fail python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced
+}
 
-step "the Python module"
-Tests/check-python.sh "$programs"
+step_outputs() {
+  local soak=(python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo")
+  "${soak[@]}" --pairs "$output_pairs" --signals "$output_signals" --full-disks "$full_disks"
+  must_fail "${soak[@]}" --pairs 3 --signals 3 --full-disks 3 --careless
+}
 
-step "the packages and the tarball"
-Tests/check-packages.sh ${full:+--full}
+step_foreign_files() {
+  python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$foreign_files"
+}
 
-# The emulated machine leaves a processor to what measures no time; what it says is shown behind.
-lab_log=$(mktemp)
-lab_start=$SECONDS
-set -m
-(Tests/Tools/Lab/selftest.sh && Tests/Tools/Lab/run-tests.sh && echo "lab: $((SECONDS - lab_start)) s") \
-  >"$lab_log" 2>&1 &
-lab=$!
-set +m
-trap 'kill -- "-$lab" 2>/dev/null || true; rm -rf "$clips" "$lab_log"' EXIT
+step_careless_foreign_files() {
+  must_fail python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --careless
+}
 
-step "the ledger, over long takes with faults of every class"
-"$programs/LedgerSoak" "$soak_takes"
+step_audits() {
+  "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases "$check_cases"
+  must_fail "$av_python" Tests/Tools/CheckSoak/check-soak.py "$programs/slowmo" --cases 8 --careless
+}
 
-step "damaged files and wild plans"
-"$programs/FuzzSoak" "$fuzz_cases"
-"$programs/FuzzSoak" --planted
+step_seeks() {
+  "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo"
+  must_fail "$av_python" Tests/Tools/OpenCVSeeks/opencv-seeks.py "$programs/slowmo" --careless
+}
 
-step "memory that the capture thread asks for"
-"$programs/AllocationCheck"
-if "$programs/AllocationCheck" --waste >/dev/null; then
-  echo "AllocationCheck does not find what it is there to find" >&2
-  exit 1
-fi
+step_first_clip() { Samples/first-clip.sh "$work/clips"; }
 
-step "the real vivid driver, in the emulated machine, begun beside those before"
-tail -n +1 -f --pid="$lab" "$lab_log"
-wait "$lab"
+step_python() { Tests/check-python.sh "$programs"; }
 
-if [[ $full ]]; then
-  step "the package of the benchmarks"
-  swift build --package-path Benchmarks -c release
+step_debian() { Tests/check-packages.sh; }
 
-  step "the fake driver, in front of other programs"
+step_ledger() { "$programs/LedgerSoak" "$ledger_takes"; }
+
+step_fuzz() {
+  "$programs/FuzzSoak" "$fuzz_cases"
+  "$programs/FuzzSoak" --planted
+}
+
+step_allocations() {
+  "$programs/AllocationCheck"
+  must_fail "$programs/AllocationCheck" --waste
+}
+
+step_lab() {
+  Tests/Tools/Lab/selftest.sh
+  Tests/Tools/Lab/run-tests.sh
+}
+
+step_benchmarks() { swift build --package-path Benchmarks -c release; }
+
+step_fake_driver() {
   install_packages gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
-  SLOWMO="$PWD/$programs/slowmo" Tests/Tools/FakeVideo4Linux/check.sh "$clips/fake"
+  SLOWMO="$PWD/$programs/slowmo" Tests/Tools/FakeVideo4Linux/check.sh "$work/fake"
+}
 
-  step "batches on clusters, while exports, workers and hosts die"
+step_clusters() {
   # shellcheck disable=SC2046  # Words, not one.
   install_packages $(grep -v '^#' Tests/Tools/Cluster/packages)
-  dask_python=$PWD/.build/python-dask/bin/python3
+  local dask_python=$cache/python-dask/bin/python3
   if ! "$dask_python" -c 'import distributed' 2>/dev/null; then
     /usr/bin/python3 -m venv "${dask_python%/bin/python3}"
     "$dask_python" -m pip install --quiet --only-binary :all: dask distributed
   fi
   python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --dask-python "$dask_python"
-  if python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --engine parallel --careless \
-    >/dev/null 2>&1; then
-    echo "check.py of the clusters does not find what it is there to find" >&2
-    exit 1
-  fi
+  must_fail python3 Tests/Tools/Cluster/check.py "$programs/slowmo" --engine parallel --careless
+}
 
-  step "under the sanitizers for threads and addresses"
-  Tests/sanitize.sh
+step_sanitizers() { Tests/sanitize.sh; }
 
-  step "mistakes made on purpose, which the tests must find"
-  Tests/planted.sh
+step_planted() { Tests/planted.sh; }
+
+step_clean_clone() { Tests/check-clone.sh; }
+
+step_clean_debian() { Tests/check-packages.sh --full; }
+
+declare -A titles=(
+  [packages]="packages"
+  [format]="format and layers"
+  [build]="build, with warnings as errors"
+  [docs]="documentation, and the Swift blocks of its articles"
+  [units]="unit tests and command tests"
+  [kills]="recordings killed at random instants"
+  [power_cuts]="recordings whose unsynced writes are thrown away"
+  [outputs]="two verbs on one name, signals at random instants, and full disks"
+  [foreign_files]="playlists, scripts and damaged files, which must lead to no other file and to no network"
+  [careless_foreign_files]="a program that follows them, which must be found"
+  [audits]="audits of clips with planted faults, written by PyAV"
+  [seeks]="seeks by frame number with OpenCV"
+  [first_clip]="the first clip"
+  [python]="the Python module"
+  [debian]="the packages and the tarball"
+  [ledger]="the ledger, over long takes with faults of every class"
+  [fuzz]="damaged files and wild plans"
+  [allocations]="memory that the capture thread asks for"
+  [lab]="the real vivid driver, in the emulated machine"
+  [benchmarks]="the package of the benchmarks"
+  [fake_driver]="the fake driver, in front of other programs"
+  [clusters]="batches on clusters, while exports, workers and hosts die"
+  [sanitizers]="under the sanitizers for threads and addresses"
+  [planted]="mistakes made on purpose, which the tests must find"
+  [clean_clone]="a bare clone in a clean Debian"
+  [clean_debian]="the packages in a clean Debian"
+)
+
+# --- How they run --------------------------------------------------------------------------------
+
+# processor_seconds: sets `used` to the processor seconds of the finished children of this shell.
+processor_seconds() {
+  times >"$work/times.$BASHPID" # Not in a pipe: a subshell has no children.
+  used=$(tr ms '  ' <"$work/times.$BASHPID" | awk 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}')
+}
+
+# run_steps STEP...: runs steps in turn, and notes what each has taken.
+run_steps() {
+  local step start before used
+  for step in "$@"; do
+    [[ ! -e $work/failed ]] || return 1
+    printf '\n== %s (after %d s)\n' "${titles[$step]}" "$SECONDS"
+    start=$SECONDS
+    processor_seconds
+    before=$used
+    # In the background, since a condition around it would suspend `set -e`.
+    ("step_$step") &
+    if ! wait $!; then
+      echo "== failed: ${titles[$step]}" | tee -a "$work/failed" >&2
+      return 1
+    fi
+    processor_seconds
+    printf '%6d s %6d s  %s\n' $((SECONDS - start)) $((used - before)) "${titles[$step]}" >>"$work/table"
+    printf '== took %d s: %s\n' $((SECONDS - start)) "${titles[$step]}"
+  done
+}
+
+# run_beside LANE -- STEP...: runs two sequences at the same time; the output of the first is shown after
+# that of the second.
+run_beside() {
+  local lane=()
+  while [[ $1 != -- ]]; do
+    lane+=("$1")
+    shift
+  done
+  shift
+  set -m
+  (run_steps "${lane[@]}") >"$work/other.log" 2>&1 &
+  other=$!
+  set +m
+  run_steps "$@" || true
+  tail -n +1 -f --pid="$other" "$work/other.log"
+  wait "$other" || true
+  other=
+  [[ ! -e $work/failed ]] || { cat "$work/failed" >&2; exit 1; }
+}
+
+finish() {
+  printf '\n== all of it passed, in %d s\n' "$SECONDS"
+  printf '   wall processor\n'
+  cat "$work/table"
+}
+
+# must STEP...: as run_steps, and ends at a failure.
+must() { run_steps "$@" || exit 1; }
+
+must packages
+if ! ((${#groups[@]})); then
+  ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=12 full_disks=30
+  foreign_files=60 fuzz_cases=250 check_cases=24
+  must format build
+  # The emulated machine leaves a processor to the others.
+  run_beside lab allocations docs python debian -- \
+    units kills power_cuts outputs foreign_files audits seeks first_clip ledger fuzz
+  finish
+  exit
 fi
 
-end_step
-printf '\n== all of it passed, in %d s\n' "$SECONDS"
-printf '%s\n' "${times[@]}"
+export OVERCRANK_FULL=1
+ledger_takes=100 kills=1000 kill_jobs=$(nproc) power_cuts=200 output_pairs=200 output_signals=200
+full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500
+for group in "${groups[@]}"; do
+  case $group in
+    cases) must build units fuzz ;;
+    soaks) must build kills power_cuts outputs foreign_files careless_foreign_files audits ledger ;;
+    peers) must build benchmarks fake_driver clusters ;;
+    sanitizers) must sanitizers ;;
+    planted) must planted ;;
+    clean) must clean_clone clean_debian ;;
+    *)
+      echo "run.sh: '$group' is no group: cases, soaks, peers, sanitizers, planted, clean" >&2
+      exit 64
+      ;;
+  esac
+done
+finish

@@ -7,8 +7,23 @@
 #include <dlib/array2d.h>
 #include <dlib/image_processing/frontal_face_detector.h>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
+
+// dlib's own detector, as write-model.cpp wrote it. dlib has it in a compressed form, and Debian's code
+// that reads that cannot be part of a shared library.
+asm(".section .rodata\n"
+    ".hidden overcrank_frontal, overcrank_frontal_end\n"
+    ".globl overcrank_frontal, overcrank_frontal_end\n"
+    "overcrank_frontal: .incbin \"frontal.svm\"\n"
+    "overcrank_frontal_end: .byte 0\n"
+    ".text\n");
+extern "C" {
+__attribute__((visibility("hidden"))) extern const char overcrank_frontal[];
+__attribute__((visibility("hidden"))) extern const char overcrank_frontal_end[];
+}
 
 using Scanner = dlib::frontal_face_detector::image_scanner_type;
 using Weights = dlib::frontal_face_detector::feature_vector_type;
@@ -121,11 +136,11 @@ std::vector<Sample> samples(size_t size, size_t scaled) {
   return all;
 }
 
-}  // namespace
-
-extern "C" overcrank_face_detector *overcrank_face_detector_new(void) {
+overcrank_face_detector *create(void) {
   try {
-    const auto trained = dlib::get_frontal_face_detector();
+    std::istringstream model(std::string(overcrank_frontal, overcrank_frontal_end));
+    dlib::frontal_face_detector trained;
+    dlib::deserialize(trained, model);
     auto detector = std::make_unique<overcrank_face_detector>();
     detector->scanner.copy_configuration(trained.get_scanner());
     detector->overlaps = trained.get_overlap_tester();
@@ -136,7 +151,7 @@ extern "C" overcrank_face_detector *overcrank_face_detector_new(void) {
   }
 }
 
-extern "C" int overcrank_face_detector_is_valid(const overcrank_face_model *model) {
+int is_valid(const overcrank_face_model *model) {
   try {
     Scanner scanner;
     return model && configure(scanner, *model);
@@ -145,7 +160,7 @@ extern "C" int overcrank_face_detector_is_valid(const overcrank_face_model *mode
   }
 }
 
-extern "C" overcrank_face_detector *overcrank_face_detector_new_with(
+overcrank_face_detector *create_with(
     const overcrank_face_model *model) {
   try {
     auto detector = std::make_unique<overcrank_face_detector>();
@@ -163,15 +178,15 @@ extern "C" overcrank_face_detector *overcrank_face_detector_new_with(
   }
 }
 
-extern "C" size_t overcrank_face_detector_side(const overcrank_face_detector *detector) {
+size_t side(const overcrank_face_detector *detector) {
   return detector ? detector->side() : 0;
 }
 
-extern "C" void overcrank_face_detector_delete(overcrank_face_detector *detector) {
+void destroy(overcrank_face_detector *detector) {
   delete detector;
 }
 
-extern "C" int overcrank_face_detector_find(
+int find(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
     size_t row, size_t step, double scale, double threshold, overcrank_face *faces,
     size_t capacity) {
@@ -219,7 +234,7 @@ extern "C" int overcrank_face_detector_find(
   }
 }
 
-extern "C" int overcrank_face_detector_find_in(
+int find_in(
     overcrank_face_detector *detector, const uint8_t *pixels, size_t width, size_t height,
     size_t row, size_t step, const overcrank_face_part *part, int front_only, double threshold,
     overcrank_face *faces, size_t capacity) {
@@ -270,4 +285,13 @@ extern "C" int overcrank_face_detector_find_in(
   } catch (...) {
     return -1;
   }
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const overcrank_face_functions *
+overcrank_face_functions_1() {
+  static const overcrank_face_functions functions = {
+      create, is_valid, create_with, side, destroy, find, find_in};
+  return &functions;
 }

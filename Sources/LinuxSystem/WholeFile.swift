@@ -87,6 +87,9 @@ package struct WholeFile: ~Copyable {
     let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)
     guard failure == 0 else { throw error(failure) }
     isFinished = true
+    // A child that another thread is just starting shares the lock until it runs its program, so
+    // closing the file does not release it.
+    if let lock { FileLock.release(lock.descriptor) }
     lock = nil
   }
 

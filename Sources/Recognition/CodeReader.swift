@@ -48,35 +48,24 @@ public final class CodeReader: Sendable {
   ///
   /// - Parameter types: The types to find. By default all.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` for a type that is no code, or an empty
-  ///   list; `.outOfMemory` without memory.
+  ///   list; `.missingComponent` if the library with zxing-cpp is not installed; `.outOfMemory`.
   public init(types: [MetadataObjectType] = MetadataObjectType.codes) throws(MediaError) {
     try MediaError.checkAvailable(types, among: MetadataObjectType.codes)
     self.types = types
     var readers: [ZXingReader.Options: ZXingReader] = [:]
     for options in [ZXingReader.Options.standard, .thorough, .magnified] {
-      readers[options] = try Self.reader(Set(types), options)
+      readers[options] = try ZXingReader(Set(types), options)
     }
     self.readers = readers
     var single: [MetadataObjectType: [Bool: ZXingReader]] = [:]
     for type in types {
       var options = ZXingReader.Options()
-      let upright = try Self.reader([type], options)
+      let upright = try ZXingReader([type], options)
       options.triesRotation = true
       options.triesInversion = true
-      single[type] = [false: upright, true: try Self.reader([type], options)]
+      single[type] = [false: upright, true: try ZXingReader([type], options)]
     }
     self.single = single
-  }
-
-  private static func reader(
-    _ types: Set<MetadataObjectType>, _ options: ZXingReader.Options
-  ) throws(MediaError) -> ZXingReader {
-    guard let reader = ZXingReader(types, options) else {
-      throw MediaError(
-        .outOfMemory, "zxing-cpp has no memory for its options",
-        recovery: "close other programs and try again")
-    }
-    return reader
   }
 
   /// Finds the codes of an image.

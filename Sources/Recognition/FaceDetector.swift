@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFaces
+import CFaceDetector
+import OvercrankMediaCore
 
 /// A face as the detector found it, with edges in pixels.
 struct DetectedFace: DetectedObject, Hashable, Sendable {
@@ -47,6 +48,21 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
   }
 }
 
+/// The library with dlib's detector, loaded when faces are first searched for.
+enum FaceLibrary {
+  private static let loaded = Result { () throws(MediaError) in
+    try RecognitionLibrary<overcrank_face_functions>(
+      .faceDetector, file: "libovercrank-faces.so.1", symbol: "overcrank_face_functions_1")
+  }
+
+  /// Returns the functions of the library.
+  ///
+  /// - Throws: `MediaError` with `.missingComponent` if it is not installed.
+  static func functions() throws(MediaError) -> overcrank_face_functions {
+    try loaded.get().functions
+  }
+}
+
 /// The owner of a detector of dlib: frontal faces by histograms of gradients.
 ///
 /// One thread at a time may use it.
@@ -56,24 +72,33 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   /// The most faces of one search.
   static let mostFaces = 64
 
+  private let library: overcrank_face_functions
   private let detector: OpaquePointer
   /// The side in pixels of the smallest face that is found.
   let side: Double
 
-  /// Creates a detector, or returns nil without memory.
+  /// Creates a detector.
   ///
   /// - Parameter model: The model, or nil for dlib's own.
-  init?(_ model: FaceModel? = nil) {
+  /// - Throws: `MediaError` with `.missingComponent` if the library is not installed, or
+  ///   `.outOfMemory`.
+  init(_ model: FaceModel? = nil) throws(MediaError) {
+    let library = try FaceLibrary.functions()
     let created =
       if let model {
-        model.numbers.withModel { overcrank_face_detector_new_with(&$0) }
-      } else { overcrank_face_detector_new() }
-    guard let detector = created else { return nil }
+        model.numbers.withModel { library.create_with(&$0) }
+      } else { library.create() }
+    guard let detector = created else {
+      throw MediaError(
+        .outOfMemory, "no memory for the face detector",
+        recovery: "close other programs and try again")
+    }
+    self.library = library
     self.detector = detector
-    side = Double(overcrank_face_detector_side(detector))
+    side = Double(library.side(detector))
   }
 
-  deinit { overcrank_face_detector_delete(detector) }
+  deinit { library.destroy(detector) }
 
   /// Finds the faces of an image that is scaled before.
   ///
@@ -85,7 +110,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   func faces(in image: LumaImage, scale: Double, threshold: Double = 0) -> [DetectedFace] {
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
-      overcrank_face_detector_find(
+      library.find(
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
         scale, threshold, found.baseAddress, found.count)
     }
@@ -121,7 +146,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
       width: part.width, height: part.height)
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
-      overcrank_face_detector_find_in(
+      library.find_in(
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
         &rectangle, isFrontOnly ? 1 : 0, threshold, found.baseAddress, found.count)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFaces
+import CFaceDetector
 import Glibc
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
@@ -40,7 +40,8 @@ public struct FaceModel: Hashable, Sendable {
   /// - Parameter path: The path of the file, of at most 16 MiB. What follows the detector is ignored.
   ///   All views of the detector together have at most 262 144 weights; dlib's own has 15 505.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
-  ///   file that is empty, ends too early, or is no detector that dlib trained.
+  ///   file that is empty, ends too early, or is no detector that dlib trained; `.missingComponent` if the
+  ///   library with the detector is not installed.
   public init(path: String) throws(MediaError) {
     self.path = path
     let bytes = try Self.contents(of: path)
@@ -55,7 +56,8 @@ public struct FaceModel: Hashable, Sendable {
         error == .truncated
           ? "the file ends before its detector does" : "the file is no object detector of dlib")
     }
-    guard numbers.withModel({ overcrank_face_detector_is_valid(&$0) != 0 }) else {
+    let library = try FaceLibrary.functions()
+    guard numbers.withModel({ library.is_valid(&$0) != 0 }) else {
       throw Self.error(.invalidData, path, "the numbers in the file are no detector")
     }
     self.numbers = numbers

@@ -81,13 +81,10 @@ public final class FaceReader: Sendable {
   /// Creates a reader.
   ///
   /// - Parameter model: A detector to be used instead of dlib's own, which is in the library.
-  /// - Throws: `MediaError` with `.outOfMemory` without memory.
+  /// - Throws: `MediaError` with `.missingComponent` if the library with the detector is not installed,
+  ///   or `.outOfMemory`.
   public init(model: FaceModel? = nil) throws(MediaError) {
-    guard let detector = FaceDetector(model) else {
-      throw MediaError(
-        .outOfMemory, "no memory for the face detector",
-        recovery: "close other programs and try again")
-    }
+    let detector = try FaceDetector(model)
     relativeSide = detector.side / FaceDetector.ownSide
     self.detector = Mutex(detector)
   }

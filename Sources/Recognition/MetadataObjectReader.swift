@@ -32,7 +32,8 @@ public struct MetadataObjectReader: ~Copyable {
   ///   - types: The types to find. By default all codes.
   ///   - requiredAgreement: The number of frames that must agree on a text, at least 1.
   ///   - faceModel: A detector of faces to be used instead of that in the library.
-  /// - Throws: `MediaError` with `.metadataTypeUnavailable`, or as `FrameReader` does.
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable`; `.missingComponent` if the library for a
+  ///   type is not installed; or as `FrameReader` does.
   public init(
     _ asset: Asset, types: [MetadataObjectType] = MetadataObjectType.codes,
     requiredAgreement: Int = 2, faceModel: FaceModel? = nil

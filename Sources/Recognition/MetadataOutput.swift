@@ -41,7 +41,8 @@ public final class MetadataOutput: FrameOutput {
   ///   - session: The session.
   ///   - types: The types to find. By default all codes.
   ///   - faceModel: A detector of faces to be used instead of that in the library.
-  /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.notConnected` if the
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.missingComponent` if the
+  ///   library for a type is not installed; `.notConnected` if the
   ///   session has no camera; `.notConvertible` for a camera whose codec uses inter-frame prediction.
   public convenience init(
     session: CaptureSession, types: [MetadataObjectType] = MetadataObjectType.codes,
@@ -91,7 +92,8 @@ public final class MetadataOutput: FrameOutput {
   /// - Parameters:
   ///   - types: The types, all of them available. None ends the search.
   ///   - faceModel: A detector of faces to be used instead of that in the library.
-  /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason, or `.outOfMemory`.
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason, `.missingComponent` if the
+  ///   library for a type is not installed, or `.outOfMemory`.
   public func setMetadataObjectTypes(
     _ types: [MetadataObjectType], faceModel: FaceModel? = nil
   ) throws(MediaError) {

@@ -17,7 +17,7 @@ struct ObjectReaders: Sendable {
   /// - Parameters:
   ///   - types: The types.
   ///   - faceModel: The detector of faces, or nil for dlib's own.
-  /// - Throws: `MediaError` with `.metadataTypeUnavailable`, or `.outOfMemory`.
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable`, `.missingComponent` or `.outOfMemory`.
   init(_ types: [MetadataObjectType], faceModel: FaceModel? = nil) throws(MediaError) {
     try MediaError.checkAvailable(types, among: Self.available)
     self.types = types

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CZXing
+import CCodeReader
+import OvercrankMediaCore
 
 /// A code as zxing-cpp read it, with corners in pixels.
 struct DetectedCode: DetectedObject, Hashable, Sendable {
@@ -56,6 +57,14 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
   }
 }
 
+/// The library with zxing-cpp, loaded when codes are first read.
+private enum CodeLibrary {
+  static let loaded = Result { () throws(MediaError) in
+    try RecognitionLibrary<overcrank_code_functions>(
+      .codeReader, file: "libovercrank-codes.so.1", symbol: "overcrank_code_functions_1")
+  }
+}
+
 /// Reads codes with zxing-cpp in one setting.
 ///
 /// Any thread may use it, also concurrently: a read changes nothing.
@@ -69,115 +78,99 @@ final class ZXingReader: @unchecked Sendable {
     var triesDownscale = false
   }
 
-  private let options: OpaquePointer
+  private let library: overcrank_code_functions
+  private let reader: OpaquePointer
   private let types: Set<MetadataObjectType>
 
-  /// Creates a reader, or returns nil without memory.
-  init?(_ types: Set<MetadataObjectType>, _ options: Options) {
-    guard let pointer = ZXing_ReaderOptions_new() else { return nil }
-    self.options = pointer
+  /// Creates a reader.
+  ///
+  /// - Throws: `MediaError` with `.missingComponent` if the library is not installed, or
+  ///   `.outOfMemory`.
+  init(_ types: Set<MetadataObjectType>, _ options: Options) throws(MediaError) {
+    library = try CodeLibrary.loaded.get().functions
     self.types = types
-    var formats = Self.formats.filter { types.contains($0.value) }.map(\.key)
-    // As a family, Code 39 includes Code 32, which shows texts of 6 characters as 10 others.
-    if let family = formats.firstIndex(of: ZXing_BarcodeFormat_Code39.rawValue) {
-      formats[family] = ZXing_BarcodeFormat_Code39Std.rawValue
-      formats.append(ZXing_BarcodeFormat_Code39Ext.rawValue)
+    let bits = Self.types.filter { types.contains($0.value) }.keys.reduce(0, |)
+    var settings = overcrank_code_options(
+      types: bits, tries_harder: options.triesHarder, tries_rotation: options.triesRotation,
+      tries_inversion: options.triesInversion, tries_downscale: options.triesDownscale)
+    guard let reader = library.create(&settings) else {
+      throw MediaError(
+        .outOfMemory, "zxing-cpp has no memory for its options",
+        recovery: "close other programs and try again")
     }
-    ZXing_ReaderOptions_setFormats(
-      pointer, formats.map { ZXing_BarcodeFormat(rawValue: $0) }, Int32(formats.count))
-    ZXing_ReaderOptions_setTryHarder(pointer, options.triesHarder)
-    ZXing_ReaderOptions_setTryRotate(pointer, options.triesRotation)
-    ZXing_ReaderOptions_setTryInvert(pointer, options.triesInversion)
-    ZXing_ReaderOptions_setTryDownscale(pointer, options.triesDownscale)
-    ZXing_ReaderOptions_setTextMode(pointer, ZXing_TextMode_Plain)
+    self.reader = reader
   }
 
-  deinit { ZXing_ReaderOptions_delete(options) }
+  deinit { library.destroy(reader) }
 
-  /// zxing-cpp's formats by the number of their enumeration.
-  private static let formats: [UInt32: MetadataObjectType] = [
-    ZXing_BarcodeFormat_UPCA.rawValue: .upca, ZXing_BarcodeFormat_UPCE.rawValue: .upce,
-    ZXing_BarcodeFormat_EAN8.rawValue: .ean8, ZXing_BarcodeFormat_EAN13.rawValue: .ean13,
-    ZXing_BarcodeFormat_Code39.rawValue: .code39, ZXing_BarcodeFormat_Code93.rawValue: .code93,
-    ZXing_BarcodeFormat_Code128.rawValue: .code128,
-    ZXing_BarcodeFormat_ITF.rawValue: .interleaved2of5,
-    ZXing_BarcodeFormat_Codabar.rawValue: .codabar, ZXing_BarcodeFormat_QRCode.rawValue: .qr,
-    ZXing_BarcodeFormat_MicroQRCode.rawValue: .microQR,
-    ZXing_BarcodeFormat_Aztec.rawValue: .aztec, ZXing_BarcodeFormat_PDF417.rawValue: .pdf417,
-    ZXing_BarcodeFormat_DataMatrix.rawValue: .dataMatrix,
-  ]
-
-  /// The type of a code, from its exact format or else from the family of formats.
-  private static func type(of code: OpaquePointer) -> MetadataObjectType? {
-    formats[ZXing_Barcode_format(code).rawValue] ?? formats[ZXing_Barcode_symbology(code).rawValue]
-  }
+  /// The types of codes by their bits in the library.
+  private static let types: [UInt32: MetadataObjectType] = [
+    overcrank_code_upca: .upca, overcrank_code_upce: .upce, overcrank_code_ean8: .ean8,
+    overcrank_code_ean13: .ean13, overcrank_code_code39: .code39, overcrank_code_code93: .code93,
+    overcrank_code_code128: .code128, overcrank_code_itf: .interleaved2of5,
+    overcrank_code_codabar: .codabar, overcrank_code_qr: .qr, overcrank_code_micro_qr: .microQR,
+    overcrank_code_aztec: .aztec, overcrank_code_pdf417: .pdf417,
+    overcrank_code_data_matrix: .dataMatrix,
+  ].reduce(into: [:]) { $0[UInt32($1.key)] = $1.value }
 
   /// Finds the codes of an image.
   ///
   /// An image that zxing-cpp refuses has none.
   func read(_ image: LumaImage) -> [DetectedCode] {
-    guard image.width > 2, image.height > 2,
-      let view = ZXing_ImageView_new(
-        image.base, Int32(clamping: image.width), Int32(clamping: image.height),
-        ZXing_ImageFormat_Lum, Int32(clamping: image.bytesPerRow),
-        Int32(clamping: image.bytesPerPixel))
-    else { return [] }
-    defer { ZXing_ImageView_delete(view) }
-    guard let found = ZXing_ReadBarcodes(view, options) else { return [] }
-    defer { ZXing_Barcodes_delete(found) }
-    return (0..<ZXing_Barcodes_size(found)).compactMap { index in
-      ZXing_Barcodes_at(found, index).flatMap(code)
+    guard image.width > 2, image.height > 2 else { return [] }
+    var search = Search(types: types)
+    withUnsafeMutablePointer(to: &search) { search in
+      library.read(
+        reader, image.base, Int32(clamping: image.width), Int32(clamping: image.height),
+        Int32(clamping: image.bytesPerRow), Int32(clamping: image.bytesPerPixel),
+        { context, code in
+          guard let code else { return }
+          context?.assumingMemoryBound(to: Search.self).pointee.add(code.pointee)
+        }, search)
     }
+    return search.found
   }
 
-  private func code(_ pointer: OpaquePointer) -> DetectedCode? {
-    guard ZXing_Barcode_isValid(pointer), let type = Self.type(of: pointer), types.contains(type)
-    else { return nil }
-    let position = ZXing_Barcode_position(pointer)
-    let corners = [
-      position.topLeft, position.topRight, position.bottomRight, position.bottomLeft,
-    ].map { PixelPoint(x: Double($0.x), y: Double($0.y)) }
-    var count: Int32 = 0
-    var bytes: [UInt8] = []
-    if let copy = ZXing_Barcode_bytes(pointer, &count) {
-      bytes = Array(UnsafeBufferPointer(start: copy, count: Int(count)))
-      ZXing_free(copy)
-    }
-    let code = DetectedCode(
-      type: type, text: text(of: pointer, bytes), bytes: bytes, corners: corners,
-      isInverted: ZXing_Barcode_isInverted(pointer),
-      lineCount: type.isLinear ? Int(ZXing_Barcode_lineCount(pointer)) : 0)
-    return normalized(code, pointer)
-  }
+  /// The codes of one image.
+  private struct Search {
+    let types: Set<MetadataObjectType>
+    var found: [DetectedCode] = []
 
-  /// A retail code with its own digits: 12 for UPC-A and 8 for UPC-E.
-  ///
-  /// zxing-cpp reports both with the 13 digits of EAN-13.
-  private func normalized(_ code: DetectedCode, _ pointer: OpaquePointer) -> DetectedCode {
-    var code = code
-    if code.type == .upce, let digits = ZXing_Barcode_extra(pointer, "UPCE") {
-      code.bytes = Array(String(cString: digits).utf8)
-      ZXing_free(digits)
-    } else if code.bytes.count == 13, code.bytes.first == UInt8(ascii: "0"),
-      code.type == .upca || code.type == .ean13 && types.contains(.upca)
-    {
-      code.type = .upca
-      code.bytes.removeFirst()
-    } else {
-      return code
+    mutating func add(_ code: overcrank_code) {
+      guard let type = ZXingReader.types[code.type], types.contains(type) else { return }
+      let corners = [code.corners.0, code.corners.1, code.corners.2, code.corners.3]
+      let bytes = Array(UnsafeBufferPointer(start: code.bytes, count: code.byte_count))
+      let detected = DetectedCode(
+        type: type, text: Self.text(of: code, bytes), bytes: bytes,
+        corners: corners.map { PixelPoint(x: Double($0.x), y: Double($0.y)) },
+        isInverted: code.is_inverted, lineCount: type.isLinear ? Int(code.line_count) : 0)
+      found.append(normalized(detected, code))
     }
-    code.text = String(decoding: code.bytes, as: UTF8.self)
-    return code
-  }
 
-  /// The text of a code, or nil if its bytes are no text.
-  private func text(of pointer: OpaquePointer, _ bytes: [UInt8]) -> String? {
-    // A text with a zero byte would end there.
-    let kind = ZXing_Barcode_contentType(pointer)
-    let isBinary = kind == ZXing_ContentType_Binary || kind == ZXing_ContentType_UnknownECI
-    if isBinary || bytes.contains(0) { return String(validating: bytes, as: UTF8.self) }
-    guard let copy = ZXing_Barcode_text(pointer) else { return nil }
-    defer { ZXing_free(copy) }
-    return String(cString: copy)
+    /// A retail code with its own digits: 12 for UPC-A and 8 for UPC-E.
+    ///
+    /// zxing-cpp reports both with the 13 digits of EAN-13.
+    private func normalized(_ detected: DetectedCode, _ code: overcrank_code) -> DetectedCode {
+      var detected = detected
+      if detected.type == .upce, let digits = code.upce_digits {
+        detected.bytes = Array(String(cString: digits).utf8)
+      } else if detected.bytes.count == 13, detected.bytes.first == UInt8(ascii: "0"),
+        detected.type == .upca || detected.type == .ean13 && types.contains(.upca)
+      {
+        detected.type = .upca
+        detected.bytes.removeFirst()
+      } else {
+        return detected
+      }
+      detected.text = String(decoding: detected.bytes, as: UTF8.self)
+      return detected
+    }
+
+    /// The text of a code, or nil if its bytes are no text.
+    private static func text(of code: overcrank_code, _ bytes: [UInt8]) -> String? {
+      // A text with a zero byte would end there.
+      if code.is_binary || bytes.contains(0) { return String(validating: bytes, as: UTF8.self) }
+      return code.text.map { String(cString: $0) }
+    }
   }
 }

@@ -78,6 +78,24 @@ struct WholeFileTests {
         == [".77.job.b.mov", "a.mov", unlocked.writtenPath.lastPathComponent].sorted())
   }
 
+  @Test func `Finishing releases the lock that a child shares`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
+    // A duplicate shares the lock as a child does between fork and exec.
+    let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+    let locked = try #require(
+      descriptors.first {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))
+          == file.writtenPath
+      }.flatMap { Int32($0) })
+    let shared = dup(locked)
+    defer { close(shared) }
+    #expect(FileLock.isHeld(on: file.writtenPath))
+    try file.finish()
+    #expect(!FileLock.isHeld(on: path))
+  }
+
   @Test func `What is abandoned is found beside the file that a link points to`() throws {
     let scratch = try Scratch()
     for directory in ["disk", "links"] {

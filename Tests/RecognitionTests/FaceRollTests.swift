@@ -85,10 +85,7 @@ struct FaceRollTests {
     let pictures = try await FacePictures()
     let names = Self.isFull ? pictures.labeledNames : ["2009_004587"]
     let reader = try FaceReader()
-    guard let dlib = FaceDetector() else {
-      Issue.record("no memory")
-      return
-    }
+    let dlib = try FaceDetector()
     func pass(_ effort: FaceReader.Effort, _ degrees: Double = 0) -> (LumaImage) -> [DetectedFace] {
       { reader.find(in: $0, FaceReader.Pass(effort: effort, degrees: degrees)) }
     }

@@ -29,7 +29,7 @@ package struct CodeFrames: Sendable {
   package init(_ arguments: String...) async throws {
     folder = try Scratch()
     let script =
-      FileManager.default.currentDirectoryPath + "/Tests/Tools/CodeFrames/code-frames.py"
+      checkout + "/Tests/Tools/CodeFrames/code-frames.py"
     // Debian's Python has Debian's numpy; another Python may come first in PATH.
     let made = try await run("/usr/bin/python3", [script, folder.path] + arguments)
     guard made.status == 0 else { throw Failure(description: made.errors) }

@@ -26,7 +26,7 @@ package struct FacePictures: Sendable {
   }
 
   /// dlib's own detector, as dlib stores it, which Samples/install-faces.sh installs.
-  package static let model = "/usr/share/overcrank-faces-dev/frontal.svm"
+  package static let model = "/usr/share/libovercrank-faces1/frontal.svm"
 
   private let directory: String
   private let labels: [String: [Box]]
@@ -35,7 +35,7 @@ package struct FacePictures: Sendable {
   ///
   /// - Throws: What the program says, if it fails.
   package init() async throws {
-    let script = FileManager.default.currentDirectoryPath + "/Tests/Tools/FacePictures/fetch.sh"
+    let script = checkout + "/Tests/Tools/FacePictures/fetch.sh"
     let fetched = try await run("bash", [script])
     guard fetched.status == 0, let path = fetched.output.split(separator: "\n").last else {
       throw Failure(description: fetched.errors)

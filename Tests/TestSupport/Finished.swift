@@ -45,10 +45,20 @@ package func run(
     status: status, output: result.standardOutput, errors: result.standardError)
 }
 
-/// The command under test: the path in `SLOWMO`, otherwise the release build.
+/// The top directory of the checkout.
+package let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+  .deletingLastPathComponent().deletingLastPathComponent().path
+
+/// The command under test: the path in `SLOWMO`, otherwise the program that was built with these tests.
 package let slowmoPath: String =
-  ProcessInfo.processInfo.environment["SLOWMO"]
-  ?? FileManager.default.currentDirectoryPath + "/.build/release/slowmo"
+  ProcessInfo.processInfo.environment["SLOWMO"] ?? program("slowmo")
+
+/// The path of a program that was built with these tests: it is in the directory of their bundle.
+package func program(_ name: String) -> String {
+  let bundle = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+  return URL(fileURLWithPath: bundle ?? CommandLine.arguments[0]).deletingLastPathComponent()
+    .appendingPathComponent(name).path
+}
 
 /// A temporary directory, deleted on `deinit`.
 package final class Scratch: Sendable {

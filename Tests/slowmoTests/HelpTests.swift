@@ -115,23 +115,4 @@ struct HelpTests {
       #expect(version.output.contains(name), "\(version.output)")
     }
   }
-
-  @Test func `The README's Swift is the sample, word for word, and it runs`() async throws {
-    let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
-    let sample = try String(
-      contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
-    #expect(readme.contains("```swift\n\(sample)```\n"))
-    // Its camera does not wait: where a machine that is busy has cost frames, the account says so.
-    let scratch = try Scratch()
-    let finished = try await run(program("RecordAndSlow"), [], in: scratch.path)
-    #expect(finished.status == 0, "\(finished.errors)")
-    let words = finished.output.split(separator: " ")
-    let stored = try #require(words.count > 1 ? Int(words[1]) : nil)
-    #expect(finished.output == "stored \(stored) of 480 frames\n" && stored > 0)
-    let take = try await slowmo("info", scratch.file("take.mov"), "--json").document()
-    #expect((take["video"] as? [String: Any])?["frame_count"] as? Int == stored)
-    let length = try #require(take["duration_ns"] as? Int)
-    let info = try await slowmo("info", scratch.file("slow.mov"), "--json").document()
-    #expect(info["duration_ns"] as? Int == length + 7_000_000_000)
-  }
 }

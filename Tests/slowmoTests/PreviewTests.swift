@@ -215,17 +215,6 @@ struct PreviewTests {
     }
   }
 
-  @Test func `Only programs that draw textures link EGL`() async throws {
-    for (path, links) in [
-      (slowmoPath, false), (slowmoPath + "-full", false), (program("LiveCube"), true),
-    ] {
-      let dynamic = try await run("readelf", ["-d", path])
-      try #require(dynamic.status == 0)
-      #expect(dynamic.output.contains("libEGL") == links, "\(path)")
-      #expect(dynamic.output.contains("libGLES") == links, "\(path)")
-    }
-  }
-
   @Test(arguments: [
     ["--speed", "2", "--delay", "1"], ["--speed", "1/2"], ["--speed", "1/40", "--delay", "1"],
     ["--delay", "2h"], ["--gravity", "fill"],

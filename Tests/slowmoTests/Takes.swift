@@ -101,12 +101,3 @@ func document(_ path: String) throws -> [String: Any] {
   let value = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
   return try #require(value as? [String: Any])
 }
-
-/// The top folder of the checkout.
-let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-  .deletingLastPathComponent().deletingLastPathComponent().path
-
-/// The program of a sample.
-func program(_ name: String) -> String {
-  URL(fileURLWithPath: slowmoPath).deletingLastPathComponent().appendingPathComponent(name).path
-}

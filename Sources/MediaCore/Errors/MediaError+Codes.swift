@@ -21,6 +21,8 @@ extension MediaError.Code {
   public static let cannotCreate = Self(rawValue: "cannot_create")
   /// The system has no memory or thread left.
   public static let outOfMemory = Self(rawValue: "out_of_memory")
+  /// An optional component that the operation needs is not installed.
+  public static let missingComponent = Self(rawValue: "missing_component")
   /// The operation was cancelled.
   public static let cancelled = Self(rawValue: "cancelled")
   /// An exact result does not fit the integers in which exact numbers are stored.

@@ -22,6 +22,24 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case diagnose(device: String?)
     /// Change a setting.
     case change(Setting)
+    /// Install an optional component.
+    case install(Component)
+  }
+
+  /// A component that is loaded at run time, because no distribution has it.
+  public enum Component: String, Hashable, Sendable, CaseIterable, Codable {
+    /// The library that reads machine-readable codes.
+    case codeReader
+    /// The library that finds faces.
+    case faceDetector
+
+    /// The component in words, such as `code reader`.
+    public var name: String {
+      switch self {
+      case .codeReader: "code reader"
+      case .faceDetector: "face detector"
+      }
+    }
   }
 
   /// A setting of a capture, a recording or an export, named after its property.

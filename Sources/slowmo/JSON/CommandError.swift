@@ -101,7 +101,8 @@ struct CommandError: Error {
     case "file_not_found", "shard_missing": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
-      "out_of_memory", "no_audio_output", "no_display", "no_renderer", "missing_encoder":
+      "out_of_memory", "no_audio_output", "no_display", "no_renderer", "missing_encoder",
+      "missing_component":
       .unavailable
     case "output_exists", "output_busy", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed", "output_replaced": .inputOutput

@@ -19,7 +19,18 @@ enum Advice {
     case .recover(let file): "slowmo recover \(file)"
     case .diagnose(let device): "slowmo doctor" + (device.map { " \($0)" } ?? "")
     case .change(let setting): option(setting)
+    case .install(let component): installation(component)
     }
+  }
+
+  /// Returns the commands that install a component: the package, and the script of a checkout.
+  private static func installation(_ component: Recovery.Component) -> String {
+    let script =
+      switch component {
+      case .codeReader: "Samples/install-zxing.sh"
+      case .faceDetector: "Samples/install-faces.sh"
+      }
+    return "sudo apt install ./overcrank-full_*_amd64.deb, or in a checkout \(script)"
   }
 
   /// Returns the option that changes a setting.
