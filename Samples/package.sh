@@ -87,10 +87,10 @@ package() {
   install -D -m 644 "$repo/Samples/Packaging/copyright" "$doc/copyright"
   {
     printf '%s (%s-1) unstable; urgency=medium\n\n' "$name" "$version"
-    printf '  * Version %s; the documentation has the list of changes.\n\n' "$version"
+    printf '  * Version %s; the file changelog.gz has the list of changes.\n\n' "$version"
     printf ' -- %s  %s\n' "$maintainer" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
   } >"$doc/changelog.Debian"
-  cp "$repo/Sources/Overcrank/Overcrank.docc/Articles/Changelog.md" "$doc/changelog"
+  cp "$repo/CHANGELOG.md" "$doc/changelog"
   compressed "$doc/changelog.Debian"
   compressed "$doc/changelog"
   mkdir -p "$root/DEBIAN"

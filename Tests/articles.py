@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Articles and the README, taken apart: their code, their prose, and what is wrong with the prose.
+"""Articles, the README and the other documents of the root, taken apart: their code, their prose, and
+what is wrong with the prose.
 
 A figure that was measured stands in a paragraph or table that names the program which prints it:
 `Benchmarks/…` or `Tests/…` in backticks. A figure that is a constant of the code is followed by a
@@ -8,6 +9,8 @@ comment with the file and the text in it that makes it so:
     A fragment lasts 150 ms. <!-- Sources/Recording/Take/TakeRecorder.swift: 150 -->
 
 Values of options in backticks, and what stands in code blocks, need neither.
+
+A block `swift manifest` is a part of a Package.swift, which is not compiled.
 """
 import dataclasses
 import re
@@ -32,12 +35,15 @@ COMMENT = re.compile(r"<!--(.*?)-->", re.S)
 CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
 OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^]]+\]: (\S+)", re.M)
+FILTER = re.compile(r"swift test --filter ('[^']+'|[^`\s]+)")
+APT_LINE = re.compile(r"^sudo apt-get install (.+)$", re.M)
+LIBRARIES = re.compile(r"\b(?:pkg-config|lib[\w.-]+-dev)\b")
 REPOSITORY_PATH = re.compile(r"`((?:Benchmarks|Samples|Sources|Tests)/[^`\s]*)")
 CATALOG = "Sources/Overcrank/Overcrank.docc"
 DIAGRAM_COLUMNS = 96
 ARTICLE_LINES = 200
-README_LINES = 130
+README_LINES = 150
 
 
 @dataclasses.dataclass
@@ -142,7 +148,8 @@ def figure_problems(repo, paragraph):
 
 def link_problems(repo, path, paragraph):
     """Links to files, and names of files of the repository, that are not there."""
-    for target in LINK.findall(paragraph):
+    for inline, reference in LINK.findall(paragraph):
+        target = inline or reference
         # DocC names an image by its name in the resources of the catalog.
         image = any((repo / CATALOG / "Resources").glob(f"{target}.*"))
         if not image and not re.match(r"[a-z]+:|#|/", target) and not (
@@ -166,6 +173,32 @@ def option_problems(options, text):
             yield f"slowmo has no option {option}"
 
 
+def filter_problems(repo, text):
+    """Filters of `swift test` that choose no test: the parts around `.*` must stand in one file."""
+    for found in FILTER.findall(text):
+        parts = found.strip("'").split(".*")
+        if not any(all(part in f"{path.relative_to(repo)}\n{path.read_text()}" for part in parts)
+                   for path in (repo / "Tests").glob("*Tests/**/*.swift")):
+            yield f"no test for the filter {found}"
+
+
+def package_problems(repo, text):
+    """A line that installs the libraries, but not those of the scripts."""
+    script = (repo / "Samples/install-packages.sh").read_text()
+    for line in APT_LINE.findall(text):
+        if set(line.split()) != set(LIBRARIES.findall(script)):
+            yield f"Samples/install-packages.sh has other libraries than: {line}"
+
+
+def area_problems(repo, text):
+    """Modules that CONTRIBUTING.md does not list as areas of commits."""
+    for path in sorted((repo / "Sources").iterdir()):
+        # Those of C have the area of the module that imports them.
+        if path.is_dir() and not re.match(r"C[A-Z]|slowmo|DeviceDiscovery$", path.name) and (
+                f"`{path.name.lower()}`" not in text):
+            yield f"the module {path.name} is no area of commits"
+
+
 def known_options(repo):
     """The options of all verbs, from the frozen help."""
     help_text = "".join(
@@ -177,6 +210,10 @@ def problems(repo, path, text, most_lines):
     """What is wrong with an article or the README, each with its line."""
     blocks, paragraphs = split(text)
     yield from option_problems(known_options(repo), text)
+    yield from filter_problems(repo, text)
+    yield from package_problems(repo, text)
+    if path.name == "CONTRIBUTING.md":
+        yield from area_problems(repo, text)
     lines = len(text.splitlines())
     if lines > most_lines:
         yield f"{lines}: a document of this kind has at most {most_lines} lines"
@@ -192,17 +229,18 @@ def problems(repo, path, text, most_lines):
 
 
 def paths(repo):
-    """The README and the articles."""
-    return [repo / "README.md", *sorted((repo / CATALOG).rglob("*.md"))]
+    """The documents of the root, that of the samples, and the articles."""
+    return [*sorted(repo.glob("*.md")), repo / "Samples/README.md",
+            *sorted((repo / CATALOG).rglob("*.md"))]
 
 
 def all_problems(repo):
-    """What is wrong with the articles and the README of a checkout."""
+    """What is wrong with the documents of a checkout."""
     return [
         f"{path.relative_to(repo)}:{problem}" for path in paths(repo)
         for problem in problems(
             repo, path, path.read_text(),
-            README_LINES if path.name == "README.md" else ARTICLE_LINES)]
+            README_LINES if path == repo / "README.md" else ARTICLE_LINES)]
 
 
 def self_test(repo):
@@ -220,9 +258,12 @@ def self_test(repo):
             "The picture is whole.", "A grey frame.", "What is lost stays lost.",
             "It takes 12 ms.", "It is 3 times faster.", "It costs 0.89 of it, or 12 %.",
             "It syncs every 0.3 s.", "It takes 150 ms. <!-- Sources/None.swift: 150 -->",
-            "Use `--none`.", "```sh\nslowmo record cam0 \\\n  --none\n```", "See [it](NONE.md).", "Run `Tests/none.sh`.", "```\n" + "-" * 97 + "\n```",
-            "Line\n" * 131]:
+            "Use `--none`.", "```sh\nslowmo record cam0 \\\n  --none\n```", "See [it](NONE.md).",
+            "[it]: NONE.md", "Run `Tests/none.sh`.", "```\n" + "-" * 97 + "\n```",
+            "Run `swift test --filter 'PaceTests.*No such words'`.",
+            "```sh\nsudo apt-get install pkg-config\n```", "Line\n" * (README_LINES + 1)]:
         assert len(found(wrong + "\n")) == 1, (wrong, found(wrong + "\n"))
+    assert "the module Capture is no area of commits" in area_problems(repo, "`assets`")
     source = nested_source("a.md", "```swift\nimport A\nlet a = 1\n```\n<!-- swift\nlet a = 2\n-->\n")
     assert source.splitlines()[:2] == ["import Overcrank", "import A"]
     assert source.count("let a") == 2 and source.count("{") == source.count("}") == 2

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the documentation, and compiles the Swift blocks of every article and of the README.
+"""Makes the documentation, and compiles the Swift blocks of every article and other document.
 
 Every public symbol stands under `Overcrank`, the module that users import. A warning of `docc`
 (a link that leads nowhere, a parameter without a name) fails, in articles and doc comments alike.
 The blocks of an article become one file, in which each sees the names of those above it. Blocks of a
 terminal (`console`) in which every command is `slowmo` are run in a new directory for each document;
 the lines shown must be among what is printed, in their order; a command that shows none must exit with
-0. `…` stands for other lines. Blocks that need a camera, and `sh` blocks, are not run.
+0. `…` stands for other lines. Blocks that need a camera, and `sh` blocks, are not run. Parts of a
+Package.swift (`swift manifest`) are not compiled.
 The tables for people who come from AVFoundation are compiled too (counterparts.py).
 
-    Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`; the archive is .build/docs
+    Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`, which has the modules and
+                                           both programs; the archive is .build/docs
     Tests/check-docs.py BUILD-DIRECTORY --self-test    shows that wrong calls and links are found
 """
 import os

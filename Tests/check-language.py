@@ -6,7 +6,7 @@ A file in Sources is named after a type, or an extension of a type, that it decl
 `Type.swift` or `Type+Topic.swift`. No public symbol and no file has a word in its name for which the
 field has another, labels of arguments included; nor has a type, a member or a parameter that Sources
 declare for themselves. No library imports all of Foundation. Public symbols are read from the symbol
-graphs of the modules that were built. Articles and the README have no such word either, no link to
+graphs of the modules that were built. Articles and other documents have no such word either, no link to
 a file that is not there, and no figure without what answers for it (Tests/articles.py).
 
     Tests/check-language.py BUILD-DIRECTORY    checks; the directory is that of `swift build`

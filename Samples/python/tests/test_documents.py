@@ -11,16 +11,16 @@ import overcrank
 from support import DirectoryTestCase
 
 DIRECTORY = pathlib.Path(__file__).resolve().parent.parent
-ARTICLE = (DIRECTORY.parent.parent
-           / "Sources/Overcrank/Overcrank.docc/Articles/FramesInPython.md")
+REPOSITORY = DIRECTORY.parent.parent
+ARTICLE = REPOSITORY / "Sources/Overcrank/Overcrank.docc/Articles/FramesInPython.md"
 
 
 class DocumentTests(DirectoryTestCase):
     def test_blocks_of_the_documents_run(self):
-        for path in (ARTICLE, DIRECTORY / "README.md"):
+        for path in (ARTICLE, DIRECTORY / "README.md", REPOSITORY / "README.md"):
             blocks = re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.M | re.S)
             self.assertTrue(blocks)
-            with self.subTest(path.name), contextlib.redirect_stdout(io.StringIO()) as output:
+            with self.subTest(str(path)), contextlib.redirect_stdout(io.StringIO()) as output:
                 pathlib.Path("take.mov").unlink(missing_ok=True)
                 for block in blocks:
                     exec(compile(block, path.name, "exec"), {})
