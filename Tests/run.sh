@@ -10,7 +10,7 @@
 #     peers        other programs on the fake driver, clusters, the package of the benchmarks
 #     sanitizers   the sanitizers for threads and addresses
 #     planted      mistakes made in the program on purpose, which the tests must find
-#     clean        a bare clone and the packages in a clean Debian
+#     clean        the packages in a clean Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
 groups=()
@@ -186,8 +186,6 @@ step_sanitizers() { Tests/sanitize.sh; }
 
 step_planted() { Tests/planted.sh; }
 
-step_clean_clone() { Tests/check-clone.sh; }
-
 step_clean_debian() { Tests/check-packages.sh --full; }
 
 declare -A titles=(
@@ -215,7 +213,6 @@ declare -A titles=(
   [clusters]="batches on clusters, while exports, workers and hosts die"
   [sanitizers]="under the sanitizers for threads and addresses"
   [planted]="mistakes made on purpose, which the tests must find"
-  [clean_clone]="a bare clone in a clean Debian"
   [clean_debian]="the packages in a clean Debian"
 )
 
@@ -299,7 +296,7 @@ for group in "${groups[@]}"; do
     peers) must build benchmarks fake_driver clusters ;;
     sanitizers) must sanitizers ;;
     planted) must planted ;;
-    clean) must clean_clone clean_debian ;;
+    clean) must clean_debian ;;
     *)
       echo "run.sh: '$group' is no group: cases, soaks, peers, sanitizers, planted, clean" >&2
       exit 64
