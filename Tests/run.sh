@@ -220,8 +220,9 @@ declare -A titles=(
 
 # processor_seconds: sets `used` to the processor seconds of the finished children of this shell.
 processor_seconds() {
-  times >"$work/times.$BASHPID" # Not in a pipe: a subshell has no children.
-  used=$(tr ms '  ' <"$work/times.$BASHPID" | awk 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}')
+  local file=$work/times.$BASHPID
+  times >"$file" # Not in a pipe: a subshell has no children.
+  used=$(tr ms '  ' <"$file" | awk 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}')
 }
 
 # run_steps STEP...: runs steps in turn, and notes what each has taken.
@@ -233,7 +234,7 @@ run_steps() {
     start=$SECONDS
     processor_seconds
     before=$used
-    # In the background, since a condition around it would suspend `set -e`.
+    # In the background: a condition around a step would suspend `set -e` in it.
     ("step_$step") &
     if ! wait $!; then
       echo "== failed: ${titles[$step]}" | tee -a "$work/failed" >&2
@@ -258,7 +259,8 @@ run_beside() {
   (run_steps "${lane[@]}") >"$work/other.log" 2>&1 &
   other=$!
   set +m
-  run_steps "$@" || true
+  (run_steps "$@") &
+  wait $! || true
   tail -n +1 -f --pid="$other" "$work/other.log"
   wait "$other" || true
   other=
@@ -271,14 +273,12 @@ finish() {
   cat "$work/table"
 }
 
-# must STEP...: as run_steps, and ends at a failure.
-must() { run_steps "$@" || exit 1; }
-
-must packages
+# No condition may stand around this: it would suspend `set -e`.
+run_steps packages
 if ! ((${#groups[@]})); then
   ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=12 full_disks=30
   foreign_files=60 fuzz_cases=250 check_cases=24
-  must format build
+  run_steps format build
   # The emulated machine leaves a processor to the others.
   run_beside lab allocations docs python debian -- \
     units kills power_cuts outputs foreign_files audits seeks first_clip ledger fuzz
@@ -291,12 +291,12 @@ ledger_takes=100 kills=1000 kill_jobs=$(nproc) power_cuts=200 output_pairs=200 o
 full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500
 for group in "${groups[@]}"; do
   case $group in
-    cases) must build units fuzz ;;
-    soaks) must build kills power_cuts outputs foreign_files careless_foreign_files audits ledger ;;
-    peers) must build benchmarks fake_driver clusters ;;
-    sanitizers) must sanitizers ;;
-    planted) must planted ;;
-    clean) must clean_debian ;;
+    cases) run_steps build units fuzz ;;
+    soaks) run_steps build kills power_cuts outputs foreign_files careless_foreign_files audits ledger ;;
+    peers) run_steps build benchmarks fake_driver clusters ;;
+    sanitizers) run_steps sanitizers ;;
+    planted) run_steps planted ;;
+    clean) run_steps clean_debian ;;
     *)
       echo "run.sh: '$group' is no group: cases, soaks, peers, sanitizers, planted, clean" >&2
       exit 64

@@ -3,16 +3,16 @@
 import TestSupport
 import Testing
 
-/// The shared libraries that the programs need. A new one must be added here on purpose: whoever
-/// installs the command must have it.
+/// The shared libraries that the programs need.
+///
+/// A new one must be added here on purpose: whoever installs the command must have it.
 struct LinkedLibraryTests {
-  /// Those of the C library, of the compiler and of Swift's standard library.
+  /// Those of the C library and of Swift; SwiftOnoneSupport is in debug builds alone.
   private static let runtime: Set = [
-    "ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6", "libstdc++.so.6",
-    "libswiftCore.so", "libswiftDispatch.so", "libdispatch.so", "libBlocksRuntime.so",
-    "libFoundationEssentials.so", "lib_FoundationCShims.so",
-    "libswiftGlibc.so", "libswiftSynchronization.so", "libswift_Builtin_float.so",
-    "libswift_Concurrency.so", "libswift_RegexParser.so", "libswift_StringProcessing.so",
+    "ld-linux-x86-64.so.2", "libBlocksRuntime.so", "libFoundationEssentials.so", "libc.so.6",
+    "libdispatch.so", "libm.so.6", "libswiftCore.so", "libswiftDispatch.so", "libswiftGlibc.so",
+    "libswiftSwiftOnoneSupport.so", "libswiftSynchronization.so", "libswift_Concurrency.so",
+    "libswift_RegexParser.so", "libswift_StringProcessing.so",
   ]
   private static let core: Set = [
     "libasound.so.2", "libavcodec.so.59", "libavformat.so.59", "libavutil.so.57",
@@ -26,7 +26,9 @@ struct LinkedLibraryTests {
     let dynamic = try await run("readelf", ["-d", program(name)])
     try #require(dynamic.status == 0)
     let needed = Set(
-      dynamic.output.matches(of: /\(NEEDED\)\s+Shared library: \[(.*)\]/).map { String($0.output.1) })
+      dynamic.output.matches(of: /\(NEEDED\)\s+Shared library: \[(.*)\]/).map {
+        String($0.output.1)
+      })
     #expect(needed.subtracting(Self.runtime) == expected)
   }
 }
