@@ -71,7 +71,7 @@ bin=$(echo "$work"/tar/*/bin)
   # Libraries of the tarball are loaded; those that this machine has are not.
   env -i strace -f -e trace=openat -o opened "$bin/slowmo" scan take.mov --types qr,faces >codes
   for library in codes faces; do
-    grep -q "lib/overcrank/libovercrank-$library.so.1.*) = [0-9]" opened
+    grep -q "lib/overcrank/libovercrank-$library.so.1.*) = [0-9]" opened || exit 1
   done
   echo "first clip: $((SECONDS - start)) s"
 ) >"$work/log" 2>&1 || fail "no first clip: $(cat "$work/log")"
