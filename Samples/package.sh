@@ -47,6 +47,7 @@ put slowmo-full "$full/usr/bin/slowmo-full"
 for library in libovercrank-codes.so.1 libovercrank-faces.so.1; do
   install -D -m 644 -t "$full/usr/lib/overcrank" \
     "/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)/$library"
+  patchelf --set-rpath "\$ORIGIN" "$full/usr/lib/overcrank/$library"
 done
 
 # The parts of the Swift runtime that the programs load, which are those beside libswiftCore.
