@@ -36,7 +36,18 @@ otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
 other=
-trap '[[ ! $other ]] || kill -- "-$other" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap leave EXIT
+
+# leave: ends the other lane, and repeats at the end of the log what failed, where a reader finds it.
+leave() {
+  [[ ! $other ]] || kill -- "-$other" 2>/dev/null || true
+  local step
+  for step in $(cat "$work/failed" 2>/dev/null); do
+    echo "== failed: ${titles[$step]}"
+    grep -A 12 -E 'recorded an issue|Fatal error|Crash' "$work/$step.log" || tail -n 60 "$work/$step.log"
+  done >&2
+  rm -rf "$work"
+}
 
 # --- Steps ---------------------------------------------------------------------------------------
 
@@ -95,15 +106,8 @@ step_docs() { python3 Tests/check-docs.py "$programs" --self-test; }
 
 step_units() {
   # A few at a time: each is by itself what it is beside a thousand others, and cameras keep their pace.
-  if ! OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
-    --testing-library swift-testing --experimental-maximum-parallelization-width 8 2>&1 |
-    tee "$work/units.log"; then
-    # Once more at the end, where whoever reads the log finds it.
-    echo "== what failed:" >&2
-    grep -A 12 -E 'recorded an issue|Fatal error|Crash' "$work/units.log" >&2 ||
-      tail -n 50 "$work/units.log" >&2
-    return 1
-  fi
+  OTIO_PYTHON=$otio_python "$programs/OvercrankPackageTests.xctest" \
+    --testing-library swift-testing --experimental-maximum-parallelization-width 8
 }
 
 step_kills() {
@@ -235,9 +239,9 @@ run_steps() {
     processor_seconds
     before=$used
     # In the background: a condition around a step would suspend `set -e` in it.
-    ("step_$step") &
+    (("step_$step") 2>&1 | tee "$work/$step.log") &
     if ! wait $!; then
-      echo "== failed: ${titles[$step]}" | tee -a "$work/failed" >&2
+      echo "$step" >>"$work/failed"
       return 1
     fi
     processor_seconds
@@ -264,7 +268,7 @@ run_beside() {
   tail -n +1 -f --pid="$other" "$work/other.log"
   wait "$other" || true
   other=
-  [[ ! -e $work/failed ]] || { cat "$work/failed" >&2; exit 1; }
+  [[ ! -e $work/failed ]] || exit 1
 }
 
 finish() {
