@@ -63,7 +63,7 @@ enum Vivid {
   static let whyNot: String =
     "no vivid device here: run Tests/Tools/Lab/run-tests.sh, or load it with sudo modprobe vivid"
 
-  /// A directory in memory. The shared directory of the emulated machine would be too slow.
+  /// A directory in memory, since the shared directory of the emulated machine is too slow.
   static let directory = NSTemporaryDirectory()
 }
 

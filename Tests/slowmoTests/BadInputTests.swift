@@ -15,7 +15,7 @@ struct BadInputTests {
     let names: String
   }
 
-  @Test func `Every bad input has its exit code and a line of its own`() async throws {
+  @Test func `Each bad input has its exit code and a one-line error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     try await prepare(scratch, take)
@@ -152,7 +152,7 @@ struct BadInputTests {
   }
 
   @Test(.enabled(if: getuid() == 0, "only root can become another user"))
-  func `A file that this user may not read is a question of permission`() async throws {
+  func `An unreadable file fails with exit code 77`() async throws {
     let scratch = try Scratch(in: "/var/tmp")
     let path = scratch.file("secret.mov")
     try Data("movie".utf8).write(to: URL(fileURLWithPath: path))

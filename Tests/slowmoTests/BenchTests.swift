@@ -27,9 +27,7 @@ struct BenchTests {
     return try scratch.write(Array(data), as: name)
   }
 
-  @Test func `A report says on which machine, with which versions and when it was made`()
-    async throws
-  {
+  @Test func `A benchmark report names its machine and versions and date`() async throws {
     let uname = try await run("uname", ["-srm"]).output
       .trimmingCharacters(in: .whitespacesAndNewlines)
     let began = Date.now.addingTimeInterval(-1)
@@ -60,7 +58,7 @@ struct BenchTests {
     }
   }
 
-  @Test func `A limit may be on any number, by its path or by its last part`() async throws {
+  @Test func `A limit of bench diff selects a number by path or last key`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 2, p99: 2_000_000))
     for (limit, status) in [
       ("drops>0", 10), ("drops>2", 0), ("latency.p99_ns>1e6", 10), ("p99_ns > 1e6", 10),
@@ -95,7 +93,7 @@ struct BenchTests {
       ])
   }
 
-  @Test func `Reports come out of pipes, standard input and named pipes`() async throws {
+  @Test func `Bench diff reads reports from files and any kind of pipe`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 1))
     let whole = try await slowmo("bench", "diff", old, new, "--json")
     #expect(whole.status == 0)
@@ -138,7 +136,7 @@ struct BenchTests {
     #expect(waiting.status == 143, "\(waiting.errors)")
   }
 
-  @Test func `Reports of different modes, devices or benchmarks are not compared`() async throws {
+  @Test func `Bench diff rejects reports of different modes or devices`() async throws {
     let old = try report("old.json")
     for (other, words) in [
       (try report("size.json", mode: "320x240@240/mjpg"), "320x240@240/mjpg"),

@@ -34,7 +34,7 @@ struct BenchTimingTests {
     }
   }
 
-  @Test func `The writer loses no frame, and ffmpeg copies as many`() async throws {
+  @Test func `The writer benchmark and its ffmpeg baseline keep all frames`() async throws {
     let report = try await bench(
       "writer", "--mode", "320x240@60/mjpg", "-t", "0.5", "--runs", "2", "--baseline", "ffmpeg")
     #expect(report["benchmark"] as? String == "writer")
@@ -59,7 +59,7 @@ struct BenchTimingTests {
   }
 
   @Test(arguments: [("copied", [], 30), ("@25", ["--fps", "25"], 100)])
-  func `An export has the frames of its rate`(
+  func `The retime benchmark reports the frame count of the export`(
     kind: String, options: [String], frames: Int
   ) async throws {
     let clip = scratch.file("clip.mov")
@@ -76,7 +76,7 @@ struct BenchTimingTests {
     #expect(report["drops"] is NSNull)
   }
 
-  @Test func `Stretched audio has the samples of its length`() async throws {
+  @Test func `The pitch benchmark reports the samples of stretched audio`() async throws {
     for algorithm in ["spectral", "time-domain", "varispeed", "low-quality"] {
       let report = try await bench(
         "pitch", "-t", "0.2", "--speed", "1/2", "--runs", "1", "--pitch", algorithm, "--baseline",
@@ -88,7 +88,7 @@ struct BenchTimingTests {
     }
   }
 
-  @Test func `A report is compared with an earlier one by any of its numbers`() async throws {
+  @Test func `Bench diff compares retime reports and applies limits`() async throws {
     let report = try await bench("retime", "-t", "0.1", "--runs", "1")
     let data = try JSONSerialization.data(withJSONObject: report)
     let path = try scratch.write(Array(data), as: "report.json")
@@ -102,7 +102,7 @@ struct BenchTimingTests {
     #expect(try await slowmo("bench", "diff", path, otherPath).status == 65)
   }
 
-  @Test func `Failures are said with a code, and leave no file`() async throws {
+  @Test func `A failed benchmark reports its error code and leaves no file`() async throws {
     let silent = scratch.file("silent.mov")
     _ = try await run(
       "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=0.2", "-c:v", "mjpeg", silent])
@@ -129,7 +129,7 @@ struct BenchTimingTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
   }
 
-  @Test func `A signal ends a benchmark and its command, and removes its files`() async throws {
+  @Test func `SIGTERM ends a benchmark and removes its temporary files`() async throws {
     let finished = try await bash(
       """
       "$1" bench writer --mode 128x96@60/mjpg -t 10 --runs 100 --folder folder &

@@ -18,7 +18,7 @@ struct CameraSettingsTests {
     return Dictionary(uniqueKeysWithValues: list.map { ($0["name"] as? String ?? "", $0) })
   }
 
-  @Test func `The settings of a camera are listed with their units`() async throws {
+  @Test func `The controls of a camera are listed with their units`() async throws {
     let listed = try await slowmo(on: "uvc-webcam", "controls", "/dev/fakevideo0", "--json")
     #expect(listed.status == 0, "\(listed.errors)")
     let misfit = try await DocumentTests().misfit(
@@ -35,7 +35,7 @@ struct CameraSettingsTests {
     #expect(text.output.contains("    1: Manual Mode\n"))
   }
 
-  @Test func `A recording says what the settings held`() async throws {
+  @Test func `A recording stores the control values in its metadata`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let taken = try await slowmo(
@@ -49,9 +49,7 @@ struct CameraSettingsTests {
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
-  @Test func `Frames are asked of the kernel itself where no plugin of libv4l2 is at work`()
-    async throws
-  {
+  @Test func `Buffers are dequeued without libv4l2 if it has no plugin`() async throws {
     let scratch = try Scratch()
     let log = scratch.file("libv4l2.log")
     let library = try await FakeCameras.library()
@@ -69,7 +67,7 @@ struct CameraSettingsTests {
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func `Whatever ends a take, the camera gets its settings back`(signal: String) async throws {
+  func `Camera controls are restored after any signal ends a take`(signal: String) async throws {
     let scratch = try Scratch()
     let script = """
       export FAKEVIDEO=hfr-usb
@@ -104,7 +102,7 @@ struct CameraSettingsTests {
     return try #require(JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any])
   }
 
-  @Test func `Settings are set together, and said as the camera then holds them`() async throws {
+  @Test func `Several controls are set at once and their values read back`() async throws {
     let set = try await slowmo(
       on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",
       "auto_exposure=manual mode", "--json")
@@ -125,7 +123,7 @@ struct CameraSettingsTests {
     ("exposure_time_absolute=4ms", "auto_exposure=1 (Manual Mode)"),
     ("privacy=1", "can only be read"),
   ])
-  func `What a camera does not take is refused with what it does`(
+  func `A rejected control assignment names the accepted values`(
     assignment: String, words: String
   ) async throws {
     let refused = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", assignment)

@@ -26,9 +26,7 @@ struct CompletionTests {
   private static let modes = " <1280x720@240/grey> <1280x720@240/mjpg> <1280x720@240/yuyv>"
   private static let exposures = " <auto_exposure=1> <auto_exposure=3> <auto_exposure=default>"
 
-  @Test func `Files are offered where a file is named, and values where those are known`()
-    async throws
-  {
+  @Test func `Shell completion offers files and known option values`() async throws {
     let scratch = try Scratch()
     for name in ["take one.mov", "take.mov", "take.json"] { _ = try scratch.write([], as: name) }
     try FileManager.default.createDirectory(

@@ -166,7 +166,7 @@ struct ContractBadInputTests {
   static let fixtures =
     [arguments, cameras, signals, recorded, root] + inputs.map { "inputs/\($0)" }
 
-  @Test func `Every failure that arguments provoke is what it was`() async throws {
+  @Test func `Errors of bad arguments match their fixtures`() async throws {
     let scratch = try await prepared()
     let before = try scratch.names()
     var transcript = Transcript(in: scratch)
@@ -180,7 +180,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.arguments)
   }
 
-  @Test func `Every failure that cameras provoke is what it was`() async throws {
+  @Test func `Errors of faulty cameras match their fixtures`() async throws {
     var transcript = Transcript(in: try Scratch())
     for (cameras, line) in Self.cameraLines {
       transcript.cameras = cameras
@@ -189,7 +189,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.cameras)
   }
 
-  @Test func `An interrupted export says so`() async throws {
+  @Test func `The error of an interrupted export matches its fixture`() async throws {
     var transcript = Transcript(in: try await prepared())
     for signal in ["INT", "TERM"] {
       // Half an hour of film: it is interrupted long before its end.
@@ -207,7 +207,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.signals)
   }
 
-  @Test func `A take that is being recorded is not recovered`() async throws {
+  @Test func `Recover rejects a take that is being recorded`() async throws {
     var transcript = Transcript(in: try Scratch())
     try await transcript.script(
       """
@@ -225,7 +225,7 @@ struct ContractBadInputTests {
   }
 
   @Test(.enabled(if: getuid() == 0, "only root can mount, and become another user"))
-  func `A full disk and a file of somebody else's are what they were`() async throws {
+  func `Errors of full disks and permissions match their fixtures`() async throws {
     let scratch = try await prepared(in: "/var/tmp")
     var transcript = Transcript(in: scratch)
     // A copy that anyone may run, since the checkout may lie where others may not look.

@@ -33,7 +33,7 @@ struct ContractErrorTests {
 
   private struct Unknown: Error {}
 
-  @Test func `Each error code has the exit status that it had`() throws {
+  @Test func `Each error code keeps its exit status`() throws {
     let sources = try Self.sources()
     var rows = Set<Row>()
     for declared in Self.declaredCodes(sources) {

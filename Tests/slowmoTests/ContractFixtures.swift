@@ -81,7 +81,7 @@ enum ContractFixtures {
 /// The fixtures themselves.
 struct ContractFixtureTests {
   @Test(.disabled(if: ContractFixtures.isRecording, "the fixtures are being made"))
-  func `Each fixture is read by a test, and each test's fixture is there`() throws {
+  func `Fixtures on disk match the fixtures that tests read`() throws {
     let files = try FileManager.default.subpathsOfDirectory(atPath: ContractFixtures.folder)
       .filter { path in
         var isFolder = ObjCBool(false)
@@ -95,7 +95,7 @@ struct ContractFixtureTests {
     #expect(missing == [], "these are not in Tests/Fixtures")
   }
 
-  @Test func `A difference is found wherever it is, and shown`() {
+  @Test func `A fixture mismatch is shown with its line and both texts`() {
     #expect(ContractFixtures.difference(from: "a\nb\nc\n", to: "a\nd\nc\n") == "@ line 2\n-b\n+d")
     #expect(ContractFixtures.difference(from: "a\n", to: "a\nb\n") == "@ line 2\n+b")
   }

@@ -153,7 +153,7 @@ struct ContractMask {
 
 /// The masks themselves.
 struct ContractMaskTests {
-  @Test func `A mask hides values, and neither keys nor types nor other values`() {
+  @Test func `A mask hides only selected values and keeps their types`() {
     let mask = ContractMask(
       typed: ["a_ns", "b"], numbers: ["n"], open: ["c": .string], elements: ["gaps"],
       lists: ["warnings"])

@@ -46,7 +46,7 @@ struct ContractRecordTests {
 
   static let fixtures = [waitingName, liveName, camera, events]
 
-  @Test func `Documents of takes of a camera that waits are what they were`() async throws {
+  @Test func `JSON documents of takes from files match their fixtures`() async throws {
     let scratch = try Scratch()
     for take in ["mjpeg", "h264", "ffv1"] { try await ContractTakes.unpack(take, into: scratch) }
     var transcript = Transcript(in: scratch, mask: .machine)
@@ -56,7 +56,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.waitingName)
   }
 
-  @Test func `Documents of live takes have the keys and types that they had`() async throws {
+  @Test func `JSON documents of live takes keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
     transcript.mask = .liveWithOrWithoutGaps
@@ -80,9 +80,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.liveName)
   }
 
-  @Test func `Documents of takes that cameras end have the keys and types that they had`()
-    async throws
-  {
+  @Test func `JSON documents of unplugged takes keep their keys and types`() async throws {
     var mask = ContractMask.liveWithOrWithoutGaps
     // Whether the rate could be proved beside other programs.
     mask.typed.insert("locked")
@@ -94,7 +92,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.camera)
   }
 
-  @Test func `Each event of progress has the keys and types that it had`() async throws {
+  @Test func `JSON progress events keep their keys and types`() async throws {
     let scratch = try Scratch()
     let mask = ContractMask(
       typed: ["pts_ns", "frame", "total_frames", "drops", "bytes"],

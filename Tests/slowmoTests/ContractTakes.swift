@@ -46,7 +46,7 @@ enum ContractTakes {
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
-  func `A finished take is read as it was`(name: String) async throws {
+  func `The contents of a finished take match its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)
@@ -55,7 +55,7 @@ struct ContractTakeTests {
   }
 
   @Test(arguments: ContractTakes.killed)
-  func `A killed take is read and recovered as it was`(name: String) async throws {
+  func `Reading and recovering a killed take matches its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)
@@ -65,8 +65,7 @@ struct ContractTakeTests {
     try ContractFixtures.check(transcript.text, is: "takes/\(name).txt")
   }
 
-  @Test func `Passthrough exports hold the same packets, at the times that they had`() async throws
-  {
+  @Test func `The packets of passthrough exports match their fixtures`() async throws {
     let scratch = try Scratch()
     for name in ["mjpeg", "h264", "drops"] { try await ContractTakes.unpack(name, into: scratch) }
     var transcript = Transcript(in: scratch)

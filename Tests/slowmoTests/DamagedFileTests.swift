@@ -20,9 +20,7 @@ struct DamagedFileTests {
     _ = try scratch.write(Array(movie.prefix(movie.count * 6 / 10)), as: "cut.mp4")
   }
 
-  @Test func `A file that is cut off tells what is there, which can be copied and rendered`()
-    async throws
-  {
+  @Test func `A truncated file reports and exports its readable frames`() async throws {
     try await cutOff()
     let info = try await slowmo("info", "cut.mp4", "--json", in: scratch.path)
     #expect(info.status == 0)
@@ -57,7 +55,7 @@ struct DamagedFileTests {
     #expect(try Asset(path: scratch.file("a.mov")).videoTrack?.frameCount == count)
   }
 
-  @Test func `A frame that cannot be decoded is named, and held or left out`() async throws {
+  @Test func `An undecodable frame is reported and held or skipped`() async throws {
     try await FFmpeg.makeClip(scratch.file("plain.mov"), frames: 10, ["-c:v", "mjpeg"])
     var movie = try bytes(of: scratch.file("plain.mov"))
     let packet = try await FFmpeg.probe(

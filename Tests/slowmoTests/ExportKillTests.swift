@@ -9,7 +9,7 @@ struct ExportKillTests {
 
   init() throws { scratch = try Scratch() }
 
-  @Test func `A killed export leaves a whole file under the name, or none`() async throws {
+  @Test func `A killed export leaves a complete file or none`() async throws {
     // The instants lie evenly between the start and the end of an export, as long as it took first.
     let finished = try await bash(
       """

@@ -58,9 +58,7 @@ import Testing
     """
 
   @Test(arguments: ["key", "udp", "signal"])
-  func `A flood makes a clip each quiet period at most, and the first SIGTERM ends it`(
-    kind: String
-  ) async throws {
+  func `A flood of triggers makes at most one clip per quiet period`(kind: String) async throws {
     let scratch = try Scratch()
     try Self.flood.write(toFile: scratch.file("flood.py"), atomically: true, encoding: .utf8)
     let finished = try await run(

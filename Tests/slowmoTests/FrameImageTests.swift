@@ -16,7 +16,7 @@ struct FrameImageTests {
       [1, 0, 0, 1], [0, 1, -1, 0], [-1, 0, 0, -1], [0, -1, 1, 0],
       [-1, 0, 0, 1], [1, 0, 0, -1], [0, 1, 1, 0], [0, -1, -1, 0],
     ] as [[Int32]])
-  func `Images are rotated and mirrored as ffmpeg does it`(matrix: [Int32]) async throws {
+  func `Frame images are rotated and mirrored as by ffmpeg`(matrix: [Int32]) async throws {
     var recipe = MovieRecipe.constant(50, count: 6)
     recipe.displayMatrix = [
       matrix[0] << 16, matrix[1] << 16, 0, matrix[2] << 16, matrix[3] << 16, 0, 0, 0, 1 << 30,
@@ -45,7 +45,7 @@ struct FrameImageTests {
     }
   }
 
-  @Test func `A rotation by another angle is left out, and that is said`() async throws {
+  @Test func `A rotation by 45 degrees is ignored with a warning`() async throws {
     var recipe = MovieRecipe.constant(50, count: 2)
     recipe.displayMatrix = [46_341, 46_341, 0, -46_341, 46_341, 0, 0, 0, 1 << 30]
     let clip = scratch.file("clip.mov")
@@ -57,7 +57,7 @@ struct FrameImageTests {
     #expect(size == ["128,32"])
   }
 
-  @Test func `The end is the last frame, and what is behind it no frame`() async throws {
+  @Test func `The time end selects the last frame and later times fail`() async throws {
     let clip = scratch.file("clip.mov")
     try MovieRecipe.constant(50, count: 6).write(to: clip)
     let finished = try await slowmo(

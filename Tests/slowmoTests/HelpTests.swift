@@ -14,7 +14,7 @@ struct HelpTests {
   ]
 
   @Test(arguments: [""] + verbs)
-  func `Every example of the help runs`(verb: String) async throws {
+  func `Each example in the help runs`(verb: String) async throws {
     let scratch = try Scratch()
     let arguments = verb.isEmpty ? ["--help"] : [verb, "--help"]
     let help = try await run(slowmoPath, arguments)
@@ -108,7 +108,7 @@ struct HelpTests {
     }
   }
 
-  @Test func `The version names the libraries that are linked`() async throws {
+  @Test func `The version lists the linked libraries`() async throws {
     let version = try await slowmo("--version")
     #expect(version.status == 0)
     for name in ["slowmo ", "libavformat 59.", "libavcodec ", "librubberband 3."] {

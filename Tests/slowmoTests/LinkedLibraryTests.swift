@@ -22,7 +22,7 @@ struct LinkedLibraryTests {
   private static let full: Set = ["libSDL2-2.0.so.0", "libavfilter.so.8", "libheif.so.1"]
 
   @Test(arguments: [("slowmo", core), ("slowmo-full", core.union(full))])
-  func `A program needs the listed libraries`(name: String, expected: Set<String>) async throws {
+  func `Each program links only the listed shared libraries`(name: String, expected: Set<String>) async throws {
     let dynamic = try await run("readelf", ["-d", program(name)])
     try #require(dynamic.status == 0)
     let needed = Set(

@@ -21,9 +21,7 @@ struct MessageTests {
     return path
   }
 
-  @Test func `Times are told in decimals, and as fractions where they may be written again`()
-    async throws
-  {
+  @Test func `Error messages show times in decimal seconds`() async throws {
     let clip = try clip()
     let output = scratch.file("out.mov")
     for (arguments, words) in [
@@ -63,9 +61,7 @@ struct MessageTests {
     #expect(cut.output.contains("plan: source 0.333667..1.5015 plays at 0..1.167833, speed 1/1"))
   }
 
-  @Test func `Where a file cannot be written its own name is told, and not a temporary one`()
-    async throws
-  {
+  @Test func `A write error names the output and not a temporary file`() async throws {
     let take = try await Takes.plain()
     let project = scratch.file("project.otio")
     let made = try await slowmo("retime", take, "-o", project, "--speed", "1/2")

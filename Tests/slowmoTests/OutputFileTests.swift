@@ -21,7 +21,7 @@ struct OutputFileTests {
     return scratch
   }
 
-  @Test func `An output that is read, or written twice, is refused, also with -y`() async throws {
+  @Test func `An output that is also an input is rejected even with -y`() async throws {
     let scratch = try await prepared()
     let retime = ["retime", "take.mov", "--speed", "1/8", "--copy", "-y", "-o"]
     let cases: [(line: [String], status: Int32)] = [
@@ -77,9 +77,7 @@ struct OutputFileTests {
     ),
   ]
 
-  @Test func `A file that is replaced gives its mode, and names may be as long as any`()
-    async throws
-  {
+  @Test func `A replaced file keeps its mode even with a 255-byte name`() async throws {
     for (suffix, words) in Self.writers {
       let scratch = try await prepared()
       let name = String(repeating: "n", count: 254 - suffix.count) + "." + suffix
@@ -99,8 +97,7 @@ struct OutputFileTests {
     }
   }
 
-  @Test func `Where the disk is full, what was there stays and nothing else is left`() async throws
-  {
+  @Test func `A full disk leaves the old file and no temporary file`() async throws {
     let scratch = try await prepared()
     for (suffix, words) in Self.writers where words.first != "record" {
       let path = scratch.file("old.\(suffix)")
@@ -119,7 +116,7 @@ struct OutputFileTests {
     }
   }
 
-  @Test func `The name - is standard output, for what can be written to it`() async throws {
+  @Test func `The output name - writes to standard output where possible`() async throws {
     let scratch = try await prepared()
     func print(_ line: String...) async throws -> Finished {
       try await bash("\"$1\" \(line.joined(separator: " ")) > printed", in: scratch.path)
@@ -160,7 +157,7 @@ struct OutputFileTests {
     #expect(FileManager.default.fileExists(atPath: scratch.file("-")))
   }
 
-  @Test func `Names that are no text are kept byte for byte`() async throws {
+  @Test func `File names that are not UTF-8 are kept byte for byte`() async throws {
     let scratch = try await prepared()
     let finished = try await bash(
       #"""

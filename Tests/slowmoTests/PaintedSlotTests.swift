@@ -100,9 +100,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Each frame is shown as often as the model says, and none is skipped`(kind: Kind)
-    async throws
-  {
+  func `Output slots show the frames that a slow model selects`(kind: Kind) async throws {
     let folder = try Scratch()
     let (asset, numbers) = try await take(kind, in: folder)
     let source = try asset.mediaSource()
@@ -170,7 +168,7 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Cuts of a project at frames' numbers hold exactly these frames`(kind: Kind) async throws {
+  func `Project cuts at frame numbers contain exactly those frames`(kind: Kind) async throws {
     let folder = try Scratch()
     let (asset, numbers) = try await take(kind, in: folder)
     try #require(numbers.count >= 119)

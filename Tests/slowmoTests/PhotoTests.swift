@@ -18,7 +18,7 @@ struct PhotoTests {
     return FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] }
   }
 
-  @Test func `A Live Photo is a pair that info reads and retime takes`() async throws {
+  @Test func `A Live Photo pair is read by info and retimed`() async throws {
     let finished = try await slowmo(
       "photo", "synthetic:320x240@60?scene=pattern", "-o", "live.jpg", "--live", "--json",
       "--progress", "none", in: scratch.path)
@@ -59,7 +59,7 @@ struct PhotoTests {
     #expect(try Set(scratch.names()).isSuperset(of: ["live.jpg", "slow.mov"]))
   }
 
-  @Test func `Triggers take photos until no more come`() async throws {
+  @Test func `Each trigger takes a photo until the input ends`() async throws {
     let script = """
       cd "$2"
       printf '\\n\\n\\n' | "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'key_{n}.jpg' \
@@ -77,7 +77,7 @@ struct PhotoTests {
   }
 
   @Test(arguments: ["INT", "TERM"])
-  func `A signal ends a time lapse, and leaves whole photos`(signal: String) async throws {
+  func `A signal ends a time lapse with intact photos`(signal: String) async throws {
     let script = """
       cd "$2"
       "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'lapse_{n}.jpg' --every 50ms --json \
@@ -100,7 +100,7 @@ struct PhotoTests {
 
   @Test(
     .enabled(if: Program.isInstalled("exiftool"), "the exiftool command is not installed"))
-  func `Frames of a movie are JPEG files with the date and the place of the movie`() async throws {
+  func `JPEG frames carry the maker and location of the movie`() async throws {
     let recorded = try await slowmo(
       "record", "synthetic:320x240@240?pace=max&scene=pattern", "-o", "take.mov", "-t", "2",
       "--tag", "make=Maker", "--location", "+46.5-007.25/", in: scratch.path)

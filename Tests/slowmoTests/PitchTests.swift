@@ -18,7 +18,7 @@ struct PitchTests {
     return try await run(slowmoPath, arguments, in: scratch.path)
   }
 
-  @Test func `An export refuses speeds that low-quality lacks, unless it may snap`() async throws {
+  @Test func `The low-quality algorithm rejects or snaps other speeds`() async throws {
     let refused = try await retime("low-quality", speed: "1/8")
     #expect(refused.status == 64)
     #expect(try scratch.names() == [])
@@ -34,7 +34,7 @@ struct PitchTests {
   }
 
   @Test(arguments: [("1/8", 1), ("1/2", 0), ("2", 0), ("3", 1)])
-  func `Time-domain beyond half and double speed is done, with a warning`(
+  func `Time-domain pitch warns outside of half to double speed`(
     speed: String, count: Int
   ) async throws {
     for more in [[], ["--dry-run", "--overwrite"]] {

@@ -10,7 +10,7 @@ struct PlainFileTests {
     Program.isInstalled)
 
   @Test(.enabled(if: hasJudges, "ffprobe, GStreamer or mediainfo is not installed"))
-  func `A finished file is plain, and three readers find the same in it`() async throws {
+  func `Three other readers find the same frames in a finished take`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let took = try await slowmo(
@@ -50,9 +50,7 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `The capture rate is a number of 32 bits as Android writes it, also while recording`()
-    async throws
-  {
+  func `The capture rate is stored as a 32-bit float as on Android`() async throws {
     let scratch = try Scratch()
     let (plain, killed) = (scratch.file("plain.mov"), scratch.file("killed.mov"))
     let slow = scratch.file("slow.mp4")
@@ -75,7 +73,7 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A mended file begins with what readers found before, packet by packet`() async throws {
+  func `A repaired file keeps all packets that were readable before`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     try await Self.kill(path, device: "synthetic:320x240@240?drop=5%&seed=7&pace=max")
@@ -106,7 +104,7 @@ struct PlainFileTests {
     #expect(try bytes(of: path) == content)
   }
 
-  @Test func `What cannot be mended is left as it is, with its reason`() async throws {
+  @Test func `A file that cannot be repaired is left unchanged`() async throws {
     let scratch = try Scratch()
     let path = try scratch.write(Array("no movie".utf8), as: "text.mov")
     let refused = try await slowmo("recover", path)
@@ -116,9 +114,7 @@ struct PlainFileTests {
     #expect(try await slowmo("recover", scratch.file("missing.mov")).status == 66)
   }
 
-  @Test func `A take writes the table of its frames, which frames --csv writes as well`()
-    async throws
-  {
+  @Test func `The tables of --frames-csv and frames --csv are equal`() async throws {
     let scratch = try Scratch()
     let (path, table) = (scratch.file("take.mov"), scratch.file("take.frames.csv"))
     let took = try await slowmo(

@@ -20,7 +20,7 @@ struct ProgressEventTests {
     return events
   }
 
-  @Test func `Each way to end has an event, and nothing else is said`() async throws {
+  @Test func `JSON progress ends with one end event in success and failure`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.lossy(), toPath: scratch.file("take.mov"))
@@ -78,7 +78,7 @@ struct ProgressEventTests {
     }
   }
 
-  @Test func `Lost frames and triggers are told with all that is known`() async throws {
+  @Test func `Drop and trigger events have all their values`() async throws {
     let scratch = try Scratch()
     let lossy = [
       "record", "synthetic:160x120@240?drop=20%&seed=7&pace=max", "-o", "a.mov", "--frames", "48",

@@ -12,7 +12,7 @@ struct ProjectFormatsTests {
     (try finished.document()["error"] as? [String: Any])?["code"] as? String
   }
 
-  @Test func `Each format exports its frames`() async throws {
+  @Test func `Projects in LLC and EDL and FCPXML export their frames`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let llc =
@@ -40,8 +40,7 @@ struct ProjectFormatsTests {
     }
   }
 
-  @Test func `What a project has wrong is bad data, and says which formats are read`() async throws
-  {
+  @Test func `A project in an unknown format is rejected as invalid`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     _ = try scratch.write(Array("neither\n".utf8), as: "a.txt")
@@ -60,7 +59,7 @@ struct ProjectFormatsTests {
     #expect(movie.status == 65)
   }
 
-  @Test func `A Samsung phone's movie plays its slow motion`() async throws {
+  @Test func `A Samsung slow-motion movie exports its slow section`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     func bytes(_ number: Int) -> [UInt8] {

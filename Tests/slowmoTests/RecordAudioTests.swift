@@ -6,7 +6,7 @@ import Testing
 
 /// `slowmo record --audio`.
 struct RecordAudioTests {
-  @Test func `A take says what became of its sound, and of none with --audio none`() async throws {
+  @Test func `The report of a take describes its audio track or none`() async throws {
     let scratch = try Scratch()
     let heard = try await slowmo(
       "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--json")
@@ -31,9 +31,7 @@ struct RecordAudioTests {
     #expect(silent.status == 0 && silence["audio"] is NSNull && info["audio"] is NSNull)
   }
 
-  @Test func `A microphone that is not there, or is none, is exit 69 and leaves no file`()
-    async throws
-  {
+  @Test func `An invalid microphone fails with exit code 69`() async throws {
     let scratch = try Scratch()
     for (name, code, word) in [
       ("hw:31,7", "device_not_found", "slowmo devices"),
@@ -55,7 +53,7 @@ struct RecordAudioTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Progress tells how loud the sound is`() async throws {
+  @Test func `Progress events report the peak level of the audio`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:128x96@60", "-o", scratch.file("a.mov"), "-t", "2", "--progress", "json")

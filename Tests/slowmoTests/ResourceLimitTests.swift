@@ -6,9 +6,7 @@ import Testing
 
 /// The limits that a shell sets for its commands: ulimit.
 struct ResourceLimitTests {
-  @Test func `A limit on the size of files ends a take with an error, and what fits is kept`()
-    async throws
-  {
+  @Test func `A file size limit ends a take with an error and keeps it`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -28,7 +26,7 @@ struct ResourceLimitTests {
     #expect(try scratch.names() == ["a.mov", "b.mov"])
   }
 
-  @Test(arguments: [4, 6, 8, 10, 12, 16, 24]) func `A limit on open files ends with an error`(
+  @Test(arguments: [4, 6, 8, 10, 12, 16, 24]) func `A low limit on open files never leaves a broken file`(
     count: Int
   ) async throws {
     let scratch = try Scratch()
@@ -47,9 +45,7 @@ struct ResourceLimitTests {
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == 48)
   }
 
-  @Test func `A limit on memory ends with an error before anything waits for a thread`()
-    async throws
-  {
+  @Test func `A low memory limit never makes a recording hang`() async throws {
     let scratch = try Scratch()
     // From what loading alone takes to what a short take needs. Where the loader has too little, the
     // command does not begin: 127.
@@ -69,7 +65,7 @@ struct ResourceLimitTests {
     #expect(statuses.allSatisfy { [0, 69, 127].contains($0) }, "\(statuses)")
   }
 
-  @Test func `A burst reserves what its take can fill`() async throws {
+  @Test func `A short burst reserves only the memory that it needs`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

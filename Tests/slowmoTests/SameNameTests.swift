@@ -61,7 +61,7 @@ struct SameNameTests {
     return Film(width: width, count: try #require(count))
   }
 
-  @Test func `Of two that write one name each that succeeds has left its own film`() async throws {
+  @Test func `Of two writers of one file the successful one leaves its own`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 6 : 200
     let sources = try Scratch()
@@ -164,9 +164,7 @@ struct SameNameTests {
       """, in: scratch.path)
   }
 
-  @Test func `A name that is being recorded is refused to all others, and the take goes on`()
-    async throws
-  {
+  @Test func `Other commands cannot write to a file that is being recorded`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.plain(), toPath: scratch.file("plain.mov"))
@@ -199,9 +197,7 @@ struct SameNameTests {
   @Test(arguments: [
     "", "--faststart", "--trigger key --pre 1s --post 1000s --exec 'touch {path}.ran'",
   ])
-  func `A file that took a take's place is not touched, and the take is a failure`(
-    options: String
-  ) async throws {
+  func `A file that replaced a running take is left untouched`(options: String) async throws {
     let scratch = try Scratch()
     let other = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     try other.write(to: URL(fileURLWithPath: scratch.file("other.mov")))
@@ -216,7 +212,7 @@ struct SameNameTests {
     #expect(try scratch.names() == ["take.mov"])
   }
 
-  @Test func `A take whose file was moved or removed says so, and where it is`() async throws {
+  @Test func `A take whose file was moved reports the new path`() async throws {
     let scratch = try Scratch()
     let moved = try await take(scratch, then: "mv take.mov moved.mov")
     #expect(moved.status == 74, "\(moved.errors)")
@@ -234,7 +230,7 @@ struct SameNameTests {
     #expect(try scratch.names() == ["moved.mov"])
   }
 
-  @Test func `A take that cannot be played is never a success`() async throws {
+  @Test func `A take truncated during recording is reported as failed`() async throws {
     let scratch = try Scratch()
     let damaged = try await take(
       scratch,

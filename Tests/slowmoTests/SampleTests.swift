@@ -7,7 +7,7 @@ import Testing
 
 /// The samples do what they say.
 struct SampleTests {
-  @Test func `The README's Swift is the sample, word for word, and it runs`() async throws {
+  @Test func `The Swift code of the README equals the sample and runs`() async throws {
     let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
     let sample = try String(
       contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
@@ -26,13 +26,13 @@ struct SampleTests {
     #expect(info["duration_ns"] as? Int == length + 7_000_000_000)
   }
 
-  @Test func `The sample that draws textures links EGL`() async throws {
+  @Test func `The sample LiveCube links EGL and OpenGL ES`() async throws {
     let dynamic = try await run("readelf", ["-d", program("LiveCube")])
     try #require(dynamic.status == 0)
     #expect(dynamic.output.contains("libEGL") && dynamic.output.contains("libGLES"))
   }
 
-  @Test func `The sample of frames as images writes the frames that it names`() async throws {
+  @Test func `The sample FramesToPNG writes the frames that it lists`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -49,7 +49,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of the SloPoke flow records, slows, plays and exports`() async throws {
+  @Test func `The sample SloPoke records and plays and exports slowly`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
@@ -76,9 +76,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of a slow camera records at its high rate, and plays slowly`()
-    async throws
-  {
+  @Test func `The sample SlowCamera records at 240 fps and plays slowly`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SlowCamera"), ["synthetic:320x240@240", "1/4"], in: scratch.path)
@@ -97,7 +95,7 @@ struct SampleTests {
     #expect(slow.status == 0 && slow.output.hasSuffix("has no high frame rate\n"))
   }
 
-  @Test func `The sample of live analysis sees 240 frames`() async throws {
+  @Test func `The sample LiveAnalysis examines 240 frames`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("LiveAnalysis"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -107,7 +105,7 @@ struct SampleTests {
     try checkLength("LiveAnalysis", atMost: 12)
   }
 
-  @Test func `The sample of a cube shows live video on its sides`() async throws {
+  @Test func `The sample LiveCube draws live video on a cube`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("LiveCube"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -128,7 +126,7 @@ struct SampleTests {
     #expect(finished.output.contains(" textures for 48 frames"))
   }
 
-  @Test func `The sample of a zoom moves a slider, ramps and cancels`() async throws {
+  @Test func `The sample ZoomCamera zooms and ramps and cancels a ramp`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("ZoomCamera"), ["synthetic:640x480@60?scene=pattern"], in: scratch.path)
@@ -145,7 +143,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of faces names each once and draws them`() async throws {
+  @Test func `The sample FaceCamera lists and draws each face once`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("faces.mov")
     try await FacePictures().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
@@ -165,9 +163,7 @@ struct SampleTests {
     #expect(!gray.isEmpty)
   }
 
-  @Test func `The sample of codes prints each once, escaped, with its position in the view`()
-    async throws
-  {
+  @Test func `The sample CodeCamera prints each code once and escaped`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("codes.mov")
     let set = try await CodeFrames("--only", "qr", #"lap\x1b\x5b2J5"#)
@@ -192,9 +188,7 @@ struct SampleTests {
     return finished.output.split(separator: "\n").map(String.init)
   }
 
-  @Test func `The sample AVCam takes photos, Live Photos and movies, and changes its camera`()
-    async throws
-  {
+  @Test func `The sample AVCam takes photos and movies with two cameras`() async throws {
     let scratch = try Scratch()
     let lines = try await avCam(
       """
@@ -248,9 +242,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample AVCam goes on after an interruption, and focuses where it is clicked`()
-    async throws
-  {
+  @Test func `The sample AVCam resumes after an interruption and focuses`() async throws {
     let scratch = try Scratch()
     let lines = try await avCam(
       """
@@ -271,9 +263,7 @@ struct SampleTests {
       ], "\(lines)")
   }
 
-  @Test func `The sample of a photo booth counts down, and takes four photos in a row`()
-    async throws
-  {
+  @Test func `The sample PhotoBooth counts down and takes four photos`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("PhotoBooth"), ["synthetic:320x240@60?scene=pattern"], in: scratch.path)
@@ -295,7 +285,7 @@ struct SampleTests {
     #expect(numbers[0] >= 179 && numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
-  @Test func `The sample of a trigger records around it, and slows that down`() async throws {
+  @Test func `The sample TriggeredClip records a clip and slows it down`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("TriggeredClip"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -309,7 +299,7 @@ struct SampleTests {
     try checkLength("TriggeredClip", atMost: 15)
   }
 
-  @Test func `The sample of three clips edits, saves and exports them`() async throws {
+  @Test func `The sample ThreeClips edits and exports three clips`() async throws {
     let scratch = try Scratch()
     let names = ["a.mov", "b.mov", "c.mov"]
     for name in names {

@@ -23,7 +23,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `Each line is a code in a frame, and fits its schema`() async throws {
+  @Test func `Each line of scan describes one code in one frame`() async throws {
     let scanned = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
     #expect(scanned.status == 0, "\(scanned.errors)")
     let found = try objects(scanned.output)
@@ -56,7 +56,7 @@ struct ScanTests {
     #expect(none.status == 0 && none.output.isEmpty)
   }
 
-  @Test func `A file as a camera is searched frame by frame`() async throws {
+  @Test func `Scanning a file as a camera examines each frame`() async throws {
     let scanned = try await slowmo("scan", "file:\(movie)?pace=max", "--json")
     #expect(scanned.status == 0, "\(scanned.errors)")
     let document = try scanned.document()
@@ -68,9 +68,7 @@ struct ScanTests {
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
   }
 
-  @Test func `A recording stores the codes at their frames, and info and frames show them`()
-    async throws
-  {
+  @Test func `A recording stores codes as timed metadata of their frames`() async throws {
     let take = scratch.file("take.mov")
     let recorded = try await slowmo(
       "record", "file:\(movie)?pace=max", "-o", take, "--metadata", "codes", "--json")
@@ -88,7 +86,7 @@ struct ScanTests {
     #expect(!plain.contains("codes"))
   }
 
-  @Test func `Faces have an id, and are stored beside codes`() async throws {
+  @Test func `Faces keep their id and are stored together with codes`() async throws {
     let faces = scratch.file("faces.mov")
     try await FacePictures().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
     let scanned = try await slowmo(
@@ -123,7 +121,7 @@ struct ScanTests {
     #expect(table[2].firstMatch(of: bounds) != nil, "\(table[2])")
   }
 
-  @Test func `A model file finds faces, and a damaged one is named`() async throws {
+  @Test func `A face model file is used and a damaged one is rejected`() async throws {
     let faces = scratch.file("faces.mov")
     try await FacePictures().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
     let own = try await slowmo("scan", faces, "--types", "faces")
@@ -158,7 +156,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `Errors name what works`() async throws {
+  @Test func `Invalid scan options fail with their exit codes`() async throws {
     for arguments in [
       ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],
       ["--range", "0..1", "-t", "1"],
@@ -179,7 +177,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `A code with control characters does nothing to a terminal`() async throws {
+  @Test func `Control characters in a code are escaped in the output`() async throws {
     let hostile = scratch.file("hostile.mov")
     let set = try await CodeFrames("--only", "qr", #"a\x1b\x5b2J\xc2\x9b31mb"#)
     try await set.writeMovie(hostile, count: 3)

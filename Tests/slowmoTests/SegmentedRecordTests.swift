@@ -9,7 +9,7 @@ import Testing
 struct SegmentedRecordTests {
   private let camera = "synthetic:160x120@240?pace=max"
 
-  @Test func `A segmented take has its files and the ledger of all of them`() async throws {
+  @Test func `A segmented take reports its files and one total ledger`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "game_{n:03}.mov", "-t", "1.25", "--segment", "500ms",
@@ -40,9 +40,7 @@ struct SegmentedRecordTests {
     #expect(second.output.contains("game_004.mov: 120 frames in 0.500 s, 0 lost, playable"))
   }
 
-  @Test func `A camera that comes back goes on in the next file, and its gap is named`()
-    async throws
-  {
+  @Test func `A reconnected camera continues in the next file with a gap`() async throws {
     let scratch = try Scratch()
     let library = try await FakeCameras.library()
     let finished = try await run(
@@ -77,7 +75,7 @@ struct SegmentedRecordTests {
     ["--tag", "make"], ["--tag", "=Acme"], ["--tag", "com.overcrank.recording=x"],
     ["--location", "+91+000/"], ["--location", "Bern"], ["--location", "-90.1+000/"],
   ])
-  func `What cannot be is refused before anything is recorded`(options: [String]) async throws {
+  func `Invalid segment or tag options are rejected before a take`(options: [String]) async throws {
     let scratch = try Scratch()
     let output = options.contains("-o") ? [] : ["-o", "a.mov"]
     let finished = try await run(
@@ -87,7 +85,7 @@ struct SegmentedRecordTests {
   }
 
   @Test(arguments: ["3<values", "3< <(cat values)"])
-  func `Values of frames come as lines and are printed as lines`(input: String) async throws {
+  func `Metadata values of frames are read and printed as JSON lines`(input: String) async throws {
     let scratch = try Scratch()
     let lines = (0..<1_000).map { number in
       let value = number % 3 == 0 ? "\"t\(number)\"" : number % 3 == 1 ? "\(number)" : "\(number).5"
@@ -143,7 +141,7 @@ struct SegmentedRecordTests {
     #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")
   }
 
-  @Test func `Tags and a place are read back`() async throws {
+  @Test func `Tags and a location of a recording are read back`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "a.mov", "--frames", "24", "--tag", "make=Acme", "--tag",

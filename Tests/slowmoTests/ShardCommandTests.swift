@@ -28,7 +28,7 @@ struct ShardCommandTests {
     return try finished.document()
   }
 
-  @Test func `Shards are made once, joined once, and named if they are missing`() async throws {
+  @Test func `Joining shards reports a missing shard and reuses the others`() async throws {
     let planned = try await checked(edit("--shard 2/3 --dry-run"))
     #expect(planned["file"] as? String == "film.shard-2-of-3.mov")
     // 7 s at 30 fps are 210 frames, in groups of 60.
@@ -61,11 +61,11 @@ struct ShardCommandTests {
     "--shard 4/3", "--shard 0/3", "--shard 1/2 --join", "--shard 1/2 --on-error skip",
     "--shard 1/9", "--shard 1/2 --jobs 2",
   ])
-  func `Shards that cannot be are usage errors`(options: String) async throws {
+  func `Invalid shard options are usage errors`(options: String) async throws {
     #expect(try await edit(options).status == 64)
   }
 
-  @Test func `Copies have no shards`() async throws {
+  @Test func `A passthrough export rejects shards`() async throws {
     let finished = try await slowmo(
       "edit", scratch.file("p.otio"), "-o", scratch.file("f.mov"), "--copy", "--shard", "1/2")
     #expect(finished.status == 64)

@@ -20,8 +20,7 @@ struct StandardOutputTests {
     "bench diff BENCH BENCH --json",
   ]
 
-  @Test func `A full disk or a closed standard output is an I/O error of every verb`() async throws
-  {
+  @Test func `A full or closed standard output is an I/O error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines {
@@ -39,7 +38,7 @@ struct StandardOutputTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `A reader that has seen enough ends a verb without a word`() async throws {
+  @Test func `A closed pipe ends each verb without an error message`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines where !line.contains("missing") {
@@ -62,7 +61,7 @@ struct StandardOutputTests {
     }
   }
 
-  @Test func `A take is there although nobody could be told of it`() async throws {
+  @Test func `A take is kept if its report cannot be printed`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -83,14 +82,14 @@ struct StandardOutputTests {
   }
 
   @Test(arguments: ["drops>NaN", "drops>inf", "drops>-inf", "drops>1e999", "drops>", ">0", "", "0"])
-  func `A limit without a finite number is a usage error`(limit: String) async throws {
+  func `A limit of bench diff without a number is a usage error`(limit: String) async throws {
     let bench = "\(checkout)/Tests/Fixtures/inputs/bench.json"
     let finished = try await slowmo("bench", "diff", bench, bench, "--fail-on", limit)
     #expect(finished.status == 64, "\(finished.errors)")
     #expect(finished.errors.contains("is not a limit"))
   }
 
-  @Test func `Help on a verb that is none is a usage error`() async throws {
+  @Test func `Help on an unknown verb is a usage error`() async throws {
     for line in [["help", "nosuch"], ["help", "bench", "nosuch"]] {
       let finished = try await run(slowmoPath, line)
       #expect(finished.status == 64 && finished.output.isEmpty, "\(line)")

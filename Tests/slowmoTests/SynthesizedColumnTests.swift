@@ -6,9 +6,7 @@ import Testing
 
 /// A table of frames tells synthesized frames from captured ones.
 struct SynthesizedColumnTests {
-  @Test func `Only an export with synthesized frames has the columns, which agree with its report`()
-    async throws
-  {
+  @Test func `Frame tables mark synthesized frames as the report does`() async throws {
     let scratch = try Scratch()
     let recorded = try await slowmo(
       "record", "synthetic:128x96@30?pace=max", "-o", "take.mov", "--frames", "6",

@@ -44,7 +44,7 @@ import Testing
     ("udp:PORT", "echo >/dev/udp/127.0.0.1/PORT", "udp"),
     ("udp:[::1]:PORT", "echo >/dev/udp/::1/PORT", "udp"),
   ])
-  func `A trigger makes a clip of what was before it and what comes after`(
+  func `A trigger records a clip from before to after it`(
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
@@ -79,9 +79,7 @@ import Testing
     #expect(tag.contains("\"source\":\"\(source)\""))
   }
 
-  @Test func `Repeated triggers make a clip each, and each is handed to the user's command`()
-    async throws
-  {
+  @Test func `Repeated triggers make clips and run the command for each`() async throws {
     let scratch = try Scratch()
     try Data().write(to: URL(fileURLWithPath: scratch.file("it's 01.mov")))
     let finished = try await record(
@@ -113,7 +111,7 @@ import Testing
         == files.count)
   }
 
-  @Test func `Loud sounds give triggers, once in a quiet period`() async throws {
+  @Test func `Loud audio triggers one clip per quiet period`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("clap{n}.mov"), "--pre",
@@ -130,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func `A capture that is stopped while it waits says so`() async throws {
+  @Test func `A capture stopped before its trigger reports no_trigger`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o clip.mov --trigger signal", in: scratch, then: "kill -INT $take")
@@ -141,9 +139,7 @@ import Testing
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 
-  @Test func `Without a trigger there is no file, and the exit code says that time is over`()
-    async throws
-  {
+  @Test func `A capture without a trigger times out and writes no file`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("clip.mov"), "--pre", "1s",
@@ -164,9 +160,7 @@ import Testing
     (["--trigger", "key", "--max-clips", "2"], "--repeat"),
     (["--trigger", "key", "--repeat", "--max-clips", "0", "-o", "{n}.mov"], "--max-clips 0"),
   ])
-  func `Options that cannot be meant are refused`(
-    options: [String], word: String
-  ) async throws {
+  func `Invalid trigger options are rejected`(options: [String], word: String) async throws {
     let scratch = try Scratch()
     let finished = try await run(
       slowmoPath, ["record", "synthetic", "-o", scratch.file("a.mov")] + options)
@@ -175,9 +169,7 @@ import Testing
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Lines that are there before the camera runs count, and so does their end`()
-    async throws
-  {
+  @Test func `A line typed before the camera runs counts as a trigger`() async throws {
     let scratch = try Scratch()
     let options = "record synthetic:320x240@240 --trigger key --post 200ms --json --progress none"
     let script = """
@@ -190,8 +182,7 @@ import Testing
     #expect(try scratch.names() == ["one.mov"])
   }
 
-  @Test func `Clips go around names that are taken, and one that cannot be is no end`() async throws
-  {
+  @Test func `Clips skip existing names and continue after a failed one`() async throws {
     let scratch = try Scratch()
     for name in ["c1.mov", "c3.mov"] {
       try Data([1]).write(to: URL(fileURLWithPath: scratch.file(name)))
@@ -226,7 +217,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `A disk that is to stay free ends clips by that name`() async throws {
+  @Test func `The option --min-free ends clips with its own message`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
@@ -236,7 +227,7 @@ import Testing
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 
-  @Test func `A command is run after a take, with its path however that is quoted`() async throws {
+  @Test func `The option --exec quotes the path of the take safely`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a $(touch bad) b.mov", "-t", "0.2",
@@ -251,7 +242,7 @@ import Testing
     #expect(failing.status == 0 && failing.errors.contains("the command for b.mov"))
   }
 
-  @Test func `What is written about a take never costs the take`() async throws {
+  @Test func `A failed report file does not cost the take`() async throws {
     let scratch = try Scratch()
     let same = try await slowmo(
       "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",
@@ -267,7 +258,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `Sound that comes late is within the limit of the file, too`() async throws {
+  @Test func `Late audio stays within the size limit of the file`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:160x120@2?pace=max", "-o", scratch.file("a.mov"), "--max-size", "1MB",
@@ -278,7 +269,7 @@ import Testing
     #expect(try #require(attributes[.size] as? Int) <= 1_000_000)
   }
 
-  @Test func `The index is first where that is wanted, and the same film follows`() async throws {
+  @Test func `The option --faststart places the index before the media`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a.mov", "-t", "0.5", "--codec", "h264",
@@ -306,7 +297,7 @@ import Testing
     #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
   }
 
-  @Test func `A file never grows beyond its limit, and is whole`() async throws {
+  @Test func `A take with --max-size stays below it and is complete`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:640x480@240?pace=max", "-o", scratch.file("a.mov"), "--max-size", "2MB",

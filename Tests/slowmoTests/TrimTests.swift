@@ -96,9 +96,7 @@ struct TrimTests {
   ]
 
   @Test(arguments: Kind.allCases)
-  func `The frames of a range are kept, no more and no less, with their sound`(
-    kind: Kind
-  ) async throws {
+  func `Trimming keeps exactly the frames and audio of a range`(kind: Kind) async throws {
     let source = try source(kind)
     for (text, frames) in Self.ranges {
       // Ends that no picture can be cut at take more pictures along, or are encoded.
@@ -116,9 +114,7 @@ struct TrimTests {
   }
 
   @Test(arguments: ["squeeze", "render"])
-  func `The frames kept do not depend on how a cut is made, nor on audio`(
-    boundary: String
-  ) async throws {
+  func `The boundary policy does not change the frames of a trim`(boundary: String) async throws {
     let source = try source(.reordered, hasAudio: false)
     for (text, frames) in Self.ranges {
       let trimmed = try await retimed(
@@ -133,7 +129,7 @@ struct TrimTests {
     #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
   }
 
-  @Test func `A negative speed plays backwards, and copies what stands alone`() async throws {
+  @Test func `A negative speed reverses frames and copies only intra video`() async throws {
     let plain = try source(.plain)
     let half = ["--trim", "45f..113f", "--speed", "-1/2"]
     let rendered = try await retimed(plain, half + ["--fps", "50", "--pitch", "varispeed"])
@@ -148,7 +144,7 @@ struct TrimTests {
     #expect(try numbers(copied) == (45..<113).reversed())
   }
 
-  @Test func `Audio is cut where the picture is`() async throws {
+  @Test func `Audio is trimmed at the same time as video`() async throws {
     let trimmed = try await retimed(try source(.plain), "--trim", "45f..113f", "--copy")
     let track = try #require(trimmed.audioTrack)
     var reader = try AudioReader(trimmed)
@@ -160,8 +156,7 @@ struct TrimTests {
     #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
   }
 
-  @Test func `Speeds stay those of source times, and ranges are cut off at the trim`() async throws
-  {
+  @Test func `Trimming clips speed ranges and keeps their source times`() async throws {
     let source = try source(.plain)
     let inside = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "100f..120f", "--speed", "1/2", "--copy", "--pitch",
@@ -192,7 +187,7 @@ struct TrimTests {
     ["--preset", "pulse", "--at", "100f", "--speed", "1/5", "--width", "300ms"],
     ["--preset", "freeze", "--at", "1.2", "--width", "500ms"],
   ])
-  func `Inside a ramp, too, just the frames of the range are kept`(options: [String]) async throws {
+  func `Trimming within a speed ramp keeps exactly its frames`(options: [String]) async throws {
     for kind in [Kind.mjpeg, .reordered] {
       let source = try source(kind)
       for (text, frames) in [("50f..150f", 50..<150), ("33f..142f", 33..<142)] {
@@ -207,8 +202,7 @@ struct TrimTests {
     }
   }
 
-  @Test func `Several ranges follow each other, and a project of them plays the same`() async throws
-  {
+  @Test func `Several trimmed ranges are joined as in a project of them`() async throws {
     let source = try source(.reordered)
     let joined = try await retimed(
       source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
@@ -226,7 +220,7 @@ struct TrimTests {
     #expect(try numbers(Asset(path: scratch.file("edited.mov"))) == wanted)
   }
 
-  @Test func `What cannot be trimmed is refused in words, and nothing is written`() async throws {
+  @Test func `Invalid trims are rejected with a message and write no file`() async throws {
     let source = try source(.mjpeg)
     let cases: [(options: [String], status: Int32, words: String)] = [
       (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
@@ -271,7 +265,7 @@ struct TrimTests {
     #expect(held.duration == MediaTime(seconds: 2))
   }
 
-  @Test func `A preset has the speed and the width asked for`() async throws {
+  @Test func `A preset uses the given speed and width`() async throws {
     let source = try source(.mjpeg)
     // A third of 0.6 s before, two behind, between ramps of 0.3 s; at the slowest 1/4.
     let plan = try await slowmo(
