@@ -39,9 +39,7 @@ extension VividTests {
     @Test(arguments: wraps)
     func `Wrapping frame numbers and timestamps cause no gap`(
       control: String, value: Int, seconds: Int
-    )
-      async throws
-    {
+    ) async throws {
       try await Vivid.set(control, to: value)
       let name = "\(control)\(value)"
       let (take, streamed) = try await Vivid.traced {

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-/// What the article for people who come from AVFoundation says; `Tests/check-docs.py` compiles it.
+/// The article for users of AVFoundation, whose code `Tests/check-docs.py` compiles.
 struct ArticleTests {
   private static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()

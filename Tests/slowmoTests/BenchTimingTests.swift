@@ -4,27 +4,27 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The benchmarks that time whole commands: what they count, and what they leave behind.
+/// Benchmarks that time whole commands: their counts and their temporary files.
 struct BenchTimingTests {
   private let scratch: Scratch
-  private let folder: String
+  private let directory: String
 
   init() throws {
     scratch = try Scratch()
-    folder = scratch.file("folder")
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    directory = scratch.file("directory")
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
   }
 
-  /// Runs a benchmark of a clip of 30 frames, with the temporary files in ``folder``.
+  /// Runs a benchmark of a clip of 30 frames, with the temporary files in ``directory``.
   private func bench(_ arguments: String...) async throws -> [String: Any] {
     let finished = try await run(
-      slowmoPath, ["bench"] + arguments + ["--folder", folder, "--json"], in: scratch.path)
+      slowmoPath, ["bench"] + arguments + ["--folder", directory, "--json"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.output)\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     return try finished.document()
   }
 
-  /// Expects that the times of the runs are in order, and above zero.
+  /// Expects that minimum, median and maximum are in order and above zero.
   private func expectTimes(_ report: [String: Any]) throws {
     for key in ["wall", "cpu"] {
       let spread = try #require(report[key] as? [String: Int])
@@ -53,8 +53,8 @@ struct BenchTimingTests {
       let own = try #require((report[key] as? [String: Int])?["median_ns"])
       let other = try #require((baseline[key] as? [String: Int])?["median_ns"])
       // JSON rounds the last digit.
-      let told = try #require(baseline[ratio] as? Double)
-      #expect(abs(told - Double(own) / Double(other)) < 1e-9)
+      let reported = try #require(baseline[ratio] as? Double)
+      #expect(abs(reported - Double(own) / Double(other)) < 1e-9)
     }
   }
 
@@ -65,7 +65,8 @@ struct BenchTimingTests {
     let clip = scratch.file("clip.mov")
     _ = try await slowmo("record", "synthetic:320x240@60?pace=max", "-t", "0.5", "-o", clip)
     let line = [
-      "bench", "retime", clip, "--runs", "1", "--folder", folder, "--json", "--baseline", "ffmpeg",
+      "bench", "retime", clip, "--runs", "1", "--folder", directory, "--json", "--baseline",
+      "ffmpeg",
     ]
     let finished = try await run(slowmoPath, line + options)
     let report = try finished.document()
@@ -112,7 +113,7 @@ struct BenchTimingTests {
       ("writer --folder nowhere", 73, "cannot_create"),
       ("writer --mode 1x1", 64, "no_matching_format"),
     ] {
-      let chosen = line.contains("--folder") ? [] : ["--folder", folder]
+      let chosen = line.contains("--folder") ? [] : ["--folder", directory]
       let words = ["bench"] + line.split(separator: " ").map(String.init) + chosen
       let finished = try await run(slowmoPath, words + ["--json"], in: scratch.path)
       #expect(finished.status == Int32(status), "\(line): \(finished.output)")
@@ -122,23 +123,23 @@ struct BenchTimingTests {
     }
     // Without ffmpeg in PATH.
     let finished = try await bash(
-      "PATH=/nowhere \"$1\" bench retime -t 0.1 --runs 1 --baseline ffmpeg --folder folder",
+      "PATH=/nowhere \"$1\" bench retime -t 0.1 --runs 1 --baseline ffmpeg --folder directory",
       in: scratch.path)
     #expect(finished.status == 69)
     #expect(finished.errors.contains("omit --baseline"), "\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
   }
 
   @Test func `SIGTERM ends a benchmark and removes its temporary files`() async throws {
     let finished = try await bash(
       """
-      "$1" bench writer --mode 128x96@60/mjpg -t 10 --runs 100 --folder folder &
+      "$1" bench writer --mode 128x96@60/mjpg -t 10 --runs 100 --folder directory &
       bench=$!
-      until compgen -G 'folder/*/slowmo*' >/dev/null || ! kill -0 $bench; do sleep 0.02; done
+      until compgen -G 'directory/*/slowmo*' >/dev/null || ! kill -0 $bench; do sleep 0.02; done
       kill -TERM $bench
       wait $bench
       """, in: scratch.path)
     #expect(finished.status == 143, "\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
   }
 }

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the command does with a camera that has settings: the fake one, preloaded.
+/// The command with the controls of a fake camera.
 struct CameraSettingsTests {
-  /// Runs the command on a machine of fake cameras, as each call finds it.
+  /// Runs the command with a preloaded driver of fake cameras.
   private func slowmo(on cameras: String, _ arguments: String...) async throws -> Finished {
     let library = try await FakeCameras.library()
     return try await run(
@@ -45,7 +45,7 @@ struct CameraSettingsTests {
     let tag = try await recordingTag(path)
     let controls = try #require(tag["controls"] as? [String: String])
     #expect(controls["gain"] == "64" && controls["exposure_time_absolute"] != nil)
-    // As the lock has set it, not as it is before and afterwards.
+    // The frame rate lock sets it for the take only.
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
@@ -62,7 +62,7 @@ struct CameraSettingsTests {
       ])
     #expect(taken.status == 0, "\(taken.errors)")
     let written = try String(contentsOfFile: log, encoding: .utf8)
-    // It is told of the device, but not of the requests.
+    // The library opens the device, but does not see the requests.
     #expect(written.contains("libv4l2: open: ") && !written.contains("VIDIOC_DQBUF"), "\(written)")
   }
 
@@ -82,7 +82,7 @@ struct CameraSettingsTests {
     let library = try await FakeCameras.library()
     let finished = try await bash(script, library, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
-    // The camera's own account, when it was last closed.
+    // The driver's log, as of the last close.
     let before = try document(scratch.file("before"))
     let after = try document(scratch.file("after"))
     #expect(try #require(after["dequeued"] as? Int) > 0)
@@ -94,7 +94,7 @@ struct CameraSettingsTests {
     #expect(during["exposure_dynamic_framerate"] == "0")
   }
 
-  /// What a recording says of itself.
+  /// The description that a recording stores in its metadata.
   private func recordingTag(_ path: String) async throws -> [String: Any] {
     let info = try await run(slowmoPath, ["info", path, "--json"]).document()
     let metadata = try #require(info["metadata"] as? [String: String])
@@ -124,11 +124,11 @@ struct CameraSettingsTests {
     ("privacy=1", "can only be read"),
   ])
   func `A rejected control assignment names the accepted values`(
-    assignment: String, words: String
+    assignment: String, message: String
   ) async throws {
     let refused = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", assignment)
     #expect(refused.status == 64 && refused.output == "")
-    #expect(refused.errors.contains(words), "\(refused.errors)")
+    #expect(refused.errors.contains(message), "\(refused.errors)")
     #expect(refused.errors.split(separator: "\n").count == 1)
   }
 }

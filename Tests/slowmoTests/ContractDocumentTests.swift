@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every document that the command prints, but those of `record`, which have tests of their own.
+/// The documents of all verbs except `record`, which has its own tests.
 @Suite(.serialized)
 struct ContractDocumentTests {
-  /// What files alone decide: the takes, and the lines about them.
+  /// Documents that depend on files only: the takes, and the arguments.
   private static let ofFiles: [(name: String, takes: [String], lines: [String])] = [
     ("info", ["foreign"], ["info foreign.mov --json", "info foreign.mov"]),
     (
@@ -80,7 +80,7 @@ struct ContractDocumentTests {
       ]
     ),
   ]
-  /// What fake cameras decide.
+  /// Documents that depend on fake cameras.
   private static let ofCameras: [(name: String, cameras: String, lines: [String])] = [
     ("modes-webcam", "uvc-webcam", ["modes /dev/fakevideo0 --json"]),
     (
@@ -125,7 +125,7 @@ struct ContractDocumentTests {
     }
     var transcript = Transcript(in: scratch, mask: .machine)
     for line in lines {
-      // Long work tells of itself now and then.
+      // Long exports print progress.
       let isWork = ["retime", "edit", "frames"].contains(name)
       try await transcript.slowmo(isWork ? "\(line) --progress none" : line)
     }
@@ -151,7 +151,7 @@ struct ContractDocumentTests {
 
   @Test func `The output of devices --watch matches its fixture`() async throws {
     var transcript = Transcript(in: try Scratch())
-    // The first that is there already; the synthetic camera is the last.
+    // The synthetic camera is the last of the present devices.
     try await transcript.script(
       """
       "$1" devices --watch --json >lines &

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The help of every verb, byte for byte, and what every option is.
+/// The help of each verb byte by byte, and the list of all options.
 @Suite(.serialized)
 struct ContractHelpTests {
   private static let pages: [(fixture: String, words: [String])] = [
@@ -46,7 +46,7 @@ struct ContractHelpTests {
     #expect(Set(verbs) == Set(Self.pages.map(\.words)))
   }
 
-  /// What the parser tells of the command; only what a user can tell apart.
+  /// The parser's description of the command, as far as users see it.
   private struct Tool: Decodable { let command: Command }
 
   private struct Command: Decodable {
@@ -54,7 +54,7 @@ struct ContractHelpTests {
     let subcommands: [Command]?
     let arguments: [Argument]?
 
-    /// Itself and those below it, each with the words that call it.
+    /// The command and its subcommands, each with its names.
     func all(below parents: [String]) -> [(words: [String], text: String)] {
       let lines = (arguments ?? []).map { "  \($0.line)\n" }.joined()
       let title = (["slowmo"] + parents).joined(separator: " ")

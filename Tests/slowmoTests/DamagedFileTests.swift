@@ -5,13 +5,13 @@ import OvercrankAssets
 import TestSupport
 import Testing
 
-/// Files that are cut off or damaged, by the command.
+/// Truncated and damaged files in the command.
 struct DamagedFileTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// A movie whose index is in front, cut off behind so much of it.
+  /// Writes a movie with the index at the front, truncated to 60 %.
   private func cutOff() async throws {
     try await FFmpeg.makeClip(
       scratch.file("whole.mp4"), frames: 60,
@@ -38,9 +38,9 @@ struct DamagedFileTests {
     let recovered = try await slowmo(
       "recover", "cut.mp4", "-o", "there.mov", "--json", in: scratch.path)
     #expect(recovered.status == 0)
-    let said = try recovered.document()
-    #expect(said["frame_count"] as? Int == count && said["frames_lost"] as? Int == 60 - count)
-    #expect(said["output"] as? String == "there.mov")
+    let report = try recovered.document()
+    #expect(report["frame_count"] as? Int == count && report["frames_lost"] as? Int == 60 - count)
+    #expect(report["output"] as? String == "there.mov")
     #expect(try Asset(path: scratch.file("there.mov")).videoTrack?.frameCount == count)
     let again = try await slowmo("recover", "cut.mp4", "-o", "there.mov", in: scratch.path)
     #expect(again.status == 73)

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `devices --watch` prints, and how it ends.
+/// The output and the end of `devices --watch`.
 struct DeviceWatchTests {
-  /// Watches until the first line is there, then interrupts.
+  /// Watches until the synthetic camera is listed, then sends a signal.
   private func watch(_ options: String, signal: String = "INT") async throws -> Finished {
     let scratch = try Scratch()
     let script = """

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `slowmo doctor` on a machine with faults that are really there.
+/// `slowmo doctor` on a machine with real faults.
 ///
-/// The checks run in memory (`/dev/shm`), so that a busy disk is no fault.
+/// The checks run in memory (`/dev/shm`), so that a busy disk does not count as a fault.
 struct DoctorTests {
   private struct Document: Decodable {
     struct Check: Decodable {
@@ -22,7 +22,7 @@ struct DoctorTests {
     var problems: [String] { checks.filter { !$0.ok }.map(\.name) }
   }
 
-  /// Runs the verb with fake cameras, or those of the machine.
+  /// Runs the verb with fake cameras, or with those of the machine.
   private func doctor(
     _ cameras: String?, _ arguments: String, before: String = "", through wrapper: String = ""
   ) async throws -> (finished: Finished, document: Document) {

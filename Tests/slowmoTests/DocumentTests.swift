@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every document that the command prints is what its schema says.
+/// The JSON documents of the command and their schemas.
 struct DocumentTests {
   @Test func `The JSON documents of all verbs match their schemas`() async throws {
     let scratch = try Scratch()
@@ -120,7 +120,7 @@ struct DocumentTests {
     #expect(misfit == nil, "\(verb): \(text)")
   }
 
-  /// What Debian's JSON Schema validator (python3-jsonschema) says against a document, or nil.
+  /// The error of Debian's JSON Schema validator (python3-jsonschema) for a document, or nil.
   func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
     let path = scratch.file("\(UUID().uuidString).json")
     try text.write(toFile: path, atomically: false, encoding: .utf8)

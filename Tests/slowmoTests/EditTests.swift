@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects by the command: written, exported, and the same to OpenTimelineIO's own library.
+/// Projects in the command, also compared with OpenTimelineIO's own library.
 struct EditTests {
   /// A Python that has OpenTimelineIO, if there is one.
   private static let python =
@@ -33,7 +33,7 @@ struct EditTests {
     #expect(try table(one) == table(other))
     #expect(try paintedNumbers(other).compactMap { $0 } == Array(0..<960))
     #expect(report["max_time_error_ns"] as? Int ?? .max <= 2_100)
-    // A project of a project is the same.
+    // A project that is written again is the same.
     let again = try await slowmo("edit", "project.otio", "-o", "again.otio", in: scratch.path)
     try #require(again.status == 0, "\(again.errors)")
     let texts = try ["project.otio", "again.otio"].map {
@@ -87,7 +87,7 @@ struct EditTests {
       "retime", take, "-o", "project.otio", "--ramp", "0.5=1 1=1/8 2=1/8 2=2", "--easing", "eased",
       in: scratch.path)
     try #require(made.status == 0, "\(made.errors)")
-    // Read, say how long it is, write again.
+    // Reads the project, prints its duration and its number of clips, and writes it again.
     let script = """
       import opentimelineio as otio
       timeline = otio.adapters.read_from_file("project.otio")

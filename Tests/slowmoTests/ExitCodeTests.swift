@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankExport
 @testable import SlowmoCommands
 
-/// What is wrong with the data is told as such, and what is wrong with the options as that.
+/// Exit codes, which separate errors in the data from errors in the options.
 struct ExitCodeTests {
   private static let project = """
     {"OTIO_SCHEMA": "Timeline.1", "name": "t", "tracks": {"OTIO_SCHEMA": "Stack.1", "children": [
@@ -31,7 +31,7 @@ struct ExitCodeTests {
     }
     let provoked = Set(
       texts.flatMap { $0.matches(of: /(?m)^= (\d+)$/).compactMap { Int($0.output.1) } })
-    // An internal error is a mistake of the program, so that no known input leads to one.
+    // An internal error is a bug, so no known input causes one.
     #expect(Set(documented).subtracting(provoked) == [70], "\(documented)")
     struct Mistake: Error {}
     #expect(CommandError(Mistake()).status.rawValue == 70)
@@ -116,15 +116,16 @@ struct ExitCodeTests {
     let scratch = try Scratch()
     let take = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     let path = scratch.file("damaged.mov")
-    // The boxes of the index keep their sizes, and what is in them is noise.
+    // The boxes of the index keep their sizes, but contain noise.
     let index = try #require(take.range(of: Data("stsd".utf8), options: .backwards))
     var damaged = take
-    for place in index.upperBound..<min(take.count, index.upperBound + 400) {
-      damaged[place] = UInt8(truncatingIfNeeded: place &* 31)
+    for position in index.upperBound..<min(take.count, index.upperBound + 400) {
+      damaged[position] = UInt8(truncatingIfNeeded: position &* 31)
     }
     let tracks = try #require(take.range(of: Data("trak".utf8)))
-    for place in tracks.upperBound..<tracks.upperBound + 3_000 where place < damaged.count {
-      damaged[place] = UInt8(truncatingIfNeeded: place &* 17)
+    for position in tracks.upperBound..<tracks.upperBound + 3_000
+    where position < damaged.count {
+      damaged[position] = UInt8(truncatingIfNeeded: position &* 17)
     }
     try damaged.write(to: URL(fileURLWithPath: path))
     let finished = try await slowmo("recover", path)

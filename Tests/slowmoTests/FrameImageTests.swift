@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `frames` rotates images as players do, and names the last frame by `end`.
+/// The rotation of images of `frames`, and the time `end`.
 struct FrameImageTests {
   private let scratch: Scratch
 
@@ -24,7 +24,7 @@ struct FrameImageTests {
     let clip = scratch.file("clip.mov")
     try recipe.write(to: clip)
     let pixels = ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    // Frame 5 is the last one: its number is not the same in a mirror.
+    // The number of frame 5, the last one, is not symmetric.
     let options: [(name: String, options: [String], decoding: [String])] = [
       ("upright.png", [], []), ("stored.png", ["--rotation", "keep"], ["-noautorotate"]),
     ]
@@ -39,7 +39,7 @@ struct FrameImageTests {
       let wanted = try await FFmpeg.converted(
         clip, ["-vf", "select=eq(n\\,5)"] + pixels, decoding: decoding)
       #expect(found.count == 128 * 32 * 3 && found.count == wanted.count)
-      // The two convert colours in another order.
+      // The two programs convert colors in a different order.
       let farthest = zip(found, wanted).map { abs(Int($0) - Int($1)) }.max() ?? 0
       #expect(farthest <= 3, "\(name) of \(matrix)")
     }

@@ -43,7 +43,7 @@ struct GapFilledTests {
       text.split(separator: "\n").map { $0.split(separator: ",").last }
     }
     #expect(flags(table) == flags(again) && table.contains("\n21,87500000,"))
-    // What is made of the export has other frames.
+    // The marks are not valid in a file that is made from the export.
     _ = try await slowmo(
       "retime", "even.mp4", "-o", "part.mp4", "--trim", "0.1..0.2", "--copy", in: scratch.path)
     let part = try Asset(path: scratch.file("part.mp4"))
@@ -94,7 +94,7 @@ struct GapFilledTests {
     #expect(alone.status == 64)
   }
 
-  /// The numbers of frames that the constant-rate encoder has coded again.
+  /// The painted numbers of frames after a new encoding.
   private func paintedNumbers(_ asset: Asset) throws -> [Int] {
     var reader = try FrameReader(asset)
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map {

@@ -4,12 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Measurements by the command, on the synthetic ball, whose position is a formula.
+/// Measurements of the synthetic ball, whose position follows a formula.
 struct MeasuringTests {
   /// The ground is at row 221, 173 rows are 1.5 m, and the ball's radius is 0.1 m.
   private static let perMeter = 173 / 1.5
 
-  // The color of the dashed line is that of the ball, so the ball is followed until it is near.
+  // Tracking by color ends before the dashed line, which has the color of the ball.
   @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
   func `A tracked ball matches its formula in position and speed`(
     method: String, start: String, top: Int, end: String, count: Int

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What verbs write has its name when it is whole, and never destroys what is read.
+/// Output files, which get their name when they are complete and never replace an input.
 struct OutputFileTests {
-  /// A take, a project and a sidecar in a folder of their own.
+  /// A directory with a take, links to it and a project.
   private func prepared() async throws -> Scratch {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
@@ -128,9 +128,9 @@ struct OutputFileTests {
     #expect(
       try await slowmo("frames", "take.mov", "--at", "1", "-o", "t.png", in: scratch.path).status
         == 0)
-    let picture = try Data(contentsOf: scratch.url("t.png"))
+    let image = try Data(contentsOf: scratch.url("t.png"))
     #expect(try await print("frames take.mov --at 1 --at 1 -o -").status == 0)
-    #expect(try printed() == picture + picture)
+    #expect(try printed() == image + image)
     #expect(try await print("retime take.mov --speed 1/2 -o -").status == 0)
     let project = try JSONSerialization.jsonObject(with: printed()) as? [String: Any]
     #expect(project?["OTIO_SCHEMA"] as? String == "Timeline.1")
@@ -162,29 +162,29 @@ struct OutputFileTests {
     let finished = try await bash(
       #"""
       set -e
-      folder=$'f\xe9lder' name=$'\xffz\xf4\x8f\xbe\x80'
-      mkdir "$folder"
-      mv take.mov "$folder/$name.mov"
+      directory=$'d\xe9r' name=$'\xffz\xf4\x8f\xbe\x80'
+      mkdir "$directory"
+      mv take.mov "$directory/$name.mov"
       rm p.otio soft.mov hard.mov
-      cd "$folder"
+      cd "$directory"
       in=$name.mov
       "$1" info "$in" --json > ../info.json
       "$1" info "$in" > /dev/null
-      "$1" retime "$in" -o "slow$name.mov" --speed 1/8 --copy --progress none > ../said
-      grep -qaF "slow$name.mov" ../said
+      "$1" retime "$in" -o "slow$name.mov" --speed 1/8 --copy --progress none > ../output
+      grep -qaF "slow$name.mov" ../output
       "$1" retime "$in" -o "p$name.otio" --preset impact --at 1 > /dev/null
-      "$1" edit "p$name.otio" -o "film$name.mov" --copy --progress none > /dev/null
-      "$1" frames "$in" --at 1 -o $'{name}\xfe.png' --csv "c$name.csv" --progress none > ../said
-      grep -qaF "$name"$'\xfe.png' ../said
+      "$1" edit "p$name.otio" -o "clip$name.mov" --copy --progress none > /dev/null
+      "$1" frames "$in" --at 1 -o $'{name}\xfe.png' --csv "c$name.csv" --progress none > ../output
+      grep -qaF "$name"$'\xfe.png' ../output
       "$1" record "file:$in?pace=max" -o "r$name.mov" --frames 5 --report "r$name.json" \
         --exec 'cat {path} > copy' --progress none > /dev/null
       cmp copy "r$name.mov"
       "$1" recover "r$name.mov" > /dev/null
-      ! "$1" info "no$name" 2> ../said
-      grep -qaF "no$name" ../said
+      ! "$1" info "no$name" 2> ../output
+      grep -qaF "no$name" ../output
       [ "$("$1" retime "$in" -o "$in" --speed 1/8 --copy -y >/dev/null 2>&1; echo $?)" = 73 ]
       ls | LC_ALL=C sort > ../found
-      for wanted in "$in" "slow$name.mov" "p$name.otio" "film$name.mov" "$name"$'\xfe.png' \
+      for wanted in "$in" "slow$name.mov" "p$name.otio" "clip$name.mov" "$name"$'\xfe.png' \
         "c$name.csv" "r$name.mov" "r$name.json" copy; do echo "$wanted"; done \
         | LC_ALL=C sort > ../wanted
       cmp ../found ../wanted

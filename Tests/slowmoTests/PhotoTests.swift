@@ -5,7 +5,7 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// What `photo` does with real time, signals and triggers.
+/// The verb `photo` in real time, with signals and triggers.
 struct PhotoTests {
   private let scratch: Scratch
 
@@ -27,8 +27,8 @@ struct PhotoTests {
     #expect(files.count == 1 && files[0]["movie"] as? String == "live.mov")
     let photo = try #require(await number("live.jpg"))
     #expect(photo == files[0]["sequence"] as? Int)
-    // The camera had run for as long as the movie is to begin before the photo. On a busy machine
-    // the first frames may be lost, so the movie's own time does not tell.
+    // The camera ran long enough for the part of the movie before the photo. The time in the movie
+    // does not show this, since a busy machine may lose the first frames.
     #expect(photo >= 89)
     for name in ["live.jpg", "live.mov"] {
       let info = try await slowmo("info", name, "--json", in: scratch.path).document()
@@ -82,10 +82,10 @@ struct PhotoTests {
       cd "$2"
       "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'lapse_{n}.jpg' --every 50ms --json \
         --progress none &
-      taking=$!
-      await '[ -s lapse_4.jpg ]' $taking
-      kill -\(signal) $taking
-      wait $taking
+      lapse=$!
+      await '[ -s lapse_4.jpg ]' $lapse
+      kill -\(signal) $lapse
+      wait $lapse
       """
     let finished = try await bash(script, scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -109,7 +109,7 @@ struct PhotoTests {
       "frames", "take.mov", "--at", "240f", "-o", "f.jpg", in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(try await number("f.jpg") == 240)
-    let judged = try await run(
+    let validated = try await run(
       "bash",
       [
         "-c",
@@ -117,6 +117,6 @@ struct PhotoTests {
           + "exiftool -n -s3 -EXIF:Make -EXIF:GPSLatitude -EXIF:GPSLongitudeRef f.jpg",
       ],
       in: scratch.path)
-    #expect(judged.output == "OK\nMaker\n46.5\nW\n", "\(judged.output)\(judged.errors)")
+    #expect(validated.output == "OK\nMaker\n46.5\nW\n", "\(validated.output)\(validated.errors)")
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `--pitch`: what is refused, what is played at another speed, and what is warned of.
+/// The option `--pitch`: rejected speeds, snapped speeds and warnings.
 struct PitchTests {
   private let scratch: Scratch
 
@@ -29,7 +29,7 @@ struct PitchTests {
     let changes = try #require(audio["snapped"] as? [[String: Any]])
     #expect(changes.map { $0["requested"] as? String } == ["1/8"])
     #expect(changes.map { $0["played"] as? String } == ["1/2"])
-    // It stands in for no other algorithm.
+    // Other algorithms have no `snap`.
     #expect(try await retime("spectral:snap", speed: "1/8").status == 64)
   }
 

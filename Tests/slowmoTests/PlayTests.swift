@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `slowmo play` without a window and without a sound card.
+/// `slowmo play` without a window and without an audio card.
 struct PlayTests {
   private let scratch: Scratch
 
@@ -56,13 +56,13 @@ struct PlayTests {
     #expect(rates == ["1/1", "0/1", "-1/2"])
     let seeks = events.filter { $0["type"] as? String == "seek" }
       .compactMap { $0["position_ns"] as? Int }
-    // Two frames at 240 fps after the start, in the microseconds of the take. On a busy machine the
-    // seek of one key replaces that of the key before.
+    // Two frames at 240 fps after the start, rounded to microseconds. On a busy machine, the seek of
+    // a key may replace that of the previous key.
     #expect(seeks.last == 8_333_000)
   }
 
   @Test func `A failed screenshot ends a script and reports earlier ones`() async throws {
-    // The picture of the first frame is small, and that of the next one, of noise, is large.
+    // The screenshot of the first frame is small. That of the next one, which is noise, is large.
     let made = try await run(
       "ffmpeg",
       [
@@ -88,7 +88,7 @@ struct PlayTests {
       "prlimit", ["--fsize=8000", slowmoPath, "play", "noise.mov"] + arguments, in: scratch.path)
     #expect(text.status == 74 && text.output.contains("written: noise-shot0002.png"))
     #expect(text.errors.split(separator: "\n").count == 1, "\(text.errors)")
-    // Without a picture, there is only the error.
+    // Without a screenshot, the document has only the error.
     let none = try await run(
       "prlimit", ["--fsize=10", slowmoPath, "play", "noise.mov", "--json"] + arguments,
       in: scratch.path)

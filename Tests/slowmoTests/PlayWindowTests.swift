@@ -5,13 +5,13 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// `slowmo play` in a window, on SDL's driver without a screen.
+/// `slowmo play` in a window of SDL's dummy driver.
 struct PlayWindowTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with another environment.
+  /// Runs the command with a given environment.
   private func play(_ environment: [String], _ arguments: [String]) async throws -> Finished {
     try await run(
       "env", environment + [slowmoPath, "play"] + arguments, in: scratch.path)
@@ -55,7 +55,7 @@ struct PlayWindowTests {
       image.bytes[($1 * 320 + $0) * 3 + 1]
     }
     #expect(number == 2)
-    // The window shows it at twice its size above its panel, and then larger.
+    // The window shows the frame at twice its size above the panel, and then larger.
     let whole = try bytes(of: scratch.file(names[1]))
     let window = try whole.withUnsafeBytes {
       try DecodedImage(
@@ -110,7 +110,7 @@ struct PlayWindowTests {
     #expect(photo.status == 69)
     let missing = try photo.document()["error"] as? [String: Any]
     #expect(missing?["code"] as? String == "missing_component")
-    // The rest works alone.
+    // Playback in the terminal works without slowmo-full.
     let played = try await run(
       alone,
       ["play", try await Takes.plain(), "--terminal", "--range", "0..0.1", "--audio", "none"],

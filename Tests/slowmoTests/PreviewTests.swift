@@ -15,7 +15,7 @@ struct PreviewTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with SDL's driver without a screen.
+  /// Runs the command with SDL's dummy driver.
   private func windowed(_ arguments: String...) async throws -> Finished {
     try await run("env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments, in: scratch.path)
   }

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Frames for programs: raw pixels, and their times in step with them.
+/// Raw frames for other programs, with their times on another descriptor.
 struct RawFrameTests {
   private let scratch: Scratch
 
@@ -69,7 +69,7 @@ struct RawFrameTests {
         name.isEmpty ? format : name,
       ])
     #expect(found.count == known.count && found.count > 14 * 4_096 - 1)
-    // The two round in different ways; of 16 bits, the lower ones.
+    // The two programs round in different ways, which changes the low byte of 16 bits.
     let step = format == "gray16le" ? 2 : 1
     let farthest =
       stride(from: step - 1, to: min(found.count, known.count), by: step).map {

@@ -8,10 +8,10 @@ import Testing
 struct RecordAudioTests {
   @Test func `The report of a take describes its audio track or none`() async throws {
     let scratch = try Scratch()
-    let heard = try await slowmo(
+    let recorded = try await slowmo(
       "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--json")
-    #expect(heard.status == 0, "\(heard.errors)")
-    let audio = try #require(try heard.document()["audio"] as? [String: Any])
+    #expect(recorded.status == 0, "\(recorded.errors)")
+    let audio = try #require(try recorded.document()["audio"] as? [String: Any])
     #expect(audio["device"] as? String == "synthetic:128x96@60?pace=max")
     #expect(audio["codec"] as? String == "aac" && audio["channels"] as? Int == 1)
     #expect(audio["sample_rate"] as? Int == 48_000 && audio["samples"] as? Int == 48_000)
@@ -63,7 +63,7 @@ struct RecordAudioTests {
       guard event?["event"] as? String == "progress" else { return nil }
       return (event?["peak_dbfs"] as? [Double])?.first
     }
-    // The tone is at -20 dB, and a click at each whole second is louder.
+    // The tone is at -20 dBFS, and the click at each whole second is louder.
     #expect(peaks.contains { $0 > -21 && $0 < 0 }, "\(peaks)")
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scan`, and the codes of a recording.
+/// The verb `scan`, and codes in recordings.
 struct ScanTests {
   private let scratch: Scratch
   private let movie: String
@@ -97,7 +97,7 @@ struct ScanTests {
     for (index, object) in found.enumerated() {
       #expect(object["type"] as? String == "face" && object["frame_index"] as? Int == index / 2)
       #expect(object["text"] is NSNull && object["bytes"] as? String == "")
-      // The labels of the picture say -10.1 and -12.5 degrees.
+      // The labels of the image are -10.1 and -12.5 degrees.
       let roll = try #require(object["roll_degrees"] as? Double)
       #expect(abs(roll + 11) < 9 && object["yaw_degrees"] is NSNull, "\(roll)")
     }
@@ -164,7 +164,7 @@ struct ScanTests {
       #expect(try await run(slowmoPath, ["scan", movie] + arguments).status == 64, "\(arguments)")
     }
     #expect(try await slowmo("scan", scratch.file("missing.mov")).status == 66)
-    // Without slowmo-full, only the words for it.
+    // Without slowmo-full, the error names the missing component.
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     for arguments in [

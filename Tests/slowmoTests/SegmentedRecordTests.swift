@@ -57,7 +57,7 @@ struct SegmentedRecordTests {
     #expect(files.compactMap { $0["stopped_by"] as? String } == ["device_lost", "frames"])
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
     let ledger = try #require(report["ledger"] as? [String: Int])
-    // It is away for 120 periods, or for more if the first attempt is late.
+    // It is disconnected for 120 periods, or for more if the first attempt is late.
     #expect(try #require(ledger["stored"]) == 300)
     #expect(try #require(ledger["lost_device"]) >= 119)
     let gaps = try #require(report["gaps"] as? [[String: Any]])
@@ -99,7 +99,7 @@ struct SegmentedRecordTests {
     ]
     _ = try scratch.write(
       Array((lines + bad).joined(separator: "\n").utf8), as: "values")
-    // The camera waits, but not for who writes the values: the take ends when all were read.
+    // The camera does not wait for the writer of values, so the take ends after the last value.
     let finished = try await bash(
       """
       "$1" record 'synthetic:160x120@240?pace=max&counter=counter' -o a.mov --metadata-fd 3 \
@@ -135,7 +135,7 @@ struct SegmentedRecordTests {
     #expect(timed["count"] as? Int == 1_000)
     #expect((timed["keys"] as? [String])?.count == 7)
     #expect(try await DocumentTests().misfit(info.output, verb: "info", scratch) == nil)
-    // What an export leaves out, it says.
+    // An export reports the tracks that it omits.
     let copy = try await slowmo(
       "retime", "a.mov", "-o", "b.mov", "--speed", "1/2", "--copy", "--json", in: scratch.path)
     #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")

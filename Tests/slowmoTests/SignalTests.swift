@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What Ctrl-C, SIGTERM, a closed terminal and a kill leave behind.
+/// Takes and exports after Ctrl-C, SIGTERM, a closed terminal or a kill.
 struct SignalTests {
-  /// Starts a take, sends a signal once there is something in the file, and tells how it ended.
+  /// Starts a take, sends a signal after 1.5 MB, and returns its result.
   private func interrupted(
     by signal: String, _ scratch: Scratch, more: String = ""
   ) async throws -> Finished {
@@ -46,7 +46,7 @@ struct SignalTests {
       take=$!
       await '[ "$(size take.mov)" -gt 500000 ]' $take
       kill -HUP $take || exit 9
-      # A second of frames later it is still there.
+      # It still records a second later.
       before=$(frames counter)
       await '[ "$(frames counter)" -gt $((before + 240)) ]' $take
       kill -INT $take || exit 9
@@ -93,8 +93,8 @@ struct SignalTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  /// Presses Ctrl-C while a take's own command runs, which goes on until there is a file `go`, and
-  /// does something else once a signal can be no twin of the first.
+  /// Sends SIGINT while the command of `--exec` runs, which waits for a file `go`, and runs lines of
+  /// bash once another signal does not count as simultaneous.
   private func interrupted(then lines: String, _ scratch: Scratch) async throws -> Finished {
     let script = """
       "$1" record 'synthetic:320x240@240?pace=max' -o a.mov -t 0.2 \
@@ -113,7 +113,7 @@ struct SignalTests {
   }
 
   @Test func `The second signal ends the process immediately`() async throws {
-    // A starved process may see two signals at once, as one: it is sent another.
+    // A starved process may see two signals as simultaneous, so they are repeated.
     let finished = try await interrupted(
       then: "while kill -INT $take 2>/dev/null; do sleep 0.6; done", try Scratch())
     #expect(finished.status == 130, "\(finished.errors)")
@@ -143,10 +143,10 @@ struct SignalTests {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let script = """
-      folder=$3
-      "$1" retime "$2" -o "$folder/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
+      directory=$3
+      "$1" retime "$2" -o "$directory/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
       export=$!
-      await 'ls -A "$folder" | grep -q part' $export
+      await 'ls -A "$directory" | grep -q part' $export
       kill -INT $export
       wait $export
       """

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// No verb waits for what a user might type: standard input is closed, or it never ends.
+/// Verbs with a closed or silent standard input, which they do not wait for.
 struct StandardInputTests {
   private static let lines = [
     "--help", "devices", "modes synthetic", "controls synthetic", "info TAKE",

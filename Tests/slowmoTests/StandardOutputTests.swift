@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What cannot be printed is an error; a reader that has seen enough is none.
+/// Failed writes to standard output are errors, except those to a closed pipe.
 struct StandardOutputTests {
   private static let lines = [
     "--help", "--version", "info --help", "help retime", "devices", "devices --json",
@@ -28,7 +28,7 @@ struct StandardOutputTests {
         .replacing("BENCH", with: "'\(checkout)/Tests/Fixtures/inputs/bench.json'")
       for target in ["/dev/full", "&-"] {
         let finished = try await bash("\"$1\" \(words) >\(target)", in: scratch.path)
-        // What failed before has its own code.
+        // An earlier failure has its own code.
         let status: Int32 = line.contains("missing") ? 66 : 74
         #expect(finished.status == status, "\(line) >\(target): \(finished.errors)")
         #expect(finished.errors.split(separator: "\n").count == 1, "\(line): \(finished.errors)")
@@ -69,7 +69,7 @@ struct StandardOutputTests {
         >/dev/full
       """, in: scratch.path)
     #expect(finished.status == 74 && finished.errors.contains("standard output"))
-    // A file that is opened must not get the number of an output that is closed.
+    // A new file must not get the descriptor of a closed standard stream.
     let closed = try await bash(
       """
       "$1" record 'synthetic:320x240@240?pace=max' -o b.mov --frames 24 --progress none >&- 2>&- <&-

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A table of frames tells synthesized frames from captured ones.
+/// Marks of synthesized frames in the frame table.
 struct SynthesizedColumnTests {
   @Test func `Frame tables mark synthesized frames as the report does`() async throws {
     let scratch = try Scratch()

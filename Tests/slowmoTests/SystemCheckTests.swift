@@ -10,8 +10,7 @@ import Testing
 @testable import OvercrankRecording
 @testable import SlowmoCommands
 
-/// The checks of `slowmo doctor`: a healthy machine has no problem, and each planted fault is the
-/// only one that is found.
+/// The checks of `slowmo doctor` on simulated states of a machine.
 struct SystemCheckTests {
   private static func camera(_ address: String = "/dev/video0") throws -> SystemState.Device {
     var camera = SystemState.Device(
@@ -54,7 +53,7 @@ struct SystemCheckTests {
 
   @Test func `A healthy machine has no problems and no advice`() throws {
     var states = [try Self.healthy()]
-    // Nor has one without a camera, with a slow disk that no camera needs to be faster.
+    // Without a camera, a slow disk is not a problem.
     var plain = try Self.healthy()
     plain.devices.removeLast()
     plain.disk.bytesPerSecond = 20_000_000

@@ -4,16 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Clips around triggers, by the command.
+/// Clips around triggers, in the command.
 ///
-/// One after the other: cameras that do not wait for their frames' times take all that the machine
-/// has, until their trigger comes.
+/// The tests run one after the other, since cameras at maximum speed use the whole machine until
+/// their trigger.
 @Suite(.serialized) struct TriggerTests {
-  /// Records with triggers, and runs some lines of bash once a second of frames has come, in which
-  /// `later N` waits for N more.
+  /// Records with triggers, and runs lines of bash after a second of frames.
   ///
-  /// The camera waits for who takes its frames, and triggers are instants of its clock: so clips are
-  /// the same on a machine that is busy.
+  /// `later N` in the lines waits for N more frames. The camera waits for its consumer, and
+  /// triggers use the camera's clock. So clips are the same on a busy machine.
   private func record(
     _ options: String, in scratch: Scratch, then lines: String
   ) async throws -> Finished {
@@ -28,7 +27,7 @@ import Testing
         await '[ "$(frames counter)" -gt '$wanted' ]' $take
       }
       await 'grep -q "waiting for" errors' $take
-      later 240  # So that there is something from before the trigger.
+      later 240  # Frames from before the trigger.
       \(lines)
       exec 3>&-
       wait $take
@@ -48,7 +47,7 @@ import Testing
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
-    // Another run of these tests beside this one must not get the datagram.
+    // A concurrent run of these tests must not get the datagram.
     let port = "\(try freePort())"
     let (trigger, line) = (
       trigger.replacing("PORT", with: port), line.replacing("PORT", with: port)
@@ -72,7 +71,7 @@ import Testing
     let info = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
     let video = try #require(info["video"] as? [String: Any])
     #expect(video["frame_count"] as? Int == 120)
-    // The file says itself what gave the trigger, and when.
+    // The metadata of the file has the source and the time of the trigger.
     let metadata = try #require(info["metadata"] as? [String: String])
     let tag = try #require(metadata["com.overcrank.recording"])
     #expect(tag.contains("\"trigger\":{\"capture_ns\":"))
@@ -96,7 +95,7 @@ import Testing
     #expect(finished.status == 0, "\(finished.errors)")
     let report = try finished.document()
     let files = try #require(report["files"] as? [[String: Any]])
-    // A number whose file is there already is left to it.
+    // Numbers of existing files are skipped.
     #expect(
       files.compactMap { $0["file"] as? String } == ["it's 02.mov", "it's 03.mov", "it's 04.mov"])
     #expect(report["stopped_by"] as? String == "signal")
@@ -119,7 +118,7 @@ import Testing
       "--repeat", "-t", "2.5", "--json")
     #expect(finished.status == 0, "\(finished.errors)")
     let files = try #require(try finished.document()["files"] as? [[String: Any]])
-    // The camera clicks at each whole second, where its picture flashes.
+    // The camera clicks and flashes at each whole second.
     #expect(files.count == 3)
     for file in files.suffix(2) {
       let mark = try #require(file["trigger"] as? [String: Any])
@@ -200,19 +199,19 @@ import Testing
       ])
     let second = try Scratch()
     let finished = try await record(
-      "-o folder{n}/c.mov --post 50ms --trigger key --repeat", in: second,
+      "-o directory{n}/c.mov --post 50ms --trigger key --repeat", in: second,
       then: """
-        mkdir folder1 folder3
-        echo >&3; await 'grep -q "folder1/c.mov is finished" errors' $take
+        mkdir directory1 directory3
+        echo >&3; await 'grep -q "directory1/c.mov is finished" errors' $take
         echo >&3; await 'grep -q "clip 2" errors' $take
         later 48  # Beyond the quiet period, which is 50 ms here.
-        echo >&3; await 'grep -q "folder3/c.mov is finished" errors' $take
+        echo >&3; await 'grep -q "directory3/c.mov is finished" errors' $take
         """)
-    // What could not be is said by the exit code, and what could is there.
+    // The exit code reports the failed clip, and the other clips are complete.
     #expect(finished.status == 73, "\(finished.errors)")
     let document = try finished.document()
     let files = try #require(document["files"] as? [[String: Any]])
-    #expect(files.compactMap { $0["file"] as? String } == ["folder1/c.mov", "folder3/c.mov"])
+    #expect(files.compactMap { $0["file"] as? String } == ["directory1/c.mov", "directory3/c.mov"])
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// `retime --trim` keeps exactly the frames of a range, by the numbers painted in them.
+/// The option `--trim` of `retime`, checked by the numbers painted in frames.
 struct TrimTests {
   private let scratch: Scratch
 
@@ -15,8 +15,9 @@ struct TrimTests {
 
   enum Kind: String, CaseIterable { case mjpeg, plain, reordered, openGOP, hevc }
 
-  /// Two seconds of 100 frames a second, in H.264 with a key frame each 0.2 s, in HEVC each 0.8 s,
-  /// where nothing can be encoded beside copies.
+  /// Two seconds at 100 fps, in H.264 with a key frame every 0.2 s, in HEVC every 0.8 s.
+  ///
+  /// HEVC frames at cuts cannot be encoded anew.
   private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
     var recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
@@ -49,7 +50,7 @@ struct TrimTests {
     return path
   }
 
-  /// The numbers painted in the frames that a movie shows, less those that it hides in a tick.
+  /// The numbers painted in the visible frames of a movie, without those shown for one tick.
   private func numbers(_ asset: Asset) throws -> [Int?] {
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)
@@ -63,7 +64,7 @@ struct TrimTests {
       .map { try frames.time(ofFrame: Int64($0)).seconds }
   }
 
-  /// Retimes, and gives the movie; unless told otherwise checks that the plan said so.
+  /// Retimes a movie, and by default checks that the plan of a dry run matches the report.
   private func retimed(
     _ source: String, checksPlan: Bool = true, _ options: String...
   ) async throws -> Asset {
@@ -88,7 +89,7 @@ struct TrimTests {
     return try Asset(path: output)
   }
 
-  /// Ranges as they are written, and the frames that begin in them.
+  /// Texts of ranges, and the frames that begin in them.
   private static let ranges: [(text: String, frames: Range<Int>)] = [
     ("40f..120f", 40..<120), ("45f..113f", 45..<113), ("0f..1f", 0..<1), ("1f..2f", 1..<2),
     ("199f..end", 199..<200), ("-20f..-10f", 180..<190), ("100f+7f", 100..<107),
@@ -99,7 +100,7 @@ struct TrimTests {
   func `Trimming keeps exactly the frames and audio of a range`(kind: Kind) async throws {
     let source = try source(kind)
     for (text, frames) in Self.ranges {
-      // Ends that no picture can be cut at take more pictures along, or are encoded.
+      // A cut between key frames keeps more frames, or is encoded.
       let trimmed = try await retimed(source, checksPlan: false, "--trim", text, "--copy")
       #expect(try numbers(trimmed) == frames.map { $0 }, "\(kind) \(text)")
       #expect(
@@ -222,7 +223,7 @@ struct TrimTests {
 
   @Test func `Invalid trims are rejected with a message and write no file`() async throws {
     let source = try source(.mjpeg)
-    let cases: [(options: [String], status: Int32, words: String)] = [
+    let cases: [(options: [String], status: Int32, message: String)] = [
       (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
       (["--trim", "0f..201f"], 64, "frame 201 in a source of 200 frames is after the end"),
       (["--trim", "1..1"], 64, "it is empty"),
@@ -250,15 +251,15 @@ struct TrimTests {
       ),
       ([], 64, "no change requested: use --speed, such as --speed 1/8, or --trim"),
     ]
-    for (options, status, words) in cases {
+    for (options, status, message) in cases {
       let finished = try await run(
         slowmoPath, ["retime", source, "-o", scratch.file("no.mov"), "--copy"] + options)
       #expect(finished.status == status, "\(options): \(finished.errors)")
-      #expect(finished.errors.contains(words), "\(options): \(finished.errors)")
+      #expect(finished.errors.contains(message), "\(options): \(finished.errors)")
       #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
     }
     #expect(try scratch.names() == ["mjpeg.mov"])
-    // The end of the source is inside what is kept up to there.
+    // The end of the source is inside of a range up to the end.
     let held = try await retimed(
       source, "--trim", "1..end", "--preset", "freeze", "--at", "end", "--copy", "--pitch", "mute")
     #expect(try numbers(held) == Array(100..<200))
@@ -267,7 +268,7 @@ struct TrimTests {
 
   @Test func `A preset uses the given speed and width`() async throws {
     let source = try source(.mjpeg)
-    // A third of 0.6 s before, two behind, between ramps of 0.3 s; at the slowest 1/4.
+    // A third of 0.6 s before the time and two thirds after it at 1/4, between ramps of 0.3 s.
     let plan = try await slowmo(
       "retime", source, "-o", "no.mov", "--preset", "impact", "--at", "1", "--speed", "1/4",
       "--width", "600ms", "--copy", "--dry-run", "--json"
