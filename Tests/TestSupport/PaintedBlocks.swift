@@ -30,7 +30,7 @@ package enum PaintedBlocks {
     return frame
   }
 
-  /// Reads the number of an image of one byte, or four, a pixel.
+  /// Reads the number of an image with one or four bytes per pixel.
   package static func number(in image: PixelBuffer) -> Int {
     (0..<16).reduce(0) { number, block in
       let pixel =
