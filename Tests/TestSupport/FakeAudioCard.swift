@@ -44,7 +44,7 @@ package final class FakeAudioCard: ALSACalls {
     package var channelCounts = 1...2
     package var rates = [44_100, 48_000]
     /// Whether the nodes are the files in `nodeDirectory`, rather than those that belong to ``node``.
-    package var hasNodesInFolder = false
+    package var hasNodesInDirectory = false
     /// The clock error in parts per million; positive is too fast.
     package var driftPPM: Int64 = 0
     /// The maximum delay of a timestamp, in nanoseconds.
@@ -126,7 +126,7 @@ package final class FakeAudioCard: ALSACalls {
 
   package func nodes() -> [String] {
     if state.withLock({ $0.isGone }) { return [] }
-    if description.hasNodesInFolder { return SystemFiles.entries(in: nodeDirectory) }
+    if description.hasNodesInDirectory { return SystemFiles.entries(in: nodeDirectory) }
     let node = description.node
     return [
       "controlC\(node.card)", "pcmC\(node.card)D\(node.device)c", "pcmC\(node.card)D7p", "seq",

@@ -171,7 +171,7 @@ extension MovieRecipe {
     var packets: [Packet] = []
     for (index, time) in times.enumerated() {
       let number = numbers.isEmpty ? index : numbers[index]
-      let frame = try PaintedBlocks.picture(
+      let frame = try PaintedBlocks.frame(
         number: number, width: width, height: height, format: pixelFormat)
       if hasNoise { addNoise(to: frame, seed: UInt64(number)) }
       try encoder.send(frame, at: time)

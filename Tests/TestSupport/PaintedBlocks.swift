@@ -10,7 +10,7 @@ package enum PaintedBlocks {
   package static let height = 32
 
   /// Makes a frame with a painted number from 0 to 65 535; luma is 32 or 208.
-  package static func picture(
+  package static func frame(
     number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: format)

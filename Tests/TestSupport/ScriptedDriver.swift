@@ -12,7 +12,7 @@ package final class ScriptedDriver: FrameDriver {
     /// A frame of the given size, with all bytes equal.
     case frame(FrameObservation, byteCount: Int)
     /// A frame with the given bytes.
-    case picture(FrameObservation, [UInt8])
+    case frameWithBytes(FrameObservation, [UInt8])
     /// No frame, after running a closure on the capture thread.
     case action(@Sendable () -> Void)
     case nothing
@@ -35,7 +35,7 @@ package final class ScriptedDriver: FrameDriver {
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
-  // Written only in the initializer. Each `picture` has its own memory, because its frame may be
+  // Written only in the initializer. Each `frameWithBytes` has its own memory, because it may be
   // read until the end.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
   private nonisolated(unsafe) let frameBytes: [Int: UnsafeRawBufferPointer]
@@ -62,7 +62,7 @@ package final class ScriptedDriver: FrameDriver {
     memory.initializeMemory(as: UInt8.self, repeating: 7)
     bytes = UnsafeRawBufferPointer(memory)
     var frameBytes: [Int: UnsafeRawBufferPointer] = [:]
-    for case (let index, .picture(_, let content)) in steps.enumerated() {
+    for case (let index, .frameWithBytes(_, let content)) in steps.enumerated() {
       let memory = UnsafeMutableRawBufferPointer.allocate(
         byteCount: max(1, content.count), alignment: 16)
       memory.copyBytes(from: content)
@@ -104,7 +104,7 @@ package final class ScriptedDriver: FrameDriver {
     case .failure(let error): throw error
     case .frame(let observation, let count), .unreturnable(let observation, let count, _):
       return hold(observation, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
-    case .picture(let observation, _):
+    case .frameWithBytes(let observation, _):
       return hold(observation, frameBytes[index] ?? bytes, index)
     }
   }
@@ -140,7 +140,7 @@ package final class ScriptedDriver: FrameDriver {
 extension ScriptedDriver.Step {
   fileprivate var observation: FrameObservation? {
     switch self {
-    case .frame(let observation, _), .picture(let observation, _),
+    case .frame(let observation, _), .frameWithBytes(let observation, _),
       .unreturnable(let observation, _, _):
       observation
     default: nil

@@ -51,7 +51,7 @@ struct HelpTests {
     }
     if verb == "scan" {
       try FileManager.default.createSymbolicLink(
-        atPath: scratch.file("heads.svm"), withDestinationPath: FacePictures.model)
+        atPath: scratch.file("heads.svm"), withDestinationPath: FaceImages.model)
     }
     if verb == "edit" {
       let made = try await slowmo(

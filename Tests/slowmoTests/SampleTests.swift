@@ -146,7 +146,7 @@ struct SampleTests {
   @Test func `The sample FaceCamera lists and draws each face once`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
+    try await FaceImages().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
     let finished = try await run(
       program("FaceCamera"), ["file:\(movie)?pace=max"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")

@@ -88,7 +88,7 @@ struct ScanTests {
 
   @Test func `Faces keep their id and are stored together with codes`() async throws {
     let faces = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
+    try await FaceImages().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
     let scanned = try await slowmo(
       "scan", faces, "--types", "faces", "--overlay", scratch.file("boxes"))
     #expect(scanned.status == 0, "\(scanned.errors)")
@@ -123,13 +123,13 @@ struct ScanTests {
 
   @Test func `A face model file is used and a damaged one is rejected`() async throws {
     let faces = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
+    try await FaceImages().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
     let own = try await slowmo("scan", faces, "--types", "faces")
     let model = try await slowmo(
-      "scan", faces, "--types", "faces", "--face-model", FacePictures.model)
+      "scan", faces, "--types", "faces", "--face-model", FaceImages.model)
     #expect(model.status == 0 && model.output == own.output && !own.output.isEmpty)
     _ = try scratch.write([], as: "empty.svm")
-    _ = try scratch.write(Array(try bytes(of: FacePictures.model).prefix(999)), as: "short.svm")
+    _ = try scratch.write(Array(try bytes(of: FaceImages.model).prefix(999)), as: "short.svm")
     for (name, status, code) in [
       ("empty.svm", 65, "invalid_data"), ("short.svm", 65, "invalid_data"),
       ("missing.svm", 66, "file_not_found"), ("faces.mov", 65, "invalid_data"),
@@ -151,7 +151,7 @@ struct ScanTests {
     }
     for arguments in [["scan", faces], ["record", "file:\(faces)", "-o", "out.mov"]] {
       let finished = try await run(
-        slowmoPath, arguments + ["--face-model", FacePictures.model], in: scratch.path)
+        slowmoPath, arguments + ["--face-model", FaceImages.model], in: scratch.path)
       #expect(finished.status == 64)
     }
   }
