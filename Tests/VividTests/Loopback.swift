@@ -6,7 +6,7 @@ import Testing
 
 /// The kernel's loopback audio card: its device 1 records the samples played on its device 0.
 enum Loopback {
-  /// The number of its card, or nil where there is none.
+  /// The number of the loopback card, or nil.
   static let card: Int? = (0..<8).first { number in
     let id = try? String(contentsOfFile: "/sys/class/sound/card\(number)/id", encoding: .utf8)
     return id?.hasPrefix("Loopback") == true
@@ -49,7 +49,7 @@ enum Loopback {
   }
 
   private static func status(ofStream name: String) throws -> String {
-    // A file of /proc says that it has no length, which stops Foundation from reading it by name.
+    // Files of /proc report a length of 0, so Foundation cannot read them by name.
     let path = "/proc/asound/card\(card ?? 0)/\(name)/sub0/status"
     let handle = try #require(FileHandle(forReadingAtPath: path), "cannot read \(path)")
     defer { try? handle.close() }

@@ -48,7 +48,7 @@ extension VividTests {
     }
 
     @Test(arguments: [997.0, 440.0])
-    func `Levels and timestamps of a -12 dBFS tone are exact`(hertz: Double) async throws {
+    func `Levels and timestamps match a played tone of -12 dBFS`(hertz: Double) async throws {
       let file = "\(NSTemporaryDirectory())/tone.raw"
       try Loopback.writeTone(file, dBFS: -12, hertz: hertz, seconds: 8)
       let microphone = try CaptureDevice.named(Loopback.capture)
@@ -90,8 +90,8 @@ extension VividTests {
       let span = stopNanoseconds - (try start.presentationTimeStamp.nanoseconds(.halfAwayFromZero))
       let samples = stop.position - start.position
       let measured = Double(samples) / (Double(span) / 1e9)
-      // The kernel says what the card's own rate is, by the clock of this machine, and when the last
-      // block's first sample was recorded. It looks at the card every 4 ms.
+      // The kernel's status gives the true rate of the card by this machine's clock, and the time of
+      // the last block's first sample. It is updated every 4 ms.
       let begin = try #require(begun)
       let theirs =
         Double(ended.samples - begin.samples)

@@ -6,7 +6,7 @@ import Testing
 
 /// The machine under test: one with the kernel's virtual V4L2 driver loaded.
 enum Vivid {
-  /// The first node of a vivid capture device, or nil where there is none.
+  /// The first node of a vivid capture device, or nil.
   static var node: String? { nodes.first }
 
   /// The first multi-planar node, or nil where vivid was loaded without one.

@@ -8,7 +8,7 @@ import Testing
 
 /// Projects in the command, also compared with OpenTimelineIO's own library.
 struct EditTests {
-  /// A Python that has OpenTimelineIO, if there is one.
+  /// The Python that may have OpenTimelineIO.
   private static let python =
     ProcessInfo.processInfo.environment["OTIO_PYTHON"] ?? "python3"
 

@@ -5,14 +5,14 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// The samples do what they say.
+/// The sample programs and their output.
 struct SampleTests {
   @Test func `The Swift code of the README equals the sample and runs`() async throws {
     let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
     let sample = try String(
       contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
     #expect(readme.contains("```swift\n\(sample)```\n"))
-    // Its camera does not wait: where a machine that is busy has cost frames, the account says so.
+    // The camera runs in real time. A busy machine may lose frames, which the output shows.
     let scratch = try Scratch()
     let finished = try await run(program("RecordAndSlow"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -55,13 +55,13 @@ struct SampleTests {
       program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     let words = finished.output.split { $0 == " " || $0 == "\n" }.map(String.init)
-    // A busy machine may lose frames, and then says so.
+    // A busy machine may lose frames, which the output shows.
     let counts = words.compactMap { Int($0) }
     try #require(counts.count == 9)
     #expect(counts[0] + counts[1] == 720)
-    let ways = ["low-quality", "time-domain", "spectral", "varispeed", "1/2", "1/4", "1/8"]
-    for (way, count) in zip(ways, counts.dropFirst(2)) {
-      #expect(finished.output.contains(" \(way)\n") && count > 0)
+    let methods = ["low-quality", "time-domain", "spectral", "varispeed", "1/2", "1/4", "1/8"]
+    for (method, count) in zip(methods, counts.dropFirst(2)) {
+      #expect(finished.output.contains(" \(method)\n") && count > 0)
     }
     let take = try await slowmo("info", scratch.file("slopoke.mov"), "--json").document()
     let length = try #require(take["duration_ns"] as? Int) + 7_000_000_000
@@ -88,7 +88,7 @@ struct SampleTests {
     #expect(lines[0].contains("@240"))
     let info = try await slowmo("info", scratch.file("slow-camera.mov"), "--json").document()
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == counts[0])
-    // A second at a quarter of the speed is a quarter of a second of the movie.
+    // One second of playback at 1/4 speed shows a quarter of a second of the movie.
     let played = lines[1].split(separator: " ").compactMap { Int($0) }.first ?? 0
     #expect((1...61).contains(played) && lines[1].hasSuffix("at 1/4"))
     let slow = try await run(program("SlowCamera"), ["synthetic:320x240@30"], in: scratch.path)
@@ -155,7 +155,7 @@ struct SampleTests {
     #expect(Set(lines.prefix(3).map { $0.prefix(6) }) == ["face 1", "face 2", "face 3"])
     let svg = try String(contentsOfFile: scratch.file("faces.svg"), encoding: .utf8)
     #expect(svg.split(separator: "<rect ").count == 4)
-    // All three heads lean a little; the yaw is not known.
+    // All three heads are tilted; the yaw is unknown.
     #expect(svg.matches(of: /rotate\(-?\d+\.\d+\) scale\(1\.0 1\)/).count == 3, "\(svg)")
     #expect(svg.contains("href=\"faces.jpg\""))
     let gray = try await FFmpeg.converted(
@@ -281,7 +281,7 @@ struct SampleTests {
       #expect(number == Int(parts[1]))
       numbers.append(number ?? 0)
     }
-    // The countdown took three seconds of frames. A busy machine may cost frames, but not order.
+    // The countdown took three seconds of frames. A busy machine may lose frames, but keeps the order.
     #expect(numbers[0] >= 179 && numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 

@@ -17,7 +17,7 @@ struct TrimTests {
 
   /// Two seconds at 100 fps, in H.264 with a key frame every 0.2 s, in HEVC every 0.8 s.
   ///
-  /// HEVC frames at cuts cannot be encoded anew.
+  /// HEVC frames at cuts cannot be encoded again.
   private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
     var recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
