@@ -5,14 +5,14 @@ import OvercrankALSA
 import TestSupport
 import Testing
 
-/// A capture device as a program sees it, on a sound card that is a program itself.
+/// `AudioDevice`, on a simulated audio card.
 struct AudioDeviceTests {
   @Test(arguments: [
     ("pcmC0D1c", "hw:0,1"), ("pcmC12D0c", "hw:12,0"), ("pcmC0D1p", nil), ("controlC0", nil),
     ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
     ("pcmC-1D0c", nil),
   ])
-  func `Capture nodes are told from others`(name: String, device: String?) {
+  func `Only the names of capture nodes are recognized`(name: String, device: String?) {
     #expect(AudioNode(named: name)?.hardwareName == device)
   }
 
@@ -37,7 +37,7 @@ struct AudioDeviceTests {
     return FakeAudioCard(description)
   }
 
-  /// Reads what waits, as 16-bit samples of one channel.
+  /// Reads the available samples as 16-bit samples of one channel.
   private func read(_ device: borrowing AudioDevice, _ count: Int) throws -> [Int16] {
     var samples = [Int16](repeating: 0, count: count)
     let read = try samples.withUnsafeMutableBytes { memory in
@@ -48,7 +48,7 @@ struct AudioDeviceTests {
     return Array(samples.prefix(read))
   }
 
-  @Test func `A period comes with the time of its last sample and its samples`() throws {
+  @Test func `A period arrives with its samples and the time of the last`() throws {
     let card = card { $0.wave = { sample, _ in Double(sample % 100) / 128 } }
     try withDevice(card) { device in
       let arrival = try device.wait(milliseconds: 100)
@@ -61,7 +61,7 @@ struct AudioDeviceTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `An overrun is a loss, after which the device starts again`() throws {
+  @Test func `The device starts again after an overrun`() throws {
     try withDevice(card { $0.faults = [.init(at: 480, .overrun(lost: 9_600))] }) { device in
       #expect(try device.wait(milliseconds: 100) != .overrun)
       #expect(try device.wait(milliseconds: 100) == .overrun)
@@ -73,7 +73,7 @@ struct AudioDeviceTests {
     }
   }
 
-  @Test func `A device that sleeps is asked until it wakes`() throws {
+  @Test func `A suspended device resumes after repeated attempts`() throws {
     try withDevice(card { $0.faults = [.init(at: 0, .suspend(lost: 480))] }) { device in
       #expect(try device.wait(milliseconds: 100) == .suspended)
       var attempts = 1
@@ -84,9 +84,7 @@ struct AudioDeviceTests {
   }
 
   @Test(arguments: [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting])
-  func `A card that is pulled out is named so, whatever its stream says first`(
-    kind: FakeAudioCard.Fault.Kind
-  ) throws {
+  func `Waiting on a disconnected card fails as unplugged`(kind: FakeAudioCard.Fault.Kind) throws {
     try withDevice(card { $0.faults = [.init(at: 0, kind)] }) { device in
       var found: ALSAError?
       do throws(ALSAError) { _ = try device.wait(milliseconds: 100) } catch { found = error }
@@ -99,7 +97,7 @@ struct AudioDeviceTests {
     (ENODEV, .notFound), (EBUSY, .busy), (EAGAIN, .busy), (ENOMEM, .outOfMemory),
     (EMFILE, .tooManyFiles), (EINVAL, .notSupported), (EIO, .other),
   ])
-  func `A device that cannot be opened says why`(code: CInt, reason: ALSAError.Reason) {
+  func `A failed open maps the errno to a reason`(code: CInt, reason: ALSAError.Reason) {
     let card = card { $0.openResult = -code }
     var found: ALSAError?
     ALSASystem.$calls.withValue(card) {

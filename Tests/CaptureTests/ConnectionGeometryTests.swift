@@ -19,7 +19,7 @@ import Testing
   ) throws -> CaptureSession {
     let device = try CaptureDevice.named("synthetic:128x96@240")
     let steps = try (0..<40).map { number -> ScriptedDriver.Step in
-      .picture(
+      .frameWithBytes(
         FrameObservation(
           sequence: UInt32(number),
           microseconds: 5_000_000

@@ -111,7 +111,7 @@ import Testing
         sequence: UInt32(number),
         microseconds: 5_000_000
           + (try SyntheticDriver.microseconds(ofFrame: Int64(number), at: FrameRate(240))))
-      return [.picture(frame, number % 2 == 0 ? good : bad), .action { taken.wait() }]
+      return [.frameWithBytes(frame, number % 2 == 0 ? good : bad), .action { taken.wait() }]
     }
     let driver = ScriptedDriver(steps, bufferCount: 8)
     let session = CaptureSession(

@@ -21,7 +21,7 @@ private final class ScratchDevices {
 
   init() throws {
     var card = FakeAudioCard.Description()
-    card.hasNodesInFolder = true
+    card.hasNodesInDirectory = true
     self.card = FakeAudioCard(card, nodeDirectory: "\(folder)/snd")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     driver = StubDriver(

@@ -6,17 +6,17 @@ import Testing
 
 @testable import OvercrankFrameAccounting
 
-/// What a camera says of its frames, and in which period each of them really came.
-struct SaidFrames {
-  /// What goes wrong with the numbers, one at a time.
+/// The counters and timestamps that a camera reports, and the true period of each frame.
+struct ReportedFrames {
+  /// A single error in the counters or timestamps.
   enum Fault: CaseIterable {
-    /// Frames are lost, and counter and clock both tell.
+    /// Frames are lost, and both counter and clock show it.
     case loss
-    /// Frames are lost, and the counter does not notice: only time tells.
+    /// Frames are lost, and only the clock shows it.
     case silentLoss
     /// The counter jumps, and nothing is lost.
     case doubleCount
-    /// A frame is lost, and the counter tells one frame too late.
+    /// A frame is lost, and the counter shows it one frame too late.
     case lateGap
     /// The counter starts again at 0.
     case reset
@@ -34,12 +34,12 @@ struct SaidFrames {
   var periods: [Int64] = []
   var counts: [Fault: Int] = [:]
 
-  /// Makes `count` frames with a fault some time after the one before, when that has settled.
+  /// Creates `count` frames with faults that are far enough apart for the timeline to recover.
   init(
     count: Int, period: Double, jitter: Double, faults: [Fault], every distance: ClosedRange<Int>,
     start: UInt32, random: inout SeededGenerator
   ) {
-    var place: Int64 = 0
+    var position: Int64 = 0
     var sequence = start
     var clockOffset: Int64 = 0
     var delayedGap: UInt32 = 0
@@ -47,23 +47,23 @@ struct SaidFrames {
     for index in 0..<count {
       var late = 0.0
       if index > 0 {
-        place += 1
+        position += 1
         sequence &+= 1 &+ delayedGap
         delayedGap = 0
       }
-      // Of the very last frames nobody can say whether they are late or others lost.
+      // At the very end, a late frame and a lost frame look the same.
       if index == until, index < count - 20, let fault = faults.randomElement(using: &random) {
         until = index + Int.random(in: distance, using: &random)
         counts[fault, default: 0] += 1
         let some = Int64.random(in: 1...4, using: &random)
         switch fault {
         case .loss:
-          place += some
+          position += some
           sequence &+= UInt32(some)
-        case .silentLoss: place += some
+        case .silentLoss: position += some
         case .doubleCount: sequence &+= 1
         case .lateGap:
-          place += 1
+          position += 1
           delayedGap = 1
         case .reset: sequence = 0
         case .repeated: sequence &-= 1
@@ -73,17 +73,17 @@ struct SaidFrames {
         }
       }
       let noise = Double.random(in: 0...1, using: &random) * jitter - jitter / 2
-      let real = Int64((Double(place) + 10 + noise + late) * period)
-      var said = FrameObservation(
+      let real = Int64((Double(position) + 10 + noise + late) * period)
+      var reported = FrameObservation(
         sequence: sequence, microseconds: 7_000_000_000 + real + clockOffset)
-      said.arrival = 7_000_000_000 + Int64((Double(place) + 11 + max(0, late)) * period)
-      readings.append(said)
-      periods.append(place)
+      reported.arrival = 7_000_000_000 + Int64((Double(position) + 11 + max(0, late)) * period)
+      readings.append(reported)
+      periods.append(position)
     }
   }
 
-  /// The periods that the books find, by frame.
-  func judged(granted period: Double) -> [Int64] {
+  /// The periods that the timeline assigns, by frame.
+  func assigned(negotiated period: Double) -> [Int64] {
     var clock = TimestampUnwrapper(period: Int64(period))
     var timeline = FrameTimeline(period: period)
     var steps: [Int64] = []
@@ -95,65 +95,65 @@ struct SaidFrames {
     }
     timeline.finish()
     steps += timeline.steps
-    var place: Int64 = 0
+    var position: Int64 = 0
     return steps.map {
-      place += $0
-      return place
+      position += $0
+      return position
     }
   }
 }
 
 struct FrameTimelineTests {
-  @Test(arguments: SaidFrames.Fault.allCases, [240.0, 960, 119.88, 30])
-  func `Each fault alone is found where it is, and nothing else`(
-    fault: SaidFrames.Fault, rate: Double
+  @Test(arguments: ReportedFrames.Fault.allCases, [240.0, 960, 119.88, 30])
+  func `True periods are found despite faults of one kind`(
+    fault: ReportedFrames.Fault, rate: Double
   ) {
     for seed in 0..<20 {
       var random = SeededGenerator(seed: UInt64(seed))
-      let said = SaidFrames(
+      let reported = ReportedFrames(
         count: 3_000, period: 1e6 / rate, jitter: 0.3, faults: [fault], every: 3...40,
         start: UInt32(seed), random: &random)
-      #expect((said.counts[fault] ?? 0) > 50)
-      let judged = said.judged(granted: 1e6 / rate)
-      let wrong = zip(judged, said.periods).enumerated().first { $1.0 != $1.1 }
-      #expect(judged == said.periods, "seed \(seed), frame \(wrong?.offset ?? -1)")
-      guard judged == said.periods else { break }
+      #expect((reported.counts[fault] ?? 0) > 50)
+      let assigned = reported.assigned(negotiated: 1e6 / rate)
+      let wrong = zip(assigned, reported.periods).enumerated().first { $1.0 != $1.1 }
+      #expect(assigned == reported.periods, "seed \(seed), frame \(wrong?.offset ?? -1)")
+      guard assigned == reported.periods else { break }
     }
   }
 
   @Test(arguments: 0..<40)
-  func `Faults of all kinds together are each found where they are`(seed: Int) {
+  func `True periods are found despite faults of all kinds`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(1_000 + seed))
-    let said = SaidFrames(
-      count: 20_000, period: 1e6 / 240, jitter: 0.3, faults: SaidFrames.Fault.allCases,
+    let reported = ReportedFrames(
+      count: 20_000, period: 1e6 / 240, jitter: 0.3, faults: ReportedFrames.Fault.allCases,
       every: 8...40, start: seed % 2 == 0 ? 0 : .max - 5_000, random: &random)
-    let judged = said.judged(granted: 1e6 / 240)
-    let wrong = zip(judged, said.periods).enumerated().first { $1.0 != $1.1 }
-    #expect(judged == said.periods, "frame \(wrong?.offset ?? -1)")
+    let assigned = reported.assigned(negotiated: 1e6 / 240)
+    let wrong = zip(assigned, reported.periods).enumerated().first { $1.0 != $1.1 }
+    #expect(assigned == reported.periods, "frame \(wrong?.offset ?? -1)")
   }
 
   @Test(arguments: [1.0, 1.001, 0.9, 1.08, 2, 0.5, 10, 0.1])
-  func `A driver's word on its rate need not be right`(error: Double) {
+  func `True periods are found despite a wrong rate from the driver`(error: Double) {
     var random = SeededGenerator(seed: 5)
-    let said = SaidFrames(
+    let reported = ReportedFrames(
       count: 2_000, period: 1e6 / 240, jitter: 0.2, faults: [.loss, .doubleCount], every: 20...60,
       start: 0, random: &random)
-    let judged = said.judged(granted: 1e6 / 240 * error)
-    let wrong = zip(judged, said.periods).enumerated().first { $1.0 != $1.1 }
-    #expect(judged == said.periods, "frame \(wrong?.offset ?? -1)")
+    let assigned = reported.assigned(negotiated: 1e6 / 240 * error)
+    let wrong = zip(assigned, reported.periods).enumerated().first { $1.0 != $1.1 }
+    #expect(assigned == reported.periods, "frame \(wrong?.offset ?? -1)")
   }
 
-  @Test func `Heavy jitter alone loses nothing`() {
+  @Test func `Heavy jitter and late frames count no frame as lost`() {
     var random = SeededGenerator(seed: 6)
-    let said = SaidFrames(
+    let reported = ReportedFrames(
       count: 20_000, period: 1e6 / 960, jitter: 0.7, faults: [.lateFrame], every: 20...60,
       start: 0, random: &random)
-    let judged = said.judged(granted: 1e6 / 960)
-    let wrong = zip(judged, said.periods).enumerated().first { $1.0 != $1.1 }
-    #expect(judged == said.periods, "frame \(wrong?.offset ?? -1)")
+    let assigned = reported.assigned(negotiated: 1e6 / 960)
+    let wrong = zip(assigned, reported.periods).enumerated().first { $1.0 != $1.1 }
+    #expect(assigned == reported.periods, "frame \(wrong?.offset ?? -1)")
   }
 
-  @Test func `A rate that halves and comes back is no loss`() {
+  @Test func `A frame rate that halves and recovers counts no loss`() {
     var readings: [FrameTimeline.Reading] = []
     var time: Int64 = 1_000_000
     for index in 0..<600 {
@@ -172,7 +172,7 @@ struct FrameTimelineTests {
   }
 
   @Test(arguments: [0, 0.2, 0.4, 0.6, 0.8, 1])
-  func `A driver that catches up with its own delays has not become faster`(load: Double) {
+  func `Bursts after delays do not shorten the measured period`(load: Double) {
     let period = 1e6 / 118.966
     for seed in 0..<8 {
       var random = SeededGenerator(seed: UInt64(seed))
@@ -188,15 +188,17 @@ struct FrameTimelineTests {
       timeline.finish()
       found += timeline.steps.reduce(0, +)
       let counted = Int64(readings[readings.count - 1].sequence &- readings[0].sequence)
-      // Two frames of one number are two periods in the books.
+      // Two frames with the same number count as two periods.
       let repeated = zip(readings, readings.dropFirst()).count { $0.sequence == $1.sequence }
       #expect(found <= counted + Int64(repeated) + 30, "seed \(seed)")
       #expect(shortest > 0.75 * period, "seed \(seed)")
     }
   }
 
-  /// What vivid's thread makes (vivid-kthread-cap.c): numbers are the time in periods, it sleeps
-  /// in ticks of 4 ms, and from the beginning of its last round however long that took.
+  /// Simulates the readings of vivid's thread (vivid-kthread-cap.c).
+  ///
+  /// Frame numbers are the time in periods. The thread sleeps in ticks of 4 ms, counted from the
+  /// start of its last round.
   private static func lateThread(
     count: Int, period: Double, load: Double, random: inout SeededGenerator
   ) -> [FrameTimeline.Reading] {

@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import Testing
 
-/// The digest of a file's content, of which a long file is sampled.
+/// The digest of a file's content, which samples a long file.
 struct ContentDigestTests {
   /// Returns a box of zeros.
   private func box(_ type: String, _ count: Int) -> [UInt8] {
@@ -13,7 +13,7 @@ struct ContentDigestTests {
     return size + Array(type.utf8) + [UInt8](repeating: 0, count: count - 8)
   }
 
-  @Test func `The index of a long movie counts completely, other content by samples`() throws {
+  @Test func `The digest reads the whole index but only samples the media`() throws {
     let path = NSTemporaryDirectory() + "/overcrank-\(UUID().uuidString).mov"
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (index, media) = (10 << 20, 10 << 20)
@@ -33,7 +33,7 @@ struct ContentDigestTests {
     #expect(try digest(changing: 20_480 * 700) != whole)
   }
 
-  @Test func `A file that cannot be read has no digest`() {
+  @Test func `The digest of an unreadable file fails with its read error`() {
     // read(2) of a directory fails.
     #expect { try ContentDigest.ofFile(NSTemporaryDirectory()) } throws: {
       ($0 as? SystemError)?.operation == "read"

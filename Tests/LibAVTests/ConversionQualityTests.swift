@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankLibAV
 
-/// Conversions for the screen, beside those for files and measurements.
+/// Fast conversions for the screen, compared with exact ones for files and measurements.
 struct ConversionQualityTests {
   private static let (width, height) = (64, 32)
 
@@ -26,9 +26,7 @@ struct ConversionQualityTests {
   }
 
   @Test(arguments: [AV_PIX_FMT_YUYV422, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_NV12])
-  func `A fast conversion is at most 3 levels beside the exact one, at the same place`(
-    format: LibAVPixelFormat
-  ) throws {
+  func `A fast conversion differs by at most 3 levels`(format: LibAVPixelFormat) throws {
     let range = format.isFullRange
     var largest = 0
     for space in [AVCOL_SPC_SMPTE170M, AVCOL_SPC_BT709] {
@@ -44,7 +42,7 @@ struct ConversionQualityTests {
         let (one, other) = (try exact.convert(frame), try fast.convert(frame))
         let (wanted, found) = (try #require(one.planeData(0)), try #require(other.planeData(0)))
         for y in 0..<Self.height {
-          // Beside the edges of stripes, chroma is interpolated or not.
+          // Near the edges of stripes, the fast conversion does not interpolate chroma.
           for x in 0..<Self.width where (3..<13).contains(x % 16) {
             for channel in 0..<3 {
               let difference =

@@ -7,9 +7,9 @@ import Testing
 
 @testable import OvercrankLibAV
 
-/// A line of libav's log belongs to the call that failed, on its thread.
+/// Attribution of libav's log lines to the call that failed, per thread.
 struct LibAVErrorTests {
-  /// Opens a file that is not a movie, which libav logs a line about.
+  /// Opens a file that is not a movie, so that libav logs a line.
   private func failure(_ name: String) -> LibAVError? {
     let path = FileManager.default.temporaryDirectory.path + "/\(UUID())-\(name).mov"
     _ = FileManager.default.createFile(atPath: path, contents: Data("not a movie at all".utf8))
@@ -20,7 +20,7 @@ struct LibAVErrorTests {
     } catch { return error }
   }
 
-  @Test func `The line of a failed call is in its error, and in no error after it`() throws {
+  @Test func `Only the error of the failed call has its log line`() throws {
     let first = try #require(failure("a"))
     #expect(first.logLine == "moov atom not found")
     #expect(first.description.hasSuffix("(libav: \"moov atom not found\")"))
@@ -28,14 +28,14 @@ struct LibAVErrorTests {
     #expect(LibAVError(SystemError("sync", "clip.mov", EIO)).logLine == nil)
   }
 
-  @Test func `A line that no error took is gone before the next call`() {
+  @Test func `An unused log line is discarded before the next call`() {
     LibAVLog.during { log("left over") }
     do throws(LibAVError) {
       try LibAVError.check(-22, "test", "a call that logs nothing")
     } catch { #expect(error.logLine == nil) }
   }
 
-  @Test func `The last line of a call is kept, without the space around it`() {
+  @Test func `The last log line of a call is kept and trimmed`() {
     LibAVLog.during {
       log("first")
       log("  second \n")
@@ -44,11 +44,11 @@ struct LibAVErrorTests {
     #expect(LibAVLog.takeLine() == nil)
   }
 
-  @Test func `Threads that fail at once keep their own lines`() async {
+  @Test func `Concurrent threads keep their own log lines`() async {
     await withTaskGroup(of: Bool.self) { group in
       for number in 0..<8 {
         group.addTask {
-          // Nothing in here suspends, so it stays on one thread.
+          // No suspension point, so the closure stays on one thread.
           (0..<2_000).allSatisfy { round in
             LibAVLog.during { log("line \(number) \(round)") }
             return LibAVLog.takeLine() == "line \(number) \(round)"

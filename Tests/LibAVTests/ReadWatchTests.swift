@@ -3,9 +3,9 @@
 import OvercrankLibAV
 import Testing
 
-/// No call into libav goes on without an end.
+/// The time limit for calls into libav.
 struct ReadWatchTests {
-  @Test func `A call may read on as long as it gets on, or does not work`() {
+  @Test func `Only a call without progress is ended after the stall limit`() {
     let watch = ReadWatch()
     let limit = ReadWatch.longestStall
     watch.begin(now: 0)
@@ -13,7 +13,7 @@ struct ReadWatchTests {
       let ends = watch.shouldEnd(position: step * 100, now: step * limit / 2)
       #expect(!ends)
     }
-    // Back and forth over what was read already, until it is enough.
+    // Reads back and forth in a range that was already read, until the limit.
     let last = 19 * limit / 2
     let ends = [limit - 1, limit, limit + 1].map { time in
       [0, 1_900, 50].map { watch.shouldEnd(position: $0, now: last + time) }
@@ -22,7 +22,7 @@ struct ReadWatchTests {
     #expect(watch.isStalled)
   }
 
-  @Test func `The next call begins anew`() {
+  @Test func `Each call starts with the full stall limit`() {
     let watch = ReadWatch()
     watch.begin(now: 0)
     #expect(!watch.shouldEnd(position: 1, now: 0))

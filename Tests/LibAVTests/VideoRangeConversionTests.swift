@@ -6,7 +6,7 @@ import Testing
 
 @testable import OvercrankLibAV
 
-/// Full range to video range, beside libswscale.
+/// Conversion from full range to video range, compared with libswscale.
 struct VideoRangeConversionTests {
   private static let formats = [
     (AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P), (AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P),
@@ -34,7 +34,7 @@ struct VideoRangeConversionTests {
   }
 
   @Test(arguments: formats)
-  func `Levels are those of libswscale`(
+  func `Conversion to video range matches libswscale`(
     source: LibAVPixelFormat, target: LibAVPixelFormat
   ) throws {
     let full = try frame(source)
@@ -50,7 +50,7 @@ struct VideoRangeConversionTests {
     let tagged = try frame(target)
     tagged.pointer.pointee.color_range = AVCOL_RANGE_JPEG
     #expect(try converter.convert(tagged).packedBytes() == expected)
-    // In video range, nothing changes.
+    // A frame in video range stays as it is.
     let plain = try frame(target)
     #expect(try converter.convert(plain).packedBytes() == plain.packedBytes())
   }

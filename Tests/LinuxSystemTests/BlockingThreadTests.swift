@@ -6,7 +6,7 @@ import Testing
 private final class Token: Sendable {}
 
 struct BlockingThreadTests {
-  @Test func `Blocking work keeps nothing once its result is there`() async throws {
+  @Test func `A finished blocking task releases its captured objects`() async throws {
     for _ in 0..<1_000 {
       weak var kept: Token?
       do {

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import Testing
 
 struct SPSCRingTests {
-  /// What `#expect` can hold: it copies what it looks at.
+  /// A copyable owner of the ring, since `#expect` copies its operands.
   private final class Shared<Element>: Sendable {
     let ring: SPSCRing<Element>
     init(capacity: Int, takesMemoryNow: Bool = true) throws {
@@ -17,9 +17,7 @@ struct SPSCRingTests {
     subscript(number: Int) -> Element? { ring[number] }
   }
 
-  @Test func `Elements come out once and in order, and none is taken in beyond the capacity`()
-    throws
-  {
+  @Test func `The ring keeps order and rejects elements beyond capacity`() throws {
     let ring = try Shared<Int>(capacity: 3)
     for number in 0..<3 { #expect(ring.push(number)) }
     #expect(!ring.push(3) && ring.count == 3)
@@ -30,7 +28,7 @@ struct SPSCRingTests {
     #expect(ring.ring.startNumber == 4 && ring.ring.endNumber == 4)
   }
 
-  @Test func `A thread that pushes and one that takes agree on every element`() throws {
+  @Test func `One thread pops every element that another thread pushes`() throws {
     let (shared, count) = (try Shared<Int>(capacity: 7, takesMemoryNow: false), 200_000)
     let pusher = try BlockingThread {
       for number in 0..<count { while !shared.push(number) { sched_yield() } }
@@ -44,7 +42,7 @@ struct SPSCRingTests {
     #expect(wrong == 0 && shared.count == 0)
   }
 
-  @Test func `What is still in a ring goes with it`() throws {
+  @Test func `Elements in a ring are released with the ring`() throws {
     final class Element {}
     weak var left: Element?
     do {
@@ -56,7 +54,7 @@ struct SPSCRingTests {
     #expect(left == nil)
   }
 
-  @Test func `Memory that the system does not have is an error`() {
+  @Test func `A ring larger than the address space throws an error`() {
     #expect(throws: SystemError.self) { _ = try Shared<Int>(capacity: 1 << 57) }
   }
 }

@@ -24,7 +24,7 @@ struct SplicedPipeTests {
   }
 
   @Test(arguments: [100, 5_000, 70_000, 300_000])
-  func `A reader gets the bytes as they were written`(size: Int) throws {
+  func `A reader receives the bytes of a spliced pipe in order`(size: Int) throws {
     let ends = try FileDescriptor.pipe()
     let count = 4_000_000 / size
     // The last owners live until everything is read.
@@ -57,11 +57,11 @@ struct SplicedPipeTests {
     try ends.readEnd.close()
   }
 
-  @Test func `Memory is released when the pipe cannot hold it any more`() throws {
+  @Test func `Memory is released once the pipe no longer holds it`() throws {
     let ends = try FileDescriptor.pipe()
     defer { try? ends.readEnd.close() }
     guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {
-      Issue.record("a pipe is no pipe")
+      Issue.record("a pipe was not accepted")
       return
     }
     let page = Int(getpagesize())
@@ -80,12 +80,12 @@ struct SplicedPipeTests {
     try ends.writeEnd.close()
   }
 
-  @Test func `A closed reader is an error, and a file is no pipe`() throws {
+  @Test func `Rejects a pipe with a closed reader and a non-pipe file`() throws {
     let ends = try FileDescriptor.pipe()
     try ends.readEnd.close()
     signal(SIGPIPE, SIG_IGN)
     guard var pipe = SplicedPipe<Int>(ends.writeEnd) else {
-      Issue.record("a pipe is no pipe")
+      Issue.record("a pipe was not accepted")
       return
     }
     let failure = [UInt8](repeating: 0, count: 10).withUnsafeBytes { pipe.write($0) }
@@ -93,6 +93,6 @@ struct SplicedPipeTests {
     try ends.writeEnd.close()
     let file = try FileDescriptor.open("/dev/null", .writeOnly)
     defer { try? file.close() }
-    if case .some = SplicedPipe<Int>(file) { Issue.record("a file is a pipe") }
+    if case .some = SplicedPipe<Int>(file) { Issue.record("a file was accepted as a pipe") }
   }
 }

@@ -4,12 +4,12 @@ import OvercrankLinuxSystem
 import TestSupport
 import Testing
 
-/// Names of files go through a `String` and come out as they went in.
+/// File names of any bytes survive the conversion to `String` and back.
 struct SystemPathTests {
   @Test(arguments: [
     "", "take.mov", "Zeitlupe ü.mov", "\u{1F3A5}.mov", "a/b/\u{301}c", "\u{10FF41}",
   ])
-  func `A name of text is that text`(name: String) {
+  func `A UTF-8 file name converts to the same string`(name: String) {
     let bytes = Array(name.utf8)
     #expect(String(systemBytes: bytes).systemBytes == bytes)
     #expect(String(systemBytes: bytes).repaired == name)
@@ -19,10 +19,10 @@ struct SystemPathTests {
     arguments: [
       [0x61, 0xFF, 0x2E], [0xE9], [0xC3], [0xC3, 0x2F], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x8E],
       [0x80, 0x80], [0xC0, 0xAF], [0xF4, 0x90, 0x80, 0x80],
-      // The characters by which other bytes are escaped.
+      // The characters that escape invalid bytes.
       [0xF4, 0x8F, 0xBF, 0xBF], [0x61, 0xF4, 0x8F, 0xBE, 0x80, 0xFF],
     ] as [[UInt8]])
-  func `Bytes that are no text are kept`(bytes: [UInt8]) {
+  func `Bytes that are not UTF-8 survive the round trip`(bytes: [UInt8]) {
     let name = String(systemBytes: bytes)
     #expect(name.systemBytes == bytes)
     #expect(name.systemPath.dropLast().map { UInt8(bitPattern: $0) } == bytes)
@@ -30,14 +30,14 @@ struct SystemPathTests {
     #expect(!name.repaired.unicodeScalars.contains { $0.value >= 0x10_FF80 })
   }
 
-  @Test func `All pairs of bytes come out as they went in`() {
+  @Test func `Every pair of bytes survives the round trip`() {
     for pair in 0..<0x1_0000 {
       let bytes = [UInt8(pair >> 8), UInt8(pair & 0xFF)]
       #expect(String(systemBytes: bytes).systemBytes == bytes)
     }
   }
 
-  @Test func `A path is cut at its last slash`() {
+  @Test func `Paths split into directory and stem and extension`() {
     #expect("a/b/c.mov".parentDirectory == "a/b" && "a/b/c.mov".lastPathComponent == "c.mov")
     #expect("c.mov".parentDirectory == "." && "c.mov".lastPathComponent == "c.mov")
     #expect("/c.mov".parentDirectory == "/")
@@ -51,7 +51,7 @@ struct SystemPathTests {
     #expect("c.".fileExtension?.isEmpty == true)
   }
 
-  @Test func `A directory is read byte for byte`() throws {
+  @Test func `Listing a directory keeps names that are not UTF-8`() throws {
     let scratch = try Scratch()
     let name = String(systemBytes: [0x61, 0xFF, 0x62])
     try WholeFile.write([7], to: scratch.file(name), overwrites: false)
@@ -62,10 +62,10 @@ struct SystemPathTests {
   }
 
   @Test(arguments: [1, 200, 240, 255])
-  func `A temporary name has room wherever its file's name has`(length: Int) {
+  func `A temporary name fits in 255 bytes for any file name`(length: Int) {
     let name = String(repeating: "ä", count: length / 2) + (length % 2 == 1 ? "a" : "")
-    let temporary = TemporaryName.beside("folder/" + name, "part", attempt: 3)
-    #expect(temporary.hasPrefix("folder/."))
+    let temporary = TemporaryName.beside("directory/" + name, "part", attempt: 3)
+    #expect(temporary.hasPrefix("directory/."))
     let last = temporary.lastPathComponent
     #expect(last.systemBytes.count <= 255)
     #expect(last.last == name.last)

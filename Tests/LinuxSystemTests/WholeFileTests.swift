@@ -5,14 +5,14 @@ import OvercrankLinuxSystem
 import TestSupport
 import Testing
 
-/// A file has its name when it is whole, and what was there stays till then.
+/// Files that appear under their name only when complete.
 struct WholeFileTests {
   private func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `What is not finished leaves nothing, and what was there`() throws {
+  @Test func `An unfinished file is removed and the old file stays`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
@@ -25,7 +25,7 @@ struct WholeFileTests {
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
   }
 
-  @Test func `A name that is taken meanwhile is not replaced`() throws {
+  @Test func `Finishing fails if another file took the name meanwhile`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     var file = try WholeFile(creating: path, overwrites: false)
@@ -37,7 +37,7 @@ struct WholeFileTests {
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "other")
   }
 
-  @Test func `A file that replaces another has its mode, also behind a link`() throws {
+  @Test func `A replacement keeps the mode of the file behind a link`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
@@ -52,7 +52,7 @@ struct WholeFileTests {
     #expect(try scratch.names() == ["a.csv", "link"])
   }
 
-  @Test func `Files of one process and of a dead one never share a temporary name`() throws {
+  @Test func `Two writers of one path use different temporary names`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.csv")
     var one = try WholeFile(creating: path, overwrites: true)
@@ -62,7 +62,7 @@ struct WholeFileTests {
     #expect(FileManager.default.fileExists(atPath: two.writtenPath))
   }
 
-  @Test func `A locked temporary file counts as abandoned only once its lock is gone`() throws {
+  @Test func `A temporary file is abandoned only without its lock`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
@@ -70,7 +70,7 @@ struct WholeFileTests {
     #expect(TemporaryName.removeAbandoned(of: [path]) == [])
     try file.finish()
     #expect(!FileLock.isHeld(on: path))
-    // As a killed process leaves it, in the name of another target as well.
+    // Files of a killed process, also for another target.
     for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.job.\(target)") }
     #expect(TemporaryName.removeAbandoned(of: [scratch.file("c.mov"), path]) == [path])
     #expect(
@@ -78,7 +78,7 @@ struct WholeFileTests {
         == [".77.job.b.mov", "a.mov", unlocked.writtenPath.lastPathComponent].sorted())
   }
 
-  @Test func `Finishing releases the lock that a child shares`() throws {
+  @Test func `Finishing releases a lock that a child process shares`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
@@ -96,26 +96,26 @@ struct WholeFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `What is abandoned is found beside the file that a link points to`() throws {
+  @Test func `Abandoned files are found in the directory of a link target`() throws {
     let scratch = try Scratch()
     for directory in ["disk", "links"] {
       try FileManager.default.createDirectory(
         atPath: scratch.file(directory), withIntermediateDirectories: false)
     }
-    try WholeFile.write([1], to: scratch.file("disk/film.mov"), overwrites: false)
+    try WholeFile.write([1], to: scratch.file("disk/clip.mov"), overwrites: false)
     let link = scratch.file("links/a.mov")
     try FileManager.default.createSymbolicLink(
-      atPath: link, withDestinationPath: "../disk/film.mov")
+      atPath: link, withDestinationPath: "../disk/clip.mov")
     let file = try WholeFile(creating: link, overwrites: true, isLocked: true)
-    #expect(file.writtenPath.hasSuffix("job.film.mov"))
+    #expect(file.writtenPath.hasSuffix("job.clip.mov"))
     #expect(TemporaryName.removeAbandoned(of: [link]) == [])
-    _ = try scratch.write([1], as: "disk/.77.job.film.mov")
+    _ = try scratch.write([1], as: "disk/.77.job.clip.mov")
     #expect(TemporaryName.removeAbandoned(of: [link]) == [link])
-    #expect(!FileManager.default.fileExists(atPath: scratch.file("disk/.77.job.film.mov")))
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("disk/.77.job.clip.mov")))
     #expect(FileManager.default.fileExists(atPath: file.writtenPath))
   }
 
-  @Test func `A file that is being recorded is not replaced`() throws {
+  @Test func `A file that another process has locked is not replaced`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var begun = try WholeFile(creating: path, overwrites: true)
@@ -134,27 +134,28 @@ struct WholeFileTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
   }
 
-  @Test func `Paths lead to one file by any spelling and any link`() throws {
+  @Test func `Different paths and links to one file compare equal`() throws {
     let scratch = try Scratch()
     try FileManager.default.createDirectory(
-      atPath: scratch.file("folder"), withIntermediateDirectories: false)
+      atPath: scratch.file("directory"), withIntermediateDirectories: false)
     let path = scratch.file("a.mov")
     try WholeFile.write([1], to: path, overwrites: false)
     try FileManager.default.createSymbolicLink(
       atPath: scratch.file("link"), withDestinationPath: "a.mov")
     try FileManager.default.linkItem(atPath: path, toPath: scratch.file("hard"))
     let position = FileLocation(path)
-    for other in ["link", "hard", "folder/../a.mov", "./a.mov"] {
+    for other in ["link", "hard", "directory/../a.mov", "./a.mov"] {
       #expect(FileLocation(scratch.file(other)).isFile(of: position), "\(other)")
     }
     #expect(!FileLocation(scratch.file("b.mov")).isFile(of: position))
     #expect(
-      FileLocation(scratch.file("folder/../b.mov")).name == FileLocation(scratch.file("b.mov")).name
+      FileLocation(scratch.file("directory/../b.mov")).name
+        == FileLocation(scratch.file("b.mov")).name
     )
     #expect(FileLocation(scratch.file("hard")).name != position.name)
   }
 
-  @Test func `Bytes are written at their offset, and a full disk is told of`() throws {
+  @Test func `Writes bytes at their offset and reports a full disk`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.bin")
     let file = try RandomAccessFile(opening: path)

@@ -32,7 +32,8 @@ struct DNGTests {
     let requests = Requests()
     let image = Self.frame(pattern)
     func frame(_ number: Int) throws -> ScriptedDriver.Step {
-      .picture(.init(sequence: UInt32(number), microseconds: try PhotoCamera.time(number)), image)
+      .frameWithBytes(
+        .init(sequence: UInt32(number), microseconds: try PhotoCamera.time(number)), image)
     }
     let request = requests.step(settings, at: try PhotoCamera.time(3))
     let camera = try PhotoCamera(

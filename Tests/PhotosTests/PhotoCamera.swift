@@ -75,7 +75,7 @@ struct PhotoCamera {
     _ numbers: Range<Int>, layout: SyntheticDriver.Settings.Layout = .mjpeg
   ) throws -> [ScriptedDriver.Step] {
     try zip(numbers, images(numbers, layout: layout)).map { number, image in
-      .picture(
+      .frameWithBytes(
         FrameObservation(sequence: UInt32(number), microseconds: try time(number)), image)
     }
   }

@@ -169,7 +169,7 @@ struct PhotoOutputTests {
     var settings = PhotoSettings()
     settings.photoCount = 3
     var frames = try PhotoCamera.frames(0..<20)
-    frames[10] = .picture(
+    frames[10] = .frameWithBytes(
       .init(sequence: 10, microseconds: try PhotoCamera.time(10)), [0xFF, 0xD8, 0xFF])
     frames.remove(at: 12)
     let camera = try PhotoCamera(

@@ -97,9 +97,9 @@ private struct Pictures {
         try await DamagedPicture(
           frames.path(frame), try frames.pixels(frame), width: CodeFrames.width, rect, scratch))
     }
-    let pictures = try await FacePictures()
+    let pictures = try await FaceImages()
     for name in ["2008_001009", "2008_002506", "2009_004587"] {
-      let picture = try pictures.picture(name)
+      let picture = try pictures.image(name)
       for face in picture.faces {
         let margin = 0.4 * face.width
         let rect = PixelRect(

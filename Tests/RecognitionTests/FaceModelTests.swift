@@ -23,10 +23,10 @@ struct FaceModelTests {
   }
 
   @Test func `The detector that dlib stored finds what dlib's own finds`() async throws {
-    let model = try FaceModel(path: FacePictures.model)
+    let model = try FaceModel(path: FaceImages.model)
     #expect(model.numbers.viewCount == 5 && model.numbers.weights.count == 5 * 3_101)
     let (own, other) = (try FaceReader(), try FaceReader(model: model))
-    let picture = try await FacePictures().picture("2008_001009")
+    let picture = try await FaceImages().image("2008_001009")
     let faces = try picture.withLuma { own.read($0) }
     #expect(faces.count == 2)
     #expect(try picture.withLuma { other.read($0) } == faces)
@@ -34,7 +34,7 @@ struct FaceModelTests {
 
   @Test func `A detector of another size, with one view, finds faces and their roll`() async throws
   {
-    var numbers = try FaceModel(path: FacePictures.model).numbers
+    var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
     // The same cells in twice the size.
@@ -45,7 +45,7 @@ struct FaceModelTests {
     let model = try FaceModel(path: try scratch.write(stored, as: "large.svm"))
     #expect(model.numbers == numbers)
     let reader = try FaceReader(model: model)
-    let picture = try await FacePictures().picture("2008_001009")
+    let picture = try await FaceImages().image("2008_001009")
     let faces = try picture.withLuma { reader.read($0) }
     for box in picture.faces {
       let face = try #require(faces.first { $0.face.overlap(with: box) >= 0.3 }, "\(faces)")
@@ -55,7 +55,7 @@ struct FaceModelTests {
   }
 
   @Test func `Files that are no model are errors that name them`() throws {
-    let stored = try bytes(of: FacePictures.model)
+    let stored = try bytes(of: FaceImages.model)
     let cases: [(String, [UInt8], String)] = [
       ("empty.svm", [], "is empty"), ("one.svm", [1], "ends before"),
       ("half.svm", Array(stored.prefix(stored.count / 2)), "ends before"),
@@ -117,9 +117,9 @@ struct FaceModelTests {
   }
 
   @Test func `Damaged models are refused, or search without harm`() async throws {
-    let stored = try bytes(of: FacePictures.model)
-    let numbers = try FaceModel(path: FacePictures.model).numbers
-    let picture = try await FacePictures().picture("2008_001009")
+    let stored = try bytes(of: FaceImages.model)
+    let numbers = try FaceModel(path: FaceImages.model).numbers
+    let picture = try await FaceImages().image("2008_001009")
     var random = SeededGenerator(seed: 27)
     var (refused, searched) = (0, 0)
     let count = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 120 : 3_000
@@ -218,7 +218,7 @@ private enum StoredDetector {
   }
 }
 
-extension FacePictures.Picture {
+extension FaceImages.Image {
   /// Calls a closure with the luma of the upper left part, which is quick to search.
   fileprivate func withSmallLuma<Result>(_ body: (LumaImage) -> Result) -> Result? {
     pixels.withUnsafeBufferPointer { pixels in

@@ -10,16 +10,16 @@ import Testing
 /// Faces in single images, against labels that come with the pictures.
 struct FaceReaderTests {
   /// Whether a face is the labeled one: their overlap is at least 0.3 of both together.
-  private func isSame(_ face: DetectedFace, _ box: FacePictures.Box) -> Bool {
+  private func isSame(_ face: DetectedFace, _ box: FaceImages.Box) -> Bool {
     face.overlap(with: box) >= 0.3
   }
 
   @Test func `Labeled faces are found, and nothing else`() async throws {
-    let pictures = try await FacePictures()
+    let pictures = try await FaceImages()
     let reader = try FaceReader()
     var (labeled, found, others, fine) = (0, 0, [String](), 0)
     for name in pictures.labeledNames {
-      let picture = try pictures.picture(name)
+      let picture = try pictures.image(name)
       try picture.withLuma { luma in
         let faces = reader.read(luma)
         labeled += picture.faces.count
@@ -39,7 +39,7 @@ struct FaceReaderTests {
   }
 
   @Test func `Ten faces at most are reported, the largest first`() async throws {
-    let picture = try await FacePictures().picture("bald_guys")
+    let picture = try await FaceImages().image("bald_guys")
     var image = PixelBuffer(format: .gray)
     image.fill(picture.pixels, width: picture.width, height: picture.height)
     let faces = try FaceReader().objects(in: image)
@@ -61,7 +61,7 @@ struct FaceReaderTests {
 
   @Test func `Images without faces have none`() async throws {
     let reader = try FaceReader()
-    let dogs = try await FacePictures().picture("dogs")
+    let dogs = try await FaceImages().image("dogs")
     let animals = try dogs.withLuma { reader.read($0) }
     #expect(animals.isEmpty, "\(animals)")
     var random = SeededGenerator(seed: 27)
@@ -93,7 +93,7 @@ struct FaceReaderTests {
       }
     }
     // Luma beside chroma in packed rows.
-    let picture = try await FacePictures().picture("2009_004587")
+    let picture = try await FaceImages().image("2009_004587")
     let packed: [UInt8] = picture.pixels.reduce(into: []) { $0 += [$1, 128] }
     let pass = FaceReader.Pass(effort: .quick)
     let faces = try picture.withLuma { reader.find(in: $0, pass) }
@@ -146,7 +146,7 @@ private enum Texture {
   }
 }
 
-extension FacePictures.Picture {
+extension FaceImages.Image {
   /// Calls a closure with the luma of the picture.
   func withLuma<Result>(_ body: (LumaImage) throws -> Result) throws -> Result {
     try pixels.withLuma(width: width, height: height, body)

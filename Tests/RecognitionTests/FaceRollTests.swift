@@ -12,7 +12,7 @@ struct FaceRollTests {
   private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
   @Test func `Tilted faces are found, and their roll is that of the labels`() async throws {
-    let pictures = try await FacePictures()
+    let pictures = try await FaceImages()
     let names = Self.isFull ? pictures.labeledNames : ["2008_001009", "2008_002506"]
     let angles = Self.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]
     let reader = try FaceReader()
@@ -22,7 +22,7 @@ struct FaceRollTests {
       var near: [Double] = []
       var shown = 0
       for name in names {
-        let tilted = try pictures.picture(name).rotated(byDegrees: angle)
+        let tilted = try pictures.image(name).rotated(byDegrees: angle)
         let faces = try tilted.withLuma { reader.read($0) }
         // Some heads lean already, in the direction of the rotation.
         let judged = tilted.faces.filter { abs($0.roll) <= 45 }
@@ -82,7 +82,7 @@ struct FaceRollTests {
   @Test func `Faces are found at least as often as by dlib's detector alone at the same size`()
     async throws
   {
-    let pictures = try await FacePictures()
+    let pictures = try await FaceImages()
     let names = Self.isFull ? pictures.labeledNames : ["2009_004587"]
     let reader = try FaceReader()
     let dlib = try FaceDetector()
@@ -100,7 +100,7 @@ struct FaceRollTests {
         ]
         var (labeled, others) = (0, 0)
         for (number, name) in names.enumerated() {
-          let picture = try pictures.picture(name).scaled(toHeight: height)
+          let picture = try pictures.image(name).scaled(toHeight: height)
             .degraded(light: light, noise: noise, seed: UInt64(number))
           labeled += picture.faces.count
           for index in finders.indices {
@@ -149,7 +149,7 @@ struct FaceRollTests {
 
 extension DetectedFace {
   /// The part of both together that is common with a labeled face.
-  func overlap(with box: FacePictures.Box) -> Double {
+  func overlap(with box: FaceImages.Box) -> Double {
     let width = min(right, box.left + box.width) - max(left, box.left)
     let height = min(bottom, box.top + box.height) - max(top, box.top)
     let common = max(0, width) * max(0, height)

@@ -102,7 +102,7 @@ struct FaceTrackerTests {
   @Test func `Faces of a movie keep their ids, in small crops between passes over whole frames`()
     async throws
   {
-    let pictures = try await FacePictures()
+    let pictures = try await FaceImages()
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
     try await pictures.writeMovie(path, of: "2008_002506", count: 20, step: 3)
@@ -128,7 +128,7 @@ struct FaceTrackerTests {
   }
 
   @Test func `Passes alternate, and the area of interest bounds them`() async throws {
-    let picture = try await FacePictures().picture("2008_002506")
+    let picture = try await FaceImages().image("2008_002506")
     var tracker = FaceTracker(try FaceReader())
     var whole: [FaceReader.Pass] = []
     var (crops, rolls) = (0, 0)
@@ -168,7 +168,7 @@ struct FaceTrackerTests {
   @Test func `Faces and codes of a session are reported together`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(path, of: "2008_001009", count: 8, step: 2)
+    try await FaceImages().writeMovie(path, of: "2008_001009", count: 8, step: 2)
     let camera = try CaptureDevice.named("file:\(path)?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
     let output = try MetadataOutput(session: session, types: [.qr, .face])

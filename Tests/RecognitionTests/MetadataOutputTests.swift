@@ -95,7 +95,7 @@ struct MetadataOutputTests {
     }
     let input = DeviceInput(
       device: camera, format: format,
-      driver: ScriptedDriver(observations.map { .picture($0, gray) }, bufferCount: 8),
+      driver: ScriptedDriver(observations.map { .frameWithBytes($0, gray) }, bufferCount: 8),
       delivery: try FrameDelivery(
         layout: .raw(.gray8, bytesPerRow: 0), width: 64, height: 48),
       negotiatedFrameRate: FrameRate(240), maximumByteCount: 64 * 48)

@@ -17,7 +17,7 @@ struct PointOfInterestFollowerTests {
   private func frames() async throws -> [MetadataObjectFrame] {
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(path, of: "2009_004587", count: 14, step: 10)
+    try await FaceImages().writeMovie(path, of: "2009_004587", count: 14, step: 10)
     let camera = try CaptureDevice.named("file:\(path)?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
     let output = try MetadataOutput(session: session, types: [.face])

@@ -19,8 +19,8 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<60)
-    steps[20] = .picture(try camera.observation(20), [UInt8](repeating: 0x12, count: 500))
-    steps[21] = .picture(try camera.observation(21), [0xFF, 0xD8, 0xFF])
+    steps[20] = .frameWithBytes(try camera.observation(20), [UInt8](repeating: 0x12, count: 500))
+    steps[21] = .frameWithBytes(try camera.observation(21), [0xFF, 0xD8, 0xFF])
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 58)
@@ -38,7 +38,7 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
-    steps[0] = .picture(try camera.observation(0), [1, 2, 3])
+    steps[0] = .frameWithBytes(try camera.observation(0), [1, 2, 3])
     let (report, _) = try camera.take(steps, codec: .h264, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 29 && report.ledger.corrupt == 1)
@@ -57,7 +57,7 @@ struct FaultyCameraTests {
     for (position, size) in [(5, (128, 96)), (10, (640, 480))] {
       var other = camera
       (other.width, other.height) = size
-      steps[position] = .picture(
+      steps[position] = .frameWithBytes(
         try camera.observation(Int64(position)), try other.pictures([position])[0])
     }
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
@@ -87,7 +87,7 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     var steps = try camera.frames(0..<101)
-    steps[100] = .picture(
+    steps[100] = .frameWithBytes(
       FrameObservation(sequence: 100, microseconds: camera.base + 3_600_000_000),
       try camera.pictures([100])[0])
     let path = scratch.file("take.mov")
@@ -106,7 +106,7 @@ struct FaultyCameraTests {
     var steps = try camera.frames(0..<30)
     let pictures = try camera.pictures(0..<30)
     for (position, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
-      steps[position] = .picture(
+      steps[position] = .frameWithBytes(
         FrameObservation(sequence: UInt32(position), microseconds: time), pictures[position])
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
@@ -125,7 +125,7 @@ struct FaultyCameraTests {
     let picture = try camera.pictures([0])[0]
     // It grants 240 and delivers a little over 120.
     let steps = (0..<3_001).map {
-      ScriptedDriver.Step.picture(
+      ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331), picture)
     }
     camera.base = 0
@@ -136,7 +136,7 @@ struct FaultyCameraTests {
     #expect(abs(tagged - 1_000_000 / 8_331) < 1e-3)
     // The same where the rate has no short fraction.
     let uneven = (0..<3_000).map {
-      ScriptedDriver.Step.picture(
+      ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),
         picture)
     }
@@ -152,7 +152,7 @@ struct FaultyCameraTests {
     let camera = try ScriptedCamera(100)
     let pictures = try camera.pictures(0..<20)
     let steps = pictures.enumerated().map {
-      ScriptedDriver.Step.picture(
+      ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0.offset), microseconds: 9_000_000 - Int64($0.offset)),
         $0.element)
     }

@@ -19,7 +19,7 @@ struct FullQueueTests {
     let hasDrained = DispatchSemaphore(value: 0)
     let pictures = try camera.pictures(0..<2)
     let frames = try (0..<12_000).map {
-      ScriptedDriver.Step.picture(try camera.observation($0), pictures[Int($0) % 2])
+      ScriptedDriver.Step.frameWithBytes(try camera.observation($0), pictures[Int($0) % 2])
     }
     // More frames than the queue holds come while the thread that stores is away.
     let steps =

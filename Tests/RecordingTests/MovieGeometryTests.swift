@@ -34,7 +34,9 @@ struct MovieGeometryTests {
     var camera = try ScriptedCamera(240)
     camera.layout = .gray
     let image = CornerImage.gray(width: 128, height: 96)
-    return (camera, try (0..<count).map { .picture(try camera.observation(Int64($0)), image) })
+    return (
+      camera, try (0..<count).map { .frameWithBytes(try camera.observation(Int64($0)), image) }
+    )
   }
 
   /// Records a script, with a connection that the closure prepares.

@@ -66,7 +66,7 @@ struct PauseTests {
         }
       }
       last = number
-      model.steps.append(.picture(observation, damage ? [1, 2, 3] : pictures[number]))
+      model.steps.append(.frameWithBytes(observation, damage ? [1, 2, 3] : pictures[number]))
       if Int.random(in: 0..<12, using: &random) == 0 {
         isPaused.toggle()
         let pauses = isPaused
@@ -170,7 +170,7 @@ struct PauseTests {
       // Bytes that are no picture cost themselves.
       let isDamaged = number == 10
       steps.append(
-        .picture(
+        .frameWithBytes(
           try camera.observation(Int64(number)),
           isDamaged ? [UInt8](repeating: 0x55, count: 400) : picture))
     }

@@ -44,7 +44,7 @@ struct RecoveryTests {
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 },
         makeMetadata: camera.metadata(switchedOn: base - 10_000)
       )
-      for case .picture(let frame, let picture) in steps {
+      for case .frameWithBytes(let frame, let picture) in steps {
         var observation = frame
         observation.arrival += 500
         observation.outcome = picture.count < 100 ? .corrupt : .taken
@@ -155,7 +155,7 @@ struct RecoveryTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(2..<80)
-    steps[30] = .picture(try camera.observation(32), [1, 2, 3])
+    steps[30] = .frameWithBytes(try camera.observation(32), [1, 2, 3])
     steps.removeSubrange(50..<53)
     let left = try Self.left(steps, camera: camera, in: scratch)
     let (report, path) = try Self.recovered(left.bytes, scratch)

@@ -134,7 +134,7 @@ import Testing
       pictures[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
     }
     let steps = try pictures.enumerated().map { number, picture in
-      ScriptedDriver.Step.picture(try camera.observation(Int64(number)), picture)
+      ScriptedDriver.Step.frameWithBytes(try camera.observation(Int64(number)), picture)
     }
     let session = try camera.streamSession(ScriptedDriver(steps))
     let output = try MovieFileOutput(

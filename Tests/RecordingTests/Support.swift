@@ -50,7 +50,7 @@ struct ScriptedCamera {
 
   /// Frames that come one after the other, each with its number painted.
   func frames(_ numbers: Range<Int>) throws -> [ScriptedDriver.Step] {
-    try zip(numbers, pictures(numbers)).map { .picture(try observation(Int64($0)), $1) }
+    try zip(numbers, pictures(numbers)).map { .frameWithBytes(try observation(Int64($0)), $1) }
   }
 
   /// The session of a script.

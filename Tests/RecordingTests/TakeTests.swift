@@ -111,7 +111,8 @@ struct TakeTests {
     // Two seconds of frames come while the thread that stores is away.
     let pictures = try camera.pictures(0..<8)
     let frames = try (0..<720).map {
-      ScriptedDriver.Step.picture(try camera.observation($0), pictures[Int($0) % pictures.count])
+      ScriptedDriver.Step.frameWithBytes(
+        try camera.observation($0), pictures[Int($0) % pictures.count])
     }
     let steps =
       frames[..<180] + [.action { standsStill.wait() }] + frames[180..<660]
@@ -139,7 +140,7 @@ struct TakeTests {
     // Frames arrive, and none of them is a picture.
     let camera = try ScriptedCamera(100)
     let steps = try (0..<20).map {
-      ScriptedDriver.Step.picture(try camera.observation($0), [1, 2, 3])
+      ScriptedDriver.Step.frameWithBytes(try camera.observation($0), [1, 2, 3])
     }
     let session = try camera.session(ScriptedDriver(steps))
     let output = try MovieFileOutput(

@@ -194,7 +194,7 @@ struct TimedMetadataTests {
         frameRate: camera.rate, audio: try camera.audio(in: scratch), audioCodec: .pcm,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 }, values: pending
       ) { _, _ in RecordingTags.metadata(frameRate: camera.rate, recording: nil) }
-      for case .picture(let frame, let picture) in try camera.frames(0..<100) {
+      for case .frameWithBytes(let frame, let picture) in try camera.frames(0..<100) {
         try picture.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: frame, bytes: bytes))
         }

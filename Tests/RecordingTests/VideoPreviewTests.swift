@@ -67,7 +67,7 @@ struct VideoPreviewTests {
       let session = CaptureSession(
         DeviceInput(
           device: camera, format: try camera.format(matching: ModeRequest(parsing: "/grey")),
-          driver: ScriptedDriver([.picture(observation, gray)], bufferCount: 8),
+          driver: ScriptedDriver([.frameWithBytes(observation, gray)], bufferCount: 8),
           delivery: try FrameDelivery(layout: layout, width: 64, height: 48),
           negotiatedFrameRate: FrameRate(240), maximumByteCount: 64 * 48))
       let preview = try VideoPreview(session: session)

@@ -2,12 +2,12 @@
 
 import OvercrankCapture
 
-/// Where the ball of the synthetic camera is in an image, in pixels from the upper left corner.
+/// The position of the synthetic camera's ball in an image, in pixels from the upper left corner.
 package struct BallCenter {
   package let x: Double
   package let y: Double
 
-  /// Looks for the ball, which is darker than the wall around it; nil where nothing is.
+  /// Finds the ball, which is darker than the wall around it; nil without a ball.
   ///
   /// - Parameters:
   ///   - width: Pixels from left to right.
@@ -21,7 +21,7 @@ package struct BallCenter {
     let visible = Int(geometry.pixelsPerMeter * SceneGeometry.visibleHeight)
     for y in max(geometry.top, geometry.ground - visible)..<geometry.ground {
       for x in middle - reach..<middle + reach {
-        // A pixel at the edge counts as far as it is dark.
+        // Pixels at the edge are weighted by their darkness.
         let share = min(1, max(0, (165 - Double(luma(x, y))) / 30))
         sumX += share * (Double(x) + 0.5)
         sumY += share * (Double(y) + 0.5)

@@ -37,7 +37,7 @@ package enum BurntText {
             return dots << 1 | (level > scale * middle ? 1 : 0)
           }
         }
-        // Beside the text is the scene.
+        // The scene begins after the text.
         guard let character = known[rows] else { break }
         characters.append(character)
       }

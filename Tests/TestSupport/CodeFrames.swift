@@ -4,7 +4,7 @@ import Foundation
 
 /// Frames with machine-readable codes, which `Tests/Tools/CodeFrames` makes with zint.
 package struct CodeFrames: Sendable {
-  /// What a frame shows.
+  /// A frame and the codes in it.
   package struct Frame: Decodable, Sendable {
     package struct Code: Decodable, Sendable {
       package let type: String
@@ -20,27 +20,27 @@ package struct CodeFrames: Sendable {
   package static let width = 1_280
   package static let height = 720
   package let frames: [Frame]
-  private let folder: Scratch
+  private let directory: Scratch
 
   /// Makes frames.
   ///
   /// - Parameter arguments: The arguments after the directory: `--sample N`, or `--only TYPE TEXT`.
-  /// - Throws: What the program says, if it fails.
+  /// - Throws: The error output of the program.
   package init(_ arguments: String...) async throws {
-    folder = try Scratch()
+    directory = try Scratch()
     let script =
       checkout + "/Tests/Tools/CodeFrames/code-frames.py"
     // Debian's Python has Debian's numpy; another Python may come first in PATH.
-    let made = try await run("/usr/bin/python3", [script, folder.path] + arguments)
+    let made = try await run("/usr/bin/python3", [script, directory.path] + arguments)
     guard made.status == 0 else { throw Failure(description: made.errors) }
     frames = try JSONDecoder().decode(
-      [Frame].self, from: Data(contentsOf: URL(fileURLWithPath: folder.file("labels.json"))))
+      [Frame].self, from: Data(contentsOf: URL(fileURLWithPath: directory.file("labels.json"))))
   }
 
   private struct Failure: Error, CustomStringConvertible { let description: String }
 
   /// The path of a frame as a PGM image.
-  package func path(_ frame: Frame) -> String { folder.file(frame.file) }
+  package func path(_ frame: Frame) -> String { directory.file(frame.file) }
 
   /// The gray pixels of a frame.
   package func pixels(_ frame: Frame) throws -> [UInt8] {
@@ -48,8 +48,7 @@ package struct CodeFrames: Sendable {
       try Data(contentsOf: URL(fileURLWithPath: path(frame))).suffix(Self.width * Self.height))
   }
 
-  /// Writes a movie of a part of the first frame, which moves by some pixels to the left from frame to
-  /// frame.
+  /// Writes a movie of a part of the first frame, which moves to the left from frame to frame.
   ///
   /// - Parameters:
   ///   - path: The movie, which ffmpeg writes as MJPEG.
@@ -57,7 +56,7 @@ package struct CodeFrames: Sendable {
   ///   - step: The motion in pixels.
   ///   - width: The width of the part, whose center is that of the frame.
   ///   - height: The height of the part.
-  /// - Throws: What ffmpeg says, if it fails.
+  /// - Throws: The error output of ffmpeg.
   package func writeMovie(
     _ path: String, count: Int, step: Int = 2, width: Int = 640, height: Int = 360
   ) async throws {

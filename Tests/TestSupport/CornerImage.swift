@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An image of four quarters that differ, and where rotations put them.
+/// An image of four different quarters, and their order after rotations.
 package enum CornerImage {
   /// The quarters from the top left to the bottom right, after a rotation and then a mirroring.
   ///
-  /// The table is written by hand, with a sheet of paper.
+  /// The table was derived by hand, independently of the code.
   package static let table: [(angle: Int, isMirrored: Bool, corners: String)] = [
     (0, false, "ABCD"), (90, false, "CADB"), (180, false, "DCBA"), (270, false, "BDAC"),
     (0, true, "BADC"), (90, true, "ACBD"), (180, true, "CDAB"), (270, true, "DBCA"),
@@ -31,10 +31,10 @@ package enum CornerImage {
 
   /// The corners of an image of 8-bit gray, with a question mark for an unknown gray.
   package static func corners(_ image: [UInt8], width: Int, height: Int) -> String {
-    let places = [(1, 1), (3, 1), (1, 3), (3, 3)]
+    let positions = [(1, 1), (3, 1), (1, 3), (3, 3)]
     return String(
-      places.map { place -> Character in
-        let found = Int(image[place.1 * height / 4 * width + place.0 * width / 4])
+      positions.map { position -> Character in
+        let found = Int(image[position.1 * height / 4 * width + position.0 * width / 4])
         return "ABCD".first { abs(Int(gray(of: $0)) - found) < 12 } ?? "?"
       })
   }

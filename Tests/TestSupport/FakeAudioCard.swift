@@ -6,7 +6,7 @@ import OvercrankLinuxSystem
 import OvercrankV4L2
 import Synchronization
 
-/// A simulated sound card with a configurable clock, timestamp jitter and faults.
+/// A simulated audio card with a configurable clock, timestamp jitter and faults.
 ///
 /// Samples are a function of their number on the card, and the numbers advance during losses. A
 /// test can therefore distinguish lost from received samples. Time advances only while a thread
@@ -44,7 +44,7 @@ package final class FakeAudioCard: ALSACalls {
     package var channelCounts = 1...2
     package var rates = [44_100, 48_000]
     /// Whether the nodes are the files in `nodeDirectory`, rather than those that belong to ``node``.
-    package var hasNodesInFolder = false
+    package var hasNodesInDirectory = false
     /// The clock error in parts per million; positive is too fast.
     package var driftPPM: Int64 = 0
     /// The maximum delay of a timestamp, in nanoseconds.
@@ -76,7 +76,7 @@ package final class FakeAudioCard: ALSACalls {
     var read: Int64 = 0
     var faults: [Fault]
     var random: SeededGenerator
-    var napsLeft = 0
+    var failingResumes = 0
 
     mutating func plugIn() {
       (isGone, isOpen) = (false, false)
@@ -126,7 +126,7 @@ package final class FakeAudioCard: ALSACalls {
 
   package func nodes() -> [String] {
     if state.withLock({ $0.isGone }) { return [] }
-    if description.hasNodesInFolder { return SystemFiles.entries(in: nodeDirectory) }
+    if description.hasNodesInDirectory { return SystemFiles.entries(in: nodeDirectory) }
     let node = description.node
     return [
       "controlC\(node.card)", "pcmC\(node.card)D\(node.device)c", "pcmC\(node.card)D7p", "seq",
@@ -175,8 +175,8 @@ package final class FakeAudioCard: ALSACalls {
       description.channelCounts.contains(settings.channelCount),
       description.rates.contains(settings.rate)
     else { return -EINVAL }
-    let granted = settings
-    state.withLock { $0.settings = granted }
+    let negotiated = settings
+    state.withLock { $0.settings = negotiated }
     return 0
   }
 
@@ -199,8 +199,8 @@ package final class FakeAudioCard: ALSACalls {
 
   package func resume(_ handle: AudioHandle) -> CInt {
     state.withLock { state in
-      guard state.napsLeft == 0 else {
-        state.napsLeft -= 1
+      guard state.failingResumes == 0 else {
+        state.failingResumes -= 1
         return -EAGAIN
       }
       return -ENOSYS
@@ -214,10 +214,10 @@ package final class FakeAudioCard: ALSACalls {
 
   package func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt {
     let sample = state.withLock { state in
-      let goesOn =
+      let isStreaming =
         !state.isLost(handle) && state.loss == 0 && state.isRunning
         && state.clock < description.length
-      return goesOn ? state.clock : nil
+      return isStreaming ? state.clock : nil
     }
     if let sample { description.pace(sample) }
     return state.withLock { state in
@@ -229,14 +229,14 @@ package final class FakeAudioCard: ALSACalls {
       }
       if let fault = state.faults.first, fault.sample <= state.clock {
         state.faults.removeFirst()
-        return happen(fault, &state)
+        return apply(fault, &state)
       }
       state.clock += Int64(settings.periodSize)
       return 1
     }
   }
 
-  private func happen(_ fault: Fault, _ state: inout State) -> CInt {
+  private func apply(_ fault: Fault, _ state: inout State) -> CInt {
     switch fault.kind {
     case .overrun(let lost):
       state.clock += lost
@@ -244,7 +244,7 @@ package final class FakeAudioCard: ALSACalls {
     case .suspend(let lost):
       state.clock += lost
       state.loss = -ESTRPIPE
-      state.napsLeft = 2
+      state.failingResumes = 2
     case .unplug:
       state.isGone = true
       return -ENODEV
@@ -284,8 +284,8 @@ package final class FakeAudioCard: ALSACalls {
     for sample in 0..<taken {
       for channel in 0..<settings.channelCount {
         let value = description.wave(first + Int64(sample), channel)
-        let place = (sample * settings.channelCount + channel) * settings.layout.byteCount
-        Self.store(value, as: settings.layout, at: memory + place)
+        let position = (sample * settings.channelCount + channel) * settings.layout.byteCount
+        Self.store(value, as: settings.layout, at: memory + position)
       }
     }
     return taken
@@ -293,26 +293,26 @@ package final class FakeAudioCard: ALSACalls {
 
   /// Stores a sample in a layout, rounded to the nearest representable value.
   package static func store(
-    _ value: Double, as layout: SampleLayout, at place: UnsafeMutableRawPointer
+    _ value: Double, as layout: SampleLayout, at position: UnsafeMutableRawPointer
   ) {
     func whole(_ bits: Int) -> Int32 {
       let scale = Double(1 << (bits - 1))
       return Int32(max(-scale, min(scale - 1, (value * scale).rounded())))
     }
     switch layout {
-    case .s16: place.storeBytes(of: Int16(whole(16)).littleEndian, as: Int16.self)
+    case .s16: position.storeBytes(of: Int16(whole(16)).littleEndian, as: Int16.self)
     // The highest byte of this layout is ignored, so it is filled with a wrong value.
     case .s24:
       let bits = UInt32(bitPattern: whole(24)) & 0xFF_FFFF | 0x5A00_0000
-      place.storeBytes(of: bits.littleEndian, as: UInt32.self)
+      position.storeBytes(of: bits.littleEndian, as: UInt32.self)
     case .s24Packed:
       let bits = UInt32(bitPattern: whole(24))
       for byte in 0..<3 {
-        place.storeBytes(
+        position.storeBytes(
           of: UInt8(truncatingIfNeeded: bits >> (8 * byte)), toByteOffset: byte, as: UInt8.self)
       }
-    case .s32: place.storeBytes(of: whole(32).littleEndian, as: Int32.self)
-    case .float: place.storeBytes(of: Float(value).bitPattern.littleEndian, as: UInt32.self)
+    case .s32: position.storeBytes(of: whole(32).littleEndian, as: Int32.self)
+    case .float: position.storeBytes(of: Float(value).bitPattern.littleEndian, as: UInt32.self)
     }
   }
 

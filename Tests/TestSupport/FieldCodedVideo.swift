@@ -2,7 +2,7 @@
 
 /// An H.264 byte stream of field-coded interlaced frames, as AVCHD cameras write it.
 ///
-/// No FFmpeg encoder produces field pictures.
+/// No FFmpeg encoder codes the fields separately.
 ///
 /// Each frame has 32x32 gray pixels in uncompressed macroblocks (I_PCM), with one luma value per
 /// field (Rec. ITU-T H.264, 7.3).
@@ -18,7 +18,7 @@ package struct FieldCodedVideo {
 
   /// The byte stream, each NAL unit with a start code.
   package var bytes: [UInt8] {
-    var stream = Self.unit(0x67, Self.sequenceSet.bytes) + Self.unit(0x68, Self.pictureSet.bytes)
+    var stream = Self.unit(0x67, Self.sps.bytes) + Self.unit(0x68, Self.pps.bytes)
     for frame in 0..<frameCount {
       for isBottom in [false, true] {
         let isFirst = frame == 0 && !isBottom
@@ -31,7 +31,7 @@ package struct FieldCodedVideo {
 
   /// Main profile, level 3, output in decoding order, 2x2 macroblocks per frame (half of that per
   /// field).
-  private static var sequenceSet: BitWriter {
+  private static var sps: BitWriter {
     var bits = BitWriter()
     for byte in [77, 0, 30] { bits.append(byte, count: 8) }
     // seq_parameter_set_id, log2_max_frame_num - 4, pic_order_cnt_type, max_num_ref_frames.
@@ -45,7 +45,7 @@ package struct FieldCodedVideo {
     return bits
   }
 
-  private static var pictureSet: BitWriter {
+  private static var pps: BitWriter {
     var bits = BitWriter()
     bits.append(code: 0)
     bits.append(code: 0)

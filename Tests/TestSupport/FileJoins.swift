@@ -3,17 +3,17 @@
 import OvercrankAssets
 import OvercrankMediaCore
 
-/// What files that follow each other hold, against a camera that paints its numbers.
+/// The contents of consecutive files, checked by the frame numbers that the camera paints.
 package struct FileJoins {
-  /// The numbers that no file has, between the first and the last.
+  /// The missing numbers between the first and the last.
   package private(set) var missing: [Int] = []
-  /// The numbers that come a second time, or behind a greater one.
+  /// The numbers that are repeated or out of order.
   package private(set) var repeated: [Int] = []
   /// The number of frames without a number.
   package private(set) var unreadable = 0
   /// The number of frames of each file.
   package private(set) var counts: [Int] = []
-  /// The audio of all files, one behind the other; of the first channel.
+  /// The concatenated first audio channel of all files.
   package private(set) var audio: [Float] = []
 
   package var isWhole: Bool { missing.isEmpty && repeated.isEmpty && unreadable == 0 }

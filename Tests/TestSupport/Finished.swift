@@ -28,13 +28,13 @@ package struct Finished: Sendable {
 ///
 /// - Throws: The error that prevented the start.
 package func run(
-  _ program: String, _ arguments: [String], in folder: String? = nil
+  _ program: String, _ arguments: [String], in directory: String? = nil
 ) async throws -> Finished {
   let executable: Executable =
     program.contains("/") ? .path(FilePath(program)) : .name(program)
   let result = try await Subprocess.run(
     executable, arguments: Arguments(arguments),
-    workingDirectory: folder.map { FilePath($0) }, output: .string(limit: 64 << 20),
+    workingDirectory: directory.map { FilePath($0) }, output: .string(limit: 64 << 20),
     error: .string(limit: 8 << 20))
   let status: Int32 =
     switch result.terminationStatus {
@@ -82,7 +82,7 @@ package final class Scratch: Sendable {
 }
 
 extension Scratch {
-  /// Writes a text file that stands in for one of `/proc` or `/sys`, with its directories.
+  /// Writes a text file that replaces one of `/proc` or `/sys`, with its directories.
   package func writeSystemFile(_ text: String, _ path: String) throws {
     let file = URL(fileURLWithPath: file(path))
     try FileManager.default.createDirectory(

@@ -4,7 +4,7 @@ package import OvercrankLibAV
 
 /// Single samples of frames in the formats of `PixelComponents`.
 package enum FrameSamples {
-  /// A component of a frame in which a sample is.
+  /// The component of a frame that contains a sample.
   package struct Component {
     /// 0 for luma, gray or red.
     package let number: Int
@@ -12,9 +12,9 @@ package enum FrameSamples {
     package let height: Int
   }
 
-  /// Makes a frame whose codes a function chooses.
+  /// Makes a frame with the codes of a function.
   ///
-  /// Codes are cut off at the bits of the format.
+  /// Codes are truncated to the bits of the format.
   package static func frame(
     width: Int, height: Int, _ format: LibAVPixelFormat,
     code: (_ component: Component, _ x: Int, _ y: Int) -> Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Measures how much of an image another one shows, by comparing their pixels.
+/// Measures the magnification of an image against the original by comparing their pixels.
 package struct ImageFactor {
   private let original: [UInt8]
   private let width: Int
@@ -8,16 +8,16 @@ package struct ImageFactor {
   /// The rows of the original that the comparison may use.
   private let rows: Range<Int>
 
-  /// Makes a measurement against an image of 8-bit gray, whose other rows than `rows` may differ.
+  /// Makes a measurement against an image of 8-bit gray, in which only `rows` are compared.
   package init(_ original: [UInt8], width: Int, height: Int, rows: Range<Int>) {
     (self.original, self.width, self.height, self.rows) = (original, width, height, rows)
   }
 
   /// The factor by which an image of the same size enlarges the middle of the original.
   ///
-  /// Nothing is known of the factor but that it is at most `limit`: all factors are tried, first
-  /// with few pixels in steps of 0.5 %, then the best ones with many pixels in ever smaller steps,
-  /// with the center up to a pixel beside that of the image.
+  /// All factors up to `limit` are tried. The first pass compares few pixels in steps of 0.5 %. Then
+  /// the best factors are refined with more pixels, smaller steps, and a center that may be off by a
+  /// pixel.
   package func read(_ image: [UInt8], upTo limit: Double) -> Double {
     var coarse: [(factor: Double, error: Double)] = []
     var factor = 0.97
@@ -32,17 +32,17 @@ package struct ImageFactor {
 
   private func refine(_ start: Double, _ image: [UInt8]) -> (factor: Double, error: Double) {
     var best = (factor: start, x: 0.0, y: 0.0, error: Double.infinity)
-    func tries(_ factor: Double, _ x: Double, _ y: Double) {
+    func evaluate(_ factor: Double, _ x: Double, _ y: Double) {
       let error = error(of: image, factor, (x, y), columns: 72, rows: 44)
       if error < best.error { best = (factor, x, y, error) }
     }
     for (step, shift) in [(0.002, 0.5), (0.001, 0.5), (0.000_4, 0.25), (0.000_2, 0.25)] {
-      // The factor and the center are improved in turns, since each disturbs the other a little.
+      // Factor and center are refined alternately, since each affects the other.
       for _ in 0..<2 {
         let (factor, x, y) = (best.factor, best.x, best.y)
-        for offset in -4...4 { tries(factor * (1 + Double(offset) * step), x, y) }
-        for offset in -2...2 { tries(best.factor, x + Double(offset) * shift, y) }
-        for offset in -2...2 { tries(best.factor, best.x, y + Double(offset) * shift) }
+        for offset in -4...4 { evaluate(factor * (1 + Double(offset) * step), x, y) }
+        for offset in -2...2 { evaluate(best.factor, x + Double(offset) * shift, y) }
+        for offset in -2...2 { evaluate(best.factor, best.x, y + Double(offset) * shift) }
       }
     }
     return (best.factor, best.error)
@@ -50,7 +50,7 @@ package struct ImageFactor {
 
   /// One less the squared correlation with the original, enlarged by a factor.
   ///
-  /// Another range of the luma changes nothing.
+  /// The range of the luma does not matter.
   private func error(
     of image: [UInt8], _ factor: Double, _ center: (x: Double, y: Double), columns: Int, rows: Int
   ) -> Double {

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// The addresses of the copies, so that none is taken for a leak.
+/// The addresses of the copies, so that none is reported as a leak.
 private let addresses = Mutex<[UInt]>([])
 
-/// Copies bytes to memory that stays until the program ends, as that of a driver's buffers does.
+/// Copies bytes to memory that is never freed, like that of a driver's buffers.
 package func lasting(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
   let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
   memory.copyBytes(from: bytes)

@@ -157,12 +157,12 @@ extension MovieRecipe {
     return try Encoder(video: settings)
   }
 
-  private func addNoise(to picture: MediaFrame, seed: UInt64) {
+  private func addNoise(to frame: MediaFrame, seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    guard let luma = picture.planeData(0) else { return }
+    guard let luma = frame.planeData(0) else { return }
     for y in PaintedBlocks.height..<height {
       for x in 0..<width {
-        luma[y * picture.bytesPerRow(0) + x] = .random(in: 16...235, using: &random)
+        luma[y * frame.bytesPerRow(0) + x] = .random(in: 16...235, using: &random)
       }
     }
   }
@@ -171,10 +171,10 @@ extension MovieRecipe {
     var packets: [Packet] = []
     for (index, time) in times.enumerated() {
       let number = numbers.isEmpty ? index : numbers[index]
-      let picture = try PaintedBlocks.picture(
+      let frame = try PaintedBlocks.frame(
         number: number, width: width, height: height, format: pixelFormat)
-      if hasNoise { addNoise(to: picture, seed: UInt64(number)) }
-      try encoder.send(picture, at: time)
+      if hasNoise { addNoise(to: frame, seed: UInt64(number)) }
+      try encoder.send(frame, at: time)
       while let packet = try encoder.nextPacket() { packets.append(packet) }
     }
     try encoder.send(nil)

@@ -3,7 +3,7 @@
 import Glibc
 package import OvercrankLibAV
 
-/// A smooth picture that can be moved by parts of a pixel, made of waves.
+/// A smooth texture of waves, which can be moved by fractions of a pixel.
 package struct MovingTexture {
   private let waves: [(x: Double, y: Double, phase: Double, height: Double)]
 
@@ -24,7 +24,7 @@ package struct MovingTexture {
     min(max(waves.reduce(125) { $0 + $1.height * sin($1.x * x + $1.y * y + $1.phase) }, 1), 254)
   }
 
-  /// A frame in which a function tells the luma of 8 bits; chroma planes follow it.
+  /// Makes a frame with the 8-bit luma of a function, from which chroma is derived.
   package static func frame(
     _ width: Int, _ height: Int, _ format: LibAVPixelFormat = .yuv420p,
     _ luma: (Double, Double) -> Double
@@ -49,7 +49,7 @@ package struct MovingTexture {
     return frame
   }
 
-  /// A frame of the texture, moved by some pixels.
+  /// Makes a frame of the texture, moved by some pixels.
   package func frame(
     _ width: Int, _ height: Int, _ format: LibAVPixelFormat = .yuv420p, movedBy x: Double,
     _ y: Double = 0

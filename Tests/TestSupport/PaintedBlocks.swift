@@ -10,7 +10,7 @@ package enum PaintedBlocks {
   package static let height = 32
 
   /// Makes a frame with a painted number from 0 to 65 535; luma is 32 or 208.
-  package static func picture(
+  package static func frame(
     number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
     let frame = try MediaFrame.video(width: width, height: height, pixelFormat: format)
@@ -30,7 +30,7 @@ package enum PaintedBlocks {
     return frame
   }
 
-  /// Reads the number of an image of one byte, or four, a pixel.
+  /// Reads the number of an image with one or four bytes per pixel.
   package static func number(in image: PixelBuffer) -> Int {
     (0..<16).reduce(0) { number, block in
       let pixel =

@@ -37,6 +37,6 @@ package func frameBytes(_ path: String) throws -> [[UInt8]] {
 
 extension MediaError {
   fileprivate static func unreadable(_ path: String) -> MediaError {
-    MediaError(.invalidData, "\(path) holds a picture without pixels", recovery: "")
+    MediaError(.invalidData, "\(path) contains a frame without pixels", recovery: "")
   }
 }

@@ -12,7 +12,7 @@ package final class ScriptedDriver: FrameDriver {
     /// A frame of the given size, with all bytes equal.
     case frame(FrameObservation, byteCount: Int)
     /// A frame with the given bytes.
-    case picture(FrameObservation, [UInt8])
+    case frameWithBytes(FrameObservation, [UInt8])
     /// No frame, after running a closure on the capture thread.
     case action(@Sendable () -> Void)
     case nothing
@@ -26,7 +26,7 @@ package final class ScriptedDriver: FrameDriver {
   private let steps: [Step]
   /// The closures that did not run yet.
   ///
-  /// They often hold what holds the driver, so none is kept longer.
+  /// They often retain an owner of the driver, so none is kept longer.
   private let actions: Mutex<[Int: @Sendable () -> Void]>
   private let startError: MediaError?
   private let next = Atomic<Int>(0)
@@ -35,10 +35,10 @@ package final class ScriptedDriver: FrameDriver {
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
-  // Written only in the initializer. Each `picture` has its own memory, because a holder of a frame
-  // may read it until the end.
+  // Written only in the initializer. Each `frameWithBytes` has its own memory, because it may be
+  // read until the end.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
-  private nonisolated(unsafe) let pictures: [Int: UnsafeRawBufferPointer]
+  private nonisolated(unsafe) let frameBytes: [Int: UnsafeRawBufferPointer]
 
   /// Makes a driver with a script.
   ///
@@ -61,19 +61,19 @@ package final class ScriptedDriver: FrameDriver {
       byteCount: max(1, largest), alignment: 16)
     memory.initializeMemory(as: UInt8.self, repeating: 7)
     bytes = UnsafeRawBufferPointer(memory)
-    var pictures: [Int: UnsafeRawBufferPointer] = [:]
-    for case (let index, .picture(_, let picture)) in steps.enumerated() {
+    var frameBytes: [Int: UnsafeRawBufferPointer] = [:]
+    for case (let index, .frameWithBytes(_, let content)) in steps.enumerated() {
       let memory = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: max(1, picture.count), alignment: 16)
-      memory.copyBytes(from: picture)
-      pictures[index] = UnsafeRawBufferPointer(rebasing: memory[..<picture.count])
+        byteCount: max(1, content.count), alignment: 16)
+      memory.copyBytes(from: content)
+      frameBytes[index] = UnsafeRawBufferPointer(rebasing: memory[..<content.count])
     }
-    self.pictures = pictures
+    self.frameBytes = frameBytes
   }
 
   deinit {
     bytes.deallocate()
-    for picture in pictures.values { picture.deallocate() }
+    for content in frameBytes.values { content.deallocate() }
   }
 
   /// The number of buffers that were dequeued and not returned.
@@ -104,8 +104,8 @@ package final class ScriptedDriver: FrameDriver {
     case .failure(let error): throw error
     case .frame(let observation, let count), .unreturnable(let observation, let count, _):
       return hold(observation, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
-    case .picture(let observation, _):
-      return hold(observation, pictures[index] ?? bytes, index)
+    case .frameWithBytes(let observation, _):
+      return hold(observation, frameBytes[index] ?? bytes, index)
     }
   }
 
@@ -140,7 +140,7 @@ package final class ScriptedDriver: FrameDriver {
 extension ScriptedDriver.Step {
   fileprivate var observation: FrameObservation? {
     switch self {
-    case .frame(let observation, _), .picture(let observation, _),
+    case .frame(let observation, _), .frameWithBytes(let observation, _),
       .unreturnable(let observation, _, _):
       observation
     default: nil

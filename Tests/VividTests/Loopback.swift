@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The kernel's loopback sound card: what is played into its device 0 is heard at its device 1.
+/// The kernel's loopback audio card: its device 1 records the samples played on its device 0.
 enum Loopback {
-  /// The number of its card, or nil where there is none.
+  /// The number of the loopback card, or nil.
   static let card: Int? = (0..<8).first { number in
     let id = try? String(contentsOfFile: "/sys/class/sound/card\(number)/id", encoding: .utf8)
     return id?.hasPrefix("Loopback") == true
@@ -16,7 +16,7 @@ enum Loopback {
   static var capture: String { "hw:\(card ?? 0),1" }
 
   static let whyNot: Comment =
-    "no loopback sound card here: load it with sudo modprobe snd-aloop"
+    "no loopback audio card here: load it with sudo modprobe snd-aloop"
 
   /// Writes a sine for two channels, of 16 bits and 48000 samples a second.
   static func writeTone(_ path: String, dBFS: Double, hertz: Double, seconds: Int) throws {
@@ -37,8 +37,7 @@ enum Loopback {
     try #require(played.status == 0, "\(played.errors)")
   }
 
-  /// Where the card is in what it records, by the kernel's own account: samples since the start, and
-  /// the time at which there were so many.
+  /// The kernel's position in the recorded stream: samples since the start, and their time.
   static func recorded() throws -> (samples: Int64, nanoseconds: Int64) {
     let status = try status(ofStream: "pcm1c")
     let samples = try #require(status.firstMatch(of: /hw_ptr *: (\d+)/)).1
@@ -50,15 +49,15 @@ enum Loopback {
   }
 
   private static func status(ofStream name: String) throws -> String {
-    // A file of /proc says that it has no length, which stops Foundation from reading it by name.
+    // Files of /proc report a length of 0, so Foundation cannot read them by name.
     let path = "/proc/asound/card\(card ?? 0)/\(name)/sub0/status"
     let handle = try #require(FileHandle(forReadingAtPath: path), "cannot read \(path)")
     defer { try? handle.close() }
     return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
   }
 
-  /// Lines of a shell: a process stands still for 1.5 seconds, and how many it really were on this
-  /// machine is written into a file.
+  /// A shell script that stops a process for 1.5 seconds and writes the times of stop and
+  /// continuation into a file.
   static func pause(process: String, into file: String) -> String {
     """
     read before rest </proc/uptime
@@ -70,9 +69,10 @@ enum Loopback {
     """
   }
 
-  /// The fewest samples that a process lost which stood still for as long as a file says: half a second
-  /// may wait in the card's buffer, and a tenth of a second in its periods.
-  static func fewestLost(_ file: String) throws -> Int64 {
+  /// The minimum number of samples that a process lost, given the file that `pause` wrote.
+  ///
+  /// Half a second may wait in the card's buffer, and a tenth of a second in its periods.
+  static func minimumLost(_ file: String) throws -> Int64 {
     let times = try String(contentsOfFile: file, encoding: .utf8)
       .split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     try #require(times.count == 2)

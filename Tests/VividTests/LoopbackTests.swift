@@ -14,7 +14,7 @@ extension VividTests {
   struct Audio {
     private let rate = 48_000
 
-    @Test func `The microphones are those of arecord`() async throws {
+    @Test func `Lists the same microphones as arecord`() async throws {
       let theirs = try await run("arecord", ["-l"]).output.matches(
         of: /card (\d+): .*, device (\d+):/
       ).map { "hw:\($0.1),\($0.2)" }
@@ -27,12 +27,12 @@ extension VividTests {
       let ids = ours.compactMap { $0["id"] as? String }
       #expect(Set(ids).count == theirs.count, "\(ids)")
       #expect(ours.allSatisfy { $0["kind"] as? String == "alsa" && $0["problem"] is NSNull })
-      // What was played into is no preferred microphone.
+      // A loopback card is not the default microphone.
       let first = CaptureDevice.defaultDevice(for: .audio)?.id ?? "none"
       print("loopback: ids \(ids), default \(first)")
     }
 
-    @Test func `Who is not in the group audio is told so`() async throws {
+    @Test func `A user outside the group audio sees a permission problem`() async throws {
       let forbidden = try await run(
         "setpriv",
         ["--reuid=nobody", "--regid=nogroup", "--clear-groups", slowmoPath, "devices", "--json"])
@@ -48,9 +48,7 @@ extension VividTests {
     }
 
     @Test(arguments: [997.0, 440.0])
-    func `A tone of -12 dBFS reads peak -12.0 and average -15.0, sample for sample in time`(
-      hertz: Double
-    ) async throws {
+    func `Levels and timestamps match a played tone of -12 dBFS`(hertz: Double) async throws {
       let file = "\(NSTemporaryDirectory())/tone.raw"
       try Loopback.writeTone(file, dBFS: -12, hertz: hertz, seconds: 8)
       let microphone = try CaptureDevice.named(Loopback.capture)
@@ -62,8 +60,8 @@ extension VividTests {
       try session.addOutput(output)
       try await session.startRunning()
       async let playing: Void = Loopback.play(file)
-      // The tone is on as soon as something is heard; then it lasts for eight seconds.
-      var heard: Int64?
+      // The tone lasts for eight seconds from its first loud sample.
+      var audible: Int64?
       var first: AudioSampleBuffer?
       var last: AudioSampleBuffer?
       var begun: (samples: Int64, nanoseconds: Int64)?
@@ -74,10 +72,10 @@ extension VividTests {
         if let last { #expect(block.presentationTimeStamp > last.presentationTimeStamp) }
         if first == nil { (first, begun) = (block, try Loopback.recorded()) }
         last = block
-        if heard == nil, block.samples(ofChannel: 0).contains(where: { abs($0) > 0.1 }) {
-          heard = block.position
+        if audible == nil, block.samples(ofChannel: 0).contains(where: { abs($0) > 0.1 }) {
+          audible = block.position
         }
-        if let heard, block.position > heard + Int64(6 * rate) { break }
+        if let audible, block.position > audible + Int64(6 * rate) { break }
       }
       let (levels, ended) = (output.levels, try Loopback.recorded())
       await session.stopRunning()
@@ -92,8 +90,8 @@ extension VividTests {
       let span = stopNanoseconds - (try start.presentationTimeStamp.nanoseconds(.halfAwayFromZero))
       let samples = stop.position - start.position
       let measured = Double(samples) / (Double(span) / 1e9)
-      // The kernel says what the card's own rate is, by the clock of this machine, and when the last
-      // block's first sample was recorded. It looks at the card every 4 ms.
+      // The kernel's status gives the true rate of the card by this machine's clock, and the time of
+      // the last block's first sample. It is updated every 4 ms.
       let begin = try #require(begun)
       let theirs =
         Double(ended.samples - begin.samples)
@@ -113,9 +111,7 @@ extension VividTests {
       #expect(ledger.isBalanced && ledger.dropped.isEmpty)
     }
 
-    @Test func `A program that stands still loses sound, and says how much and where`()
-      async throws
-    {
+    @Test func `A stopped program reports the length of the audio gap`() async throws {
       let format = AudioFormat(.s16, sampleRate: rate, channelCount: 2)
       let input = try MicrophoneInput(
         device: try CaptureDevice.named(Loopback.capture), format: format)
@@ -126,7 +122,7 @@ extension VividTests {
       var blocks = output.blocks.makeAsyncIterator()
       var last = try #require(await blocks.next())
       for _ in 0..<50 { last = try #require(await blocks.next()) }
-      // Half a second may wait in the card's buffer; this whole process stands still for longer.
+      // The card buffers half a second; this process is stopped for longer.
       let process = ProcessInfo.processInfo.processIdentifier
       let times = "\(NSTemporaryDirectory())/stopped"
       async let stopped = run("sh", ["-c", Loopback.pause(process: "\(process)", into: times)])
@@ -147,18 +143,16 @@ extension VividTests {
       await session.stopRunning()
       #expect(try await stopped.status == 0)
       let found = try #require(gap)
-      let fewest = try Loopback.fewestLost(times)
+      let minimum = try Loopback.minimumLost(times)
       print(
-        "loopback: stopped, \(fewest) samples lost at least: \(found), \(input.overrunCount) overruns, "
+        "loopback: stopped, \(minimum) samples lost at least: \(found), \(input.overrunCount) overruns, "
           + "\(input.lostSampleCount) samples lost")
       #expect(found.cause == .overrun && input.overrunCount >= 1)
-      #expect(found.sampleCount >= fewest)
+      #expect(found.sampleCount >= minimum)
       #expect(output.ledger.isBalanced)
     }
 
-    @Test func `A card that is pulled out interrupts the session, which goes on when it is back`()
-      async throws
-    {
+    @Test func `A session resumes when its audio card is connected again`() async throws {
       let driver = "/sys/bus/platform/drivers/snd_aloop"
       @Sendable func write(_ file: String) async throws {
         let done = try await run("sh", ["-c", "echo snd_aloop.0 >\(driver)/\(file)"])
@@ -172,7 +166,7 @@ extension VividTests {
       try await session.startRunning()
       var blocks = output.blocks.makeAsyncIterator()
       for _ in 0..<20 { _ = try #require(await blocks.next()) }
-      // The kernel waits until nobody has the card open any more.
+      // The kernel waits until no process has the card open.
       try await write("unbind")
       for await event in events where event == .didStopRunning { break }
       #expect(session.isInterrupted && !session.isRunning)
@@ -188,9 +182,7 @@ extension VividTests {
       print("loopback: pulled out and put back: \(offered) blocks before; \(output.ledger)")
     }
 
-    @Test func `A camera and a microphone run in one session, on one clock`()
-      async throws
-    {
+    @Test func `Camera and microphone in one session share a clock`() async throws {
       let microphone = try CaptureDevice.named(Loopback.capture)
       let input = try MicrophoneInput(device: microphone)
       print("loopback: preferred format \(input.format.id)")
@@ -211,8 +203,8 @@ extension VividTests {
       for _ in 0..<20 {
         let frame = try #require(await frames.next())
         let block = try #require(await blocks.next())
-        // One clock for both: that of this machine. vivid stamps frames with when they are due,
-        // which may be a moment from now.
+        // Both use this machine's clock. vivid stamps frames with their due time, which may be
+        // slightly in the future.
         let now = MediaTime(microseconds: MonotonicClock.microseconds() + 20_000)
         for time in [frame.presentationTimeStamp, block.presentationTimeStamp] {
           #expect(time > started && time < now)
@@ -222,13 +214,13 @@ extension VividTests {
       #expect(images.ledger.isBalanced && audio.ledger.isBalanced)
     }
 
-    /// Records vivid beside the loopback card while a tone is played into that.
+    /// Records vivid and the loopback card while a tone is played on the card.
     private func record(
       _ file: String, seconds: Int, meanwhile script: String = ""
     ) async throws -> [String: Any] {
       let tone = "\(NSTemporaryDirectory())/take.raw"
       try Loopback.writeTone(tone, dBFS: -12, hertz: 997, seconds: seconds + 20)
-      // The take begins when the tone is on; it is told by the last line.
+      // The take begins when the tone plays. The last line of the output is its document.
       let finished = try await run(
         "sh",
         [
@@ -263,9 +255,7 @@ extension VividTests {
     }
 
     /// One take for both, since each costs most of a minute here.
-    @Test func `What is heard lies beside the pictures, and where the program stood still a gap`()
-      async throws
-    {
+    @Test func `Recorded audio starts with video and reports a stop as a gap`() async throws {
       let audio = try await record(
         "/tmp/stopped.mov", seconds: 10,
         meanwhile: """
@@ -278,13 +268,11 @@ extension VividTests {
       let gaps = try #require(audio["gaps"] as? [[String: Any]])
       let overruns = gaps.filter { $0["cause"] as? String == "overrun" }
       let longest = overruns.compactMap { $0["samples"] as? Int }.max() ?? 0
-      #expect(Int64(longest) >= (try Loopback.fewestLost("/tmp/take-stopped")), "\(gaps)")
+      #expect(Int64(longest) >= (try Loopback.minimumLost("/tmp/take-stopped")), "\(gaps)")
     }
 
-    /// vivid lets a device that was disconnected be again when nobody has it open any more.
-    @Test func `A camera that goes away comes back to its session, whose sound goes on`()
-      async throws
-    {
+    /// vivid restores a disconnected device when no process has it open.
+    @Test func `A disconnected camera rejoins its session while audio runs`() async throws {
       let camera = try CaptureDevice.named(Vivid.node ?? "")
       let session = CaptureSession(
         try DeviceInput(device: camera, format: try camera.fastestFormat()))
@@ -295,8 +283,8 @@ extension VividTests {
       try session.addOutput(audio)
       let events = session.events
       try await session.startRunning()
-      // A frame that waited for its taker would keep the device that is gone.
-      let taking = Task {
+      // An unread frame would keep the disconnected device open.
+      let consumer = Task {
         for await _ in images.frames {}
       }
       var blocks = audio.blocks.makeAsyncIterator()
@@ -312,14 +300,14 @@ extension VividTests {
           .didStartRunning, .wasInterrupted(camera, .deviceGone),
           .interruptionEnded(session.inputs[0].device, .deviceGone),
         ])
-      let (offered, heard) = (images.ledger.offered, audio.ledger.delivered)
+      let (offered, audible) = (images.ledger.offered, audio.ledger.delivered)
       while images.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }
       #expect(session.isRunning && !session.isInterrupted)
       await session.stopRunning()
-      taking.cancel()
-      await taking.value
+      consumer.cancel()
+      await consumer.value
       #expect(
-        images.ledger.isBalanced && audio.ledger.isBalanced && audio.ledger.delivered > heard)
+        images.ledger.isBalanced && audio.ledger.isBalanced && audio.ledger.delivered > audible)
       print("vivid: gone and back: frames \(images.ledger), blocks \(audio.ledger)")
     }
   }

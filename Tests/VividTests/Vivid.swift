@@ -6,12 +6,12 @@ import Testing
 
 /// The machine under test: one with the kernel's virtual V4L2 driver loaded.
 enum Vivid {
-  /// The first node of a vivid capture device, or nil where there is none.
+  /// The first node of a vivid capture device, or nil.
   static var node: String? { nodes.first }
 
-  /// The first of those that describe pictures by planes, or nil where vivid was not told to.
+  /// The first multi-planar node, or nil where vivid was loaded without one.
   static let multiPlanarNode: String? = {
-    // 2 for each device that does; the driver says it of itself only to who opens it.
+    // 2 stands for a multi-planar device. Without this file, the device would have to be opened.
     let path = "/sys/module/vivid/parameters/multiplanar"
     let values =
       (try? String(contentsOfFile: path, encoding: .utf8))?
@@ -20,12 +20,12 @@ enum Vivid {
   }()
 
   private static let nodes: [String] = {
-    let folder = "/sys/class/video4linux"
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let directory = "/sys/class/video4linux"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return
       names
       .filter { name in
-        let title = try? String(contentsOfFile: "\(folder)/\(name)/name", encoding: .utf8)
+        let title = try? String(contentsOfFile: "\(directory)/\(name)/name", encoding: .utf8)
         return title?.contains("vivid") == true && title?.contains("-vid-cap") == true
       }
       .sorted { $0.localizedStandardCompare($1) == .orderedAscending }
@@ -35,14 +35,15 @@ enum Vivid {
   static var isPresent: Bool { node != nil }
 
   static let driver = "/sys/bus/platform/drivers/vivid"
-  /// Whether this user may take vivid out, and put it in.
+  /// Whether this user may unbind and bind vivid.
   static var isPluggable: Bool { access("\(driver)/unbind", W_OK) == 0 }
   static let whyNotPluggable: Comment = "only root can put vivid back"
 
-  /// Takes vivid out and puts it in until it has its first number again, which it gets when nobody
-  /// has it open any more, and does what udev would do.
+  /// Unbinds and binds vivid until it has its first number again, and sets permissions as udev does.
   ///
-  /// - Throws: Where the kernel refuses.
+  /// It gets this number when no process has it open.
+  ///
+  /// - Throws: An error when the kernel refuses.
   static func plugAgain() async throws {
     let script = """
       cd "$2"
@@ -58,14 +59,14 @@ enum Vivid {
     try #require(done.status == 0, "\(done.errors)")
   }
 
-  /// Printed beside every test that a machine without vivid does not run.
+  /// The reason printed with every test that a machine without vivid skips.
   static let whyNot: String =
     "no vivid device here: run Tests/Tools/Lab/run-tests.sh, or load it with sudo modprobe vivid"
 
-  /// A folder in memory, where the emulated machine runs these: its share would hold captures up.
-  static let folder = NSTemporaryDirectory()
+  /// A directory in memory, since the shared directory of the emulated machine is too slow.
+  static let directory = NSTemporaryDirectory()
 }
 
-/// One after the other, because there is one camera.
+/// Tests of the one camera, which run one after the other.
 @Suite(.serialized, .enabled(if: Vivid.isPresent, "\(Vivid.whyNot)"))
 enum VividTests {}

@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// The kernel's priorities, which vivid keeps.
+  /// The kernel's access priorities, which vivid supports.
   @Suite(.serialized) struct Controls {
     private let node = Vivid.node ?? ""
 
     /// Sets the brightness as another program; false where the kernel refuses it.
-    private func intrude(_ brightness: Int) async throws -> Bool {
+    private func setFromOtherProgram(_ brightness: Int) async throws -> Bool {
       try await run("v4l2-ctl", ["-d", node, "-c", "brightness=\(brightness)"]).status == 0
     }
 
@@ -20,7 +20,7 @@ extension VividTests {
       try controls.list().first { $0.name == "brightness" }?.value
     }
 
-    @Test func `Controls are set by who has locked the camera, and by nobody else`() async throws {
+    @Test func `Only the program that locked the camera sets its controls`() async throws {
       let camera = try CaptureDevice.named(node)
       let controls = try CameraControls(device: camera)
       let before = try brightness(controls)
@@ -28,11 +28,11 @@ extension VividTests {
       try locked.setActiveFormat(
         try camera.format(matching: ModeRequest(parsing: "320x180@60/yuyv")))
       try controls.set([ControlAssignment(parsing: "brightness=100")])
-      #expect(try await !intrude(90))
+      #expect(try await !setFromOtherProgram(90))
       let session = CaptureSession(try locked.makeInput())
       try await session.startRunning()
       try controls.set([ControlAssignment(parsing: "brightness=101")])
-      #expect(try await !intrude(91))
+      #expect(try await !setFromOtherProgram(91))
       let again = try camera.lockForConfiguration()
       try controls.set([ControlAssignment(parsing: "brightness=102")])
       again.unlockForConfiguration()
@@ -43,12 +43,12 @@ extension VividTests {
       }
     }
 
-    @Test func `A camera that was unlocked is everyone's again`() async throws {
+    @Test func `Other programs may set controls after an unlock`() async throws {
       let camera = try CaptureDevice.named(node)
       let controls = try CameraControls(device: camera)
       let before = try brightness(controls)
       try camera.lockForConfiguration().unlockForConfiguration()
-      #expect(try await intrude(93))
+      #expect(try await setFromOtherProgram(93))
       #expect(try brightness(controls) == .number(93))
       if case .number(let number) = before {
         try controls.set([ControlAssignment(parsing: "brightness=\(number)")])

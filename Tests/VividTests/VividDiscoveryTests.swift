@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// One mode as both programs can name it: format, size, rate with three decimals.
+/// A mode as both programs print it: format, size, and rate with three decimals.
 private struct Triple: Hashable, CustomStringConvertible {
   let fourcc: String
   let size: String
@@ -20,7 +20,7 @@ extension VividTests {
   @Suite struct Discovery {
     private let node = Vivid.node ?? ""
 
-    @Test func `The modes are those of v4l2-ctl, triple for triple`() async throws {
+    @Test func `Lists the same modes as v4l2-ctl`() async throws {
       try await useInput(0)
       let listing = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"])
       #expect(listing.status == 0)
@@ -35,17 +35,17 @@ extension VividTests {
       #expect(Set(theirs).subtracting(ours).sorted { "\($0)" < "\($1)" } == [])
     }
 
-    @Test func `The media device tells which nodes are parts of the camera`() throws {
+    @Test func `The media device lists the video nodes of the camera`() throws {
       let calls = KernelVideoCalls()
       let path = try #require(SystemFiles.resolved(node))
       let nodes = calls.parts(of: node, KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_VIDEO))
       #expect(nodes.contains(path), "\(nodes)")
       #expect(nodes.allSatisfy { SystemFiles.kind(of: $0) == .characterDevice })
-      // It has no lamp.
+      // vivid has no LED.
       #expect(calls.leds(of: node) == [])
     }
 
-    @Test func `The fastest mode is 320x180 at 60`() async throws {
+    @Test func `The fastest mode of vivid is 320x180 at 60 fps`() async throws {
       try await useInput(0)
       let modes = try await run(slowmoPath, ["modes", node, "--json"]).document()
       let fastest = try #require(modes["fastest"] as? String)
@@ -53,7 +53,7 @@ extension VividTests {
       #expect(fastest.hasPrefix("320x180@60/"))
     }
 
-    @Test func `The device is listed with its driver`() async throws {
+    @Test func `The device list names the driver of vivid`() async throws {
       let devices = try await run(slowmoPath, ["devices", "--json"]).document()
       let list = try #require(devices["devices"] as? [[String: Any]])
       let device = try #require(list.first { $0["path"] as? String == node })

@@ -5,19 +5,19 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// What vivid does wrong on demand.
+  /// Faults that vivid injects on demand.
   ///
-  /// On a slow machine vivid loses frames of its own as well: claims are about what was asked of it,
-  /// and about the ledger.
+  /// On a slow machine vivid also loses frames of its own. So the claims are only about the injected
+  /// faults and the ledger.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
     private static let format = ["--mode", "320x180@60/yuyv"]
     private static let mode = format + ["-t", "2"]
 
-    private func file(_ name: String) -> String { "\(Vivid.folder)/\(name).mov" }
+    private func file(_ name: String) -> String { "\(Vivid.directory)/\(name).mov" }
 
     @Test(arguments: [1, 50])
-    func `Dropped buffers are lost in the device, and the books add up`(percent: Int) async throws {
+    func `Dropped buffers count as lost in a balanced ledger`(percent: Int) async throws {
       try await Vivid.set("percentage_of_dropped_buffers", to: percent)
       let take = try await Vivid.record(Self.mode, file: file("drops\(percent)"))
       try await Vivid.set("percentage_of_dropped_buffers", to: 0)
@@ -28,17 +28,18 @@ extension VividTests {
       if percent == 50 { #expect((40...90).contains(ledger["lost_device"] ?? 0)) }
     }
 
-    /// Vivid's numbers wrap with its 129th frame, and its clock after some 16 s; the second kind of
-    /// that takes its time with `OVERCRANK_FULL` alone.
+    /// Vivid's frame numbers wrap at its 129th frame, and its clock after some 16 s.
+    ///
+    /// The second wrap of the clock is tested with `OVERCRANK_FULL` only.
     private static let wraps =
       [("wrap_sequence_number", 1, 4), ("wrap_timestamp", 1, 18)]
       + (ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == "1"
         ? [("wrap_timestamp", 2, 18)] : [])
 
     @Test(arguments: wraps)
-    func `Numbers and times that wrap make no gap`(control: String, value: Int, seconds: Int)
-      async throws
-    {
+    func `Wrapping frame numbers and timestamps cause no gap`(
+      control: String, value: Int, seconds: Int
+    ) async throws {
       try await Vivid.set(control, to: value)
       let name = "\(control)\(value)"
       let (take, streamed) = try await Vivid.traced {
@@ -64,7 +65,7 @@ extension VividTests {
       #expect(abs(longest - longestStep) <= 1_000)
     }
 
-    @Test func `Damaged buffers are corrupt, not lost`() async throws {
+    @Test func `A damaged buffer counts as corrupt and not as lost`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("damaged"), meanwhile: "inject_v4l2_buf_flag_error=1")
       #expect(status == 0)
@@ -74,7 +75,7 @@ extension VividTests {
       #expect(gaps.count { $0["cause"] as? String == "corrupt" } == 1)
     }
 
-    @Test func `A buffer that is refused once costs no take`() async throws {
+    @Test func `A failed VIDIOC_QBUF does not end the take`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("refused"), meanwhile: "inject_vidioc_qbuf_error=1")
       #expect(status == 0)
@@ -85,7 +86,7 @@ extension VividTests {
     }
 
     @Test(arguments: ["inject_vidioc_reqbufs_error", "inject_vidioc_streamon_error"])
-    func `A stream that cannot start is named, and leaves no file`(control: String) async throws {
+    func `A failed stream start names the device and leaves no file`(control: String) async throws {
       try await Vivid.set(control, to: 1)
       let finished = try await run(
         slowmoPath, ["record", node, "-o", file("none"), "--progress", "none"] + Self.mode)
@@ -98,16 +99,14 @@ extension VividTests {
       try await Vivid.expectWhole(next, file: file("next"), stoppedBy: "duration")
     }
 
-    @Test func `A driver that gives up ends the take with what it delivered`() async throws {
+    @Test func `A fatal streaming error keeps the delivered frames`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
       #expect(status == 69)
       try await Vivid.expectWhole(take, file: file("fatal"), stoppedBy: "error")
     }
 
-    @Test func `A rate that vivid does not reach shows in three figures and in the books`()
-      async throws
-    {
+    @Test func `A rate that vivid misses is reported with its cause`() async throws {
       let input = try await run(
         "sh",
         [
@@ -132,10 +131,10 @@ extension VividTests {
     }
 
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `A device that goes away ends the take with what arrived`() async throws {
+    func `A disconnect during a take keeps the delivered frames`() async throws {
       let (status, take) = try await Vivid.record(
         Self.format, file: file("gone"), meanwhile: "disconnect=1")
-      // Nobody but who unplugged it so can plug it in again.
+      // A device that the control disconnected must be bound again by hand.
       try await Vivid.plugAgain()
       #expect(status == 69)
       try await Vivid.expectWhole(take, file: file("gone"), stoppedBy: "device_lost")

@@ -7,9 +7,9 @@ import Testing
 extension VividTests {
   @Suite struct Hotplug {
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `A device that is pulled out and put back is removed and added`() async throws {
+    func `Watching devices reports an unbind and a bind of vivid`() async throws {
       let node = Vivid.node ?? ""
-      // Each step waits for the line that the one before must bring.
+      // Each step waits for the line that the previous step causes.
       let script = """
         cd "$3"
         "$1" devices --watch --json >"$4" &
@@ -33,7 +33,7 @@ extension VividTests {
         chgrp video /dev/video* && chmod 660 /dev/video*
         exit $status
         """
-      let file = "\(Vivid.folder)/changes.txt"
+      let file = "\(Vivid.directory)/changes.txt"
       let finished = try await run(
         "bash", ["-c", script, "bash", slowmoPath, node, Vivid.driver, file])
       #expect(finished.status == 0, "\(finished.errors)")

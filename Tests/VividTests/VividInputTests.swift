@@ -5,14 +5,12 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// The other inputs of vivid, whose sizes come as a range, and its multi-planar nodes.
+  /// The other inputs of vivid, with stepwise sizes, and its multi-planar nodes.
   @Suite struct Inputs {
     private let node = Vivid.node ?? ""
 
     @Test(arguments: [0, 1, 2, 3])
-    func `The formats and their sizes are those of v4l2-ctl on every input`(input: Int)
-      async throws
-    {
+    func `Every input lists the same formats and sizes as v4l2-ctl`(input: Int) async throws {
       try await restoring {
         let modes = try await modes("\(node)?input=\(input)")
         let inputs = try #require(modes["inputs"] as? [[String: Any]])
@@ -28,7 +26,7 @@ extension VividTests {
       }
     }
 
-    @Test func `The rates of a range are those of v4l2-ctl at every size`() async throws {
+    @Test func `Every size lists the same rate as v4l2-ctl`() async throws {
       try await restoring {
         let modes = try await modes("\(node)?input=3")
         let list = try #require(modes["modes"] as? [[String: Any]])
@@ -37,13 +35,13 @@ extension VividTests {
         for mode in yuyv {
           let width = try #require(mode["width"] as? Int)
           let height = try #require(mode["height"] as? Int)
-          let asked = "width=\(width),height=\(height),pixelformat=YUYV"
+          let requested = "width=\(width),height=\(height),pixelformat=YUYV"
           let theirs = try await run(
-            "v4l2-ctl", ["-d", node, "--list-frameintervals", asked])
+            "v4l2-ctl", ["-d", node, "--list-frameintervals", requested])
           let rate = String(format: "%.3f", try #require(mode["max_fps_value"] as? Double))
           #expect(theirs.output.contains("(\(rate) fps)"), "\(width)x\(height): \(theirs.output)")
         }
-        // The size of the picture that comes in, not that of the largest scaler.
+        // The size of the incoming video, not the largest size of the scaler.
         #expect((modes["fastest"] as? String)?.hasPrefix("1280x720@60/") == true)
         let other = try await run(
           slowmoPath, ["modes", node, "--size", "1000x500", "--fourcc", "yuyv"])
@@ -51,7 +49,7 @@ extension VividTests {
       }
     }
 
-    @Test func `Computed timings are set, read back, and recorded at`() async throws {
+    @Test func `Computed CVT timings are set and used for a recording`() async throws {
       try await restoring {
         let device = "\(node)?input=hdmi&timings=cvt,width=640,height=480,fps=120"
         let modes = try await modes(device)
@@ -70,7 +68,7 @@ extension VividTests {
         let max = try #require(
           (modes["modes"] as? [[String: Any]])?.first?["max_fps_value"] as? Double)
         #expect(abs(max - 119) < 0.5)
-        let file = "\(Vivid.folder)/timings.mov"
+        let file = "\(Vivid.directory)/timings.mov"
         let take = try await run(
           slowmoPath,
           ["record", device, "-o", file, "-y", "--mode", "640x480/grey", "-t", "1", "--json"])
@@ -79,11 +77,11 @@ extension VividTests {
       }
     }
 
-    @Test func `What is detected is taken, and each want of a signal has its words`() async throws {
+    @Test func `Uses detected timings and reports each signal problem`() async throws {
       try await restoring {
         try await v4l2ctl("-i", "3")
         try await v4l2ctl("--set-dv-bt-timings", "cvt,width=800,height=600,fps=60")
-        // What comes in is then another of vivid's list.
+        // The incoming signal then has other timings.
         try await v4l2ctl("-c", "dv_timings_signal_mode=4,dv_timings=10")
         let found = try await modes("\(node)?timings=query")
         let input = try #require(found["input"] as? [String: Any])
@@ -91,17 +89,17 @@ extension VividTests {
         let detected = try #require(input["detected_timings"] as? [String: Any])
         #expect(set["width"] as? Int == detected["width"] as? Int)
         #expect(set["width"] as? Int != 800)
-        for (mode, words) in [(1, "no signal"), (2, "not stable"), (3, "outside the range")] {
+        for (mode, message) in [(1, "no signal"), (2, "not stable"), (3, "outside the range")] {
           try await v4l2ctl("-c", "dv_timings_signal_mode=\(mode)")
           let refused = try await run(slowmoPath, ["modes", "\(node)?timings=query", "--json"])
           #expect(refused.status == 69, "\(refused.errors)")
           let error = try #require(try refused.document()["error"] as? [String: Any])
           #expect(error["code"] as? String == "no_signal")
-          #expect((error["message"] as? String)?.contains(words) == true, "\(refused.output)")
-          // Without the option nothing is set, and the list is there all the same.
+          #expect((error["message"] as? String)?.contains(message) == true, "\(refused.output)")
+          // Without the option, no timings are set, and the modes are listed anyway.
           let plain = try await modes(node)
           let problem = (plain["input"] as? [String: Any])?["detection_problem"] as? String
-          #expect(problem?.contains(words) == true)
+          #expect(problem?.contains(message) == true)
         }
         try await v4l2ctl("-c", "dv_timings_signal_mode=0")
       }
@@ -109,7 +107,7 @@ extension VividTests {
 
     @Test(
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
-    func `A multi-planar node has the modes of v4l2-ctl`() async throws {
+    func `A multi-planar node lists the same modes as v4l2-ctl`() async throws {
       let node = try #require(Vivid.multiPlanarNode)
       let modes = try await modes("\(node)?input=0")
       let ours = try shapes(modes)
@@ -120,9 +118,9 @@ extension VividTests {
     @Test(
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"),
       arguments: ["yuyv", "nv12", "nm12", "ym12", "ym24"])
-    func `Frames of one plane and of several are recorded whole`(format: String) async throws {
+    func `Single-plane and multi-plane frames are recorded intact`(format: String) async throws {
       let node = try #require(Vivid.multiPlanarNode)
-      let file = "\(Vivid.folder)/\(format).mov"
+      let file = "\(Vivid.directory)/\(format).mov"
       let take = try await run(
         slowmoPath,
         [
@@ -133,16 +131,16 @@ extension VividTests {
       let ledger = try #require(try take.document()["ledger"] as? [String: Int])
       #expect(ledger["corrupt"] == 0)
       #expect(try #require(ledger["stored"]) > 5)
-      // vivid's colour bars: in each plane the middle of a bar is what it is in every format.
+      // vivid's color bars. The middle of a bar has the same color in every format.
       let colors = try await run(
         "ffmpeg",
         [
           "-v", "error", "-i", file, "-frames:v", "1", "-vf",
           "format=rgb24,crop=240:2:40:170,scale=6:1:flags=area", "-f", "rawvideo", "-c:v",
-          "rawvideo", "\(Vivid.folder)/\(format).rgb", "-y",
+          "rawvideo", "\(Vivid.directory)/\(format).rgb", "-y",
         ])
       #expect(colors.status == 0, "\(colors.errors)")
-      let rgb = try Data(contentsOf: URL(fileURLWithPath: "\(Vivid.folder)/\(format).rgb"))
+      let rgb = try Data(contentsOf: URL(fileURLWithPath: "\(Vivid.directory)/\(format).rgb"))
       let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { position in
         rgb[position..<position + 3].map { $0 > 96 }
       }
@@ -156,11 +154,11 @@ extension VividTests {
 
     @Test(
       .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
-    func `A format whose planes nothing can hold is refused by name`() async throws {
+    func `Rejects a plane layout that recording does not support`() async throws {
       let node = try #require(Vivid.multiPlanarNode)
       let take = try await run(
         slowmoPath,
-        ["record", "\(node)?input=0", "-o", "\(Vivid.folder)/x.mov", "--mode", "/nm61"])
+        ["record", "\(node)?input=0", "-o", "\(Vivid.directory)/x.mov", "--mode", "/nm61"])
       #expect(take.status == 64)
       #expect(take.errors.contains("NM61"), "\(take.errors)")
     }
@@ -176,7 +174,7 @@ extension VividTests {
       try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
     }
 
-    /// Leaves the webcam behind, whatever happens meanwhile.
+    /// Selects the webcam input again after a closure, also when it throws.
     private func restoring(_ body: () async throws -> Void) async throws {
       let failure: (any Error)?
       do {
@@ -193,7 +191,7 @@ extension VividTests {
       if let failure { throw failure }
     }
 
-    /// Format and size, or range of sizes, in the words of v4l2-ctl: `YUYV Stepwise 16x16 - …`.
+    /// Format and size, or range of sizes, as v4l2-ctl prints them: `YUYV Stepwise 16x16 - …`.
     private func listing(_ node: String) async throws -> Set<String> {
       let text = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"]).output
       return Set(try FormatListing(text).shapes.map { "\($0.fourcc) \($0.size)" })
@@ -206,11 +204,11 @@ extension VividTests {
         try #require(object[key] as? Int)
       }
       let ofRanges = try ranges.map { range in
-        let least = "\(try number(range, "min_width"))x\(try number(range, "min_height"))"
-        let most = "\(try number(range, "max_width"))x\(try number(range, "max_height"))"
+        let minimum = "\(try number(range, "min_width"))x\(try number(range, "min_height"))"
+        let maximum = "\(try number(range, "max_width"))x\(try number(range, "max_height"))"
         let step = "\(try number(range, "step_width"))/\(try number(range, "step_height"))"
         let fourcc = try #require(range["fourcc"] as? String)
-        return "\(fourcc) Stepwise \(least) - \(most) with step \(step)"
+        return "\(fourcc) Stepwise \(minimum) - \(maximum) with step \(step)"
       }
       let ranged = Set(ranges.compactMap { $0["fourcc"] as? String })
       let discrete = try modes.compactMap { mode -> String? in

@@ -8,9 +8,8 @@ extension VividTests {
   @Suite struct Recording {
     private let node = Vivid.node ?? ""
 
-    @Test func `Four seconds at the fastest mode are accounted for and can be played`() async throws
-    {
-      let file = "\(Vivid.folder)/fastest.mov"
+    @Test func `A take at the fastest mode is complete and playable`() async throws {
+      let file = "\(Vivid.directory)/fastest.mov"
       let (take, streamed) = try await Vivid.traced {
         try await Vivid.record(["-t", "4", "--fastest"], file: file)
       }
@@ -24,18 +23,18 @@ extension VividTests {
     }
 
     @Test(arguments: [0, 1])
-    func `Dropped buffers are found one by one, where the kernel's own trace has them`(
+    func `Gaps in a take match the dropped buffers in the kernel trace`(
       wrapping: Int
     ) async throws {
       try await Vivid.set("wrap_sequence_number", to: wrapping)
       try await Vivid.set("percentage_of_dropped_buffers", to: 20)
-      let file = "\(Vivid.folder)/drops.mov"
+      let file = "\(Vivid.directory)/drops.mov"
       func record() async throws -> (take: [String: Any], streamed: [Vivid.Dequeued]) {
         try await Vivid.traced { try await Vivid.record(["-t", "4", "--fastest"], file: file) }
       }
       var (take, streamed) = try await record()
-      // Vivid's times are those of a thread, which may be late by periods where the machine is busy:
-      // such a take says nothing of where gaps are.
+      // On a busy machine, vivid's thread may be late by several periods. The positions of gaps in
+      // such a take are meaningless.
       for _ in 0..<3 where streamed.lateCount(atRate: 60) > 30 {
         print("vivid: once more, since it was late for \(streamed.lateCount(atRate: 60)) buffers")
         (take, streamed) = try await record()
@@ -45,17 +44,17 @@ extension VividTests {
       try await Vivid.expectWhole(take, file: file, stoppedBy: "duration")
       #expect(streamed.hasWrappedSequence == (wrapping == 1))
       let stored = Int(try #require(try Vivid.ledger(take)["stored"]))
-      // The buffer that ended the take was dequeued too and is none of its frames.
+      // The last buffer was dequeued too, but it only ended the take.
       #expect(streamed.count == stored + 1)
       let kept = streamed.prefix(stored)
       let steps = zip(kept, kept.dropFirst()).map {
         Int(Int32(bitPattern: $1.sequence &- $0.sequence))
       }
-      // A number that vivid gives twice is made up for by the next; then nothing is missing.
+      // After a repeated number, the next one skips one. No frame is missing then.
       let theirs = steps.indices.filter { steps[$0] > 1 && !($0 > 0 && steps[$0 - 1] < 1) }
         .map { "\(steps[$0] - 1) after \($0)" }
       let gaps = try #require(take["gaps"] as? [[String: Any]])
-      // What is missing before the first frame or after the last is between no two of the trace.
+      // The trace cannot show gaps before its first frame or after its last.
       let ours = try gaps.compactMap { gap -> String? in
         let after = try #require(gap["after_index"] as? Int)
         guard after >= 0, after < stored - 1 else { return nil }
@@ -66,18 +65,16 @@ extension VividTests {
         "vivid: \(theirs.count) gaps by the kernel's trace, \(ours.count) by the ledger; "
           + "\(lateCount) buffers late")
       #expect(theirs.count > 10)
-      // By how many a late thread misplaces a gap, its numbers cannot tell.
+      // A late thread may misplace a gap by an unknown number of frames.
       let apart = Set(ours).symmetricDifference(theirs)
       #expect(apart.count * 10 <= theirs.count, "\(apart.sorted()), \(lateCount) late")
     }
 
-    @Test func `A device that another program streams from is busy, and the program is named`()
-      async throws
-    {
-      let file = "\(Vivid.folder)/busy.mov"
-      let mark = "\(Vivid.folder)/streaming"
+    @Test func `A busy device error names the program that streams from it`() async throws {
+      let file = "\(Vivid.directory)/busy.mov"
+      let mark = "\(Vivid.directory)/streaming"
       try? FileManager.default.removeItem(atPath: file)
-      // v4l2-ctl prints a mark for each frame: once one came, it streams.
+      // v4l2-ctl prints a mark for each frame.
       let script = """
         v4l2-ctl -d "$1" --stream-mmap --stream-count=100000 2>"$4" >/dev/null &
         other=$!
@@ -96,7 +93,7 @@ extension VividTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can become another user"))
-    func `A device that this user may not open is a question of permission`() async throws {
+    func `A device without read permission fails with status 77`() async throws {
       let finished = try await run(
         "setpriv",
         ["--reuid=65534", "--regid=65534", "--clear-groups", slowmoPath, "modes", node])

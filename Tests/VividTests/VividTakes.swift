@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What tests on vivid do with takes.
+/// Takes from vivid.
 extension Vivid {
-  /// Records, and gives the document of a take that succeeded.
+  /// Records a take and returns its document.
   static func record(_ options: [String], file: String) async throws -> [String: Any] {
     try? FileManager.default.removeItem(atPath: file)
     let finished = try await run(
@@ -15,21 +15,22 @@ extension Vivid {
     return try finished.document()
   }
 
-  /// Records, sets a control once the take is under way, and ends the take a little later unless it
-  /// has ended by itself; gives the exit status, too.
+  /// Records a take, sets a control meanwhile, and ends the take a little later unless it ended.
+  ///
+  /// - Returns: The exit status and the document.
   static func record(
     _ options: [String], file: String, meanwhile control: String
   ) async throws -> (status: Int32, document: [String: Any]) {
     try? FileManager.default.removeItem(atPath: file)
-    // Progress tells that frames are stored. However slow the machine is, some come after the
-    // control was set. Whatever is waited for comes, or the recording ends.
+    // A line of progress shows that frames are stored. The script waits for more lines after the
+    // control was set, so that the take has frames after it on any machine.
     let script = """
       "$1" record "$2" -o "$3" --json --progress json $5 >"$3.json" 2>"$3.log" &
       recording=$!
       until grep -qs '"progress"' "$3.log" || ! kill -0 $recording 2>/dev/null; do sleep 0.1; done
       v4l2-ctl -d "$2" -c "$4" >&2 || echo "v4l2-ctl failed" >&2
-      told=$(grep -c '"progress"' "$3.log")
-      until [ $(grep -cs '"progress"' "$3.log") -gt $((told + 2)) ] ||
+      reported=$(grep -c '"progress"' "$3.log")
+      until [ $(grep -cs '"progress"' "$3.log") -gt $((reported + 2)) ] ||
         ! kill -0 $recording 2>/dev/null; do
         sleep 0.1
       done
@@ -62,8 +63,8 @@ extension Vivid {
     #expect(ledger["expected"] == sum, "\(ledger)")
   }
 
-  /// The pictures that can be decoded; what cannot is a failure.
-  static func pictureCount(_ file: String) async throws -> Int64? {
+  /// Counts the frames that decode, and fails if one does not.
+  static func frameCount(_ file: String) async throws -> Int64? {
     let finished = try await run(
       "ffprobe",
       [
@@ -75,7 +76,7 @@ extension Vivid {
     return Int64(finished.output.trimmingCharacters(in: .whitespacesAndNewlines))
   }
 
-  /// Whether a take is whole: a ledger that adds up, a file that plays all that is in it.
+  /// Checks that the ledger is balanced and that every stored frame plays.
   static func expectWhole(_ take: [String: Any], file: String, stoppedBy reason: String)
     async throws
   {
@@ -83,6 +84,6 @@ extension Vivid {
     expectSum(ledger)
     #expect(take["playable"] as? Bool == true)
     #expect(take["stopped_by"] as? String == reason)
-    #expect(try await pictureCount(file) == ledger["stored"])
+    #expect(try await frameCount(file) == ledger["stored"])
   }
 }

@@ -27,14 +27,12 @@ extension VividTests {
     private static let formats = ["yuyv", "uyvy", "nv12", "grey"]
 
     @Test(arguments: formats)
-    func `An imported buffer has the pixels of an uploaded one, bit for bit`(
-      format: String
-    ) async throws {
+    func `Imported and uploaded buffers draw identical pixels`(format: String) async throws {
       try await compare(Vivid.node ?? "", format)
     }
 
     @Test(.enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
-    func `A buffer of one plane of a multi-planar device is imported, too`() async throws {
+    func `A single-plane buffer of a multi-planar device is imported`() async throws {
       try await compare(Vivid.multiPlanarNode ?? "", "yuyv")
     }
 

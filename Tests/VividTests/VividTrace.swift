@@ -4,15 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The kernel's own account of the buffers that a program dequeued.
+/// The kernel's trace of the buffers that a program dequeued.
 extension Vivid {
   struct Dequeued {
     let sequence: UInt32
-    /// Of vivid's clock, as it is before the kernel makes seconds and microseconds of it.
+    /// The time by vivid's clock, before the kernel converts it to seconds and microseconds.
     let nanoseconds: UInt64
   }
 
-  /// Does something, and gives what was dequeued in the last stream meanwhile.
+  /// Runs a closure and returns the buffers dequeued in the last stream meanwhile.
   static func traced<Value>(
     _ body: () async throws -> Value
   ) async throws -> (Value, [Dequeued]) {
@@ -27,14 +27,14 @@ extension Vivid {
       throw error
     }
     try write("0", to: event)
-    // The file says that it has no length, which stops Foundation from reading it whole.
+    // The file reports a length of 0, so Foundation cannot read it.
     let trace = try await run("cat", ["\(tracing)/trace"]).output
     var stream: [Dequeued] = []
     for line in trace.split(separator: "\n") where line.contains("v4l2_dqbuf:") {
       let match = try #require(line.firstMatch(of: /timestamp = (\d+),.*sequence = (\d+)/))
       let next = Dequeued(
         sequence: try #require(UInt32(match.2)), nanoseconds: try #require(UInt64(match.1)))
-      // The stream before was the proof of the rate; each stream counts anew.
+      // An earlier stream verified the rate. Each stream counts from 0.
       if let last = stream.last, Int32(bitPattern: next.sequence &- last.sequence) < 0 {
         stream = []
       }
@@ -51,7 +51,7 @@ extension Vivid {
 }
 
 extension [Vivid.Dequeued] {
-  /// How many times are off by half a period or more from what the numbers say since the one before.
+  /// The number of timestamps that differ from the frame numbers by half a period or more.
   func lateCount(atRate rate: Double) -> Int {
     zip(steps, zip(self, dropFirst())).count { step, pair in
       let numbers = Int32(bitPattern: pair.1.sequence &- pair.0.sequence)
@@ -59,7 +59,7 @@ extension [Vivid.Dequeued] {
     }
   }
 
-  /// How long each frame lasted until the next, in nanoseconds of vivid's clock.
+  /// The durations between frames in nanoseconds of vivid's clock.
   var steps: [Int64] {
     zip(self, dropFirst()).map { Int64(bitPattern: $1.nanoseconds &- $0.nanoseconds) }
   }

@@ -3,14 +3,12 @@
 import Foundation
 import Testing
 
-/// What the article for people who come from AVFoundation says; `Tests/check-docs.py` compiles it.
+/// The article for users of AVFoundation, whose code `Tests/check-docs.py` compiles.
 struct ArticleTests {
   private static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test func `Whether a file plays is told by its own property, not by the lack of a problem`()
-    throws
-  {
+  @Test func `The article maps the AVFoundation success key to isPlayable`() throws {
     let file = "Sources/Overcrank/Overcrank.docc/Articles/ComingFromAVFoundation.md"
     let article = try String(contentsOf: Self.checkout.appending(path: file), encoding: .utf8)
     let row = article.split(separator: "\n").first {

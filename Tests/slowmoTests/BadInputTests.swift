@@ -4,18 +4,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Each way to be wrong has its exit code, one line that names what it is about, and nothing left
-/// behind.
+/// The exit code and the error line of each bad input, which leaves no files.
 struct BadInputTests {
   private struct Case {
     let name: String
     let arguments: [String]
     let status: Int32
-    /// What the line must name.
+    /// A part of the error line.
     let names: String
   }
 
-  @Test func `Every bad input has its exit code and a line of its own`() async throws {
+  @Test func `Each bad input has its exit code and a one-line error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     try await prepare(scratch, take)
@@ -24,7 +23,8 @@ struct BadInputTests {
       Case(
         name: "missing file", arguments: ["info", "missing.mov"], status: 66,
         names: "missing.mov"),
-      Case(name: "a folder", arguments: ["info", "folder"], status: 65, names: "folder"),
+      Case(
+        name: "a directory", arguments: ["info", "subdirectory"], status: 65, names: "subdirectory"),
       Case(name: "a text file", arguments: ["info", "text.mov"], status: 65, names: "text.mov"),
       Case(
         name: "an empty file", arguments: ["info", "empty.mov"], status: 65, names: "empty.mov"),
@@ -61,11 +61,11 @@ struct BadInputTests {
         arguments: ["record", "synthetic:320x240@60", "-o", "text.mov", "-t", "1"], status: 73,
         names: "text.mov"),
       Case(
-        name: "an output folder that does not exist",
+        name: "an output directory that does not exist",
         arguments: ["retime", take, "-o", "nowhere/out.mov", "--speed", "1/8", "--copy"],
         status: 73, names: "nowhere/out.mov"),
       Case(
-        name: "a recording's folder that does not exist",
+        name: "a recording's directory that does not exist",
         arguments: ["record", "synthetic:320x240@60", "-o", "nowhere/out.mov", "-t", "1"],
         status: 73, names: "nowhere/out.mov"),
       Case(name: "speed 0", arguments: retime + ["--speed", "0"], status: 64, names: "--speed"),
@@ -117,7 +117,7 @@ struct BadInputTests {
         arguments: ["record", "file:\(take)", "--mode", "640x480", "-o", "out.mov"], status: 64,
         names: "640x480"),
       Case(
-        name: "uncompressed pictures of a camera that compresses",
+        name: "uncompressed frames of a camera that compresses",
         arguments: ["record", "file:\(take)", "--codec", "raw", "-o", "out.mov"], status: 64,
         names: "mjpeg"),
       Case(
@@ -152,12 +152,12 @@ struct BadInputTests {
   }
 
   @Test(.enabled(if: getuid() == 0, "only root can become another user"))
-  func `A file that this user may not read is a question of permission`() async throws {
+  func `An unreadable file fails with exit code 77`() async throws {
     let scratch = try Scratch(in: "/var/tmp")
     let path = scratch.file("secret.mov")
     try Data("movie".utf8).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    // A copy that anyone may run, since the checkout may lie where others may not look.
+    // A copy that all users may run, since the checkout may be unreadable for them.
     let copy = scratch.file("slowmo")
     try FileManager.default.copyItem(
       atPath: URL(fileURLWithPath: slowmoPath).resolvingSymlinksInPath().path, toPath: copy)
@@ -172,7 +172,7 @@ struct BadInputTests {
       try data.write(to: URL(fileURLWithPath: scratch.file(name)))
     }
     try FileManager.default.createDirectory(
-      atPath: scratch.file("folder"), withIntermediateDirectories: false)
+      atPath: scratch.file("subdirectory"), withIntermediateDirectories: false)
     try write("text.mov", Data("This is no movie.\n".utf8))
     try write("empty.mov", Data())
     let whole = try Data(contentsOf: URL(fileURLWithPath: take))
@@ -180,7 +180,7 @@ struct BadInputTests {
     try write("front.mp4", try await indexInFront(take, scratch).prefix(whole.count / 2))
   }
 
-  /// The take with its index moved to the front, so that half of it still says what it was.
+  /// The take with its index moved to the front, so that half of it still has the index.
   private func indexInFront(_ take: String, _ scratch: Scratch) async throws -> Data {
     let path = scratch.file("whole.mp4")
     let finished = try await run(

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Many files by one command: what is made, kept, refused, interrupted and made again.
+/// Batches of files in one command, also after failures and interruptions.
 struct BatchTests {
   private let scratch: Scratch
 
@@ -20,7 +20,7 @@ struct BatchTests {
     }
   }
 
-  /// The documents of the files, by the names of their sources.
+  /// The documents of the files by source name.
   private func files(_ document: [String: Any]) throws -> [String: [String: Any]] {
     let files = try #require(document["files"] as? [[String: Any]])
     return Dictionary(uniqueKeysWithValues: files.map { ($0["source"] as? String ?? "", $0) })
@@ -32,11 +32,11 @@ struct BatchTests {
       in: scratch.path)
   }
 
-  @Test func `It goes on after a failure, and a second run keeps what is finished`() async throws {
+  @Test func `A batch continues after failures and reuses finished files`() async throws {
     _ = try scratch.write(Array("no movie".utf8), as: "bad.mov")
     let line = "a.mov bad.mov b.mov gone.mov -o 'o_{n:03}_{name}.mov' --speed 1/2 --jobs 2"
     let first = try await retime(line)
-    // Bad data is more serious than a file that is not there.
+    // Bad data is more serious than a missing file.
     #expect(first.status == 65, "\(first.errors)")
     let document = try first.document()
     #expect(document["made"] as? Int == 2 && document["failed"] as? Int == 2)
@@ -58,8 +58,7 @@ struct BatchTests {
     #expect(misfit == nil)
   }
 
-  @Test func `An output of another plan is refused, and made again with --overwrite`() async throws
-  {
+  @Test func `An outdated output is only replaced with --overwrite`() async throws {
     #expect(try await retime("a.mov -o '{name}_slow.mov' --speed 1/2").status == 0)
     let refused = try await retime("a.mov -o '{name}_slow.mov' --speed 1/4")
     #expect(refused.status == 73)
@@ -71,13 +70,13 @@ struct BatchTests {
     #expect(file?["status"] as? String == "made" && file?["earlier"] as? String == "outdated")
     let output = try Asset(path: scratch.file("a_slow.mov"))
     #expect(output.duration.wholeNanoseconds == 16_000_000_000)
-    // A copy of a finished output is a source like any other.
+    // A finished output can be a source, too.
     let again = try await retime("a_slow.mov -o '{name}_2.mov' --speed 1/2")
     #expect(again.status == 0)
     #expect(try Asset(path: scratch.file("a_slow_2.mov")).exportDigest != output.exportDigest)
   }
 
-  @Test func `A dry run says what would be made, and makes nothing`() async throws {
+  @Test func `A dry run of a batch lists its files and writes none`() async throws {
     let planned = try await retime("a.mov b.mov -o '{name}_slow.mov' --speed 1/2 --dry-run")
     let document = try planned.document()
     #expect(planned.status == 0 && document["dry_run"] as? Bool == true)
@@ -92,7 +91,7 @@ struct BatchTests {
     ("a.mov b.mov -o '{name}_s.mov' --jobs 33", 64), ("a.mov b.mov -o 'missing/{name}.mov'", 73),
     ("a.mov b.mov -o '{name}.mov'", 73),
   ])
-  func `Outputs that cannot be are refused before any work`(line: String, status: Int32)
+  func `Invalid output patterns are rejected before any export`(line: String, status: Int32)
     async throws
   {
     let finished = try await retime("\(line) --speed 1/2")
@@ -105,7 +104,7 @@ struct BatchTests {
     retime a.mov b.mov -o 'out/{name}.mp4' --speed 1/8 --fps 240 --encoder-preset placebo
     """
 
-  @Test func `What a killed run left is removed, and the file is made again`() async throws {
+  @Test func `A second run removes the leftovers of a killed batch`() async throws {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress none &
@@ -126,7 +125,7 @@ struct BatchTests {
     #expect(names.sorted() == ["a.mp4", "b.mp4"])
   }
 
-  @Test func `Ctrl-C ends it without half a file, and the events are one stream`() async throws {
+  @Test func `Ctrl-C ends a batch without partial files`() async throws {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress json --json 2>events &

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a measurement says of its machine, and what two of them may be compared by.
+/// Benchmark reports and their comparison.
 struct BenchTests {
   private let scratch: Scratch
 
@@ -27,9 +27,7 @@ struct BenchTests {
     return try scratch.write(Array(data), as: name)
   }
 
-  @Test func `A report says on which machine, with which versions and when it was made`()
-    async throws
-  {
+  @Test func `A benchmark report names its machine and versions and date`() async throws {
     let uname = try await run("uname", ["-srm"]).output
       .trimmingCharacters(in: .whitespacesAndNewlines)
     let began = Date.now.addingTimeInterval(-1)
@@ -51,8 +49,8 @@ struct BenchTests {
     // Each as --version prints it.
     let versions = try await slowmo("--version").output.split(separator: "\n").map(String.init)
     let libraries = try #require(report["libraries"] as? [String: String])
-    let told = ["slowmo \(report["version"] ?? "")"] + libraries.map { "\($0.key) \($0.value)" }
-    #expect(told.sorted() == versions.sorted())
+    let reported = ["slowmo \(report["version"] ?? "")"] + libraries.map { "\($0.key) \($0.value)" }
+    #expect(reported.sorted() == versions.sorted())
     #expect(libraries.count >= 5)
     let text = try await slowmo("bench", "capture", "synthetic:128x96@60?pace=max", "-t", "0.1")
     for words in [uname, name ?? "unknown", versions[0]] + libraries.keys {
@@ -60,7 +58,7 @@ struct BenchTests {
     }
   }
 
-  @Test func `A limit may be on any number, by its path or by its last part`() async throws {
+  @Test func `A limit of bench diff selects a number by path or last key`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 2, p99: 2_000_000))
     for (limit, status) in [
       ("drops>0", 10), ("drops>2", 0), ("latency.p99_ns>1e6", 10), ("p99_ns > 1e6", 10),
@@ -95,7 +93,7 @@ struct BenchTests {
       ])
   }
 
-  @Test func `Reports come out of pipes, standard input and named pipes`() async throws {
+  @Test func `Bench diff reads reports from files and any kind of pipe`() async throws {
     let (old, new) = (try report("old.json"), try report("new.json", drops: 1))
     let whole = try await slowmo("bench", "diff", old, new, "--json")
     #expect(whole.status == 0)
@@ -104,7 +102,7 @@ struct BenchTests {
       "cat \"$2\" | \"$1\" bench diff - \"$3\" --json",
       "\"$1\" bench diff \"$2\" - --json <\"$3\"",
       "mkfifo pipe; cat \"$3\" >pipe & \"$1\" bench diff \"$2\" pipe --json",
-      // A writer that hands over a byte now and then.
+      // A writer that writes byte by byte.
       "\"$1\" bench diff \"$2\" <(while IFS= read -rN1 c; do printf %s \"$c\"; done <\"$3\") --json",
     ] {
       let finished = try await bash(script, old, new, in: scratch.path)
@@ -114,7 +112,7 @@ struct BenchTests {
     #expect(twice.status == 64)
     let missing = try await slowmo("bench", "diff", old, scratch.file("missing.json"))
     #expect(missing.status == 66)
-    // A measurement that failed, and a comparison, have no figures to compare.
+    // A failed measurement and a comparison have no numbers to compare.
     _ = try scratch.write(
       Array(#"{"schema":"slowmo.bench/1","error":{"code":"device_busy"}}"#.utf8), as: "failed.json")
     _ = try scratch.write(Array(whole.output.utf8), as: "diff.json")
@@ -125,7 +123,7 @@ struct BenchTests {
       let finished = try await bash(script, old, in: scratch.path)
       #expect(finished.status == 65, "\(finished.errors)")
     }
-    // Nobody writes: the first signal ends the wait.
+    // The pipe has no data. The first signal ends the wait.
     let waiting = try await bash(
       """
       mkfifo silent
@@ -138,7 +136,7 @@ struct BenchTests {
     #expect(waiting.status == 143, "\(waiting.errors)")
   }
 
-  @Test func `Reports of different modes, devices or benchmarks are not compared`() async throws {
+  @Test func `Bench diff rejects reports of different modes or devices`() async throws {
     let old = try report("old.json")
     for (other, words) in [
       (try report("size.json", mode: "320x240@240/mjpg"), "320x240@240/mjpg"),
@@ -153,7 +151,7 @@ struct BenchTests {
       #expect(error?["code"] == "not_comparable")
       #expect(error?["message"]?.contains(words) == true, "\(error ?? [:])")
     }
-    // What earlier versions did not say is not held against them.
+    // Reports of earlier versions lack these keys and can be compared with any report.
     let earlier = try report("earlier.json", kind: nil, benchmark: nil)
     #expect(try await slowmo("bench", "diff", earlier, old).status == 0)
     #expect(try await slowmo("bench", "diff", old, earlier).status == 0)

@@ -4,27 +4,27 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The benchmarks that time whole commands: what they count, and what they leave behind.
+/// Benchmarks that time whole commands: their counts and their temporary files.
 struct BenchTimingTests {
   private let scratch: Scratch
-  private let folder: String
+  private let directory: String
 
   init() throws {
     scratch = try Scratch()
-    folder = scratch.file("folder")
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    directory = scratch.file("directory")
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
   }
 
-  /// Runs a benchmark of a clip of 30 frames, with the temporary files in ``folder``.
+  /// Runs a benchmark of a clip of 30 frames, with the temporary files in ``directory``.
   private func bench(_ arguments: String...) async throws -> [String: Any] {
     let finished = try await run(
-      slowmoPath, ["bench"] + arguments + ["--folder", folder, "--json"], in: scratch.path)
+      slowmoPath, ["bench"] + arguments + ["--folder", directory, "--json"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.output)\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     return try finished.document()
   }
 
-  /// Expects that the times of the runs are in order, and above zero.
+  /// Expects that minimum, median and maximum are in order and above zero.
   private func expectTimes(_ report: [String: Any]) throws {
     for key in ["wall", "cpu"] {
       let spread = try #require(report[key] as? [String: Int])
@@ -34,7 +34,7 @@ struct BenchTimingTests {
     }
   }
 
-  @Test func `The writer loses no frame, and ffmpeg copies as many`() async throws {
+  @Test func `The writer benchmark and its ffmpeg baseline keep all frames`() async throws {
     let report = try await bench(
       "writer", "--mode", "320x240@60/mjpg", "-t", "0.5", "--runs", "2", "--baseline", "ffmpeg")
     #expect(report["benchmark"] as? String == "writer")
@@ -53,19 +53,20 @@ struct BenchTimingTests {
       let own = try #require((report[key] as? [String: Int])?["median_ns"])
       let other = try #require((baseline[key] as? [String: Int])?["median_ns"])
       // JSON rounds the last digit.
-      let told = try #require(baseline[ratio] as? Double)
-      #expect(abs(told - Double(own) / Double(other)) < 1e-9)
+      let reported = try #require(baseline[ratio] as? Double)
+      #expect(abs(reported - Double(own) / Double(other)) < 1e-9)
     }
   }
 
   @Test(arguments: [("copied", [], 30), ("@25", ["--fps", "25"], 100)])
-  func `An export has the frames of its rate`(
+  func `The retime benchmark reports the frame count of the export`(
     kind: String, options: [String], frames: Int
   ) async throws {
     let clip = scratch.file("clip.mov")
     _ = try await slowmo("record", "synthetic:320x240@60?pace=max", "-t", "0.5", "-o", clip)
     let line = [
-      "bench", "retime", clip, "--runs", "1", "--folder", folder, "--json", "--baseline", "ffmpeg",
+      "bench", "retime", clip, "--runs", "1", "--folder", directory, "--json", "--baseline",
+      "ffmpeg",
     ]
     let finished = try await run(slowmoPath, line + options)
     let report = try finished.document()
@@ -76,7 +77,7 @@ struct BenchTimingTests {
     #expect(report["drops"] is NSNull)
   }
 
-  @Test func `Stretched audio has the samples of its length`() async throws {
+  @Test func `The pitch benchmark reports the samples of stretched audio`() async throws {
     for algorithm in ["spectral", "time-domain", "varispeed", "low-quality"] {
       let report = try await bench(
         "pitch", "-t", "0.2", "--speed", "1/2", "--runs", "1", "--pitch", algorithm, "--baseline",
@@ -88,7 +89,7 @@ struct BenchTimingTests {
     }
   }
 
-  @Test func `A report is compared with an earlier one by any of its numbers`() async throws {
+  @Test func `Bench diff compares retime reports and applies limits`() async throws {
     let report = try await bench("retime", "-t", "0.1", "--runs", "1")
     let data = try JSONSerialization.data(withJSONObject: report)
     let path = try scratch.write(Array(data), as: "report.json")
@@ -102,7 +103,7 @@ struct BenchTimingTests {
     #expect(try await slowmo("bench", "diff", path, otherPath).status == 65)
   }
 
-  @Test func `Failures are said with a code, and leave no file`() async throws {
+  @Test func `A failed benchmark reports its error code and leaves no file`() async throws {
     let silent = scratch.file("silent.mov")
     _ = try await run(
       "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=0.2", "-c:v", "mjpeg", silent])
@@ -112,7 +113,7 @@ struct BenchTimingTests {
       ("writer --folder nowhere", 73, "cannot_create"),
       ("writer --mode 1x1", 64, "no_matching_format"),
     ] {
-      let chosen = line.contains("--folder") ? [] : ["--folder", folder]
+      let chosen = line.contains("--folder") ? [] : ["--folder", directory]
       let words = ["bench"] + line.split(separator: " ").map(String.init) + chosen
       let finished = try await run(slowmoPath, words + ["--json"], in: scratch.path)
       #expect(finished.status == Int32(status), "\(line): \(finished.output)")
@@ -122,23 +123,23 @@ struct BenchTimingTests {
     }
     // Without ffmpeg in PATH.
     let finished = try await bash(
-      "PATH=/nowhere \"$1\" bench retime -t 0.1 --runs 1 --baseline ffmpeg --folder folder",
+      "PATH=/nowhere \"$1\" bench retime -t 0.1 --runs 1 --baseline ffmpeg --folder directory",
       in: scratch.path)
     #expect(finished.status == 69)
     #expect(finished.errors.contains("omit --baseline"), "\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
   }
 
-  @Test func `A signal ends a benchmark and its command, and removes its files`() async throws {
+  @Test func `SIGTERM ends a benchmark and removes its temporary files`() async throws {
     let finished = try await bash(
       """
-      "$1" bench writer --mode 128x96@60/mjpg -t 10 --runs 100 --folder folder &
+      "$1" bench writer --mode 128x96@60/mjpg -t 10 --runs 100 --folder directory &
       bench=$!
-      until compgen -G 'folder/*/slowmo*' >/dev/null || ! kill -0 $bench; do sleep 0.02; done
+      until compgen -G 'directory/*/slowmo*' >/dev/null || ! kill -0 $bench; do sleep 0.02; done
       kill -TERM $bench
       wait $bench
       """, in: scratch.path)
     #expect(finished.status == 143, "\(finished.errors)")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
   }
 }

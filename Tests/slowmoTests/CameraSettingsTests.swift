@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the command does with a camera that has settings: the fake one, preloaded.
+/// The command with the controls of a fake camera.
 struct CameraSettingsTests {
-  /// Runs the command on a machine of fake cameras, as each call finds it.
+  /// Runs the command with a preloaded driver of fake cameras.
   private func slowmo(on cameras: String, _ arguments: String...) async throws -> Finished {
     let library = try await FakeCameras.library()
     return try await run(
@@ -18,7 +18,7 @@ struct CameraSettingsTests {
     return Dictionary(uniqueKeysWithValues: list.map { ($0["name"] as? String ?? "", $0) })
   }
 
-  @Test func `The settings of a camera are listed with their units`() async throws {
+  @Test func `The controls of a camera are listed with their units`() async throws {
     let listed = try await slowmo(on: "uvc-webcam", "controls", "/dev/fakevideo0", "--json")
     #expect(listed.status == 0, "\(listed.errors)")
     let misfit = try await DocumentTests().misfit(
@@ -35,7 +35,7 @@ struct CameraSettingsTests {
     #expect(text.output.contains("    1: Manual Mode\n"))
   }
 
-  @Test func `A recording says what the settings held`() async throws {
+  @Test func `A recording stores the control values in its metadata`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let taken = try await slowmo(
@@ -45,13 +45,11 @@ struct CameraSettingsTests {
     let tag = try await recordingTag(path)
     let controls = try #require(tag["controls"] as? [String: String])
     #expect(controls["gain"] == "64" && controls["exposure_time_absolute"] != nil)
-    // As the lock has set it, not as it is before and afterwards.
+    // The frame rate lock sets it for the take only.
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
-  @Test func `Frames are asked of the kernel itself where no plugin of libv4l2 is at work`()
-    async throws
-  {
+  @Test func `Buffers are dequeued without libv4l2 if it has no plugin`() async throws {
     let scratch = try Scratch()
     let log = scratch.file("libv4l2.log")
     let library = try await FakeCameras.library()
@@ -64,12 +62,12 @@ struct CameraSettingsTests {
       ])
     #expect(taken.status == 0, "\(taken.errors)")
     let written = try String(contentsOfFile: log, encoding: .utf8)
-    // It is told of the device, but not of the requests.
+    // The library opens the device, but does not see the requests.
     #expect(written.contains("libv4l2: open: ") && !written.contains("VIDIOC_DQBUF"), "\(written)")
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func `Whatever ends a take, the camera gets its settings back`(signal: String) async throws {
+  func `Camera controls are restored after any signal ends a take`(signal: String) async throws {
     let scratch = try Scratch()
     let script = """
       export FAKEVIDEO=hfr-usb
@@ -84,7 +82,7 @@ struct CameraSettingsTests {
     let library = try await FakeCameras.library()
     let finished = try await bash(script, library, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
-    // The camera's own account, when it was last closed.
+    // The driver's log, as of the last close.
     let before = try document(scratch.file("before"))
     let after = try document(scratch.file("after"))
     #expect(try #require(after["dequeued"] as? Int) > 0)
@@ -96,7 +94,7 @@ struct CameraSettingsTests {
     #expect(during["exposure_dynamic_framerate"] == "0")
   }
 
-  /// What a recording says of itself.
+  /// The description that a recording stores in its metadata.
   private func recordingTag(_ path: String) async throws -> [String: Any] {
     let info = try await run(slowmoPath, ["info", path, "--json"]).document()
     let metadata = try #require(info["metadata"] as? [String: String])
@@ -104,7 +102,7 @@ struct CameraSettingsTests {
     return try #require(JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any])
   }
 
-  @Test func `Settings are set together, and said as the camera then holds them`() async throws {
+  @Test func `Several controls are set at once and their values read back`() async throws {
     let set = try await slowmo(
       on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",
       "auto_exposure=manual mode", "--json")
@@ -125,12 +123,12 @@ struct CameraSettingsTests {
     ("exposure_time_absolute=4ms", "auto_exposure=1 (Manual Mode)"),
     ("privacy=1", "can only be read"),
   ])
-  func `What a camera does not take is refused with what it does`(
-    assignment: String, words: String
+  func `A rejected control assignment names the accepted values`(
+    assignment: String, message: String
   ) async throws {
     let refused = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", assignment)
     #expect(refused.status == 64 && refused.output == "")
-    #expect(refused.errors.contains(words), "\(refused.errors)")
+    #expect(refused.errors.contains(message), "\(refused.errors)")
     #expect(refused.errors.split(separator: "\n").count == 1)
   }
 }

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What bash offers when TAB is pressed.
+/// Completions that bash offers.
 struct CompletionTests {
-  /// Sources the script that the command generates, and asks its function for a line's last word.
+  /// Sources the generated script, and completes the last word of each line with its function.
   private static let script = """
     source <("$1" --generate-completion-script bash)
     function=$(complete -p slowmo | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
@@ -26,9 +26,7 @@ struct CompletionTests {
   private static let modes = " <1280x720@240/grey> <1280x720@240/mjpg> <1280x720@240/yuyv>"
   private static let exposures = " <auto_exposure=1> <auto_exposure=3> <auto_exposure=default>"
 
-  @Test func `Files are offered where a file is named, and values where those are known`()
-    async throws
-  {
+  @Test func `Shell completion offers files and known option values`() async throws {
     let scratch = try Scratch()
     for name in ["take one.mov", "take.mov", "take.json"] { _ = try scratch.write([], as: name) }
     try FileManager.default.createDirectory(
@@ -61,7 +59,7 @@ struct CompletionTests {
       "slowmo controls /dev/fakevideo0 gai": " <gain=>",
       "slowmo controls /dev/fakevideo0 auto_exposure=": Self.exposures,
       "slowmo record synthetic --audio n": " <none>",
-      // bash has the @ already.
+      // The @ is already on the line.
       "slowmo frames \(marked) --at @": " <mark1> <mark2>",
       "slowmo frames \(marked) --at ": " <@mark1> <@mark2>",
       "slowmo retime \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
@@ -73,7 +71,7 @@ struct CompletionTests {
     let lines = wanted.keys.sorted()
     let list = try scratch.write(
       Array((lines.joined(separator: "\n") + "\n").utf8), as: ".lines")
-    // The fake cameras are there for the command, which the shell runs as `slowmo`.
+    // The shell runs this as `slowmo`, so that the command finds the fake cameras.
     try FileManager.default.createDirectory(
       atPath: scratch.file(".bin"), withIntermediateDirectories: false)
     let program = try scratch.write(

@@ -4,11 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every failure that can be provoked: its code, its two lines and its exit status.
+/// The code, the message, the hint and the exit status of each failure that a test can cause.
 @Suite(.serialized)
 struct ContractBadInputTests {
-  /// What nothing but the arguments and some files decide; of small pictures, so that no slow disk
-  /// is warned of.
+  /// Failures of arguments and files, with small frames so that no slow disk causes a warning.
   private static let lines = [
     "slowdown", "info", "info mjpeg.mov --fast", "info missing.mov", "info folder",
     "info text.mov", "info empty.mov", "info cut.mov",
@@ -137,7 +136,7 @@ struct ContractBadInputTests {
     "bench diff bench.json bench.json --fail-on 'speed>0'",
     "bench diff bench.json bench.json --fail-on 'drops>=0'",
   ]
-  /// What cameras decide, each with its line of arguments.
+  /// Failures of cameras, with their arguments.
   private static let cameraLines = [
     ("hfr-usb busy=1", "record /dev/fakevideo0 -o out.mov --mode 640x360@120/mjpg"),
     ("hfr-usb nobandwidth=1", "record /dev/fakevideo0 -o out.mov --mode 640x360@120/mjpg"),
@@ -160,13 +159,13 @@ struct ContractBadInputTests {
   private static let (signals, root) = ("errors/signals.txt", "errors/root.txt")
   private static let recorded = "errors/being-recorded.txt"
 
-  /// Files that are wrong in a way of their own.
+  /// Input files, each with its own error.
   private static let inputs = ["nothing.otio", "lost.otio", "inside.otio", "mixed.otio"]
 
   static let fixtures =
     [arguments, cameras, signals, recorded, root] + inputs.map { "inputs/\($0)" }
 
-  @Test func `Every failure that arguments provoke is what it was`() async throws {
+  @Test func `Errors of bad arguments match their fixtures`() async throws {
     let scratch = try await prepared()
     let before = try scratch.names()
     var transcript = Transcript(in: scratch)
@@ -174,13 +173,13 @@ struct ContractBadInputTests {
       try await transcript.slowmo("\(line) --json")
       #expect(try scratch.names() == before, "\(line) left something behind")
     }
-    // The same for people, of one usage error and one other.
+    // One usage error and one other error as text.
     try await transcript.slowmo("info mjpeg.mov --fast")
     try await transcript.slowmo("info missing.mov")
     try ContractFixtures.check(transcript.text, is: Self.arguments)
   }
 
-  @Test func `Every failure that cameras provoke is what it was`() async throws {
+  @Test func `Errors of faulty cameras match their fixtures`() async throws {
     var transcript = Transcript(in: try Scratch())
     for (cameras, line) in Self.cameraLines {
       transcript.cameras = cameras
@@ -189,15 +188,15 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.cameras)
   }
 
-  @Test func `An interrupted export says so`() async throws {
+  @Test func `The error of an interrupted export matches its fixture`() async throws {
     var transcript = Transcript(in: try await prepared())
     for signal in ["INT", "TERM"] {
-      // Half an hour of film: it is interrupted long before its end.
+      // Half an hour of video, so that the signal comes long before its end.
       let script = """
         "$1" retime mjpeg.mov -o slow.mp4 --speed 1/10000 --fps 60 --pitch mute --json \
         --progress none &
         export=$!
-        # Once it writes, it reads no more of what tells about the source.
+        # Once it writes, it has read the index of the source.
         until [ "$(find . -name '.*.part.*' -size +0)" ] || ! kill -0 $export; do sleep 0.05; done
         kill -\(signal) $export
         wait $export
@@ -207,7 +206,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.signals)
   }
 
-  @Test func `A take that is being recorded is not recovered`() async throws {
+  @Test func `Recover rejects a take that is being recorded`() async throws {
     var transcript = Transcript(in: try Scratch())
     try await transcript.script(
       """
@@ -225,10 +224,10 @@ struct ContractBadInputTests {
   }
 
   @Test(.enabled(if: getuid() == 0, "only root can mount, and become another user"))
-  func `A full disk and a file of somebody else's are what they were`() async throws {
+  func `Errors of full disks and permissions match their fixtures`() async throws {
     let scratch = try await prepared(in: "/var/tmp")
     var transcript = Transcript(in: scratch)
-    // A copy that anyone may run, since the checkout may lie where others may not look.
+    // A copy that all users may run, since the checkout may be unreadable for them.
     try FileManager.default.copyItem(
       atPath: URL(fileURLWithPath: slowmoPath).resolvingSymlinksInPath().path,
       toPath: scratch.file("slowmo"))
@@ -257,7 +256,7 @@ struct ContractBadInputTests {
     try ContractFixtures.check(transcript.text, is: Self.root)
   }
 
-  /// A folder with good and bad files.
+  /// A directory with valid and invalid files.
   private func prepared(in parent: String? = nil) async throws -> Scratch {
     let scratch = try Scratch(in: parent)
     try await ContractTakes.unpack("mjpeg", into: scratch)

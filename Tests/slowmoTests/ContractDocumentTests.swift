@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every document that the command prints, but those of `record`, which have tests of their own.
+/// The documents of all verbs except `record`, which has its own tests.
 @Suite(.serialized)
 struct ContractDocumentTests {
-  /// What files alone decide: the takes, and the lines about them.
+  /// Documents that depend on files only: the takes, and the arguments.
   private static let ofFiles: [(name: String, takes: [String], lines: [String])] = [
     ("info", ["foreign"], ["info foreign.mov --json", "info foreign.mov"]),
     (
@@ -80,7 +80,7 @@ struct ContractDocumentTests {
       ]
     ),
   ]
-  /// What fake cameras decide.
+  /// Documents that depend on fake cameras.
   private static let ofCameras: [(name: String, cameras: String, lines: [String])] = [
     ("modes-webcam", "uvc-webcam", ["modes /dev/fakevideo0 --json"]),
     (
@@ -115,7 +115,7 @@ struct ContractDocumentTests {
     + [devices, watch, live, photo] + inputs.map { "inputs/\($0)" }
 
   @Test(arguments: ofFiles.indices)
-  func `Documents about files are what they were`(index: Int) async throws {
+  func `JSON documents about files match their fixtures`(index: Int) async throws {
     let (name, takes, lines) = Self.ofFiles[index]
     let scratch = try Scratch()
     for take in takes { try await ContractTakes.unpack(take, into: scratch) }
@@ -125,7 +125,7 @@ struct ContractDocumentTests {
     }
     var transcript = Transcript(in: scratch, mask: .machine)
     for line in lines {
-      // Long work tells of itself now and then.
+      // Long exports print progress.
       let isWork = ["retime", "edit", "frames"].contains(name)
       try await transcript.slowmo(isWork ? "\(line) --progress none" : line)
     }
@@ -133,14 +133,14 @@ struct ContractDocumentTests {
   }
 
   @Test(arguments: ofCameras.indices)
-  func `Documents about cameras are what they were`(index: Int) async throws {
+  func `JSON documents about cameras match their fixtures`(index: Int) async throws {
     let (name, cameras, lines) = Self.ofCameras[index]
     var transcript = Transcript(in: try Scratch(), cameras: cameras)
     for line in lines { try await transcript.slowmo(line) }
     try ContractFixtures.check(transcript.text, is: "documents/\(name).txt")
   }
 
-  @Test func `The list of devices is what it was, whatever else the machine has`() async throws {
+  @Test func `The device list matches its fixture on any machine`() async throws {
     var mask = ContractMask.none
     mask.keepsOwnDevicesOnly = true
     mask.showsErrors = false
@@ -149,9 +149,9 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.devices)
   }
 
-  @Test func `Devices that come are told as they were`() async throws {
+  @Test func `The output of devices --watch matches its fixture`() async throws {
     var transcript = Transcript(in: try Scratch())
-    // The first that is there already; the synthetic camera is the last.
+    // The synthetic camera is the last of the present devices.
     try await transcript.script(
       """
       "$1" devices --watch --json >lines &
@@ -166,7 +166,7 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.watch)
   }
 
-  @Test func `Documents of photos of a camera that waits are what they were`() async throws {
+  @Test func `JSON documents of photos match their fixtures`() async throws {
     let mask = ContractMask(typed: ["at_ns", "shutter_lag_ns"])
     var transcript = Transcript(in: try Scratch(), mask: mask)
     for line in [
@@ -186,7 +186,7 @@ struct ContractDocumentTests {
     try ContractFixtures.check(transcript.text, is: Self.photo)
   }
 
-  @Test func `Documents of measurements have the keys and types that they had`() async throws {
+  @Test func `JSON documents of measurements keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     try await transcript.slowmo(
       "modes synthetic:128x96@60 --fourcc grey --probe 100ms --json")

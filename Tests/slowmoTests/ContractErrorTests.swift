@@ -15,15 +15,15 @@ import Testing
 @testable import OvercrankRetiming
 @testable import SlowmoCommands
 
-/// Every error code that the sources hold, and the exit status that the command gives it.
+/// The error codes in the sources, with the exit statuses of the command.
 ///
-/// The codes are found in the sources, so that one that is new, gone or renamed is not as in the
-/// table; the status is what the command's own mapping answers.
+/// The codes are read from the sources, so that a new, removed or renamed code does not match the
+/// table. The status comes from the command's own mapping.
 struct ContractErrorTests {
   private static let table = "errors.json"
   static let fixtures = [table] + ContractBadInputTests.fixtures
 
-  /// A code with its status, and the hint where the command words it.
+  /// A code with its status, and the hint of the command if it has one.
   private struct Row: Encodable, Hashable {
     let error: String
     let code: String
@@ -33,7 +33,7 @@ struct ContractErrorTests {
 
   private struct Unknown: Error {}
 
-  @Test func `Each error code has the exit status that it had`() throws {
+  @Test func `Each error code keeps its exit status`() throws {
     let sources = try Self.sources()
     var rows = Set<Row>()
     for declared in Self.declaredCodes(sources) {
@@ -56,7 +56,7 @@ struct ContractErrorTests {
     let sorted = rows.sorted { ($0.error, $0.code, $0.status) < ($1.error, $1.code, $1.status) }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // A line for each, so that a difference is one.
+    // One line per code, so that differences are readable.
     let lines = try sorted.map { "    " + String(decoding: try encoder.encode($0), as: UTF8.self) }
     let numbers = statuses.values.sorted().map(String.init).joined(separator: ", ")
     try ContractFixtures.check(
@@ -66,10 +66,10 @@ struct ContractErrorTests {
 
   /// The text of every source file.
   private static func sources() throws -> [String] {
-    let folder = "\(checkout)/Sources"
-    return try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
+    let directory = "\(checkout)/Sources"
+    return try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
       .filter { $0.hasSuffix(".swift") }
-      .map { try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8) }
+      .map { try String(contentsOfFile: "\(directory)/\($0)", encoding: .utf8) }
   }
 
   /// The codes that extensions of the error declare: `static let busy = Self(rawValue: "device_busy")`.
@@ -106,16 +106,16 @@ struct ContractErrorTests {
       )
       .flatMap { match -> [Row] in
         let statuses = try match.output.1.matches(of: /\.(\w+)/).map { name in
-          // A signal decides between two; without one it is this.
+          // The status depends on a signal. Without one, it is this.
           name.output.1 == "status"
             ? Interrupt.status.rawValue : try #require(known[String(name.output.1)])
         }
         let codes = match.output.2.matches(of: /"(\w+)"/).map { String($0.output.1) }
         try #require(statuses.count == 1 || statuses.count == codes.count)
-        return codes.enumerated().map { place, code in
+        return codes.enumerated().map { index, code in
           Row(
             error: "CommandError", code: code,
-            status: statuses.count == 1 ? statuses[0] : statuses[place], hint: "")
+            status: statuses.count == 1 ? statuses[0] : statuses[index], hint: "")
         }
       }
     }

@@ -4,17 +4,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The command's contract as files in `Tests/Fixtures`: what it said and wrote when they were made.
+/// The command's contract as files in `Tests/Fixtures`, with its output when they were recorded.
 enum ContractFixtures {
-  static let folder = "\(checkout)/Tests/Fixtures"
+  static let directory = "\(checkout)/Tests/Fixtures"
 
-  /// Whether the same tests write what they otherwise compare.
+  /// Whether tests write the fixtures instead of comparing them.
   static let isRecording =
     ProcessInfo.processInfo.environment["OVERCRANK_RECORD_FIXTURES"] == "1"
 
-  static func path(_ name: String) -> String { "\(folder)/\(name)" }
+  static func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// Compares a text with its fixture, byte for byte; a plain run never writes.
+  /// Compares a text with its fixture byte by byte, or writes the fixture when recording.
   static func check(
     _ text: String, is name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -31,7 +31,9 @@ enum ContractFixtures {
     compare(text, known, name, sourceLocation)
   }
 
-  /// The same of a long text, whose fixture is `NAME.gz`; gives the fixture's text.
+  /// Compares a long text with its fixture `NAME.gz`.
+  ///
+  /// - Returns: The text of the fixture.
   static func check(
     _ text: String, isPacked name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> String {
@@ -57,7 +59,7 @@ enum ContractFixtures {
       sourceLocation: sourceLocation)
   }
 
-  /// The first lines that differ, as diff(1) shows them.
+  /// The first different lines, in the format of diff(1).
   static func difference(from known: String, to text: String) -> String {
     let before = known.split(separator: "\n", omittingEmptySubsequences: false)
     let after = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -70,7 +72,7 @@ enum ContractFixtures {
     return (["@ line \(same + 1)"] + shown("-", left) + shown("+", right)).joined(separator: "\n")
   }
 
-  /// The fixtures that tests read, by the tests' own tables.
+  /// The fixtures in the tables of the tests.
   static let known: Set<String> = Set(
     ["README.md"] + ContractHelpTests.fixtures + ContractErrorTests.fixtures
       + ContractTakes.fixtures
@@ -81,13 +83,13 @@ enum ContractFixtures {
 /// The fixtures themselves.
 struct ContractFixtureTests {
   @Test(.disabled(if: ContractFixtures.isRecording, "the fixtures are being made"))
-  func `Each fixture is read by a test, and each test's fixture is there`() throws {
-    let files = try FileManager.default.subpathsOfDirectory(atPath: ContractFixtures.folder)
+  func `Fixtures on disk match the fixtures that tests read`() throws {
+    let files = try FileManager.default.subpathsOfDirectory(atPath: ContractFixtures.directory)
       .filter { path in
-        var isFolder = ObjCBool(false)
+        var isDirectory = ObjCBool(false)
         _ = FileManager.default.fileExists(
-          atPath: ContractFixtures.path(path), isDirectory: &isFolder)
-        return !isFolder.boolValue
+          atPath: ContractFixtures.path(path), isDirectory: &isDirectory)
+        return !isDirectory.boolValue
       }
     let orphans = Set(files).subtracting(ContractFixtures.known).sorted()
     let missing = ContractFixtures.known.subtracting(files).sorted()
@@ -95,7 +97,7 @@ struct ContractFixtureTests {
     #expect(missing == [], "these are not in Tests/Fixtures")
   }
 
-  @Test func `A difference is found wherever it is, and shown`() {
+  @Test func `A fixture mismatch is shown with its line and both texts`() {
     #expect(ContractFixtures.difference(from: "a\nb\nc\n", to: "a\nd\nc\n") == "@ line 2\n-b\n+d")
     #expect(ContractFixtures.difference(from: "a\n", to: "a\nb\n") == "@ line 2\n+b")
   }

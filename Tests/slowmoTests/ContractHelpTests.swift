@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The help of every verb, byte for byte, and what every option is.
+/// The help of each verb byte by byte, and the list of all options.
 @Suite(.serialized)
 struct ContractHelpTests {
   private static let pages: [(fixture: String, words: [String])] = [
@@ -29,14 +29,14 @@ struct ContractHelpTests {
   static let fixtures = pages.map(\.fixture) + [options]
 
   @Test(arguments: pages.indices)
-  func `Help is what it was`(index: Int) async throws {
+  func `The help of each verb matches its fixture`(index: Int) async throws {
     let page = Self.pages[index]
     var transcript = Transcript(in: try Scratch())
     try await transcript.slowmo((page.words + ["--help"]).joined(separator: " "))
     try ContractFixtures.check(transcript.text, is: page.fixture)
   }
 
-  @Test func `Options are what they were, and every verb has its page of help`() async throws {
+  @Test func `The options of all verbs match their fixture`() async throws {
     let dumped = try await run(slowmoPath, ["--experimental-dump-help"])
     #expect(dumped.status == 0, "\(dumped.errors)")
     let tool = try JSONDecoder().decode(Tool.self, from: Data(dumped.output.utf8))
@@ -46,7 +46,7 @@ struct ContractHelpTests {
     #expect(Set(verbs) == Set(Self.pages.map(\.words)))
   }
 
-  /// What the parser tells of the command; only what a user can tell apart.
+  /// The parser's description of the command, as far as users see it.
   private struct Tool: Decodable { let command: Command }
 
   private struct Command: Decodable {
@@ -54,7 +54,7 @@ struct ContractHelpTests {
     let subcommands: [Command]?
     let arguments: [Argument]?
 
-    /// Itself and those below it, each with the words that call it.
+    /// The command and its subcommands, each with its names.
     func all(below parents: [String]) -> [(words: [String], text: String)] {
       let lines = (arguments ?? []).map { "  \($0.line)\n" }.joined()
       let title = (["slowmo"] + parents).joined(separator: " ")

@@ -3,26 +3,26 @@
 import Foundation
 import Testing
 
-/// What is hidden of the documents that the command prints, because the machine or the clock makes
-/// it: in place of the value stands its type, so that keys, types and nulls are still compared.
+/// Hides values that depend on the machine or the clock in printed documents.
 ///
-/// The text stays as it is otherwise, so that order and form are compared, too.
+/// The type replaces the value, so that keys, types and nulls are still compared. The other text
+/// stays as it is, so that order and format are compared, too.
 struct ContractMask {
   /// Keys whose value is only compared by its type; null is a type of its own.
   var typed: Set<String> = []
-  /// Keys of numbers that may be whole or not; null is not one.
+  /// Keys of numbers that may be integers or not, but not null.
   var numbers: Set<String> = []
-  /// Keys whose value may also be null, as the load of the machine has it, with its type.
+  /// Keys whose value may be null under load, with the type of other values.
   var open: [String: Kind] = [:]
-  /// Lists of which only what their elements look like is compared.
+  /// Lists of which only the shapes of elements are compared.
   var elements: Set<String> = []
-  /// Objects of numbers of which only the keys are compared.
+  /// Objects of numbers whose keys alone are compared.
   var objects: Set<String> = []
   /// Lists that may be empty or not.
   var lists: Set<String> = []
   /// Whether standard error is compared, too.
   var showsErrors = true
-  /// Whether devices are left out that other machines have not.
+  /// Whether devices that other machines lack are omitted.
   var keepsOwnDevicesOnly = false
 
   /// A type of JSON.
@@ -30,18 +30,17 @@ struct ContractMask {
     case string, integer, number, bool, null
   }
 
-  /// Nothing.
+  /// Hides no values.
   static let none = ContractMask()
 
-  /// What the clock and the machine make of a verb whose result is otherwise fixed.
+  /// Hides values of the clock and the machine, for verbs with an otherwise fixed result.
   static let machine = ContractMask(
     typed: [
       "wall_ns", "startup_ns", "disk_bytes_per_second", "free_bytes", "free_ns",
       "longest_burst_ns", "capacity_bytes", "peak_bytes", "capture_ns",
     ], objects: ["cost"])
 
-  /// What a camera that does not wait makes, on a machine that may be busy: of such a take only
-  /// what was asked for is fixed.
+  /// Hides values of a take from a camera in real time, where only the requested values are fixed.
   static let live = ContractMask(
     typed: machine.typed.union([
       "duration_ns", "expected", "stored", "corrupt", "lost_start", "lost_device", "lost_kernel",
@@ -63,7 +62,7 @@ struct ContractMask {
     ],
     elements: ["gaps"], objects: ["cost"], lists: ["warnings"], showsErrors: false)
 
-  /// The same where nothing is lost on purpose.
+  /// The same for takes without intended frame losses.
   static var liveWithOrWithoutGaps: ContractMask {
     var mask = live
     mask.elements = []
@@ -71,7 +70,7 @@ struct ContractMask {
     return mask
   }
 
-  /// A text of documents with these values hidden.
+  /// Replaces these values in a text of documents.
   func applied(to text: String) -> String {
     var text = text
     for key in typed.union(numbers).union(open.keys).sorted() {
@@ -98,7 +97,7 @@ struct ContractMask {
     return text
   }
 
-  /// Whether a line or an object tells of the device that is there everywhere.
+  /// Whether a line or an object describes the device that each machine has.
   static func isOwnDevice(_ text: String) -> Bool {
     text.contains("\"synthetic\"")
   }
@@ -106,14 +105,14 @@ struct ContractMask {
   private func replacing(
     _ key: String, in text: String, _ change: (Substring) -> String
   ) -> String {
-    // JSON's scalars; an object or a list under such a key stays.
+    // Only scalars of JSON are replaced, not objects or lists.
     replacing(key, #"("(?:[^"\\]|\\.)*"|-?[0-9][-+.eE0-9]*|true|false|null)"#, in: text, change)
   }
 
   private func replacingList(
     _ key: String, in text: String, _ change: (Substring) -> String
   ) -> String {
-    // Lists in a list's elements are those of strings, and short.
+    // Nested lists are short lists of strings.
     replacing(key, #"(\[(?:[^\[\]]|\[[^\[\]]*\])*\])"#, in: text, change)
   }
 
@@ -153,7 +152,7 @@ struct ContractMask {
 
 /// The masks themselves.
 struct ContractMaskTests {
-  @Test func `A mask hides values, and neither keys nor types nor other values`() {
+  @Test func `A mask hides only selected values and keeps their types`() {
     let mask = ContractMask(
       typed: ["a_ns", "b"], numbers: ["n"], open: ["c": .string], elements: ["gaps"],
       lists: ["warnings"])

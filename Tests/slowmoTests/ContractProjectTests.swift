@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Projects that `retime` wrote, and what `edit` makes of them.
+/// Projects that `retime` writes, and the plans of `edit` for them.
 @Suite(.serialized)
 struct ContractProjectTests {
-  /// Each project with the options that made it of a take.
+  /// Each project with its take and the options of `retime`.
   private static let projects = [
     ("eighth", "mjpeg.mov", "--speed 1/8"), ("decimal", "mjpeg.mov", "--speed 0.3"),
     ("double", "drops.mov", "--speed 2"), ("range", "h264.mov", "--range 0.1..0.3 --speed 1/8"),
@@ -31,9 +31,7 @@ struct ContractProjectTests {
     [sidecar] + projects.flatMap { ["projects/\($0.0).otio.gz", "projects/\($0.0).txt"] }
 
   @Test(arguments: projects.indices)
-  func `A project is written as it was, and an old one is understood as it was`(index: Int)
-    async throws
-  {
+  func `Projects are written and read as in their fixtures`(index: Int) async throws {
     let (name, take, options) = Self.projects[index]
     let (scratch, project) = (try Scratch(), "\(name).otio")
     try await ContractTakes.unpack(String(take.dropLast(4)), into: scratch)
@@ -48,7 +46,7 @@ struct ContractProjectTests {
     _ = try scratch.write(Array(old.utf8), as: project)
     try await transcript.slowmo("edit \(project) -o film.mov --copy --dry-run --json")
     try await transcript.slowmo("edit \(project) -o film.mp4 --fps 30 --dry-run --json")
-    // Read and written again nothing is lost: only the project's own name differs.
+    // Reading and writing a project only changes its name.
     try await transcript.slowmo("edit \(project) -o again.otio")
     let again = try String(contentsOfFile: scratch.file("again.otio"), encoding: .utf8)
     #expect(again.replacing("again.otio", with: project) == old)

@@ -7,7 +7,7 @@ import Testing
 /// Every document that `record` prints, and the events of its progress.
 @Suite(.serialized)
 struct ContractRecordTests {
-  /// A file as a camera that waits: all of the document but figures of the machine is fixed.
+  /// Takes from a file as a camera, in which only numbers of the machine vary.
   private static let waiting = [
     "record file:mjpeg.mov?pace=max -o a.mov --json --progress none",
     "record file:mjpeg.mov?pace=max -o b.mov --frames 5 --title Five --json --progress none",
@@ -16,26 +16,26 @@ struct ContractRecordTests {
     "record file:ffv1.mov?pace=max -o e.mov --codec ffv1 --json --progress none",
     "record file:ffv1.mov?pace=max -o f.mov --codec mjpeg --faststart --json --progress none",
     "record file:ffv1.mov?pace=max -o g.mov --codec h264 --burst --json --progress none",
-    // The document of a take that is there although something about it could not be written.
+    // A take whose report or command failed.
     "record file:mjpeg.mov?pace=max -o h.mov --report /dev/full -y --json --progress none",
     "record file:mjpeg.mov?pace=max -o i.mov --exec false --json --progress none",
     "record file:mjpeg.mov?pace=max -o k{n}.mov --segment 100ms --tag make=Acme --json --progress none",
-    // Text, of the same take.
+    // The same take as text.
     "record file:mjpeg.mov?pace=max -o j.mov --codec copy --progress none",
     "record file:mjpeg.mov -o k.mov --dry-run --json",
     "record synthetic:640x480@240 -o l.mov --dry-run --json",
     "record synthetic -o m.mov --mode 1280x720@120/yuyv --codec ffv1 --audio none --dry-run --json",
     "record synthetic -o n.mov --dry-run",
   ]
-  /// Cameras that do not wait: keys, types, and what was asked for.
+  /// Takes in real time, of which keys, types and requested values are fixed.
   private static let live = [
     "record synthetic:128x96@60?drop=20%&seed=7 -o a.mov --frames 24 --audio none --json",
     "record synthetic:128x96@60/yuyv?drop=20%&seed=7 -o b.mov --frames 24 --codec h264 --audio none --json",
     "record synthetic:128x96@60?drop=50%&seed=7 -o c.mov --frames 12 --audio none --max-drops 0 --json",
     "record synthetic:128x96@60?drop=20%&seed=7 -o d.mov --pre 100ms --post 200ms --trigger audio:-12dBFS --audio none --json",
   ]
-  /// The same, with sound, in which a busy machine may leave a gap.
-  private static let heard = [
+  /// The same with audio, where a busy machine may cause a gap.
+  private static let withAudio = [
     "record synthetic:128x96@60 -o g.mov --frames 24 --json",
     "record synthetic:128x96@60 -o h.mov --frames 24 --audio-codec pcm --json",
   ]
@@ -46,22 +46,22 @@ struct ContractRecordTests {
 
   static let fixtures = [waitingName, liveName, camera, events]
 
-  @Test func `Documents of takes of a camera that waits are what they were`() async throws {
+  @Test func `JSON documents of takes from files match their fixtures`() async throws {
     let scratch = try Scratch()
     for take in ["mjpeg", "h264", "ffv1"] { try await ContractTakes.unpack(take, into: scratch) }
     var transcript = Transcript(in: scratch, mask: .machine)
-    // A full queue is warned of, as it comes.
+    // Warnings of a full queue depend on the machine.
     transcript.mask.showsErrors = false
     for line in Self.waiting { try await transcript.slowmo(line) }
     try ContractFixtures.check(transcript.text, is: Self.waitingName)
   }
 
-  @Test func `Documents of live takes have the keys and types that they had`() async throws {
+  @Test func `JSON documents of live takes keep their keys and types`() async throws {
     var transcript = Transcript(in: try Scratch(), mask: .live)
     for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
     transcript.mask = .liveWithOrWithoutGaps
-    for line in Self.heard { try await transcript.slowmo("\(line) --progress none") }
-    // One of many clips: the next is waited for until Ctrl-C.
+    for line in Self.withAudio { try await transcript.slowmo("\(line) --progress none") }
+    // The first of several clips, where Ctrl-C ends the wait for the next.
     try await transcript.script(
       """
       mkfifo keys
@@ -80,11 +80,9 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.liveName)
   }
 
-  @Test func `Documents of takes that cameras end have the keys and types that they had`()
-    async throws
-  {
+  @Test func `JSON documents of unplugged takes keep their keys and types`() async throws {
     var mask = ContractMask.liveWithOrWithoutGaps
-    // Whether the rate could be proved beside other programs.
+    // On a busy machine, the rate may not be verified.
     mask.typed.insert("locked")
     mask.open["cause"] = .string
     var transcript = Transcript(
@@ -94,7 +92,7 @@ struct ContractRecordTests {
     try ContractFixtures.check(transcript.text, is: Self.camera)
   }
 
-  @Test func `Each event of progress has the keys and types that it had`() async throws {
+  @Test func `JSON progress events keep their keys and types`() async throws {
     let scratch = try Scratch()
     let mask = ContractMask(
       typed: ["pts_ns", "frame", "total_frames", "drops", "bytes"],
@@ -119,7 +117,7 @@ struct ContractRecordTests {
         mask.applied(to: String($0)).replacing(/\d+ now, \d+ so far/, with: "N now, N so far")
       }
       text += "$ slowmo record \(line) --progress json\n"
-      // The last of each kind: how many there are, and in which order, is the load's to say.
+      // The last event of each kind, since their number and order depend on the load.
       for kind in kinds {
         text += (events.last { $0.contains("\"event\":\"\(kind)\"") } ?? "no \(kind)") + "\n"
       }

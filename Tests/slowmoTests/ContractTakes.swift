@@ -4,49 +4,49 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Takes that the command recorded on the day of the fixtures, which `make-takes.sh` names.
+/// Takes that the command recorded for the fixtures with `make-takes.sh`.
 enum ContractTakes {
-  /// Finished ones: each codec and form of pictures and of sound, and one of another program.
+  /// Finished takes with each video and audio encoding, and a movie of another program.
   static let finished = [
     "mjpeg", "mjpeg-encoded", "mjpeg-pcm", "mjpeg-silent", "h264", "h264-copy", "ffv1",
     "ffv1-gray", "raw-yuyv", "raw-uyvy", "raw-rgb24", "raw-gray", "drops", "titled", "burst",
     "clip", "clip-h264", "camera", "foreign",
   ]
-  /// Those whose process was killed while it recorded, as it left them.
+  /// Takes whose process was killed during the recording.
   static let killed = [
     "killed-mjpeg", "killed-h264", "killed-h264-copy", "killed-ffv1", "killed-raw-yuyv",
     "killed-raw-uyvy", "killed-raw-rgb24", "killed-raw-gray", "killed-drops",
   ]
 
-  /// What passthrough exports of them hold.
+  /// The packets of passthrough exports of these takes.
   static let copies = "takes/copies.txt"
 
   static let fixtures =
     ["make-takes.sh", copies]
     + (finished + killed).flatMap { ["takes/\($0).mov.gz", "takes/\($0).txt"] }
 
-  /// Makes the takes that are missing, where fixtures are made.
+  /// Records the missing takes while fixtures are recorded.
   private static let made = Task {
     guard ContractFixtures.isRecording else { return }
     let finished = try await run(ContractFixtures.path("make-takes.sh"), [slowmoPath])
     try #require(finished.status == 0, "\(finished.errors)")
   }
 
-  /// A copy of a take in a folder, as `NAME.mov`.
-  static func unpack(_ name: String, into folder: Scratch) async throws {
+  /// Unpacks a take into a directory as `NAME.mov`.
+  static func unpack(_ name: String, into directory: Scratch) async throws {
     try await made.value
     let packed = ContractFixtures.path("takes/\(name).mov.gz")
-    try FileManager.default.copyItem(atPath: packed, toPath: folder.file("\(name).mov.gz"))
-    let finished = try await run("gzip", ["-d", folder.file("\(name).mov.gz")])
+    try FileManager.default.copyItem(atPath: packed, toPath: directory.file("\(name).mov.gz"))
+    let finished = try await run("gzip", ["-d", directory.file("\(name).mov.gz")])
     try #require(finished.status == 0, "\(finished.errors)")
   }
 }
 
-/// What is read from old takes stays what it was.
+/// Old takes, whose contents must stay readable.
 @Suite(.serialized, .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
 struct ContractTakeTests {
   @Test(arguments: ContractTakes.finished)
-  func `A finished take is read as it was`(name: String) async throws {
+  func `The contents of a finished take match its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)
@@ -55,7 +55,7 @@ struct ContractTakeTests {
   }
 
   @Test(arguments: ContractTakes.killed)
-  func `A killed take is read and recovered as it was`(name: String) async throws {
+  func `Reading and recovering a killed take matches its fixture`(name: String) async throws {
     let scratch = try Scratch()
     try await ContractTakes.unpack(name, into: scratch)
     var transcript = Transcript(in: scratch)
@@ -65,8 +65,7 @@ struct ContractTakeTests {
     try ContractFixtures.check(transcript.text, is: "takes/\(name).txt")
   }
 
-  @Test func `Passthrough exports hold the same packets, at the times that they had`() async throws
-  {
+  @Test func `The packets of passthrough exports match their fixtures`() async throws {
     let scratch = try Scratch()
     for name in ["mjpeg", "h264", "drops"] { try await ContractTakes.unpack(name, into: scratch) }
     var transcript = Transcript(in: scratch)
@@ -84,17 +83,16 @@ struct ContractTakeTests {
     try ContractFixtures.check(transcript.text, is: ContractTakes.copies)
   }
 
-  /// Notes what a take says of itself, each frame's line, and each packet as ffprobe finds it.
+  /// Adds the description of a take, its frame table and its packets to a transcript.
   private func read(_ take: String, _ transcript: inout Transcript) async throws {
     try await transcript.slowmo("info \(take) --json")
     try await transcript.slowmo("frames \(take) --csv table.csv")
-    let table = transcript.folder.file("table.csv")
+    let table = transcript.directory.file("table.csv")
     transcript.add(try String(contentsOfFile: table, encoding: .utf8) + "\n")
-    transcript.add(try await Self.packets(transcript.folder.file(take)))
+    transcript.add(try await Self.packets(transcript.directory.file(take)))
   }
 
-  /// A line for each packet: track, times and size in ticks and bytes, whether decoding can start
-  /// there, and a checksum of its bytes.
+  /// A line per packet: track, times in ticks, size in bytes, key frame flag and checksum.
   private static func packets(
     _ path: String, of streams: [String] = []
   ) async throws -> String {

@@ -4,30 +4,30 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What programs say to a list of calls, as a terminal would show it.
+/// A list of calls with their output, as a terminal would show them.
 ///
-/// After each call stand its standard output, its standard error with `! ` before each line, and
-/// its exit status. The width of help is fixed, and no terminal is asked.
+/// Each call is followed by its standard output, its standard error with `! ` before each line, and
+/// its exit status. The width of help is fixed.
 struct Transcript {
   private(set) var text = ""
-  /// Where the programs run; its path never appears.
-  let folder: Scratch
-  /// What hides figures of the machine.
+  /// The working directory, whose path is hidden.
+  let directory: Scratch
+  /// The values to hide.
   var mask: ContractMask
-  /// Fake cameras that the command finds, as their driver reads them.
+  /// The configuration of the fake cameras.
   var cameras: String?
 
-  init(in folder: Scratch, mask: ContractMask = .none, cameras: String? = nil) {
-    self.folder = folder
+  init(in directory: Scratch, mask: ContractMask = .none, cameras: String? = nil) {
+    self.directory = directory
     self.mask = mask
     self.cameras = cameras
   }
 
-  /// Runs the command, and notes what it says.
+  /// Runs the command, and adds its output.
   ///
-  /// - Parameter line: Its arguments as a shell reads them, with single quotes at most.
-  /// - Returns: What it said.
-  /// - Throws: What kept it from being started.
+  /// - Parameter line: The arguments, which may have single quotes.
+  /// - Returns: The result of the command.
+  /// - Throws: An error if the command could not be started.
   @discardableResult
   mutating func slowmo(_ line: String) async throws -> Finished {
     var environment = ["COLUMNS=100", "LC_ALL=C"]
@@ -38,19 +38,19 @@ struct Transcript {
       String($0.output.1 ?? $0.output.2 ?? "")
     }
     let finished = try await run(
-      "env", environment + [slowmoPath] + arguments, in: folder.path)
+      "env", environment + [slowmoPath] + arguments, in: directory.path)
     note("\(cameras.map { "FAKEVIDEO='\($0)' " } ?? "")slowmo \(line)", finished)
     return finished
   }
 
-  /// Runs a script, which finds the command as `$1`, and notes what is said.
+  /// Runs a script, which has the command as `$1`, and adds its output.
   mutating func script(_ script: String, as line: String) async throws {
     let finished = try await run(
-      "env", ["LC_ALL=C", "bash", "-c", script, "bash", slowmoPath], in: folder.path)
+      "env", ["LC_ALL=C", "bash", "-c", script, "bash", slowmoPath], in: directory.path)
     note(line, finished)
   }
 
-  /// Adds text of the test's own.
+  /// Adds text of the test.
   mutating func add(_ more: String) { text += hidden(more) }
 
   private mutating func note(_ line: String, _ finished: Finished) {
@@ -61,15 +61,15 @@ struct Transcript {
     text += hidden("$ \(line)\n\(output)\(end)\(errors)= \(finished.status)\n\n")
   }
 
-  /// Without paths of this machine.
+  /// Replaces paths of this machine.
   private func hidden(_ text: String) -> String {
-    text.replacing(folder.path, with: "<folder>").replacing(slowmoPath, with: "<slowmo>")
+    text.replacing(directory.path, with: "<folder>").replacing(slowmoPath, with: "<slowmo>")
   }
 }
 
-/// The fake cameras in front of programs.
+/// The driver of fake cameras, which programs preload.
 enum FakeCameras {
-  /// Built once.
+  /// The library, which is built once.
   private static let built = Task {
     let scratch = try Scratch()
     let library = scratch.file("libfakevideo.so")

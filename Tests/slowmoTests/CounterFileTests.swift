@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The file that `counter=` names: the camera's own, and created when the camera starts.
+/// The frame counter file of `counter=`, which the camera creates when it starts.
 struct CounterFileTests {
   private static let camera = "synthetic:160x120@240?pace=max&counter=counter"
 
@@ -21,7 +21,7 @@ struct CounterFileTests {
     return data.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
   }
 
-  @Test func `A counter is created, and used again from zero`() async throws {
+  @Test func `A counter file is created and reset by the next take`() async throws {
     let scratch = try Scratch()
     for _ in 0..<2 {
       let finished = try await record(scratch, "-y")
@@ -30,7 +30,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A file that is no counter is refused, and stays as it is`() async throws {
+  @Test func `A file that is not a counter is rejected and left unchanged`() async throws {
     let scratch = try Scratch()
     for bytes in [Data(), Data("seven b".utf8), Data((0..<100_000).map { UInt8($0 & 0xFF) })] {
       let other = URL(fileURLWithPath: scratch.file("counter"))
@@ -41,12 +41,12 @@ struct CounterFileTests {
       #expect(error["code"] == "device_failed")
       #expect(error["message"]?.contains("counter: it exists") == true, "\(error)")
       #expect(try Data(contentsOf: other) == bytes)
-      // No take is begun either.
+      // No take is started.
       #expect(try scratch.names() == ["counter"])
     }
   }
 
-  @Test func `A symbolic link is refused, wherever it leads`() async throws {
+  @Test func `A symbolic link is rejected as a counter file`() async throws {
     let scratch = try Scratch()
     let target = URL(fileURLWithPath: scratch.file("target"))
     for bytes in [Data("12345678".utf8), nil] {
@@ -63,7 +63,7 @@ struct CounterFileTests {
     }
   }
 
-  @Test func `A take that is refused does not touch the counter`() async throws {
+  @Test func `A rejected take does not create the counter file`() async throws {
     let scratch = try Scratch()
     try Data("a movie".utf8).write(to: URL(fileURLWithPath: scratch.file("a.mov")))
     let taken = try await record(scratch)

@@ -5,13 +5,13 @@ import OvercrankAssets
 import TestSupport
 import Testing
 
-/// Files that are cut off or damaged, by the command.
+/// Truncated and damaged files in the command.
 struct DamagedFileTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// A movie whose index is in front, cut off behind so much of it.
+  /// Writes a movie with the index at the front, truncated to 60 %.
   private func cutOff() async throws {
     try await FFmpeg.makeClip(
       scratch.file("whole.mp4"), frames: 60,
@@ -20,9 +20,7 @@ struct DamagedFileTests {
     _ = try scratch.write(Array(movie.prefix(movie.count * 6 / 10)), as: "cut.mp4")
   }
 
-  @Test func `A file that is cut off tells what is there, which can be copied and rendered`()
-    async throws
-  {
+  @Test func `A truncated file reports and exports its readable frames`() async throws {
     try await cutOff()
     let info = try await slowmo("info", "cut.mp4", "--json", in: scratch.path)
     #expect(info.status == 0)
@@ -40,9 +38,9 @@ struct DamagedFileTests {
     let recovered = try await slowmo(
       "recover", "cut.mp4", "-o", "there.mov", "--json", in: scratch.path)
     #expect(recovered.status == 0)
-    let said = try recovered.document()
-    #expect(said["frame_count"] as? Int == count && said["frames_lost"] as? Int == 60 - count)
-    #expect(said["output"] as? String == "there.mov")
+    let report = try recovered.document()
+    #expect(report["frame_count"] as? Int == count && report["frames_lost"] as? Int == 60 - count)
+    #expect(report["output"] as? String == "there.mov")
     #expect(try Asset(path: scratch.file("there.mov")).videoTrack?.frameCount == count)
     let again = try await slowmo("recover", "cut.mp4", "-o", "there.mov", in: scratch.path)
     #expect(again.status == 73)
@@ -57,7 +55,7 @@ struct DamagedFileTests {
     #expect(try Asset(path: scratch.file("a.mov")).videoTrack?.frameCount == count)
   }
 
-  @Test func `A frame that cannot be decoded is named, and held or left out`() async throws {
+  @Test func `An undecodable frame is reported and held or skipped`() async throws {
     try await FFmpeg.makeClip(scratch.file("plain.mov"), frames: 10, ["-c:v", "mjpeg"])
     var movie = try bytes(of: scratch.file("plain.mov"))
     let packet = try await FFmpeg.probe(

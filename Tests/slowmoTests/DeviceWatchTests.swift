@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `devices --watch` prints, and how it ends.
+/// The output and the end of `devices --watch`.
 struct DeviceWatchTests {
-  /// Watches until the first line is there, then interrupts.
+  /// Watches until the synthetic camera is listed, then sends a signal.
   private func watch(_ options: String, signal: String = "INT") async throws -> Finished {
     let scratch = try Scratch()
     let script = """
@@ -24,16 +24,14 @@ struct DeviceWatchTests {
   }
 
   @Test(arguments: ["INT", "TERM"])
-  func `It tells of those that are there at once, and a signal ends it well`(signal: String)
-    async throws
-  {
+  func `Device watching lists present devices until a signal`(signal: String) async throws {
     let finished = try await watch("", signal: signal)
     #expect(finished.status == 0, "\(finished.errors)")
     let last = try #require(finished.output.split(separator: "\n").last)
     #expect(last == "added  synthetic  Synthetic camera  (synthetic)")
   }
 
-  @Test func `With --json each line is a document that fits its schema`() async throws {
+  @Test func `Each JSON line of devices --watch matches its schema`() async throws {
     let finished = try await watch("--json")
     #expect(finished.status == 0, "\(finished.errors)")
     let lines = finished.output.split(separator: "\n")
@@ -55,7 +53,7 @@ struct DeviceWatchTests {
     #expect(invalid.status != 0, "a removed device without its key passed")
   }
 
-  @Test func `A reader that goes away ends it`() async throws {
+  @Test func `A closed pipe ends devices --watch without an error`() async throws {
     // The pipe has no reader from the start.
     let script = """
       import os, subprocess, sys

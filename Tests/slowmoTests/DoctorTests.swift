@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `slowmo doctor` on a machine with faults that are really there.
+/// `slowmo doctor` on a machine with real faults.
 ///
-/// The checks run in memory (`/dev/shm`), so that a busy disk is no fault.
+/// The checks run in memory (`/dev/shm`), so that a busy disk does not count as a fault.
 struct DoctorTests {
   private struct Document: Decodable {
     struct Check: Decodable {
@@ -22,7 +22,7 @@ struct DoctorTests {
     var problems: [String] { checks.filter { !$0.ok }.map(\.name) }
   }
 
-  /// Runs the verb with fake cameras, or those of the machine.
+  /// Runs the verb with fake cameras, or with those of the machine.
   private func doctor(
     _ cameras: String?, _ arguments: String, before: String = "", through wrapper: String = ""
   ) async throws -> (finished: Finished, document: Document) {
@@ -37,7 +37,7 @@ struct DoctorTests {
     )
   }
 
-  @Test func `A camera that works on a machine that works has no problem`() async throws {
+  @Test func `A working camera on a healthy machine has no problems`() async throws {
     let (finished, document) = try await doctor("hfr-usb", "/dev/fakevideo0 --directory /dev/shm")
     #expect(document.problems == [] && document.ok, "\(finished.output)")
     #expect(finished.status == 0 && document.device == "/dev/fakevideo0")
@@ -48,7 +48,7 @@ struct DoctorTests {
   @Test(arguments: [
     ("hfr-usb busy=1", "holders"), ("hfr-usb fail=QUERYCAP:EACCES", "permissions"),
   ])
-  func `A camera that cannot be used is a problem of that camera`(
+  func `A busy or forbidden camera is reported as a problem`(
     cameras: String, name: String
   ) async throws {
     let (finished, document) = try await doctor(cameras, "/dev/fakevideo0 --directory /dev/shm")
@@ -58,14 +58,14 @@ struct DoctorTests {
     #expect(check.found.contains("/dev/fakevideo0") && check.advice != nil, "\(check)")
   }
 
-  @Test func `A tiny limit on memory is found`() async throws {
+  @Test func `A small memory limit is reported as a problem`() async throws {
     let (finished, document) = try await doctor(
       nil, "synthetic --directory /dev/shm", before: "ulimit -v 700000")
     #expect(document.problems == ["memory"], "\(finished.output)")
     #expect(finished.status == 10)
   }
 
-  @Test func `A slow disk is found`() async throws {
+  @Test func `A slow disk is reported as a problem`() async throws {
     let scratch = try Scratch(in: "/var/tmp")
     // Each block of 4 MiB is synced, and here each sync takes a second longer.
     let (finished, document) = try await doctor(
@@ -79,7 +79,7 @@ struct DoctorTests {
     #expect(try scratch.names() == ["trace"])
   }
 
-  @Test func `Errors of devices point to the check`() async throws {
+  @Test func `Device errors suggest to run slowmo doctor`() async throws {
     for (cameras, code) in [
       ("hfr-usb busy=1", "device_busy"), ("hfr-usb fail=QUERYCAP:EACCES", "no_permission"),
     ] {
@@ -94,7 +94,7 @@ struct DoctorTests {
     }
   }
 
-  @Test func `A device that is not there, and a directory that is none, are errors`() async throws {
+  @Test func `Missing devices and directories are errors of slowmo doctor`() async throws {
     let device = try await slowmo("doctor", "/dev/video99", "--json")
     #expect(device.status == 69 && device.output.contains("device_not_found"))
     let directory = try await slowmo("doctor", "--directory", "/nowhere")

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every document that the command prints is what its schema says.
+/// The JSON documents of the command and their schemas.
 struct DocumentTests {
-  @Test func `Every verb's documents fit their schemas`() async throws {
+  @Test func `The JSON documents of all verbs match their schemas`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let commands: [[String]] = [
@@ -87,7 +87,7 @@ struct DocumentTests {
     }
   }
 
-  @Test func `The check of schemas finds a key that is missing`() async throws {
+  @Test func `Schema validation detects a missing key`() async throws {
     let scratch = try Scratch()
     let whole = try await slowmo("devices", "--json").output
     #expect(try await misfit(whole, verb: "devices", scratch) == nil)
@@ -95,13 +95,13 @@ struct DocumentTests {
     #expect(try await misfit(broken, verb: "devices", scratch) != nil)
   }
 
-  @Test func `A report file holds the same document`() async throws {
+  @Test func `A report file matches the schema of record`() async throws {
     let take = try await Takes.lossy()
     let text = try String(contentsOfFile: take + ".json", encoding: .utf8)
     try await validate(text, verb: "record", try Scratch())
   }
 
-  @Test func `Progress as JSON is one event a line, from start to end`() async throws {
+  @Test func `JSON progress has one event per line from start to end`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?drop=5%&seed=7", "-o", scratch.file("a.mov"), "-t", "1",
@@ -120,7 +120,7 @@ struct DocumentTests {
     #expect(misfit == nil, "\(verb): \(text)")
   }
 
-  /// What Debian's JSON Schema validator (python3-jsonschema) says against a document, or nil.
+  /// The error of Debian's JSON Schema validator (python3-jsonschema) for a document, or nil.
   func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
     let path = scratch.file("\(UUID().uuidString).json")
     try text.write(toFile: path, atomically: false, encoding: .utf8)

@@ -6,13 +6,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects by the command: written, exported, and the same to OpenTimelineIO's own library.
+/// Projects in the command, also compared with OpenTimelineIO's own library.
 struct EditTests {
-  /// A Python that has OpenTimelineIO, if there is one.
+  /// The Python that may have OpenTimelineIO.
   private static let python =
     ProcessInfo.processInfo.environment["OTIO_PYTHON"] ?? "python3"
 
-  @Test func `A project exports the film that retime makes itself`() async throws {
+  @Test func `Exporting a project equals the direct retime export`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let direct = scratch.file("direct.mov")
@@ -33,7 +33,7 @@ struct EditTests {
     #expect(try table(one) == table(other))
     #expect(try paintedNumbers(other).compactMap { $0 } == Array(0..<960))
     #expect(report["max_time_error_ns"] as? Int ?? .max <= 2_100)
-    // A project of a project is the same.
+    // A project that is written again is the same.
     let again = try await slowmo("edit", "project.otio", "-o", "again.otio", in: scratch.path)
     try #require(again.status == 0, "\(again.errors)")
     let texts = try ["project.otio", "again.otio"].map {
@@ -48,7 +48,7 @@ struct EditTests {
     return frames.entries.map { "\($0.ticks) \($0.duration)" }
   }
 
-  @Test func `Errors of projects have their codes`() async throws {
+  @Test func `Missing and empty projects fail with their exit codes`() async throws {
     let scratch = try Scratch()
     _ = try scratch.write(Array("{}".utf8), as: "empty.otio")
     let missing = try await slowmo("edit", "no.otio", "-o", "a.mov", "--copy", in: scratch.path)
@@ -62,7 +62,7 @@ struct EditTests {
     #expect(undecided.status == 64)
   }
 
-  @Test func `A clip conformed to 30 lasts a thirtieth a frame, and knows its rate`() async throws {
+  @Test func `A clip conformed to 30 fps keeps its capture rate`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let finished = try await slowmo(
@@ -80,14 +80,14 @@ struct EditTests {
     .enabled("OpenTimelineIO is not installed (Tests/run.sh does that)") {
       try await run(python, ["-c", "import opentimelineio"]).status == 0
     })
-  func `OpenTimelineIO reads and writes the same project`() async throws {
+  func `A project survives a round trip through OpenTimelineIO`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let made = try await slowmo(
       "retime", take, "-o", "project.otio", "--ramp", "0.5=1 1=1/8 2=1/8 2=2", "--easing", "eased",
       in: scratch.path)
     try #require(made.status == 0, "\(made.errors)")
-    // Read, say how long it is, write again.
+    // Reads the project, prints its duration and its number of clips, and writes it again.
     let script = """
       import opentimelineio as otio
       timeline = otio.adapters.read_from_file("project.otio")

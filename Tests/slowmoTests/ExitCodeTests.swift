@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankExport
 @testable import SlowmoCommands
 
-/// What is wrong with the data is told as such, and what is wrong with the options as that.
+/// Exit codes, which separate errors in the data from errors in the options.
 struct ExitCodeTests {
   private static let project = """
     {"OTIO_SCHEMA": "Timeline.1", "name": "t", "tracks": {"OTIO_SCHEMA": "Stack.1", "children": [
@@ -21,7 +21,7 @@ struct ExitCodeTests {
        "duration": {"OTIO_SCHEMA": "RationalTime.1", "value": 24, "rate": 24}}}]}]}}
     """
 
-  @Test func `Each exit code of the help has a failure on record that provokes it`() throws {
+  @Test func `Fixtures cover each documented exit code except 70`() throws {
     let help = try String(
       contentsOfFile: ContractFixtures.path("help/slowmo.txt"), encoding: .utf8)
     let documented = try #require(help.firstMatch(of: /EXIT CODES: ([^.]*)\./)).output.1
@@ -31,19 +31,19 @@ struct ExitCodeTests {
     }
     let provoked = Set(
       texts.flatMap { $0.matches(of: /(?m)^= (\d+)$/).compactMap { Int($0.output.1) } })
-    // An internal error is a mistake of the program, so that no known input leads to one.
+    // An internal error is a bug, so no known input causes one.
     #expect(Set(documented).subtracting(provoked) == [70], "\(documented)")
     struct Mistake: Error {}
     #expect(CommandError(Mistake()).status.rawValue == 70)
   }
 
-  @Test func `A read that a signal ended is a cancelled export, and no failure of the disk`() {
+  @Test func `A read that a signal interrupts is a cancelled export`() {
     let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.
     let error = MediaError(exporting: LibAVError("read", "take.mov", code: exit))
     #expect(error.code == .cancelled && !error.message.contains("take.mov"))
   }
 
-  @Test func `A project that cannot be played is bad data and is named`() async throws {
+  @Test func `A project with invalid times fails as bad data`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.plain(), toPath: scratch.file("take.mov"))
@@ -68,9 +68,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `A speed that no sound plays at is the project's, unless an algorithm was chosen`()
-    async throws
-  {
+  @Test func `A project speed that audio cannot play fails unless muted`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.plain(), toPath: scratch.file("take.mov"))
@@ -91,7 +89,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `A sidecar that is none is named`() async throws {
+  @Test func `An invalid sidecar is named in its error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for text in ["no list at all", "<key>adjustmentFormatIdentifier</key><string>other</string>"] {
@@ -104,7 +102,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `A box that the codec cannot store is a usage error`() async throws {
+  @Test func `An output size that the codec cannot store is a usage error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for box in ["640x361", "641x360", "20000x20000"] {
@@ -114,19 +112,20 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `A movie that cannot be read is bad data for recover too`() async throws {
+  @Test func `Recover rejects a movie with a damaged index unchanged`() async throws {
     let scratch = try Scratch()
     let take = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     let path = scratch.file("damaged.mov")
-    // The boxes of the index keep their sizes, and what is in them is noise.
+    // The boxes of the index keep their sizes, but contain noise.
     let index = try #require(take.range(of: Data("stsd".utf8), options: .backwards))
     var damaged = take
-    for place in index.upperBound..<min(take.count, index.upperBound + 400) {
-      damaged[place] = UInt8(truncatingIfNeeded: place &* 31)
+    for position in index.upperBound..<min(take.count, index.upperBound + 400) {
+      damaged[position] = UInt8(truncatingIfNeeded: position &* 31)
     }
     let tracks = try #require(take.range(of: Data("trak".utf8)))
-    for place in tracks.upperBound..<tracks.upperBound + 3_000 where place < damaged.count {
-      damaged[place] = UInt8(truncatingIfNeeded: place &* 17)
+    for position in tracks.upperBound..<tracks.upperBound + 3_000
+    where position < damaged.count {
+      damaged[position] = UInt8(truncatingIfNeeded: position &* 17)
     }
     try damaged.write(to: URL(fileURLWithPath: path))
     let finished = try await slowmo("recover", path)
@@ -135,7 +134,7 @@ struct ExitCodeTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged)
   }
 
-  @Test func `A recording is named as what it is`() async throws {
+  @Test func `The container of a recording matches its file extension`() async throws {
     let scratch = try Scratch()
     func record(_ name: String, _ options: String...) async throws -> Finished {
       try await run(
@@ -183,7 +182,7 @@ struct ExitCodeTests {
     }
   }
 
-  @Test func `A killed take is recovered with the brand that it has`() async throws {
+  @Test func `Recovering a killed MP4 keeps its brand`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

@@ -9,8 +9,8 @@ struct ExportKillTests {
 
   init() throws { scratch = try Scratch() }
 
-  @Test func `A killed export leaves a whole file under the name, or none`() async throws {
-    // The instants lie evenly between the start and the end of an export, as long as it took first.
+  @Test func `A killed export leaves a complete file or none`() async throws {
+    // The kills are evenly distributed over the duration of the first export.
     let finished = try await bash(
       """
       "$1" record 'synthetic:640x480@240?pace=max' -t 1 -o clip.mov --progress none >/dev/null
@@ -36,7 +36,7 @@ struct ExportKillTests {
     let count = { word in lines.count { $0 == word } }
     #expect(count("killed") + count("finished") == 50, "\(finished.errors)")
     #expect(count("killed") > 0)
-    // Each line is known: `cmp` said nothing.
+    // All lines are known, so `cmp` printed none.
     #expect(lines.allSatisfy { ["killed", "finished", "whole"].contains($0) }, "\(lines)")
     #expect(count("whole") >= count("finished"))
     #expect(!finished.errors.contains("cmp"), "\(finished.errors)")

@@ -4,12 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Triggers by the hundred thousand.
+/// Floods of 100 000 triggers.
 ///
-/// One after the other: each takes all that the machine has.
+/// The tests run one after the other, since each uses the whole machine.
 @Suite(.serialized) struct FloodTests {
-  /// Floods a capture, sends it one SIGTERM while the flood goes on, and prints how much memory it
-  /// took, in KiB.
+  /// Floods a capture, sends it one SIGTERM during the flood, and prints its peak memory in KiB.
   private static let flood = """
     import os, resource, signal, socket, subprocess, sys, threading
 
@@ -39,7 +38,7 @@ import Testing
         except OSError:
             pass  # The capture has ended.
 
-    def go_on():
+    def keep_sending():
         while not ended.is_set():
             send(1_000)
 
@@ -47,20 +46,18 @@ import Testing
     while sent < count:
         send(1_000)
         sent += 1_000
-    threading.Thread(target=go_on, daemon=True).start()
+    threading.Thread(target=keep_sending, daemon=True).start()
     process.send_signal(signal.SIGTERM)
     status = os.wait4(process.pid, 0)
     ended.set()
     print(status[2].ru_maxrss)
-    # Another thread may still write lines that nobody reads.
+    # Another thread may still write lines to the ended process.
     sys.stdout.flush()
     os._exit(os.waitstatus_to_exitcode(status[1]))
     """
 
   @Test(arguments: ["key", "udp", "signal"])
-  func `A flood makes a clip each quiet period at most, and the first SIGTERM ends it`(
-    kind: String
-  ) async throws {
+  func `A flood of triggers makes at most one clip per quiet period`(kind: String) async throws {
     let scratch = try Scratch()
     try Self.flood.write(toFile: scratch.file("flood.py"), atomically: true, encoding: .utf8)
     let finished = try await run(

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `frames` rotates images as players do, and names the last frame by `end`.
+/// The rotation of images of `frames`, and the time `end`.
 struct FrameImageTests {
   private let scratch: Scratch
 
@@ -16,7 +16,7 @@ struct FrameImageTests {
       [1, 0, 0, 1], [0, 1, -1, 0], [-1, 0, 0, -1], [0, -1, 1, 0],
       [-1, 0, 0, 1], [1, 0, 0, -1], [0, 1, 1, 0], [0, -1, -1, 0],
     ] as [[Int32]])
-  func `Images are rotated and mirrored as ffmpeg does it`(matrix: [Int32]) async throws {
+  func `Frame images are rotated and mirrored as by ffmpeg`(matrix: [Int32]) async throws {
     var recipe = MovieRecipe.constant(50, count: 6)
     recipe.displayMatrix = [
       matrix[0] << 16, matrix[1] << 16, 0, matrix[2] << 16, matrix[3] << 16, 0, 0, 0, 1 << 30,
@@ -24,7 +24,7 @@ struct FrameImageTests {
     let clip = scratch.file("clip.mov")
     try recipe.write(to: clip)
     let pixels = ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    // Frame 5 is the last one: its number is not the same in a mirror.
+    // The number of frame 5, the last one, is not symmetric.
     let options: [(name: String, options: [String], decoding: [String])] = [
       ("upright.png", [], []), ("stored.png", ["--rotation", "keep"], ["-noautorotate"]),
     ]
@@ -39,13 +39,13 @@ struct FrameImageTests {
       let wanted = try await FFmpeg.converted(
         clip, ["-vf", "select=eq(n\\,5)"] + pixels, decoding: decoding)
       #expect(found.count == 128 * 32 * 3 && found.count == wanted.count)
-      // The two convert colours in another order.
+      // The two programs convert colors in a different order.
       let farthest = zip(found, wanted).map { abs(Int($0) - Int($1)) }.max() ?? 0
       #expect(farthest <= 3, "\(name) of \(matrix)")
     }
   }
 
-  @Test func `A rotation by another angle is left out, and that is said`() async throws {
+  @Test func `A rotation by 45 degrees is ignored with a warning`() async throws {
     var recipe = MovieRecipe.constant(50, count: 2)
     recipe.displayMatrix = [46_341, 46_341, 0, -46_341, 46_341, 0, 0, 0, 1 << 30]
     let clip = scratch.file("clip.mov")
@@ -57,7 +57,7 @@ struct FrameImageTests {
     #expect(size == ["128,32"])
   }
 
-  @Test func `The end is the last frame, and what is behind it no frame`() async throws {
+  @Test func `The time end selects the last frame and later times fail`() async throws {
     let clip = scratch.file("clip.mov")
     try MovieRecipe.constant(50, count: 6).write(to: clip)
     let finished = try await slowmo(

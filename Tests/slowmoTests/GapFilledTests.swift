@@ -22,7 +22,7 @@ struct GapFilledTests {
     try recipe.write(to: scratch.file("clip.mov"))
   }
 
-  @Test func `Gaps are filled with the frame before them, and the table marks it`() async throws {
+  @Test func `Gaps are filled with marked duplicates of the last frame`() async throws {
     try clip()
     let finished = try await slowmo(
       "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "even.csv", "--json",
@@ -43,14 +43,14 @@ struct GapFilledTests {
       text.split(separator: "\n").map { $0.split(separator: ",").last }
     }
     #expect(flags(table) == flags(again) && table.contains("\n21,87500000,"))
-    // What is made of the export has other frames.
+    // The marks are not valid in a file that is made from the export.
     _ = try await slowmo(
       "retime", "even.mp4", "-o", "part.mp4", "--trim", "0.1..0.2", "--copy", in: scratch.path)
     let part = try Asset(path: scratch.file("part.mp4"))
     #expect(part.frameTimingRows().allSatisfy { $0.isDuplicate == nil })
   }
 
-  @Test func `A table on standard output is all that is printed there`() async throws {
+  @Test func `A frame table on standard output is the only output there`() async throws {
     try clip()
     let finished = try await slowmo(
       "retime", "clip.mov", "-o", "even.mp4", "--for", "opencv", "--csv", "-", in: scratch.path)
@@ -60,7 +60,7 @@ struct GapFilledTests {
     #expect(lines.last?.hasPrefix("59,") == true)
   }
 
-  @Test func `A rate that changes needs a rate of one's own`() async throws {
+  @Test func `A variable frame rate requires the option --fps`() async throws {
     var recipe = MovieRecipe.constant(240, count: 90, timescale: 240_000)
     for index in 45..<90 { recipe.times[index] = 45_000 + Int64(index - 45) * 2_000 }
     recipe.end = 135_000
@@ -79,7 +79,7 @@ struct GapFilledTests {
     "--copy", "--speed 1/2", "--trim 0..0.1", "--sampling blend", "--on-error skip", "-o b.otio",
     "--jobs 2", "--csv clip.mov", "--csv -",
   ])
-  func `Options that do not fit are refused`(options: String) async throws {
+  func `Options that conflict with --for opencv are rejected`(options: String) async throws {
     try clip()
     let words = options.split(separator: " ").map(String.init)
     let output = words.contains("-o") ? [] : ["-o", "a.mp4"]
@@ -94,7 +94,7 @@ struct GapFilledTests {
     #expect(alone.status == 64)
   }
 
-  /// The numbers of frames that the constant-rate encoder has coded again.
+  /// The painted numbers of frames after a new encoding.
   private func paintedNumbers(_ asset: Asset) throws -> [Int] {
     var reader = try FrameReader(asset)
     return try (0..<(asset.videoTrack?.frameCount ?? 0)).map {

@@ -5,7 +5,7 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// What help and README show is run, so that it stays true.
+/// The examples in the help, which must run.
 struct HelpTests {
   private static let verbs = [
     "devices", "modes", "controls", "record", "photo", "info", "check", "retime", "edit", "frames",
@@ -14,7 +14,7 @@ struct HelpTests {
   ]
 
   @Test(arguments: [""] + verbs)
-  func `Every example of the help runs`(verb: String) async throws {
+  func `Each example in the help runs`(verb: String) async throws {
     let scratch = try Scratch()
     let arguments = verb.isEmpty ? ["--help"] : [verb, "--help"]
     let help = try await run(slowmoPath, arguments)
@@ -25,7 +25,7 @@ struct HelpTests {
       ["slowmo ", "timeout "].contains(where: $0.hasPrefix) && !$0.contains("<")
     }
     #expect(!examples.isEmpty)
-    // What most examples work on, and what one of them writes into.
+    // The take that most examples read.
     let take = try await Takes.plain()
     try FileManager.default.createSymbolicLink(
       atPath: scratch.file("slowmo"), withDestinationPath: slowmoPath)
@@ -51,7 +51,7 @@ struct HelpTests {
     }
     if verb == "scan" {
       try FileManager.default.createSymbolicLink(
-        atPath: scratch.file("heads.svm"), withDestinationPath: FacePictures.model)
+        atPath: scratch.file("heads.svm"), withDestinationPath: FaceImages.model)
     }
     if verb == "edit" {
       let made = try await slowmo(
@@ -69,13 +69,13 @@ struct HelpTests {
       }
     }
     for example in examples {
-      // Examples may share an output; each is shown as the first to write it.
+      // Examples may share an output, which each must find missing.
       if verb == "record" || verb == "retime" {
         for name in ["take.mov", "slow.mov"] where verb == "record" || name != "take.mov" {
           try? FileManager.default.removeItem(atPath: scratch.file(name))
         }
       }
-      // Beside other programs one may take seconds to begin: in place of a time, its first words.
+      // On a busy machine a start may take seconds, so this waits for the first output instead.
       let timeout = """
         PATH=.:$PATH
         timeout() {
@@ -87,7 +87,7 @@ struct HelpTests {
         }
 
         """
-      // A window has no screen here, and ends with the keys of a script.
+      // Windows use SDL's dummy driver, and end with the keys of a script.
       let window = """
         slowmo() {
           case "$*" in
@@ -102,13 +102,13 @@ struct HelpTests {
         """
       let functions = timeout + (["", "play", "preview", "record"].contains(verb) ? window : "")
       let finished = try await bash(functions + example, in: scratch.path)
-      // A camera that does not wait may lose more frames beside other programs, and that is said.
+      // On a busy machine a camera in real time may lose more frames than the example allows.
       let isTooLossy = example.contains("--max-drops") && finished.status == 10
       #expect(finished.status == 0 || isTooLossy, "\(example): \(finished.errors)")
     }
   }
 
-  @Test func `The version names the libraries that are linked`() async throws {
+  @Test func `The version lists the linked libraries`() async throws {
     let version = try await slowmo("--version")
     #expect(version.status == 0)
     for name in ["slowmo ", "libavformat 59.", "libavcodec ", "librubberband 3."] {

@@ -5,9 +5,9 @@ import Testing
 
 /// The shared libraries that the programs need.
 ///
-/// A new one must be added here on purpose: whoever installs the command must have it.
+/// A new one must be added here on purpose, since each installation of the command needs it.
 struct LinkedLibraryTests {
-  /// Those of the C library and of Swift; SwiftOnoneSupport is in debug builds alone.
+  /// The libraries of C and Swift, with SwiftOnoneSupport of debug builds.
   private static let runtime: Set = [
     "ld-linux-x86-64.so.2", "libBlocksRuntime.so", "libFoundationEssentials.so", "libc.so.6",
     "libdispatch.so", "libm.so.6", "libswiftCore.so", "libswiftDispatch.so", "libswiftGlibc.so",
@@ -22,7 +22,9 @@ struct LinkedLibraryTests {
   private static let full: Set = ["libSDL2-2.0.so.0", "libavfilter.so.8", "libheif.so.1"]
 
   @Test(arguments: [("slowmo", core), ("slowmo-full", core.union(full))])
-  func `A program needs the listed libraries`(name: String, expected: Set<String>) async throws {
+  func `Each program links only the listed shared libraries`(
+    name: String, expected: Set<String>
+  ) async throws {
     let dynamic = try await run("readelf", ["-d", program(name)])
     try #require(dynamic.status == 0)
     let needed = Set(

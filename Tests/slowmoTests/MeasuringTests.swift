@@ -4,14 +4,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Measurements by the command, on the synthetic ball, whose position is a formula.
+/// Measurements of the synthetic ball, whose position follows a formula.
 struct MeasuringTests {
   /// The ground is at row 221, 173 rows are 1.5 m, and the ball's radius is 0.1 m.
   private static let perMeter = 173 / 1.5
 
-  // The color of the dashed line is that of the ball, so the ball is followed until it is near.
+  // Tracking by color ends before the dashed line, which has the color of the ball.
   @Test(arguments: [("patch", "0.2", 103, "0.8", 144), ("color", "0.1", 143, "0.28", 44)])
-  func `The ball is where the formula says, and as fast`(
+  func `A tracked ball matches its formula in position and speed`(
     method: String, start: String, top: Int, end: String, count: Int
   ) async throws {
     let scratch = try Scratch()
@@ -49,7 +49,7 @@ struct MeasuringTests {
     #expect(try String(contentsOfFile: scratch.file("path.svg"), encoding: .utf8).contains("<svg"))
   }
 
-  @Test func `Recordings are aligned by their audio, and their project is exported`() async throws {
+  @Test func `Two recordings are aligned by their audio and exported`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let late = scratch.file("late.mov")
@@ -72,7 +72,7 @@ struct MeasuringTests {
     #expect(abs(duration - 2_800_000_000) < 34_000_000)
   }
 
-  @Test func `Distances and angles between marked points are those of geometry`() async throws {
+  @Test func `Distances and angles between points match geometry`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let csv = scratch.file("m.csv")
@@ -96,7 +96,7 @@ struct MeasuringTests {
     #expect(table[4].hasPrefix("120,500000000,1-2,100.000000,0.707107,2.000000,"))
   }
 
-  @Test func `What cannot be measured is an error with its own code`() async throws {
+  @Test func `Invalid measurements fail with their own error codes`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let cases: [(line: [String], status: Int32, code: String)] = [

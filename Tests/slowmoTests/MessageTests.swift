@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Messages name what the user knows: seconds in decimals, and files by the names that were given.
+/// Times and file names in messages.
 struct MessageTests {
   private let scratch: Scratch
 
@@ -21,12 +21,10 @@ struct MessageTests {
     return path
   }
 
-  @Test func `Times are told in decimals, and as fractions where they may be written again`()
-    async throws
-  {
+  @Test func `Error messages show times in decimal seconds`() async throws {
     let clip = try clip()
     let output = scratch.file("out.mov")
-    for (arguments, words) in [
+    for (arguments, message) in [
       (
         ["--range", "1/3..3", "--speed", "1/8"],
         "0.333333..3 is not inside \(clip), which ends at 2.002 s"
@@ -45,9 +43,9 @@ struct MessageTests {
       let finished = try await run(
         slowmoPath, ["retime", clip, "-o", output, "--copy"] + arguments)
       #expect(finished.status != 0)
-      #expect(finished.errors.contains(words), "\(finished.errors)")
+      #expect(finished.errors.contains(message), "\(finished.errors)")
     }
-    // A place to cut at that has no short decimals is given both ways; the fraction works.
+    // A time without a short decimal form is also shown as a fraction, which can be used.
     var recipe = MovieRecipe.constant(60, count: 90).h264(gop: 20, reordered: false)
     recipe.timescale = 60_000
     recipe.times = (0..<90).map { $0 * 1_001 }
@@ -63,14 +61,12 @@ struct MessageTests {
     #expect(cut.output.contains("plan: source 0.333667..1.5015 plays at 0..1.167833, speed 1/1"))
   }
 
-  @Test func `Where a file cannot be written its own name is told, and not a temporary one`()
-    async throws
-  {
+  @Test func `A write error names the output and not a temporary file`() async throws {
     let take = try await Takes.plain()
     let project = scratch.file("project.otio")
     let made = try await slowmo("retime", take, "-o", project, "--speed", "1/2")
     try #require(made.status == 0, "\(made.errors)")
-    // A limit on the size of files stands for a disk that is full.
+    // A limit on file sizes simulates a full disk.
     let limited = "trap '' XFSZ; ulimit -f 64; \"$@\""
     for (verb, name, arguments) in [
       ("copy", "out.mov", ["retime", take, "-o", "out.mov", "--speed", "1/2", "--copy"]),
@@ -78,7 +74,7 @@ struct MessageTests {
         "render", "out.mp4",
         ["retime", take, "-o", "out.mp4", "--speed", "1/2", "--fps", "30", "--crf", "0"]
       ),
-      ("edit", "film.mov", ["edit", project, "-o", "film.mov", "--copy"]),
+      ("edit", "clip.mov", ["edit", project, "-o", "clip.mov", "--copy"]),
       (
         "record", "take.mov",
         ["record", "synthetic:640x480@60?pace=max", "-o", "take.mov", "-t", "1", "--faststart"]

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What verbs write has its name when it is whole, and never destroys what is read.
+/// Output files, which get their name when they are complete and never replace an input.
 struct OutputFileTests {
-  /// A take, a project and a sidecar in a folder of their own.
+  /// A directory with a take, links to it and a project.
   private func prepared() async throws -> Scratch {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
@@ -21,7 +21,7 @@ struct OutputFileTests {
     return scratch
   }
 
-  @Test func `An output that is read, or written twice, is refused, also with -y`() async throws {
+  @Test func `An output that is also an input is rejected even with -y`() async throws {
     let scratch = try await prepared()
     let retime = ["retime", "take.mov", "--speed", "1/8", "--copy", "-y", "-o"]
     let cases: [(line: [String], status: Int32)] = [
@@ -77,9 +77,7 @@ struct OutputFileTests {
     ),
   ]
 
-  @Test func `A file that is replaced gives its mode, and names may be as long as any`()
-    async throws
-  {
+  @Test func `A replaced file keeps its mode even with a 255-byte name`() async throws {
     for (suffix, words) in Self.writers {
       let scratch = try await prepared()
       let name = String(repeating: "n", count: 254 - suffix.count) + "." + suffix
@@ -99,8 +97,7 @@ struct OutputFileTests {
     }
   }
 
-  @Test func `Where the disk is full, what was there stays and nothing else is left`() async throws
-  {
+  @Test func `A full disk leaves the old file and no temporary file`() async throws {
     let scratch = try await prepared()
     for (suffix, words) in Self.writers where words.first != "record" {
       let path = scratch.file("old.\(suffix)")
@@ -119,7 +116,7 @@ struct OutputFileTests {
     }
   }
 
-  @Test func `The name - is standard output, for what can be written to it`() async throws {
+  @Test func `The output name - writes to standard output where possible`() async throws {
     let scratch = try await prepared()
     func print(_ line: String...) async throws -> Finished {
       try await bash("\"$1\" \(line.joined(separator: " ")) > printed", in: scratch.path)
@@ -131,9 +128,9 @@ struct OutputFileTests {
     #expect(
       try await slowmo("frames", "take.mov", "--at", "1", "-o", "t.png", in: scratch.path).status
         == 0)
-    let picture = try Data(contentsOf: scratch.url("t.png"))
+    let image = try Data(contentsOf: scratch.url("t.png"))
     #expect(try await print("frames take.mov --at 1 --at 1 -o -").status == 0)
-    #expect(try printed() == picture + picture)
+    #expect(try printed() == image + image)
     #expect(try await print("retime take.mov --speed 1/2 -o -").status == 0)
     let project = try JSONSerialization.jsonObject(with: printed()) as? [String: Any]
     #expect(project?["OTIO_SCHEMA"] as? String == "Timeline.1")
@@ -160,34 +157,34 @@ struct OutputFileTests {
     #expect(FileManager.default.fileExists(atPath: scratch.file("-")))
   }
 
-  @Test func `Names that are no text are kept byte for byte`() async throws {
+  @Test func `File names that are not UTF-8 are kept byte for byte`() async throws {
     let scratch = try await prepared()
     let finished = try await bash(
       #"""
       set -e
-      folder=$'f\xe9lder' name=$'\xffz\xf4\x8f\xbe\x80'
-      mkdir "$folder"
-      mv take.mov "$folder/$name.mov"
+      directory=$'d\xe9r' name=$'\xffz\xf4\x8f\xbe\x80'
+      mkdir "$directory"
+      mv take.mov "$directory/$name.mov"
       rm p.otio soft.mov hard.mov
-      cd "$folder"
+      cd "$directory"
       in=$name.mov
       "$1" info "$in" --json > ../info.json
       "$1" info "$in" > /dev/null
-      "$1" retime "$in" -o "slow$name.mov" --speed 1/8 --copy --progress none > ../said
-      grep -qaF "slow$name.mov" ../said
+      "$1" retime "$in" -o "slow$name.mov" --speed 1/8 --copy --progress none > ../output
+      grep -qaF "slow$name.mov" ../output
       "$1" retime "$in" -o "p$name.otio" --preset impact --at 1 > /dev/null
-      "$1" edit "p$name.otio" -o "film$name.mov" --copy --progress none > /dev/null
-      "$1" frames "$in" --at 1 -o $'{name}\xfe.png' --csv "c$name.csv" --progress none > ../said
-      grep -qaF "$name"$'\xfe.png' ../said
+      "$1" edit "p$name.otio" -o "clip$name.mov" --copy --progress none > /dev/null
+      "$1" frames "$in" --at 1 -o $'{name}\xfe.png' --csv "c$name.csv" --progress none > ../output
+      grep -qaF "$name"$'\xfe.png' ../output
       "$1" record "file:$in?pace=max" -o "r$name.mov" --frames 5 --report "r$name.json" \
         --exec 'cat {path} > copy' --progress none > /dev/null
       cmp copy "r$name.mov"
       "$1" recover "r$name.mov" > /dev/null
-      ! "$1" info "no$name" 2> ../said
-      grep -qaF "no$name" ../said
+      ! "$1" info "no$name" 2> ../output
+      grep -qaF "no$name" ../output
       [ "$("$1" retime "$in" -o "$in" --speed 1/8 --copy -y >/dev/null 2>&1; echo $?)" = 73 ]
       ls | LC_ALL=C sort > ../found
-      for wanted in "$in" "slow$name.mov" "p$name.otio" "film$name.mov" "$name"$'\xfe.png' \
+      for wanted in "$in" "slow$name.mov" "p$name.otio" "clip$name.mov" "$name"$'\xfe.png' \
         "c$name.csv" "r$name.mov" "r$name.json" copy; do echo "$wanted"; done \
         | LC_ALL=C sort > ../wanted
       cmp ../found ../wanted

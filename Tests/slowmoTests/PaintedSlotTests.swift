@@ -8,23 +8,24 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Which frame each slot of a slowed take shows, by the numbers painted into what comes out.
+/// The frames that the slots of a slowed take show, by their painted numbers.
 ///
-/// The model walks through the slots: each shows the last frame that is due at its source time, or
-/// later than that by no more than a microsecond, by which the times in a take may be late.
+/// In the model, each slot shows the last frame that is due at its source time. Times in a take may
+/// be late by a microsecond.
 struct PaintedSlotTests {
   enum Kind: CaseIterable { case plain, triggered, jittered }
 
   /// Half a second of 240 frames a second.
-  private func take(_ kind: Kind, in folder: Scratch) async throws -> (asset: Asset, numbers: [Int])
-  {
-    let path = folder.file("take.mov")
+  private func take(_ kind: Kind, in directory: Scratch) async throws -> (
+    asset: Asset, numbers: [Int]
+  ) {
+    let path = directory.file("take.mov")
     switch kind {
     case .plain: try await record(["synthetic:160x120@240?pace=max", "-t", "0.5"], to: path)
     case .triggered:
-      // With such a first frame a third of the times are rounded up by two thirds of a microsecond.
+      // With this first frame, a third of the times are rounded up by 2/3 of a microsecond.
       for _ in 0..<100 {
-        try await recordAroundKey(to: path, in: folder)
+        try await recordAroundKey(to: path, in: directory)
         if try numbers(Asset(path: path), kind)[0] % 3 == 1 { break }
       }
     case .jittered:
@@ -33,7 +34,7 @@ struct PaintedSlotTests {
       for index in recipe.times.indices.dropFirst() {
         recipe.times[index] += Int64.random(in: -800...800, using: &random)
       }
-      let source = folder.file("jittered.mov")
+      let source = directory.file("jittered.mov")
       try recipe.write(to: source)
       try await record(["file:\(source)?pace=max", "--codec", "copy"], to: path)
     }
@@ -49,7 +50,7 @@ struct PaintedSlotTests {
     try #require(finished.status == 0, "\(finished.errors)")
   }
 
-  private func recordAroundKey(to path: String, in folder: Scratch) async throws {
+  private func recordAroundKey(to path: String, in directory: Scratch) async throws {
     let script = """
       rm -f lines counter; mkfifo lines
       "$1" record 'synthetic:160x120@240?pace=max&counter=counter' -o "$2" -y --trigger key \
@@ -60,7 +61,7 @@ struct PaintedSlotTests {
       echo >&3; exec 3>&-
       wait $take
       """
-    let finished = try await bash(script, path, in: folder.path)
+    let finished = try await bash(script, path, in: directory.path)
     try #require(finished.status == 0, "\(finished.errors)")
   }
 
@@ -77,7 +78,7 @@ struct PaintedSlotTests {
     return try (0..<frames.entries.count).map { try frames.time(ofFrame: Int64($0)).seconds }
   }
 
-  /// What the slots show by the model, as places in the take.
+  /// The frames that the slots show by the model, as indexes into the take.
   private func model(
     _ composition: Composition, _ times: [Rational], _ rate: Int128
   ) throws -> [Int] {
@@ -100,11 +101,9 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Each frame is shown as often as the model says, and none is skipped`(kind: Kind)
-    async throws
-  {
-    let folder = try Scratch()
-    let (asset, numbers) = try await take(kind, in: folder)
+  func `Output slots show the frames that a slow model selects`(kind: Kind) async throws {
+    let directory = try Scratch()
+    let (asset, numbers) = try await take(kind, in: directory)
     let source = try asset.mediaSource()
     let times = try times(asset)
     try #require(numbers == Array(numbers[0]..<numbers[0] + times.count) && times.count >= 119)
@@ -135,7 +134,7 @@ struct PaintedSlotTests {
     }
     for plan in plans {
       for rate in [24, 25, 30, 60] as [Int64] {
-        let path = folder.file("out.mov")
+        let path = directory.file("out.mov")
         let finished = try await run(
           slowmoPath,
           [
@@ -170,16 +169,16 @@ struct PaintedSlotTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Cuts of a project at frames' numbers hold exactly these frames`(kind: Kind) async throws {
-    let folder = try Scratch()
-    let (asset, numbers) = try await take(kind, in: folder)
+  func `Project cuts at frame numbers contain exactly those frames`(kind: Kind) async throws {
+    let directory = try Scratch()
+    let (asset, numbers) = try await take(kind, in: directory)
     try #require(numbers.count >= 119)
     for (start, count) in [(0, 10), (17, 31), (40, 1), (61, 50), (50, 64)] {
-      // A jittered frame is not at its number's time: it is in the cut if it begins in it.
+      // A jittered frame is not at the time of its number, so only a cut from 0 is predictable.
       guard kind != .jittered || start == 0 else { continue }
-      let project = try folder.write(Array(otio(asset.path, start, count).utf8), as: "cut.otio")
+      let project = try directory.write(Array(otio(asset.path, start, count).utf8), as: "cut.otio")
       for writing in [["--copy"], ["--fps", "240", "--codec", "mjpeg"]] {
-        let path = folder.file("cut.mov")
+        let path = directory.file("cut.mov")
         let finished = try await run(
           slowmoPath, ["edit", project, "-o", path, "-y", "--pitch", "mute", "--json"] + writing)
         try #require(finished.status == 0, "\(finished.errors)")

@@ -5,7 +5,7 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// What `photo` does with real time, signals and triggers.
+/// The verb `photo` in real time, with signals and triggers.
 struct PhotoTests {
   private let scratch: Scratch
 
@@ -18,7 +18,7 @@ struct PhotoTests {
     return FrameNumberPattern.read(width: 320, height: 240) { gray[$1 * 320 + $0] }
   }
 
-  @Test func `A Live Photo is a pair that info reads and retime takes`() async throws {
+  @Test func `A Live Photo pair is read by info and retimed`() async throws {
     let finished = try await slowmo(
       "photo", "synthetic:320x240@60?scene=pattern", "-o", "live.jpg", "--live", "--json",
       "--progress", "none", in: scratch.path)
@@ -27,8 +27,8 @@ struct PhotoTests {
     #expect(files.count == 1 && files[0]["movie"] as? String == "live.mov")
     let photo = try #require(await number("live.jpg"))
     #expect(photo == files[0]["sequence"] as? Int)
-    // The camera had run for as long as the movie is to begin before the photo. On a busy machine
-    // the first frames may be lost, so the movie's own time does not tell.
+    // The camera ran long enough for the part of the movie before the photo. The time in the movie
+    // does not show this, since a busy machine may lose the first frames.
     #expect(photo >= 89)
     for name in ["live.jpg", "live.mov"] {
       let info = try await slowmo("info", name, "--json", in: scratch.path).document()
@@ -59,7 +59,7 @@ struct PhotoTests {
     #expect(try Set(scratch.names()).isSuperset(of: ["live.jpg", "slow.mov"]))
   }
 
-  @Test func `Triggers take photos until no more come`() async throws {
+  @Test func `Each trigger takes a photo until the input ends`() async throws {
     let script = """
       cd "$2"
       printf '\\n\\n\\n' | "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'key_{n}.jpg' \
@@ -77,15 +77,15 @@ struct PhotoTests {
   }
 
   @Test(arguments: ["INT", "TERM"])
-  func `A signal ends a time lapse, and leaves whole photos`(signal: String) async throws {
+  func `A signal ends a time lapse with intact photos`(signal: String) async throws {
     let script = """
       cd "$2"
       "$1" photo 'synthetic:320x240@60?scene=pattern' -o 'lapse_{n}.jpg' --every 50ms --json \
         --progress none &
-      taking=$!
-      await '[ -s lapse_4.jpg ]' $taking
-      kill -\(signal) $taking
-      wait $taking
+      lapse=$!
+      await '[ -s lapse_4.jpg ]' $lapse
+      kill -\(signal) $lapse
+      wait $lapse
       """
     let finished = try await bash(script, scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -100,7 +100,7 @@ struct PhotoTests {
 
   @Test(
     .enabled(if: Program.isInstalled("exiftool"), "the exiftool command is not installed"))
-  func `Frames of a movie are JPEG files with the date and the place of the movie`() async throws {
+  func `JPEG frames carry the maker and location of the movie`() async throws {
     let recorded = try await slowmo(
       "record", "synthetic:320x240@240?pace=max&scene=pattern", "-o", "take.mov", "-t", "2",
       "--tag", "make=Maker", "--location", "+46.5-007.25/", in: scratch.path)
@@ -109,7 +109,7 @@ struct PhotoTests {
       "frames", "take.mov", "--at", "240f", "-o", "f.jpg", in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(try await number("f.jpg") == 240)
-    let judged = try await run(
+    let validated = try await run(
       "bash",
       [
         "-c",
@@ -117,6 +117,6 @@ struct PhotoTests {
           + "exiftool -n -s3 -EXIF:Make -EXIF:GPSLatitude -EXIF:GPSLongitudeRef f.jpg",
       ],
       in: scratch.path)
-    #expect(judged.output == "OK\nMaker\n46.5\nW\n", "\(judged.output)\(judged.errors)")
+    #expect(validated.output == "OK\nMaker\n46.5\nW\n", "\(validated.output)\(validated.errors)")
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `--pitch`: what is refused, what is played at another speed, and what is warned of.
+/// The option `--pitch`: rejected speeds, snapped speeds and warnings.
 struct PitchTests {
   private let scratch: Scratch
 
@@ -18,7 +18,7 @@ struct PitchTests {
     return try await run(slowmoPath, arguments, in: scratch.path)
   }
 
-  @Test func `An export refuses speeds that low-quality lacks, unless it may snap`() async throws {
+  @Test func `The low-quality algorithm rejects or snaps other speeds`() async throws {
     let refused = try await retime("low-quality", speed: "1/8")
     #expect(refused.status == 64)
     #expect(try scratch.names() == [])
@@ -29,12 +29,12 @@ struct PitchTests {
     let changes = try #require(audio["snapped"] as? [[String: Any]])
     #expect(changes.map { $0["requested"] as? String } == ["1/8"])
     #expect(changes.map { $0["played"] as? String } == ["1/2"])
-    // It stands in for no other algorithm.
+    // Other algorithms have no `snap`.
     #expect(try await retime("spectral:snap", speed: "1/8").status == 64)
   }
 
   @Test(arguments: [("1/8", 1), ("1/2", 0), ("2", 0), ("3", 1)])
-  func `Time-domain beyond half and double speed is done, with a warning`(
+  func `Time-domain pitch warns outside of half to double speed`(
     speed: String, count: Int
   ) async throws {
     for more in [[], ["--dry-run", "--overwrite"]] {

@@ -4,13 +4,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What other programs make of a file that was finished, or mended.
+/// Finished and repaired files in other programs.
 struct PlainFileTests {
-  private static let hasJudges = ["ffprobe", "gst-launch-1.0", "mediainfo"].allSatisfy(
+  private static let hasReaders = ["ffprobe", "gst-launch-1.0", "mediainfo"].allSatisfy(
     Program.isInstalled)
 
-  @Test(.enabled(if: hasJudges, "ffprobe, GStreamer or mediainfo is not installed"))
-  func `A finished file is plain, and three readers find the same in it`() async throws {
+  @Test(.enabled(if: hasReaders, "ffprobe, GStreamer or mediainfo is not installed"))
+  func `Three other readers find the same frames in a finished take`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let took = try await slowmo(
@@ -21,19 +21,19 @@ struct PlainFileTests {
     let content = try Data(contentsOf: URL(fileURLWithPath: path))
     #expect(content.range(of: Data("moof".utf8)) == nil)
 
-    let hashes = try await Self.pictureHashes(path)
+    let hashes = try await Self.frameHashes(path)
     #expect(hashes.count == stored)
     // GStreamer's qtdemux, a file for each of its buffers.
-    let folder = scratch.file("buffers")
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let directory = scratch.file("buffers")
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let demuxed = try await run(
       "gst-launch-1.0",
       [
         "-q", "filesrc", "location=\(path)", "!", "qtdemux", "name=d", "d.video_0", "!", "queue",
-        "!", "multifilesink", "location=\(folder)/%06d",
+        "!", "multifilesink", "location=\(directory)/%06d",
       ])
     #expect(demuxed.status == 0, "\(demuxed.errors)")
-    let sums = try await run("bash", ["-c", "cat \(folder)/* | md5sum"])
+    let sums = try await run("bash", ["-c", "cat \(directory)/* | md5sum"])
     let whole = try await run(
       "bash",
       [
@@ -41,7 +41,7 @@ struct PlainFileTests {
         "ffmpeg -v error -i \(path) -map 0:v -c copy -f data - | md5sum",
       ])
     #expect(sums.output == whole.output)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == stored)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == stored)
     let info = try await run("mediainfo", ["--Output=JSON", path]).document()
     let tracks = try #require((info["media"] as? [String: Any])?["track"] as? [[String: Any]])
     let video = try #require(tracks.first { $0["@type"] as? String == "Video" })
@@ -50,9 +50,7 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `The capture rate is a number of 32 bits as Android writes it, also while recording`()
-    async throws
-  {
+  func `The capture rate is stored as a 32-bit float as on Android`() async throws {
     let scratch = try Scratch()
     let (plain, killed) = (scratch.file("plain.mov"), scratch.file("killed.mov"))
     let slow = scratch.file("slow.mp4")
@@ -75,20 +73,20 @@ struct PlainFileTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A mended file begins with what readers found before, packet by packet`() async throws {
+  func `A repaired file keeps all packets that were readable before`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     try await Self.kill(path, device: "synthetic:320x240@240?drop=5%&seed=7&pace=max")
-    let before = try await Self.pictureHashes(path)
+    let before = try await Self.frameHashes(path)
     #expect(before.count >= 48)
     let repaired = try await slowmo("recover", path, "--json")
     #expect(repaired.status == 0, "\(repaired.errors)")
     let report = try repaired.document()
-    let after = try await Self.pictureHashes(path)
+    let after = try await Self.frameHashes(path)
     #expect(Array(after.prefix(before.count)) == before)
     #expect(report["frame_count"] as? Int == after.count)
     #expect(report["frame_count_before"] as? Int == before.count)
-    // What a take of the same seed loses on purpose is known.
+    // A take with the same seed has the same intended losses.
     let take = try await Takes.lossy()
     let whole = try document(take + ".json")
     func gaps(_ report: [String: Any]) throws -> [[Int]] {
@@ -99,14 +97,14 @@ struct PlainFileTests {
     let known = try gaps(whole).filter { $0[0] < after.count - 1 }
     #expect(found.count == known.count || after.count > 456)
     #expect(found.prefix(known.count).elementsEqual(known.prefix(found.count)))
-    // Nothing is left to do, and nothing is done.
+    // A second repair changes nothing.
     let content = try bytes(of: path)
     let again = try await slowmo("recover", path, "--json").document()
     #expect(again["was_plain"] as? Bool == true)
     #expect(try bytes(of: path) == content)
   }
 
-  @Test func `What cannot be mended is left as it is, with its reason`() async throws {
+  @Test func `A file that cannot be repaired is left unchanged`() async throws {
     let scratch = try Scratch()
     let path = try scratch.write(Array("no movie".utf8), as: "text.mov")
     let refused = try await slowmo("recover", path)
@@ -116,9 +114,7 @@ struct PlainFileTests {
     #expect(try await slowmo("recover", scratch.file("missing.mov")).status == 66)
   }
 
-  @Test func `A take writes the table of its frames, which frames --csv writes as well`()
-    async throws
-  {
+  @Test func `The tables of --frames-csv and frames --csv are equal`() async throws {
     let scratch = try Scratch()
     let (path, table) = (scratch.file("take.mov"), scratch.file("take.frames.csv"))
     let took = try await slowmo(
@@ -136,8 +132,8 @@ struct PlainFileTests {
     #expect(refused.status == 73)
   }
 
-  /// The hash of each picture's bytes.
-  private static func pictureHashes(_ path: String) async throws -> [String] {
+  /// The hash of each frame's bytes.
+  private static func frameHashes(_ path: String) async throws -> [String] {
     let probed = try await run(
       "ffprobe",
       [
@@ -148,7 +144,7 @@ struct PlainFileTests {
     return probed.output.split(separator: "\n").map(String.init)
   }
 
-  /// Kills a recording when there is something in it.
+  /// Kills a recording after the first megabyte.
   private static func kill(_ path: String, device: String) async throws {
     let script = """
       path=$2

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `slowmo play` without a window and without a sound card.
+/// `slowmo play` without a window and without an audio card.
 struct PlayTests {
   private let scratch: Scratch
 
@@ -16,7 +16,7 @@ struct PlayTests {
       slowmoPath, ["play", take, "--terminal", "--audio", "none"] + arguments, in: scratch.path)
   }
 
-  @Test func `Every frame of a range has one fate`() async throws {
+  @Test func `Each frame of a range is counted as shown or skipped or late`() async throws {
     let finished = try await play("--range", "0.5..0.75", "--json")
     #expect(finished.status == 0, "\(finished.errors)")
     let document = try finished.document()
@@ -32,7 +32,7 @@ struct PlayTests {
     #expect(states.suffix(3) == ["playing", "ended", "closed"])
   }
 
-  @Test func `A script presses keys and ends at its last`() async throws {
+  @Test func `A script presses keys and ends with its last line`() async throws {
     let keys = """
       # Pause, two steps from the start, and back at half speed.
       0 space
@@ -56,15 +56,13 @@ struct PlayTests {
     #expect(rates == ["1/1", "0/1", "-1/2"])
     let seeks = events.filter { $0["type"] as? String == "seek" }
       .compactMap { $0["position_ns"] as? Int }
-    // Two frames at 240 fps after the start, in the microseconds of the take. On a busy machine the
-    // seek of one key replaces that of the key before.
+    // Two frames at 240 fps after the start, rounded to microseconds. On a busy machine, the seek of
+    // a key may replace that of the previous key.
     #expect(seeks.last == 8_333_000)
   }
 
-  @Test func `A screenshot that cannot be written ends a script, and the ones before are reported`()
-    async throws
-  {
-    // The picture of the first frame is small, and that of the next one, of noise, is large.
+  @Test func `A failed screenshot ends a script and reports earlier ones`() async throws {
+    // The screenshot of the first frame is small. That of the next one, which is noise, is large.
     let made = try await run(
       "ffmpeg",
       [
@@ -90,7 +88,7 @@ struct PlayTests {
       "prlimit", ["--fsize=8000", slowmoPath, "play", "noise.mov"] + arguments, in: scratch.path)
     #expect(text.status == 74 && text.output.contains("written: noise-shot0002.png"))
     #expect(text.errors.split(separator: "\n").count == 1, "\(text.errors)")
-    // Without a picture, there is only the error.
+    // Without a screenshot, the document has only the error.
     let none = try await run(
       "prlimit", ["--fsize=10", slowmoPath, "play", "noise.mov", "--json"] + arguments,
       in: scratch.path)
@@ -99,7 +97,7 @@ struct PlayTests {
   }
 
   @Test(arguments: ["0.1", "x space", "0.1 nonsense", "0.2 space\n0.1 space", "end q"])
-  func `A wrong line of a script is named`(_ line: String) async throws {
+  func `An invalid script line is reported with the file name`(_ line: String) async throws {
     _ = try scratch.write(Array(line.utf8), as: "keys.txt")
     let finished = try await play("--script", "keys.txt")
     #expect(finished.status == 65)
@@ -107,9 +105,7 @@ struct PlayTests {
     #expect(finished.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `A machine without a sound card plays by the clock, and says so in one line`()
-    async throws
-  {
+  @Test func `Playback without an audio card uses the clock and warns`() async throws {
     let take = try await Takes.plain()
     let finished = try await run(
       slowmoPath, ["play", take, "--terminal", "--audio", "hw:29,0", "--range", "0..0.1"],
@@ -120,7 +116,7 @@ struct PlayTests {
     #expect(finished.output.contains("24 frames due"))
   }
 
-  @Test func `A project plays, and its speeds are multiplied`() async throws {
+  @Test func `Playing a project multiplies its speed by --speed`() async throws {
     let take = try await Takes.plain()
     let made = try await run(
       slowmoPath,
@@ -134,7 +130,7 @@ struct PlayTests {
     #expect(document["due"] as? Int == 24 && document["duration_ns"] as? Int == 200_000_000)
   }
 
-  @Test func `Speeds that a player does not have are refused`() async throws {
+  @Test func `Playback speeds outside of the range are rejected`() async throws {
     #expect(try await play("--speed", "40").status == 64)
     #expect(try await play("--speed", "1/40").status == 64)
     #expect(try await play("--refresh", "0.5").status == 64)

@@ -5,13 +5,13 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// `slowmo play` in a window, on SDL's driver without a screen.
+/// `slowmo play` in a window of SDL's dummy driver.
 struct PlayWindowTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with another environment.
+  /// Runs the command with a given environment.
   private func play(_ environment: [String], _ arguments: [String]) async throws -> Finished {
     try await run(
       "env", environment + [slowmoPath, "play"] + arguments, in: scratch.path)
@@ -30,9 +30,7 @@ struct PlayWindowTests {
     return events.filter { $0["type"] as? String == type }.compactMap { $0["detail"] as? String }
   }
 
-  @Test func `slowmo opens the window of slowmo-full, and writes frame and window as PNG`()
-    async throws
-  {
+  @Test func `A window of slowmo-full writes frame and window screenshots`() async throws {
     let keys = """
       0 space
       0.1 home
@@ -57,7 +55,7 @@ struct PlayWindowTests {
       image.bytes[($1 * 320 + $0) * 3 + 1]
     }
     #expect(number == 2)
-    // The window shows it at twice its size above its panel, and then larger.
+    // The window shows the frame at twice its size above the panel, and then larger.
     let whole = try bytes(of: scratch.file(names[1]))
     let window = try whole.withUnsafeBytes {
       try DecodedImage(
@@ -70,7 +68,7 @@ struct PlayWindowTests {
     #expect(try bytes(of: scratch.file(names[2])) != whole)
   }
 
-  @Test func `Two clips play beside each other`() async throws {
+  @Test func `Two clips play side by side`() async throws {
     let take = try await Takes.plain()
     // A screenshot waits for the frames of its refresh, however busy the machine is.
     let finished = try await pressed(
@@ -83,7 +81,7 @@ struct PlayWindowTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "play", scratch) == nil)
   }
 
-  @Test func `Without a screen, one line says what works`() async throws {
+  @Test func `An error without a display suggests --terminal`() async throws {
     let finished = try await play(
       ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", "-u", "SDL_VIDEODRIVER"],
       [try await Takes.plain(), "--json"])
@@ -94,7 +92,7 @@ struct PlayWindowTests {
     #expect(finished.errors.isEmpty)
   }
 
-  @Test func `Without slowmo-full, one line says how to install it and what works`() async throws {
+  @Test func `An error without slowmo-full says how to install it`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let finished = try await run(alone, ["play", try await Takes.plain()], in: scratch.path)
@@ -112,7 +110,7 @@ struct PlayWindowTests {
     #expect(photo.status == 69)
     let missing = try photo.document()["error"] as? [String: Any]
     #expect(missing?["code"] as? String == "missing_component")
-    // The rest works alone.
+    // Playback in the terminal works without slowmo-full.
     let played = try await run(
       alone,
       ["play", try await Takes.plain(), "--terminal", "--range", "0..0.1", "--audio", "none"],
@@ -120,7 +118,7 @@ struct PlayWindowTests {
     #expect(played.status == 0, "\(played.errors)")
   }
 
-  @Test func `The screenshots of the documentation are made by their script`() async throws {
+  @Test func `The script for the screenshots in the articles works`() async throws {
     let finished = try await run(
       "env", ["SLOWMO=\(slowmoPath)", "\(checkout)/Samples/window-screenshots.sh", scratch.path])
     #expect(finished.status == 0, "\(finished.errors)")
@@ -135,7 +133,7 @@ struct PlayWindowTests {
     }
   }
 
-  @Test func `Only slowmo-full links SDL, libheif and libavfilter`() async throws {
+  @Test func `Only slowmo-full links SDL and libheif and libavfilter`() async throws {
     for (program, links) in [(slowmoPath, false), (slowmoPath + "-full", true)] {
       let dynamic = try await run("readelf", ["-d", program])
       try #require(dynamic.status == 0)
@@ -150,7 +148,7 @@ struct PlayWindowTests {
       ["--window", "--terminal"], ["--terminal", "--beside", "take.mov"],
       ["--script", "keys.txt", "--beside", "take.mov"], ["--origin", "1"],
     ])
-  func `Options that exclude each other are refused`(_ options: [String]) async throws {
+  func `Mutually exclusive options of play are rejected`(_ options: [String]) async throws {
     let finished = try await run(slowmoPath, ["play", "take.mov"] + options, in: scratch.path)
     #expect(finished.status == 64, "\(finished.errors)")
   }

@@ -15,7 +15,7 @@ struct PreviewTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// Runs the command with SDL's driver without a screen.
+  /// Runs the command with SDL's dummy driver.
   private func windowed(_ arguments: String...) async throws -> Finished {
     try await run("env", ["SDL_VIDEODRIVER=dummy", slowmoPath] + arguments, in: scratch.path)
   }
@@ -29,7 +29,7 @@ struct PreviewTests {
     try #require(try finished.document()["ledger"] as? [String: Int])
   }
 
-  @Test func `A script presses keys, taps, takes a photo and writes the window`() async throws {
+  @Test func `A preview script presses keys and writes photo and window`() async throws {
     let keys = "0.3 h\n0.35 p\n0.4 g\n0.5 tap:0.5,0.5\n0.6 s\n0.8 ctrl+s\n1 q\n"
     _ = try scratch.write(Array(keys.utf8), as: "keys.txt")
     let finished = try await windowed(
@@ -57,7 +57,7 @@ struct PreviewTests {
     #expect(png.starts(with: [0x89, 0x50, 0x4E, 0x47]))
   }
 
-  @Test func `A delay is changed while it runs, and begins from a live image`() async throws {
+  @Test func `Keys change delay and speed of a running preview`() async throws {
     _ = try scratch.write(Array("0.2 up\n0.3 up\n0.4 down\n0.5 [\n0.9 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(
       "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
@@ -67,7 +67,7 @@ struct PreviewTests {
     #expect(try await DocumentTests().misfit(finished.output, verb: "preview", scratch) == nil)
   }
 
-  @Test func `Frames that were shown before a delay are counted`() async throws {
+  @Test func `The ledger includes frames shown before a delay is set`() async throws {
     _ = try scratch.write(Array("1 up\n1.1 q\n".utf8), as: "keys.txt")
     let finished = try await windowed(
       "preview", "synthetic:320x240@60", "--script", "keys.txt", "--json")
@@ -78,9 +78,7 @@ struct PreviewTests {
     #expect(counts["offered"] == rest.compactMap { counts[$0] }.reduce(0, +))
   }
 
-  @Test func `A file that cannot be written ends a script, and the ones before are reported`()
-    async throws
-  {
+  @Test func `A failed write ends a script and reports earlier files`() async throws {
     _ = try scratch.write(Array("0.5 ctrl+s\n0.6 s\n0.7 q\n".utf8), as: "keys.txt")
     // The window is still black, so its screenshot is small.
     let rows: [(limit: Int, screenshots: [String]?)] = [
@@ -106,7 +104,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `The error of a session is awaited`() async throws {
+  @Test func `Waiting for the end of a session returns its runtime error`() async throws {
     let lost = MediaError(.deviceLost, "the camera failed")
     let device = try CaptureDevice.named("synthetic")
     let rows: [(events: [SessionEvent], error: MediaError?)] = [
@@ -127,7 +125,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `The counts of a replaced output are kept`() {
+  @Test func `Ledgers of a replaced output and its successor are added`() {
     var before = DataOutputLedger()
     (before.offered, before.delivered, before.waiting) = (10, 7, 1)
     before.dropped = [.frameWasLate: 2]
@@ -139,7 +137,7 @@ struct PreviewTests {
     #expect(sum.dropped == [.frameWasLate: 3, .corrupt: 1] && sum.isBalanced)
   }
 
-  @Test func `A recording beside its window has all frames`() async throws {
+  @Test func `A recording with a preview window stores all frames`() async throws {
     let finished = try await windowed(
       "record", "synthetic:320x240@240?pace=max", "--mode", "/mjpg", "-o", "a.mov", "--frames",
       "240", "--preview", "--progress", "none", "--json")
@@ -153,7 +151,7 @@ struct PreviewTests {
       ("quit", [], 0), ("escape", [], 0), ("signal", [], 0), ("signal", ["-t", "10m"], 130),
       ("suspend", [], 0),
     ] as [(String, [String], Int)])
-  func `A slow terminal holds one image at most, and is restored`(
+  func `A slow terminal gets one image at a time and is restored`(
     mode: String, options: [String], status: Int
   ) async throws {
     let finished = try await run(
@@ -177,7 +175,7 @@ struct PreviewTests {
     }
   }
 
-  @Test func `A photo that cannot be written does not end a preview`() async throws {
+  @Test func `A failed photo does not end a preview`() async throws {
     let finished = try await run(
       "python3",
       [
@@ -190,8 +188,7 @@ struct PreviewTests {
     #expect((seen["text"] as? String)?.contains("preview-0001.jpg") == true, "\(seen)")
   }
 
-  @Test func `Without slowmo-full, a screen or a terminal, one line says what works`() async throws
-  {
+  @Test func `A preview error without a display suggests an alternative`() async throws {
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     let rows: [(program: String, arguments: [String], code: String, hint: String)] = [
@@ -219,12 +216,12 @@ struct PreviewTests {
     ["--speed", "2", "--delay", "1"], ["--speed", "1/2"], ["--speed", "1/40", "--delay", "1"],
     ["--delay", "2h"], ["--gravity", "fill"],
   ])
-  func `Options without a meaning are refused`(options: [String]) async throws {
+  func `Invalid option combinations of preview are rejected`(options: [String]) async throws {
     let finished = try await run(slowmoPath, ["preview", "synthetic"] + options)
     #expect(finished.status == 64, "\(finished.errors)")
   }
 
-  @Test func `Cells of the terminal are written once, and again only if they change`() throws {
+  @Test func `Terminal cells are only written again if they change`() throws {
     var canvas = HalfBlockCanvas()
     canvas.resize(columns: 2, rows: 2)
     #expect(canvas.pixelWidth == 2 && canvas.pixelHeight == 2)
@@ -251,7 +248,7 @@ struct PreviewTests {
     #expect(drawn("").contains("~[2J"))
   }
 
-  @Test func `Input of a terminal is keys and answers, however it is divided`() {
+  @Test func `Terminal input is parsed the same in chunks of any size`() {
     let bytes = Array("q\u{1B}[A \u{1B}[12;34Rz\u{1B}[B\u{1B}OCx\u{1B}xp\u{7F}\u{1}".utf8)
     let wanted: [TerminalInput.Event] = [
       .key("q"), .key("up"), .key("space"), .cursorPosition, .key("z"), .key("down"),
@@ -266,7 +263,7 @@ struct PreviewTests {
     #expect(escape.events(Array("\u{1B}[1;1R".utf8)) == [.key("escape"), .cursorPosition])
   }
 
-  @Test func `The line of text names what it shows`() {
+  @Test func `The status line of the preview shows only known values`() {
     var status = PreviewStatus()
     #expect(status.text == "- fps  lost 0")
     status.frameRate = 239.96

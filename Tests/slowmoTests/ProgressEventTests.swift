@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `--progress json` is nothing but events, the last of which is `end`.
+/// The events of `--progress json`, of which `end` is the last.
 struct ProgressEventTests {
-  /// The events on standard error, of which each line is one.
+  /// The events on standard error, one per line.
   private func events(_ finished: Finished, _ line: [String]) throws -> [[String: Any]] {
     let events = try finished.errors.split(separator: "\n").map { text in
       try #require(
@@ -20,7 +20,7 @@ struct ProgressEventTests {
     return events
   }
 
-  @Test func `Each way to end has an event, and nothing else is said`() async throws {
+  @Test func `JSON progress ends with one end event in success and failure`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.lossy(), toPath: scratch.file("take.mov"))
@@ -67,7 +67,7 @@ struct ProgressEventTests {
         let finished = try await run(
           slowmoPath, line + ["--progress", "json"] + (json.isEmpty ? [] : json + ["-y"]),
           in: scratch.path)
-        // With -y what is there is no error.
+        // With -y, an existing output is replaced.
         if json.isEmpty { #expect(finished.status == status, "\(line): \(finished.errors)") }
         let last = try #require(try events(finished, line).last)
         let error = last["error"] as? [String: String]
@@ -78,7 +78,7 @@ struct ProgressEventTests {
     }
   }
 
-  @Test func `Lost frames and triggers are told with all that is known`() async throws {
+  @Test func `Drop and trigger events have all their values`() async throws {
     let scratch = try Scratch()
     let lossy = [
       "record", "synthetic:160x120@240?drop=20%&seed=7&pace=max", "-o", "a.mov", "--frames", "48",
@@ -96,8 +96,8 @@ struct ProgressEventTests {
       "record", "synthetic:320x240@240?pace=max", "-o", "clap{n}.mov", "--pre", "100ms", "--post",
       "100ms", "--trigger", "audio:-6dBFS", "--repeat", "-t", "2.5", "--progress", "json",
     ]
-    let told = try events(try await run(slowmoPath, triggered, in: scratch.path), triggered)
-    let triggers = told.filter { $0["event"] as? String == "trigger" }
+    let reported = try events(try await run(slowmoPath, triggered, in: scratch.path), triggered)
+    let triggers = reported.filter { $0["event"] as? String == "trigger" }
     #expect(!triggers.isEmpty)
     for (number, trigger) in triggers.enumerated() {
       #expect(trigger["file"] as? String == "clap\(number + 1).mov")
@@ -105,6 +105,6 @@ struct ProgressEventTests {
         #expect(!(trigger[key] is NSNull), "\(key) of \(trigger)")
       }
     }
-    #expect(told.contains { ($0["message"] as? String)?.contains("waiting for") == true })
+    #expect(reported.contains { ($0["message"] as? String)?.contains("waiting for") == true })
   }
 }

@@ -6,13 +6,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects of other programs by the command.
+/// Projects of other programs in the command.
 struct ProjectFormatsTests {
   private func code(_ finished: Finished) throws -> String? {
     (try finished.document()["error"] as? [String: Any])?["code"] as? String
   }
 
-  @Test func `Each format exports its frames`() async throws {
+  @Test func `Projects in LLC and EDL and FCPXML export their frames`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let llc =
@@ -40,8 +40,7 @@ struct ProjectFormatsTests {
     }
   }
 
-  @Test func `What a project has wrong is bad data, and says which formats are read`() async throws
-  {
+  @Test func `A project in an unknown format is rejected as invalid`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     _ = try scratch.write(Array("neither\n".utf8), as: "a.txt")
@@ -55,12 +54,12 @@ struct ProjectFormatsTests {
     let outside = try await slowmo(
       "edit", "late.llc", "-o", "a.mov", "--copy", "--json", in: scratch.path)
     #expect(outside.status == 65)
-    // A movie is no project, unless its phone said where it is slow.
+    // A movie is not a project, unless a phone stored its slow section.
     let movie = try await slowmo("edit", take, "-o", "a.mov", "--copy", "--json", in: scratch.path)
     #expect(movie.status == 65)
   }
 
-  @Test func `A Samsung phone's movie plays its slow motion`() async throws {
+  @Test func `A Samsung slow-motion movie exports its slow section`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     func bytes(_ number: Int) -> [UInt8] {
@@ -77,7 +76,7 @@ struct ProjectFormatsTests {
     let finished = try await slowmo(
       "edit", "phone.mp4", "-o", "a.mov", "--copy", "--pitch", "mute", in: scratch.path)
     try #require(finished.status == 0, "\(finished.errors)")
-    // Four seconds, of which one is an eighth as fast.
+    // Four seconds, with one of them at 1/8 speed.
     #expect(try Asset(path: scratch.file("a.mov")).duration == MediaTime(seconds: 11))
   }
 }

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Frames for programs: raw pixels, and their times in step with them.
+/// Raw frames for other programs, with their times on another descriptor.
 struct RawFrameTests {
   private let scratch: Scratch
 
@@ -31,7 +31,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `A thousand random times give the frames shown at them`() async throws {
+  @Test func `Raw output selects the right frame for 1000 random times`() async throws {
     _ = try clip()
     var random = SeededGenerator(seed: 11)
     let times = (0..<1_000).map { _ in Int64.random(in: 0..<625_000_000, using: &random) }
@@ -56,7 +56,7 @@ struct RawFrameTests {
   @Test(arguments: [
     ("gray8", "gray"), ("gray16le", "gray16le"), ("rgb24", "rgb24"), ("yuv420p", ""),
   ])
-  func `Raw frames are what ffmpeg makes of them`(format: String, name: String) async throws {
+  func `Raw frames match the conversion of ffmpeg`(format: String, name: String) async throws {
     let clip = try clip(40)
     let finished = try await bash(
       "\"$1\" frames clip.mov --raw \(format) --step 3 -o - >pixels", in: scratch.path)
@@ -69,7 +69,7 @@ struct RawFrameTests {
         name.isEmpty ? format : name,
       ])
     #expect(found.count == known.count && found.count > 14 * 4_096 - 1)
-    // The two round in different ways; of 16 bits, the lower ones.
+    // The two programs round in different ways, which changes the low byte of 16 bits.
     let step = format == "gray16le" ? 2 : 1
     let farthest =
       stride(from: step - 1, to: min(found.count, known.count), by: step).map {
@@ -80,7 +80,7 @@ struct RawFrameTests {
 
   // Rows of the larger clip have padding.
   @Test(arguments: [0, 34], ["gray8", "rgb24", "yuv420p"])
-  func `A pipe that holds the memory of frames has the same bytes`(
+  func `Splicing frames into a pipe does not change their bytes`(
     extra: Int, format: String
   ) async throws {
     _ = try clip(40, extra: extra)
@@ -96,7 +96,7 @@ struct RawFrameTests {
     #expect(try bytes(of: scratch.file("found")) == known)
   }
 
-  @Test func `Raw frames go to files, too, and steps leave frames out`() async throws {
+  @Test func `Raw frames are written to files and a step skips frames`() async throws {
     _ = try clip(40)
     let finished = try await slowmo(
       "frames", "clip.mov", "--raw", "gray8", "--range", "10f..20f", "--step", "4", "-o",
@@ -108,7 +108,7 @@ struct RawFrameTests {
     }
   }
 
-  @Test func `A reader that goes away ends the command without an error`() async throws {
+  @Test func `A closed pipe ends the output of frames without an error`() async throws {
     _ = try clip(40)
     for line in [
       "\"$1\" frames clip.mov --raw rgb24 -o - 2>errors | head -c 10000 | wc -c >count",
@@ -128,7 +128,7 @@ struct RawFrameTests {
     "--meta-fd 1 -o {index}.png --csv -", "--meta-fd 0 -o {index}.png",
     "--meta-fd 77 --raw gray8 -o -",
   ])
-  func `Options that do not fit are usage errors`(options: String) async throws {
+  func `Invalid options of raw frames are usage errors`(options: String) async throws {
     _ = try clip(4)
     let words = options.split(separator: " ").map(String.init)
     let finished = try await run(

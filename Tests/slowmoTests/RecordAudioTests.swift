@@ -6,12 +6,12 @@ import Testing
 
 /// `slowmo record --audio`.
 struct RecordAudioTests {
-  @Test func `A take says what became of its sound, and of none with --audio none`() async throws {
+  @Test func `The report of a take describes its audio track or none`() async throws {
     let scratch = try Scratch()
-    let heard = try await slowmo(
+    let recorded = try await slowmo(
       "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--json")
-    #expect(heard.status == 0, "\(heard.errors)")
-    let audio = try #require(try heard.document()["audio"] as? [String: Any])
+    #expect(recorded.status == 0, "\(recorded.errors)")
+    let audio = try #require(try recorded.document()["audio"] as? [String: Any])
     #expect(audio["device"] as? String == "synthetic:128x96@60?pace=max")
     #expect(audio["codec"] as? String == "aac" && audio["channels"] as? Int == 1)
     #expect(audio["sample_rate"] as? Int == 48_000 && audio["samples"] as? Int == 48_000)
@@ -31,9 +31,7 @@ struct RecordAudioTests {
     #expect(silent.status == 0 && silence["audio"] is NSNull && info["audio"] is NSNull)
   }
 
-  @Test func `A microphone that is not there, or is none, is exit 69 and leaves no file`()
-    async throws
-  {
+  @Test func `An invalid microphone fails with exit code 69`() async throws {
     let scratch = try Scratch()
     for (name, code, word) in [
       ("hw:31,7", "device_not_found", "slowmo devices"),
@@ -55,7 +53,7 @@ struct RecordAudioTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Progress tells how loud the sound is`() async throws {
+  @Test func `Progress events report the peak level of the audio`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:128x96@60", "-o", scratch.file("a.mov"), "-t", "2", "--progress", "json")
@@ -65,7 +63,7 @@ struct RecordAudioTests {
       guard event?["event"] as? String == "progress" else { return nil }
       return (event?["peak_dbfs"] as? [Double])?.first
     }
-    // The tone is at -20 dB, and a click at each whole second is louder.
+    // The tone is at -20 dBFS, and the click at each whole second is louder.
     #expect(peaks.contains { $0 > -21 && $0 < 0 }, "\(peaks)")
   }
 }

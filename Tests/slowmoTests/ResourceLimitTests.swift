@@ -6,9 +6,7 @@ import Testing
 
 /// The limits that a shell sets for its commands: ulimit.
 struct ResourceLimitTests {
-  @Test func `A limit on the size of files ends a take with an error, and what fits is kept`()
-    async throws
-  {
+  @Test func `A file size limit ends a take with an error and keeps it`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -28,9 +26,8 @@ struct ResourceLimitTests {
     #expect(try scratch.names() == ["a.mov", "b.mov"])
   }
 
-  @Test(arguments: [4, 6, 8, 10, 12, 16, 24]) func `A limit on open files ends with an error`(
-    count: Int
-  ) async throws {
+  @Test(arguments: [4, 6, 8, 10, 12, 16, 24])
+  func `A low limit on open files never leaves a broken file`(count: Int) async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -42,17 +39,15 @@ struct ResourceLimitTests {
     #expect(names == ["a.mov"] || (finished.status != 0 && names.isEmpty), "\(names)")
     if finished.status != 0 { #expect(!finished.errors.isEmpty) }
     guard names == ["a.mov"] else { return }
-    // Also one that could not be finished is there to be played.
+    // A take that could not be finalized is playable, too.
     let info = try await slowmo("info", "a.mov", "--json", in: scratch.path).document()
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == 48)
   }
 
-  @Test func `A limit on memory ends with an error before anything waits for a thread`()
-    async throws
-  {
+  @Test func `A low memory limit never makes a recording hang`() async throws {
     let scratch = try Scratch()
-    // From what loading alone takes to what a short take needs. Where the loader has too little, the
-    // command does not begin: 127.
+    // The limits go from the memory of loading alone to that of a short take. The status is 127
+    // where the loader lacks memory.
     let finished = try await bash(
       """
       for mebibytes in $(seq 205 6 320); do
@@ -69,7 +64,7 @@ struct ResourceLimitTests {
     #expect(statuses.allSatisfy { [0, 69, 127].contains($0) }, "\(statuses)")
   }
 
-  @Test func `A burst reserves what its take can fill`() async throws {
+  @Test func `A short burst reserves only the memory that it needs`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """

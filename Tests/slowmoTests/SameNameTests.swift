@@ -4,19 +4,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Two commands that write one name: one of them is refused, and the other's file is whole.
+/// Two commands that write the same file, one of which is rejected.
 struct SameNameTests {
-  /// What writes `t.mov`.
+  /// A command that writes `t.mov`.
   private enum Writer: CaseIterable {
-    /// A camera as fast as it can, and one that keeps its time.
+    /// A camera at maximum speed, and one in real time.
     case fastTake, pacedTake
-    /// A take whose file is written once more in the end.
+    /// A take whose file is rewritten at the end.
     case faststartTake
-    /// A take that finds no room for a single frame.
+    /// A take without space for a single frame.
     case emptyTake
     case retime
 
-    /// The arguments; each writer of a pair has pictures of its own width.
+    /// The arguments, for frames of a width that identifies the writer.
     func line(width: Int) -> [String] {
       let take = ["record", "-o", "t.mov", "-y", "--json", "--progress", "none", "--frames"]
       switch self {
@@ -34,34 +34,35 @@ struct SameNameTests {
     }
   }
 
-  /// What is known of a movie: how wide its pictures are, and how many.
-  private struct Film: Hashable {
+  /// The width and number of a movie's frames.
+  private struct MovieSummary: Hashable {
     let width: Int
     let count: Int
   }
 
   private static let widths = [160, 176]
 
-  /// The movie of a name, of which each picture is decoded; nil where it cannot be played.
-  private func film(_ path: String) async throws -> Film? {
+  /// Describes a movie and decodes all its frames; nil if it cannot be played.
+  private func summary(_ path: String) async throws -> MovieSummary? {
     let info = try await slowmo("info", path, "--json")
     guard info.status == 0,
       let video = try info.document()["video"] as? [String: Any],
       let width = video["width"] as? Int, let count = video["frame_count"] as? Int
     else { return nil }
     let decoded = try await run("ffmpeg", ["-v", "error", "-i", path, "-f", "null", "-"])
-    return decoded.status == 0 && decoded.errors.isEmpty ? Film(width: width, count: count) : nil
+    guard decoded.status == 0, decoded.errors.isEmpty else { return nil }
+    return MovieSummary(width: width, count: count)
   }
 
-  /// What a writer that ended with 0 says that it wrote.
-  private func claimed(_ finished: Finished, width: Int) throws -> Film {
+  /// The movie that a successful writer reports.
+  private func claimed(_ finished: Finished, width: Int) throws -> MovieSummary {
     let document = try finished.document()
     let count =
       (document["ledger"] as? [String: Int])?["stored"] ?? document["frames_copied"] as? Int
-    return Film(width: width, count: try #require(count))
+    return MovieSummary(width: width, count: try #require(count))
   }
 
-  @Test func `Of two that write one name each that succeeds has left its own film`() async throws {
+  @Test func `The successful one of two writers leaves its own file`() async throws {
     var random = SystemRandomNumberGenerator()
     let pairs = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 6 : 200
     let sources = try Scratch()
@@ -72,7 +73,7 @@ struct SameNameTests {
       try #require(made.status == 0, "\(made.errors)")
     }
     for number in 0..<pairs {
-      // The first pairs are takes, since they had each other's files.
+      // The first pairs are takes, since takes once took each other's files.
       let writers =
         number < 2
         ? [.pacedTake, number == 0 ? .pacedTake : .faststartTake]
@@ -116,10 +117,10 @@ struct SameNameTests {
     let trial = Comment(
       rawValue: "\(writers) after \(delays), \(hasOld ? "over a file" : "new"): "
         + "\(finished.map { "\($0.status) \($0.output.suffix(300)) \($0.errors)" })")
-    var films = Set<Film>()
+    var claims = Set<MovieSummary>()
     for (index, one) in finished.enumerated() {
       if one.status == 0 {
-        films.insert(try claimed(one, width: Self.widths[index]))
+        claims.insert(try claimed(one, width: Self.widths[index]))
         continue
       }
       let error = try #require(try one.document()["error"] as? [String: String], trial)
@@ -130,18 +131,18 @@ struct SameNameTests {
         #expect(writers[index] == .emptyTake && error["code"] == "nothing_stored", trial)
       }
     }
-    if films.isEmpty {
+    if claims.isEmpty {
       #expect(writers.contains(.emptyTake), trial)
       #expect(hasOld ? try Data(contentsOf: URL(fileURLWithPath: path)) == old : true, trial)
       #expect(try scratch.names() == before, trial)
     } else {
-      let left = try await film(path)
-      #expect(left.map(films.contains) == true, trial)
+      let left = try await summary(path)
+      #expect(left.map(claims.contains) == true, trial)
       #expect(try Set(scratch.names()) == Set(before + ["t.mov"]), trial)
     }
   }
 
-  /// Begins a take, runs some lines of bash once there are pictures in it, and ends it.
+  /// Starts a take, runs some lines of bash once it has frames, and ends it.
   private func take(
     _ scratch: Scratch, _ options: String = "", then lines: String
   ) async throws -> Finished {
@@ -149,7 +150,7 @@ struct SameNameTests {
       """
       mkfifo lines
       exec 3<>lines
-      echo >&3  # For those that wait for a line.
+      echo >&3  # The trigger of takes with `--trigger key`.
       "$1" record synthetic:320x240@240 -o take.mov --json --progress none \(options) \
         <lines >report.json 2>errors &
       take=$!
@@ -164,9 +165,7 @@ struct SameNameTests {
       """, in: scratch.path)
   }
 
-  @Test func `A name that is being recorded is refused to all others, and the take goes on`()
-    async throws
-  {
+  @Test func `Other commands cannot write to a file that is being recorded`() async throws {
     let scratch = try Scratch()
     try FileManager.default.copyItem(
       atPath: try await Takes.plain(), toPath: scratch.file("plain.mov"))
@@ -183,7 +182,7 @@ struct SameNameTests {
     let report = try finished.document()
     #expect(report["playable"] as? Bool == true)
     let stored = try #require((report["ledger"] as? [String: Int])?["stored"])
-    #expect(try await film(scratch.file("take.mov")) == Film(width: 320, count: stored))
+    #expect(try await summary(scratch.file("take.mov")) == MovieSummary(width: 320, count: stored))
     for (name, status, code) in [
       ("record", "73", "output_busy"), ("retime", "73", "output_busy"),
       ("frames", "73", "output_busy"), ("recover", "69", "being_recorded"),
@@ -199,9 +198,7 @@ struct SameNameTests {
   @Test(arguments: [
     "", "--faststart", "--trigger key --pre 1s --post 1000s --exec 'touch {path}.ran'",
   ])
-  func `A file that took a take's place is not touched, and the take is a failure`(
-    options: String
-  ) async throws {
+  func `A file that replaced a running take is left untouched`(options: String) async throws {
     let scratch = try Scratch()
     let other = try Data(contentsOf: URL(fileURLWithPath: try await Takes.plain()))
     try other.write(to: URL(fileURLWithPath: scratch.file("other.mov")))
@@ -216,7 +213,7 @@ struct SameNameTests {
     #expect(try scratch.names() == ["take.mov"])
   }
 
-  @Test func `A take whose file was moved or removed says so, and where it is`() async throws {
+  @Test func `A take whose file was moved reports the new path`() async throws {
     let scratch = try Scratch()
     let moved = try await take(scratch, then: "mv take.mov moved.mov")
     #expect(moved.status == 74, "\(moved.errors)")
@@ -225,8 +222,8 @@ struct SameNameTests {
     #expect(error["hint"]?.contains("moved.mov") == true, "\(error)")
     let ledger = try #require(try moved.document()["ledger"] as? [String: Int])
     #expect(
-      try await film(scratch.file("moved.mov"))
-        == Film(width: 320, count: try #require(ledger["stored"])))
+      try await summary(scratch.file("moved.mov"))
+        == MovieSummary(width: 320, count: try #require(ledger["stored"])))
     #expect(try scratch.names() == ["moved.mov"])
     let removed = try await take(scratch, then: "rm take.mov")
     #expect(removed.status == 74, "\(removed.errors)")
@@ -234,7 +231,7 @@ struct SameNameTests {
     #expect(try scratch.names() == ["moved.mov"])
   }
 
-  @Test func `A take that cannot be played is never a success`() async throws {
+  @Test func `A take truncated during recording is reported as failed`() async throws {
     let scratch = try Scratch()
     let damaged = try await take(
       scratch,

@@ -5,14 +5,14 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// The samples do what they say.
+/// The sample programs and their output.
 struct SampleTests {
-  @Test func `The README's Swift is the sample, word for word, and it runs`() async throws {
+  @Test func `The Swift code of the README equals the sample and runs`() async throws {
     let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
     let sample = try String(
       contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
     #expect(readme.contains("```swift\n\(sample)```\n"))
-    // Its camera does not wait: where a machine that is busy has cost frames, the account says so.
+    // The camera runs in real time. A busy machine may lose frames, which the output shows.
     let scratch = try Scratch()
     let finished = try await run(program("RecordAndSlow"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -26,13 +26,13 @@ struct SampleTests {
     #expect(info["duration_ns"] as? Int == length + 7_000_000_000)
   }
 
-  @Test func `The sample that draws textures links EGL`() async throws {
+  @Test func `The sample LiveCube links EGL and OpenGL ES`() async throws {
     let dynamic = try await run("readelf", ["-d", program("LiveCube")])
     try #require(dynamic.status == 0)
     #expect(dynamic.output.contains("libEGL") && dynamic.output.contains("libGLES"))
   }
 
-  @Test func `The sample of frames as images writes the frames that it names`() async throws {
+  @Test func `The sample FramesToPNG writes the frames that it lists`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -49,19 +49,19 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of the SloPoke flow records, slows, plays and exports`() async throws {
+  @Test func `The sample SloPoke records and plays and exports slowly`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     let words = finished.output.split { $0 == " " || $0 == "\n" }.map(String.init)
-    // A busy machine may lose frames, and then says so.
+    // A busy machine may lose frames, which the output shows.
     let counts = words.compactMap { Int($0) }
     try #require(counts.count == 9)
     #expect(counts[0] + counts[1] == 720)
-    let ways = ["low-quality", "time-domain", "spectral", "varispeed", "1/2", "1/4", "1/8"]
-    for (way, count) in zip(ways, counts.dropFirst(2)) {
-      #expect(finished.output.contains(" \(way)\n") && count > 0)
+    let methods = ["low-quality", "time-domain", "spectral", "varispeed", "1/2", "1/4", "1/8"]
+    for (method, count) in zip(methods, counts.dropFirst(2)) {
+      #expect(finished.output.contains(" \(method)\n") && count > 0)
     }
     let take = try await slowmo("info", scratch.file("slopoke.mov"), "--json").document()
     let length = try #require(take["duration_ns"] as? Int) + 7_000_000_000
@@ -76,9 +76,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of a slow camera records at its high rate, and plays slowly`()
-    async throws
-  {
+  @Test func `The sample SlowCamera records at 240 fps and plays slowly`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("SlowCamera"), ["synthetic:320x240@240", "1/4"], in: scratch.path)
@@ -90,14 +88,14 @@ struct SampleTests {
     #expect(lines[0].contains("@240"))
     let info = try await slowmo("info", scratch.file("slow-camera.mov"), "--json").document()
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == counts[0])
-    // A second at a quarter of the speed is a quarter of a second of the movie.
+    // One second of playback at 1/4 speed shows a quarter of a second of the movie.
     let played = lines[1].split(separator: " ").compactMap { Int($0) }.first ?? 0
     #expect((1...61).contains(played) && lines[1].hasSuffix("at 1/4"))
     let slow = try await run(program("SlowCamera"), ["synthetic:320x240@30"], in: scratch.path)
     #expect(slow.status == 0 && slow.output.hasSuffix("has no high frame rate\n"))
   }
 
-  @Test func `The sample of live analysis sees 240 frames`() async throws {
+  @Test func `The sample LiveAnalysis examines 240 frames`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("LiveAnalysis"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -107,7 +105,7 @@ struct SampleTests {
     try checkLength("LiveAnalysis", atMost: 12)
   }
 
-  @Test func `The sample of a cube shows live video on its sides`() async throws {
+  @Test func `The sample LiveCube draws live video on a cube`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("LiveCube"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -128,7 +126,7 @@ struct SampleTests {
     #expect(finished.output.contains(" textures for 48 frames"))
   }
 
-  @Test func `The sample of a zoom moves a slider, ramps and cancels`() async throws {
+  @Test func `The sample ZoomCamera zooms and ramps and cancels a ramp`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("ZoomCamera"), ["synthetic:640x480@60?scene=pattern"], in: scratch.path)
@@ -145,10 +143,10 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample of faces names each once and draws them`() async throws {
+  @Test func `The sample FaceCamera lists and draws each face once`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
+    try await FaceImages().writeMovie(movie, of: "2008_002506", count: 6, step: 2)
     let finished = try await run(
       program("FaceCamera"), ["file:\(movie)?pace=max"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -157,7 +155,7 @@ struct SampleTests {
     #expect(Set(lines.prefix(3).map { $0.prefix(6) }) == ["face 1", "face 2", "face 3"])
     let svg = try String(contentsOfFile: scratch.file("faces.svg"), encoding: .utf8)
     #expect(svg.split(separator: "<rect ").count == 4)
-    // All three heads lean a little; the yaw is not known.
+    // All three heads are tilted; the yaw is unknown.
     #expect(svg.matches(of: /rotate\(-?\d+\.\d+\) scale\(1\.0 1\)/).count == 3, "\(svg)")
     #expect(svg.contains("href=\"faces.jpg\""))
     let gray = try await FFmpeg.converted(
@@ -165,9 +163,7 @@ struct SampleTests {
     #expect(!gray.isEmpty)
   }
 
-  @Test func `The sample of codes prints each once, escaped, with its position in the view`()
-    async throws
-  {
+  @Test func `The sample CodeCamera prints each code once and escaped`() async throws {
     let scratch = try Scratch()
     let movie = scratch.file("codes.mov")
     let set = try await CodeFrames("--only", "qr", #"lap\x1b\x5b2J5"#)
@@ -192,9 +188,7 @@ struct SampleTests {
     return finished.output.split(separator: "\n").map(String.init)
   }
 
-  @Test func `The sample AVCam takes photos, Live Photos and movies, and changes its camera`()
-    async throws
-  {
+  @Test func `The sample AVCam takes photos and movies with two cameras`() async throws {
     let scratch = try Scratch()
     let lines = try await avCam(
       """
@@ -248,9 +242,7 @@ struct SampleTests {
     }
   }
 
-  @Test func `The sample AVCam goes on after an interruption, and focuses where it is clicked`()
-    async throws
-  {
+  @Test func `The sample AVCam resumes after an interruption and focuses`() async throws {
     let scratch = try Scratch()
     let lines = try await avCam(
       """
@@ -271,9 +263,7 @@ struct SampleTests {
       ], "\(lines)")
   }
 
-  @Test func `The sample of a photo booth counts down, and takes four photos in a row`()
-    async throws
-  {
+  @Test func `The sample PhotoBooth counts down and takes four photos`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
       program("PhotoBooth"), ["synthetic:320x240@60?scene=pattern"], in: scratch.path)
@@ -291,11 +281,11 @@ struct SampleTests {
       #expect(number == Int(parts[1]))
       numbers.append(number ?? 0)
     }
-    // The countdown took three seconds of frames. A busy machine may cost frames, but not order.
+    // The countdown took three seconds of frames. A busy machine may lose frames, but keeps the order.
     #expect(numbers[0] >= 179 && numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
-  @Test func `The sample of a trigger records around it, and slows that down`() async throws {
+  @Test func `The sample TriggeredClip records a clip and slows it down`() async throws {
     let scratch = try Scratch()
     let finished = try await run(program("TriggeredClip"), [], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -309,7 +299,7 @@ struct SampleTests {
     try checkLength("TriggeredClip", atMost: 15)
   }
 
-  @Test func `The sample of three clips edits, saves and exports them`() async throws {
+  @Test func `The sample ThreeClips edits and exports three clips`() async throws {
     let scratch = try Scratch()
     let names = ["a.mov", "b.mov", "c.mov"]
     for name in names {

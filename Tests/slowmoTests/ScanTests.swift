@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scan`, and the codes of a recording.
+/// The verb `scan`, and codes in recordings.
 struct ScanTests {
   private let scratch: Scratch
   private let movie: String
@@ -23,7 +23,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `Each line is a code in a frame, and fits its schema`() async throws {
+  @Test func `Each line of scan describes one code in one frame`() async throws {
     let scanned = try await slowmo("scan", movie, "--overlay", scratch.file("marked"))
     #expect(scanned.status == 0, "\(scanned.errors)")
     let found = try objects(scanned.output)
@@ -56,7 +56,7 @@ struct ScanTests {
     #expect(none.status == 0 && none.output.isEmpty)
   }
 
-  @Test func `A file as a camera is searched frame by frame`() async throws {
+  @Test func `Scanning a file as a camera examines each frame`() async throws {
     let scanned = try await slowmo("scan", "file:\(movie)?pace=max", "--json")
     #expect(scanned.status == 0, "\(scanned.errors)")
     let document = try scanned.document()
@@ -68,9 +68,7 @@ struct ScanTests {
     #expect(document["examined_count"] as? Int == 24 && document["frame_count"] as? Int == 24)
   }
 
-  @Test func `A recording stores the codes at their frames, and info and frames show them`()
-    async throws
-  {
+  @Test func `A recording stores codes as timed metadata of their frames`() async throws {
     let take = scratch.file("take.mov")
     let recorded = try await slowmo(
       "record", "file:\(movie)?pace=max", "-o", take, "--metadata", "codes", "--json")
@@ -88,9 +86,9 @@ struct ScanTests {
     #expect(!plain.contains("codes"))
   }
 
-  @Test func `Faces have an id, and are stored beside codes`() async throws {
+  @Test func `Faces keep their id and are stored together with codes`() async throws {
     let faces = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
+    try await FaceImages().writeMovie(faces, of: "2008_001009", count: 8, step: 2)
     let scanned = try await slowmo(
       "scan", faces, "--types", "faces", "--overlay", scratch.file("boxes"))
     #expect(scanned.status == 0, "\(scanned.errors)")
@@ -99,7 +97,7 @@ struct ScanTests {
     for (index, object) in found.enumerated() {
       #expect(object["type"] as? String == "face" && object["frame_index"] as? Int == index / 2)
       #expect(object["text"] is NSNull && object["bytes"] as? String == "")
-      // The labels of the picture say -10.1 and -12.5 degrees.
+      // The labels of the image are -10.1 and -12.5 degrees.
       let roll = try #require(object["roll_degrees"] as? Double)
       #expect(abs(roll + 11) < 9 && object["yaw_degrees"] is NSNull, "\(roll)")
     }
@@ -123,15 +121,15 @@ struct ScanTests {
     #expect(table[2].firstMatch(of: bounds) != nil, "\(table[2])")
   }
 
-  @Test func `A model file finds faces, and a damaged one is named`() async throws {
+  @Test func `A face model file is used and a damaged one is rejected`() async throws {
     let faces = scratch.file("faces.mov")
-    try await FacePictures().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
+    try await FaceImages().writeMovie(faces, of: "2008_001009", count: 2, step: 2)
     let own = try await slowmo("scan", faces, "--types", "faces")
     let model = try await slowmo(
-      "scan", faces, "--types", "faces", "--face-model", FacePictures.model)
+      "scan", faces, "--types", "faces", "--face-model", FaceImages.model)
     #expect(model.status == 0 && model.output == own.output && !own.output.isEmpty)
     _ = try scratch.write([], as: "empty.svm")
-    _ = try scratch.write(Array(try bytes(of: FacePictures.model).prefix(999)), as: "short.svm")
+    _ = try scratch.write(Array(try bytes(of: FaceImages.model).prefix(999)), as: "short.svm")
     for (name, status, code) in [
       ("empty.svm", 65, "invalid_data"), ("short.svm", 65, "invalid_data"),
       ("missing.svm", 66, "file_not_found"), ("faces.mov", 65, "invalid_data"),
@@ -153,12 +151,12 @@ struct ScanTests {
     }
     for arguments in [["scan", faces], ["record", "file:\(faces)", "-o", "out.mov"]] {
       let finished = try await run(
-        slowmoPath, arguments + ["--face-model", FacePictures.model], in: scratch.path)
+        slowmoPath, arguments + ["--face-model", FaceImages.model], in: scratch.path)
       #expect(finished.status == 64)
     }
   }
 
-  @Test func `Errors name what works`() async throws {
+  @Test func `Invalid scan options fail with their exit codes`() async throws {
     for arguments in [
       ["--types", "cats"], ["--agreement", "0"], ["--mode", "@240"],
       ["--range", "0..1", "-t", "1"],
@@ -166,7 +164,7 @@ struct ScanTests {
       #expect(try await run(slowmoPath, ["scan", movie] + arguments).status == 64, "\(arguments)")
     }
     #expect(try await slowmo("scan", scratch.file("missing.mov")).status == 66)
-    // Without slowmo-full, only the words for it.
+    // Without slowmo-full, the error names the missing component.
     let alone = scratch.file("slowmo")
     try FileManager.default.copyItem(atPath: slowmoPath, toPath: alone)
     for arguments in [
@@ -179,7 +177,7 @@ struct ScanTests {
     }
   }
 
-  @Test func `A code with control characters does nothing to a terminal`() async throws {
+  @Test func `Control characters in a code are escaped in the output`() async throws {
     let hostile = scratch.file("hostile.mov")
     let set = try await CodeFrames("--only", "qr", #"a\x1b\x5b2J\xc2\x9b31mb"#)
     try await set.writeMovie(hostile, count: 3)

@@ -9,7 +9,7 @@ import Testing
 struct SegmentedRecordTests {
   private let camera = "synthetic:160x120@240?pace=max"
 
-  @Test func `A segmented take has its files and the ledger of all of them`() async throws {
+  @Test func `A segmented take reports its files and one total ledger`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "game_{n:03}.mov", "-t", "1.25", "--segment", "500ms",
@@ -40,9 +40,7 @@ struct SegmentedRecordTests {
     #expect(second.output.contains("game_004.mov: 120 frames in 0.500 s, 0 lost, playable"))
   }
 
-  @Test func `A camera that comes back goes on in the next file, and its gap is named`()
-    async throws
-  {
+  @Test func `A reconnected camera continues in the next file with a gap`() async throws {
     let scratch = try Scratch()
     let library = try await FakeCameras.library()
     let finished = try await run(
@@ -59,7 +57,7 @@ struct SegmentedRecordTests {
     #expect(files.compactMap { $0["stopped_by"] as? String } == ["device_lost", "frames"])
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
     let ledger = try #require(report["ledger"] as? [String: Int])
-    // It is away for 120 periods, or for more if the first attempt is late.
+    // It is disconnected for 120 periods, or for more if the first attempt is late.
     #expect(try #require(ledger["stored"]) == 300)
     #expect(try #require(ledger["lost_device"]) >= 119)
     let gaps = try #require(report["gaps"] as? [[String: Any]])
@@ -77,7 +75,7 @@ struct SegmentedRecordTests {
     ["--tag", "make"], ["--tag", "=Acme"], ["--tag", "com.overcrank.recording=x"],
     ["--location", "+91+000/"], ["--location", "Bern"], ["--location", "-90.1+000/"],
   ])
-  func `What cannot be is refused before anything is recorded`(options: [String]) async throws {
+  func `Invalid segment or tag options are rejected before a take`(options: [String]) async throws {
     let scratch = try Scratch()
     let output = options.contains("-o") ? [] : ["-o", "a.mov"]
     let finished = try await run(
@@ -87,7 +85,7 @@ struct SegmentedRecordTests {
   }
 
   @Test(arguments: ["3<values", "3< <(cat values)"])
-  func `Values of frames come as lines and are printed as lines`(input: String) async throws {
+  func `Metadata values of frames are read and printed as JSON lines`(input: String) async throws {
     let scratch = try Scratch()
     let lines = (0..<1_000).map { number in
       let value = number % 3 == 0 ? "\"t\(number)\"" : number % 3 == 1 ? "\(number)" : "\(number).5"
@@ -101,7 +99,7 @@ struct SegmentedRecordTests {
     ]
     _ = try scratch.write(
       Array((lines + bad).joined(separator: "\n").utf8), as: "values")
-    // The camera waits, but not for who writes the values: the take ends when all were read.
+    // The camera does not wait for the writer of values, so the take ends after the last value.
     let finished = try await bash(
       """
       "$1" record 'synthetic:160x120@240?pace=max&counter=counter' -o a.mov --metadata-fd 3 \
@@ -137,13 +135,13 @@ struct SegmentedRecordTests {
     #expect(timed["count"] as? Int == 1_000)
     #expect((timed["keys"] as? [String])?.count == 7)
     #expect(try await DocumentTests().misfit(info.output, verb: "info", scratch) == nil)
-    // What an export leaves out, it says.
+    // An export reports the tracks that it omits.
     let copy = try await slowmo(
       "retime", "a.mov", "-o", "b.mov", "--speed", "1/2", "--copy", "--json", in: scratch.path)
     #expect(copy.status == 0 && copy.output.contains("mebx"), "\(copy.output)")
   }
 
-  @Test func `Tags and a place are read back`() async throws {
+  @Test func `Tags and a location of a recording are read back`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", camera, "-o", "a.mov", "--frames", "24", "--tag", "make=Acme", "--tag",

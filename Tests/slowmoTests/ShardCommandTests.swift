@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Shards by the command: each can be run again, and a join says what is missing.
+/// Shards in the command, which can be repeated, and joins of them.
 struct ShardCommandTests {
   private let scratch: Scratch
 
@@ -18,7 +18,7 @@ struct ShardCommandTests {
 
   private func edit(_ options: String) async throws -> Finished {
     try await bash(
-      "exec \"$1\" edit p.otio -o film.mp4 --fps 30 --pitch mute --json --progress none \(options)",
+      "exec \"$1\" edit p.otio -o clip.mp4 --fps 30 --pitch mute --json --progress none \(options)",
       in: scratch.path)
   }
 
@@ -28,9 +28,9 @@ struct ShardCommandTests {
     return try finished.document()
   }
 
-  @Test func `Shards are made once, joined once, and named if they are missing`() async throws {
+  @Test func `Joining shards reports a missing shard and reuses the others`() async throws {
     let planned = try await checked(edit("--shard 2/3 --dry-run"))
-    #expect(planned["file"] as? String == "film.shard-2-of-3.mov")
+    #expect(planned["file"] as? String == "clip.shard-2-of-3.mov")
     // 7 s at 30 fps are 210 frames, in groups of 60.
     #expect(
       planned["shard"] as? [String: Int]
@@ -49,23 +49,23 @@ struct ShardCommandTests {
     #expect(again["kept"] as? Bool == true && again["dry_run"] as? Bool == false)
     let joined = try await checked(edit("--join"))
     #expect(joined["frames_encoded"] as? Int == 210)
-    // A finished film needs its shards no more.
+    // A finished movie does not need its shards.
     for number in 1...3 {
-      try FileManager.default.removeItem(atPath: scratch.file("film.shard-\(number)-of-3.mov"))
+      try FileManager.default.removeItem(atPath: scratch.file("clip.shard-\(number)-of-3.mov"))
     }
     #expect(try await checked(edit("--join"))["kept"] as? Bool == true)
-    #expect(try scratch.names().filter { $0.hasPrefix("film") } == ["film.mp4"])
+    #expect(try scratch.names().filter { $0.hasPrefix("clip") } == ["clip.mp4"])
   }
 
   @Test(arguments: [
     "--shard 4/3", "--shard 0/3", "--shard 1/2 --join", "--shard 1/2 --on-error skip",
     "--shard 1/9", "--shard 1/2 --jobs 2",
   ])
-  func `Shards that cannot be are usage errors`(options: String) async throws {
+  func `Invalid shard options are usage errors`(options: String) async throws {
     #expect(try await edit(options).status == 64)
   }
 
-  @Test func `Copies have no shards`() async throws {
+  @Test func `A passthrough export rejects shards`() async throws {
     let finished = try await slowmo(
       "edit", scratch.file("p.otio"), "-o", scratch.file("f.mov"), "--copy", "--shard", "1/2")
     #expect(finished.status == 64)

@@ -4,9 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What Ctrl-C, SIGTERM, a closed terminal and a kill leave behind.
+/// Takes and exports after Ctrl-C, SIGTERM, a closed terminal or a kill.
 struct SignalTests {
-  /// Starts a take, sends a signal once there is something in the file, and tells how it ended.
+  /// Starts a take, sends a signal after 1.5 MB, and returns its result.
   private func interrupted(
     by signal: String, _ scratch: Scratch, more: String = ""
   ) async throws -> Finished {
@@ -22,7 +22,7 @@ struct SignalTests {
   }
 
   @Test(arguments: ["INT", "TERM", "HUP"])
-  func `The first signal finishes the file and is no failure`(signal: String) async throws {
+  func `The first signal finishes a take with success`(signal: String) async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: signal, scratch)
     #expect(finished.status == 0, "\(finished.errors)")
@@ -39,14 +39,14 @@ struct SignalTests {
     #expect(try scratch.names() == ["take.mov"])
   }
 
-  @Test func `A take begun with nohup goes on when its terminal is closed`() async throws {
+  @Test func `A take started with nohup ignores SIGHUP`() async throws {
     let scratch = try Scratch()
     let script = """
       nohup "$1" record 'synthetic:320x240@240?counter=counter' -o take.mov --json </dev/null &
       take=$!
       await '[ "$(size take.mov)" -gt 500000 ]' $take
       kill -HUP $take || exit 9
-      # A second of frames later it is still there.
+      # It still records a second later.
       before=$(frames counter)
       await '[ "$(frames counter)" -gt $((before + 240)) ]' $take
       kill -INT $take || exit 9
@@ -57,7 +57,7 @@ struct SignalTests {
     #expect(try finished.document()["stopped_by"] as? String == "signal")
   }
 
-  @Test func `The first signal ends the wait for a pipe that nobody writes to`() async throws {
+  @Test func `The first signal ends an edit that waits for a pipe`() async throws {
     let scratch = try Scratch()
     let script = """
       mkfifo project.otio
@@ -76,7 +76,7 @@ struct SignalTests {
     #expect(try scratch.names() == ["project.otio", "report.json"])
   }
 
-  @Test func `A signal that comes twice at once is one`() async throws {
+  @Test func `Two simultaneous signals count as one`() async throws {
     let scratch = try Scratch()
     // timeout(1) sends its signal to its child, and to the child's group.
     let script = """
@@ -93,8 +93,8 @@ struct SignalTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  /// Presses Ctrl-C while a take's own command runs, which goes on until there is a file `go`, and
-  /// does something else once a signal can be no twin of the first.
+  /// Sends SIGINT while the command of `--exec` runs, which waits for a file `go`, and runs lines of
+  /// bash once another signal does not count as simultaneous.
   private func interrupted(then lines: String, _ scratch: Scratch) async throws -> Finished {
     let script = """
       "$1" record 'synthetic:320x240@240?pace=max' -o a.mov -t 0.2 \
@@ -112,21 +112,21 @@ struct SignalTests {
     return try await bash(script, in: scratch.path)
   }
 
-  @Test func `The second signal ends the process at once`() async throws {
-    // A starved process may see two signals at once, as one: it is sent another.
+  @Test func `The second signal ends the process immediately`() async throws {
+    // A starved process may see two signals as simultaneous, so they are repeated.
     let finished = try await interrupted(
       then: "while kill -INT $take 2>/dev/null; do sleep 0.6; done", try Scratch())
     #expect(finished.status == 130, "\(finished.errors)")
   }
 
-  @Test func `A terminal that is closed after Ctrl-C lets the take be finished`() async throws {
+  @Test func `SIGHUP after Ctrl-C still lets the take finish`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(then: "kill -HUP $take || exit 9; touch go", scratch)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(try scratch.names().contains("done"))
   }
 
-  @Test func `A kill leaves a file that can be read, whole fragments of it`() async throws {
+  @Test func `A killed take leaves a file with readable fragments`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: "KILL", scratch)
     #expect(finished.status == 137)
@@ -139,14 +139,14 @@ struct SignalTests {
     #expect(probe.status == 0, "\(probe.errors)")
   }
 
-  @Test func `An interrupted export leaves nothing behind and says so`() async throws {
+  @Test func `An interrupted export reports it and leaves no file`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let script = """
-      folder=$3
-      "$1" retime "$2" -o "$folder/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
+      directory=$3
+      "$1" retime "$2" -o "$directory/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
       export=$!
-      await 'ls -A "$folder" | grep -q part' $export
+      await 'ls -A "$directory" | grep -q part' $export
       kill -INT $export
       wait $export
       """

@@ -7,9 +7,7 @@ import TestSupport
 import Testing
 
 struct SlowMotionTests {
-  @Test func `Each painted number is the frame's sequence, and gaps are where numbers jump`()
-    async throws
-  {
+  @Test func `Reported gaps match the jumps of the painted frame numbers`() async throws {
     let path = try await Takes.lossy()
     let report = try document(path + ".json")
     let asset = try Asset(path: path)
@@ -31,7 +29,7 @@ struct SlowMotionTests {
     #expect(jumps.count > 10)
   }
 
-  @Test func `A passthrough of a second at one eighth is exact, frame by frame`() async throws {
+  @Test func `A passthrough at 1/8 speed has exact times for each frame`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let slow = scratch.file("slow.mov")
@@ -65,7 +63,7 @@ struct SlowMotionTests {
     #expect(result.audioTrack?.sampleCount == 528_000)
   }
 
-  @Test func `At a constant 30 each slot shows the last frame that is due`() async throws {
+  @Test func `An export at 30 fps shows the last due frame in each slot`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let (copied, constant) = (scratch.file("slow.mov"), scratch.file("slow.mp4"))
@@ -94,8 +92,7 @@ struct SlowMotionTests {
     #expect(try await packetRate(constant) == "30/1")
   }
 
-  @Test func `Several ranges keep their own speeds, and sound ends with the picture`() async throws
-  {
+  @Test func `Several ranges keep their speeds and audio ends with video`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let path = scratch.file("two.mov")
@@ -112,7 +109,7 @@ struct SlowMotionTests {
     #expect((report["audio"] as? [String: Any])?["samples"] as? Int == 240_000)
   }
 
-  @Test func `Frames are named by number and by time`() async throws {
+  @Test func `Frame images are named by frame number and time`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let finished = try await slowmo(

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// No verb waits for what a user might type: standard input is closed, or it never ends.
+/// Verbs with a closed or silent standard input, which they do not wait for.
 struct StandardInputTests {
   private static let lines = [
     "--help", "devices", "modes synthetic", "controls synthetic", "info TAKE",
@@ -17,7 +17,7 @@ struct StandardInputTests {
     "doctor --directory /dev/shm", "record nosuch -o a.mov", "nonsense",
   ]
 
-  @Test func `Every verb ends without input`() async throws {
+  @Test func `Each verb ends if standard input is closed or silent`() async throws {
     let take = try await Takes.plain()
     for input in ["<&-", "<pipe"] {
       let scratch = try Scratch()

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What cannot be printed is an error; a reader that has seen enough is none.
+/// Failed writes to standard output are errors, except those to a closed pipe.
 struct StandardOutputTests {
   private static let lines = [
     "--help", "--version", "info --help", "help retime", "devices", "devices --json",
@@ -20,8 +20,7 @@ struct StandardOutputTests {
     "bench diff BENCH BENCH --json",
   ]
 
-  @Test func `A full disk or a closed standard output is an I/O error of every verb`() async throws
-  {
+  @Test func `A full or closed standard output is an I/O error`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines {
@@ -29,7 +28,7 @@ struct StandardOutputTests {
         .replacing("BENCH", with: "'\(checkout)/Tests/Fixtures/inputs/bench.json'")
       for target in ["/dev/full", "&-"] {
         let finished = try await bash("\"$1\" \(words) >\(target)", in: scratch.path)
-        // What failed before has its own code.
+        // An earlier failure has its own code.
         let status: Int32 = line.contains("missing") ? 66 : 74
         #expect(finished.status == status, "\(line) >\(target): \(finished.errors)")
         #expect(finished.errors.split(separator: "\n").count == 1, "\(line): \(finished.errors)")
@@ -39,7 +38,7 @@ struct StandardOutputTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `A reader that has seen enough ends a verb without a word`() async throws {
+  @Test func `A closed pipe ends each verb without an error message`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     for line in Self.lines where !line.contains("missing") {
@@ -62,7 +61,7 @@ struct StandardOutputTests {
     }
   }
 
-  @Test func `A take is there although nobody could be told of it`() async throws {
+  @Test func `A take is kept if its report cannot be printed`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(
       """
@@ -70,7 +69,7 @@ struct StandardOutputTests {
         >/dev/full
       """, in: scratch.path)
     #expect(finished.status == 74 && finished.errors.contains("standard output"))
-    // A file that is opened must not get the number of an output that is closed.
+    // A new file must not get the descriptor of a closed standard stream.
     let closed = try await bash(
       """
       "$1" record 'synthetic:320x240@240?pace=max' -o b.mov --frames 24 --progress none >&- 2>&- <&-
@@ -83,14 +82,14 @@ struct StandardOutputTests {
   }
 
   @Test(arguments: ["drops>NaN", "drops>inf", "drops>-inf", "drops>1e999", "drops>", ">0", "", "0"])
-  func `A limit without a finite number is a usage error`(limit: String) async throws {
+  func `A limit of bench diff without a number is a usage error`(limit: String) async throws {
     let bench = "\(checkout)/Tests/Fixtures/inputs/bench.json"
     let finished = try await slowmo("bench", "diff", bench, bench, "--fail-on", limit)
     #expect(finished.status == 64, "\(finished.errors)")
     #expect(finished.errors.contains("is not a limit"))
   }
 
-  @Test func `Help on a verb that is none is a usage error`() async throws {
+  @Test func `Help on an unknown verb is a usage error`() async throws {
     for line in [["help", "nosuch"], ["help", "bench", "nosuch"]] {
       let finished = try await run(slowmoPath, line)
       #expect(finished.status == 64 && finished.output.isEmpty, "\(line)")

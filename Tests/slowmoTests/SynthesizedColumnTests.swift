@@ -4,11 +4,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A table of frames tells synthesized frames from captured ones.
+/// Marks of synthesized frames in the frame table.
 struct SynthesizedColumnTests {
-  @Test func `Only an export with synthesized frames has the columns, which agree with its report`()
-    async throws
-  {
+  @Test func `Frame tables mark synthesized frames as the report does`() async throws {
     let scratch = try Scratch()
     let recorded = try await slowmo(
       "record", "synthetic:128x96@30?pace=max", "-o", "take.mov", "--frames", "6",
@@ -28,7 +26,7 @@ struct SynthesizedColumnTests {
     }
     let slow = try await table("slow.mov")
     #expect(slow[0].suffix(2) == ["confidence", "synthesized"])
-    // Each second frame lies between two captured ones; the last frame is held.
+    // Every second frame is between two captured ones, and the last frame is held.
     let rows = slow.dropFirst()
     let marks: [String] = rows.map { $0[$0.count - 1] }
     #expect(marks == ["0", "1", "0", "1", "0", "1", "0", "1", "0", "1", "0", "0"])

@@ -8,16 +8,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Claims about the movies of the synthetic camera: its ball is seen and heard where the formula says.
+/// Movies of the synthetic camera, whose ball moves and clicks by a formula.
 struct SyntheticSceneTests {
   @Test(
-    "A recorded ball is within half a pixel and a sample of the formula",
     arguments: [
       ("mjpg", "copy", "", 1.226, 1), ("yuyv", "h264", "", 1.226, 1),
       ("grey", "ffv1", "", 1.226, 1), ("mjpg", "copy", "&height=0.4&period=1/3", 0.4, 1 / 3.0),
       ("yuyv", "ffv1", "&period=700ms&height=1.3", 1.3, 0.7),
     ])
-  func recording(
+  func `A recorded ball matches its formula within half a pixel`(
     format: String, codec: String, options: String, height: Double, period: Double
   ) async throws {
     let scratch = try Scratch()

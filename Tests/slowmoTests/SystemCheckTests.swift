@@ -10,8 +10,7 @@ import Testing
 @testable import OvercrankRecording
 @testable import SlowmoCommands
 
-/// The checks of `slowmo doctor`: a healthy machine has no problem, and each planted fault is the
-/// only one that is found.
+/// The checks of `slowmo doctor` on simulated states of a machine.
 struct SystemCheckTests {
   private static func camera(_ address: String = "/dev/video0") throws -> SystemState.Device {
     var camera = SystemState.Device(
@@ -52,9 +51,9 @@ struct SystemCheckTests {
       missingPrograms: [])
   }
 
-  @Test func `A healthy machine has no problem and needs no advice`() throws {
+  @Test func `A healthy machine has no problems and no advice`() throws {
     var states = [try Self.healthy()]
-    // Nor has one without a camera, with a slow disk that no camera needs to be faster.
+    // Without a camera, a slow disk is not a problem.
     var plain = try Self.healthy()
     plain.devices.removeLast()
     plain.disk.bytesPerSecond = 20_000_000
@@ -150,7 +149,7 @@ struct SystemCheckTests {
     ("devices", "plug it in again", { $0.warnings = ["could not read /dev/video1"] }),
   ]
 
-  @Test(arguments: faults.indices) func `A planted fault is found, and nothing else`(
+  @Test(arguments: faults.indices) func `Each planted fault is the only problem found`(
     index: Int
   ) throws {
     let fault = Self.faults[index]
@@ -164,7 +163,7 @@ struct SystemCheckTests {
     #expect(!document.ok && document.lines.last == "1 problem")
   }
 
-  @Test func `What would only make losses rarer is advice, and no problem`() throws {
+  @Test func `Optional improvements are advice and not problems`() throws {
     var state = try Self.healthy()
     state.allowsRealTime = false
     state.missingPrograms = ["slowmo-full"]
@@ -174,7 +173,7 @@ struct SystemCheckTests {
       state.checks.filter { $0.advice != nil }.map(\.name) == ["clock", "scheduling", "components"])
   }
 
-  @Test func `Cameras on one bus are named`() throws {
+  @Test func `Cameras that share a USB bus are named`() throws {
     var state = try Self.healthy()
     state.devices.append(try Self.camera("/dev/video2"))
     let usb = try #require(state.checks.first { $0.name == "usb" })

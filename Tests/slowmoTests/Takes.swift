@@ -4,21 +4,20 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Takes that several tests look at, each recorded once.
+/// Takes that several tests share, each recorded once.
 actor Takes {
   static let shared = Takes()
-  private let folder: Scratch?
+  private let directory: Scratch?
   private var running: [String: Task<String, any Error>] = [:]
 
-  private init() { folder = try? Scratch() }
+  private init() { directory = try? Scratch() }
 
-  /// Four seconds of the synthetic camera at 320x240 and 240 frames a second, of which none is lost
-  /// however busy the machine is.
+  /// Four seconds of the synthetic camera at 320x240 and 240 fps, without lost frames on any machine.
   static func plain() async throws -> String {
     try await shared.take("plain.mov", "synthetic:320x240@240?pace=max", seconds: "4")
   }
 
-  /// Two seconds of which 5 % are lost on purpose; the report is beside it.
+  /// Two seconds with an intended loss of 5 %, and the report in `lossy.mov.json`.
   static func lossy() async throws -> String {
     try await shared.take(
       "lossy.mov", "synthetic:320x240@240?drop=5%&seed=7&pace=max", seconds: "2")
@@ -29,7 +28,9 @@ actor Takes {
 
   private func markedTake() async throws -> String {
     if let task = running["marked.mov"] { return try await task.value }
-    let (path, keys) = try (#require(folder).file("marked.mov"), #require(folder).file("marks.txt"))
+    let (path, keys) = try (
+      #require(directory).file("marked.mov"), #require(directory).file("marks.txt")
+    )
     let task = Task {
       try "0 space\n0 home\n0 right\n0 m\n0 right\n0 m\n0 w\n".write(
         toFile: keys, atomically: true, encoding: .utf8)
@@ -44,7 +45,7 @@ actor Takes {
 
   private func take(_ name: String, _ device: String, seconds: String) async throws -> String {
     if let task = running[name] { return try await task.value }
-    let path = try #require(folder).file(name)
+    let path = try #require(directory).file(name)
     let task = Task {
       let finished = try await slowmo(
         "record", device, "-o", path, "-t", seconds, "--report", path + ".json")
@@ -56,9 +57,11 @@ actor Takes {
   }
 }
 
-/// Functions for scripts: `await CONDITION PROCESS` looks until a condition holds, however long that
-/// takes, or the process has ended (in the condition, `$1` and others are those of the function);
-/// `size FILE` tells its bytes, and `frames FILE` what a camera's counter says.
+/// Functions for scripts.
+///
+/// `await CONDITION PROCESS` waits until a condition holds or the process has ended. In the condition,
+/// `$1` is the function's own parameter. `size FILE` prints the bytes of a file, and `frames FILE` the
+/// value of a camera's frame counter.
 let scriptFunctions = """
   await() { until eval "$1" || ! kill -0 "$2" 2>/dev/null; do sleep 0.05; done; }
   size() { stat -c %s "$1" 2>/dev/null || echo 0; }
@@ -66,20 +69,20 @@ let scriptFunctions = """
 
   """
 
-/// Runs a script of bash, which has ``scriptFunctions`` and finds the command under test as `$1`.
-func bash(_ script: String, _ arguments: String..., in folder: String? = nil) async throws
+/// Runs a script of bash with ``scriptFunctions`` and the command under test as `$1`.
+func bash(_ script: String, _ arguments: String..., in directory: String? = nil) async throws
   -> Finished
 {
   try await run(
-    "bash", ["-c", scriptFunctions + script, "bash", slowmoPath] + arguments, in: folder)
+    "bash", ["-c", scriptFunctions + script, "bash", slowmoPath] + arguments, in: directory)
 }
 
 /// Runs the command under test.
-func slowmo(_ arguments: String..., in folder: String? = nil) async throws -> Finished {
-  try await run(slowmoPath, arguments, in: folder)
+func slowmo(_ arguments: String..., in directory: String? = nil) async throws -> Finished {
+  try await run(slowmoPath, arguments, in: directory)
 }
 
-/// A port for datagrams that nobody listens at, with IP of either version.
+/// A free UDP port for IPv4 and IPv6.
 func freePort() throws -> UInt16 {
   let descriptor = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
   try #require(descriptor >= 0)

@@ -4,16 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Clips around triggers, by the command.
+/// Clips around triggers, in the command.
 ///
-/// One after the other: cameras that do not wait for their frames' times take all that the machine
-/// has, until their trigger comes.
+/// The tests run one after the other, since cameras at maximum speed use the whole machine until
+/// their trigger.
 @Suite(.serialized) struct TriggerTests {
-  /// Records with triggers, and runs some lines of bash once a second of frames has come, in which
-  /// `later N` waits for N more.
+  /// Records with triggers, and runs lines of bash after a second of frames.
   ///
-  /// The camera waits for who takes its frames, and triggers are instants of its clock: so clips are
-  /// the same on a machine that is busy.
+  /// `later N` in the lines waits for N more frames. The camera waits for its consumer, and
+  /// triggers use the camera's clock. So clips are the same on a busy machine.
   private func record(
     _ options: String, in scratch: Scratch, then lines: String
   ) async throws -> Finished {
@@ -28,7 +27,7 @@ import Testing
         await '[ "$(frames counter)" -gt '$wanted' ]' $take
       }
       await 'grep -q "waiting for" errors' $take
-      later 240  # So that there is something from before the trigger.
+      later 240  # Frames from before the trigger.
       \(lines)
       exec 3>&-
       wait $take
@@ -44,11 +43,11 @@ import Testing
     ("udp:PORT", "echo >/dev/udp/127.0.0.1/PORT", "udp"),
     ("udp:[::1]:PORT", "echo >/dev/udp/::1/PORT", "udp"),
   ])
-  func `A trigger makes a clip of what was before it and what comes after`(
+  func `A trigger records a clip from before to after it`(
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
-    // Another run of these tests beside this one must not get the datagram.
+    // A concurrent run of these tests must not get the datagram.
     let port = "\(try freePort())"
     let (trigger, line) = (
       trigger.replacing("PORT", with: port), line.replacing("PORT", with: port)
@@ -72,16 +71,14 @@ import Testing
     let info = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
     let video = try #require(info["video"] as? [String: Any])
     #expect(video["frame_count"] as? Int == 120)
-    // The file says itself what gave the trigger, and when.
+    // The metadata of the file has the source and the time of the trigger.
     let metadata = try #require(info["metadata"] as? [String: String])
     let tag = try #require(metadata["com.overcrank.recording"])
     #expect(tag.contains("\"trigger\":{\"capture_ns\":"))
     #expect(tag.contains("\"source\":\"\(source)\""))
   }
 
-  @Test func `Repeated triggers make a clip each, and each is handed to the user's command`()
-    async throws
-  {
+  @Test func `Repeated triggers make clips and run the command for each`() async throws {
     let scratch = try Scratch()
     try Data().write(to: URL(fileURLWithPath: scratch.file("it's 01.mov")))
     let finished = try await record(
@@ -98,7 +95,7 @@ import Testing
     #expect(finished.status == 0, "\(finished.errors)")
     let report = try finished.document()
     let files = try #require(report["files"] as? [[String: Any]])
-    // A number whose file is there already is left to it.
+    // Numbers of existing files are skipped.
     #expect(
       files.compactMap { $0["file"] as? String } == ["it's 02.mov", "it's 03.mov", "it's 04.mov"])
     #expect(report["stopped_by"] as? String == "signal")
@@ -113,7 +110,7 @@ import Testing
         == files.count)
   }
 
-  @Test func `Loud sounds give triggers, once in a quiet period`() async throws {
+  @Test func `Loud audio triggers one clip per quiet period`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("clap{n}.mov"), "--pre",
@@ -121,7 +118,7 @@ import Testing
       "--repeat", "-t", "2.5", "--json")
     #expect(finished.status == 0, "\(finished.errors)")
     let files = try #require(try finished.document()["files"] as? [[String: Any]])
-    // The camera clicks at each whole second, where its picture flashes.
+    // The camera clicks and flashes at each whole second.
     #expect(files.count == 3)
     for file in files.suffix(2) {
       let mark = try #require(file["trigger"] as? [String: Any])
@@ -130,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func `A capture that is stopped while it waits says so`() async throws {
+  @Test func `A capture stopped before its trigger reports no_trigger`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o clip.mov --trigger signal", in: scratch, then: "kill -INT $take")
@@ -141,9 +138,7 @@ import Testing
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 
-  @Test func `Without a trigger there is no file, and the exit code says that time is over`()
-    async throws
-  {
+  @Test func `A capture without a trigger times out and writes no file`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("clip.mov"), "--pre", "1s",
@@ -164,9 +159,7 @@ import Testing
     (["--trigger", "key", "--max-clips", "2"], "--repeat"),
     (["--trigger", "key", "--repeat", "--max-clips", "0", "-o", "{n}.mov"], "--max-clips 0"),
   ])
-  func `Options that cannot be meant are refused`(
-    options: [String], word: String
-  ) async throws {
+  func `Invalid trigger options are rejected`(options: [String], word: String) async throws {
     let scratch = try Scratch()
     let finished = try await run(
       slowmoPath, ["record", "synthetic", "-o", scratch.file("a.mov")] + options)
@@ -175,9 +168,7 @@ import Testing
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Lines that are there before the camera runs count, and so does their end`()
-    async throws
-  {
+  @Test func `A line typed before the camera runs counts as a trigger`() async throws {
     let scratch = try Scratch()
     let options = "record synthetic:320x240@240 --trigger key --post 200ms --json --progress none"
     let script = """
@@ -190,8 +181,7 @@ import Testing
     #expect(try scratch.names() == ["one.mov"])
   }
 
-  @Test func `Clips go around names that are taken, and one that cannot be is no end`() async throws
-  {
+  @Test func `Clips skip existing names and continue after a failed one`() async throws {
     let scratch = try Scratch()
     for name in ["c1.mov", "c3.mov"] {
       try Data([1]).write(to: URL(fileURLWithPath: scratch.file(name)))
@@ -209,24 +199,24 @@ import Testing
       ])
     let second = try Scratch()
     let finished = try await record(
-      "-o folder{n}/c.mov --post 50ms --trigger key --repeat", in: second,
+      "-o directory{n}/c.mov --post 50ms --trigger key --repeat", in: second,
       then: """
-        mkdir folder1 folder3
-        echo >&3; await 'grep -q "folder1/c.mov is finished" errors' $take
+        mkdir directory1 directory3
+        echo >&3; await 'grep -q "directory1/c.mov is finished" errors' $take
         echo >&3; await 'grep -q "clip 2" errors' $take
         later 48  # Beyond the quiet period, which is 50 ms here.
-        echo >&3; await 'grep -q "folder3/c.mov is finished" errors' $take
+        echo >&3; await 'grep -q "directory3/c.mov is finished" errors' $take
         """)
-    // What could not be is said by the exit code, and what could is there.
+    // The exit code reports the failed clip, and the other clips are complete.
     #expect(finished.status == 73, "\(finished.errors)")
     let document = try finished.document()
     let files = try #require(document["files"] as? [[String: Any]])
-    #expect(files.compactMap { $0["file"] as? String } == ["folder1/c.mov", "folder3/c.mov"])
+    #expect(files.compactMap { $0["file"] as? String } == ["directory1/c.mov", "directory3/c.mov"])
     #expect(files.allSatisfy { $0["playable"] as? Bool == true })
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `A disk that is to stay free ends clips by that name`() async throws {
+  @Test func `The option --min-free ends clips with its own message`() async throws {
     let scratch = try Scratch()
     let finished = try await record(
       "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
@@ -236,7 +226,7 @@ import Testing
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 
-  @Test func `A command is run after a take, with its path however that is quoted`() async throws {
+  @Test func `The option --exec quotes the path of the take safely`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a $(touch bad) b.mov", "-t", "0.2",
@@ -251,7 +241,7 @@ import Testing
     #expect(failing.status == 0 && failing.errors.contains("the command for b.mov"))
   }
 
-  @Test func `What is written about a take never costs the take`() async throws {
+  @Test func `A failed report file does not cost the take`() async throws {
     let scratch = try Scratch()
     let same = try await slowmo(
       "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",
@@ -267,7 +257,7 @@ import Testing
     #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
   }
 
-  @Test func `Sound that comes late is within the limit of the file, too`() async throws {
+  @Test func `Late audio stays within the size limit of the file`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:160x120@2?pace=max", "-o", scratch.file("a.mov"), "--max-size", "1MB",
@@ -278,7 +268,7 @@ import Testing
     #expect(try #require(attributes[.size] as? Int) <= 1_000_000)
   }
 
-  @Test func `The index is first where that is wanted, and the same film follows`() async throws {
+  @Test func `The option --faststart places the index before the media`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", "a.mov", "-t", "0.5", "--codec", "h264",
@@ -306,7 +296,7 @@ import Testing
     #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
   }
 
-  @Test func `A file never grows beyond its limit, and is whole`() async throws {
+  @Test func `A take with --max-size stays below it and is complete`() async throws {
     let scratch = try Scratch()
     let finished = try await slowmo(
       "record", "synthetic:640x480@240?pace=max", "-o", scratch.file("a.mov"), "--max-size", "2MB",

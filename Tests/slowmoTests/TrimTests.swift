@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// `retime --trim` keeps exactly the frames of a range, by the numbers painted in them.
+/// The option `--trim` of `retime`, checked by the numbers painted in frames.
 struct TrimTests {
   private let scratch: Scratch
 
@@ -15,8 +15,9 @@ struct TrimTests {
 
   enum Kind: String, CaseIterable { case mjpeg, plain, reordered, openGOP, hevc }
 
-  /// Two seconds of 100 frames a second, in H.264 with a key frame each 0.2 s, in HEVC each 0.8 s,
-  /// where nothing can be encoded beside copies.
+  /// Two seconds at 100 fps, in H.264 with a key frame every 0.2 s, in HEVC every 0.8 s.
+  ///
+  /// HEVC frames at cuts cannot be encoded again.
   private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
     var recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
@@ -49,7 +50,7 @@ struct TrimTests {
     return path
   }
 
-  /// The numbers painted in the frames that a movie shows, less those that it hides in a tick.
+  /// The numbers painted in the visible frames of a movie, without those shown for one tick.
   private func numbers(_ asset: Asset) throws -> [Int?] {
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)
@@ -63,7 +64,7 @@ struct TrimTests {
       .map { try frames.time(ofFrame: Int64($0)).seconds }
   }
 
-  /// Retimes, and gives the movie; unless told otherwise checks that the plan said so.
+  /// Retimes a movie, and by default checks that the plan of a dry run matches the report.
   private func retimed(
     _ source: String, checksPlan: Bool = true, _ options: String...
   ) async throws -> Asset {
@@ -88,7 +89,7 @@ struct TrimTests {
     return try Asset(path: output)
   }
 
-  /// Ranges as they are written, and the frames that begin in them.
+  /// Texts of ranges, and the frames that begin in them.
   private static let ranges: [(text: String, frames: Range<Int>)] = [
     ("40f..120f", 40..<120), ("45f..113f", 45..<113), ("0f..1f", 0..<1), ("1f..2f", 1..<2),
     ("199f..end", 199..<200), ("-20f..-10f", 180..<190), ("100f+7f", 100..<107),
@@ -96,12 +97,10 @@ struct TrimTests {
   ]
 
   @Test(arguments: Kind.allCases)
-  func `The frames of a range are kept, no more and no less, with their sound`(
-    kind: Kind
-  ) async throws {
+  func `Trimming keeps exactly the frames and audio of a range`(kind: Kind) async throws {
     let source = try source(kind)
     for (text, frames) in Self.ranges {
-      // Ends that no picture can be cut at take more pictures along, or are encoded.
+      // A cut between key frames keeps more frames, or is encoded.
       let trimmed = try await retimed(source, checksPlan: false, "--trim", text, "--copy")
       #expect(try numbers(trimmed) == frames.map { $0 }, "\(kind) \(text)")
       #expect(
@@ -116,9 +115,7 @@ struct TrimTests {
   }
 
   @Test(arguments: ["squeeze", "render"])
-  func `The frames kept do not depend on how a cut is made, nor on audio`(
-    boundary: String
-  ) async throws {
+  func `The boundary policy does not change the frames of a trim`(boundary: String) async throws {
     let source = try source(.reordered, hasAudio: false)
     for (text, frames) in Self.ranges {
       let trimmed = try await retimed(
@@ -133,7 +130,7 @@ struct TrimTests {
     #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
   }
 
-  @Test func `A negative speed plays backwards, and copies what stands alone`() async throws {
+  @Test func `A negative speed reverses frames and copies only intra video`() async throws {
     let plain = try source(.plain)
     let half = ["--trim", "45f..113f", "--speed", "-1/2"]
     let rendered = try await retimed(plain, half + ["--fps", "50", "--pitch", "varispeed"])
@@ -148,7 +145,7 @@ struct TrimTests {
     #expect(try numbers(copied) == (45..<113).reversed())
   }
 
-  @Test func `Audio is cut where the picture is`() async throws {
+  @Test func `Audio is trimmed at the same time as video`() async throws {
     let trimmed = try await retimed(try source(.plain), "--trim", "45f..113f", "--copy")
     let track = try #require(trimmed.audioTrack)
     var reader = try AudioReader(trimmed)
@@ -160,8 +157,7 @@ struct TrimTests {
     #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
   }
 
-  @Test func `Speeds stay those of source times, and ranges are cut off at the trim`() async throws
-  {
+  @Test func `Trimming clips speed ranges and keeps their source times`() async throws {
     let source = try source(.plain)
     let inside = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "100f..120f", "--speed", "1/2", "--copy", "--pitch",
@@ -192,7 +188,7 @@ struct TrimTests {
     ["--preset", "pulse", "--at", "100f", "--speed", "1/5", "--width", "300ms"],
     ["--preset", "freeze", "--at", "1.2", "--width", "500ms"],
   ])
-  func `Inside a ramp, too, just the frames of the range are kept`(options: [String]) async throws {
+  func `Trimming within a speed ramp keeps exactly its frames`(options: [String]) async throws {
     for kind in [Kind.mjpeg, .reordered] {
       let source = try source(kind)
       for (text, frames) in [("50f..150f", 50..<150), ("33f..142f", 33..<142)] {
@@ -207,8 +203,7 @@ struct TrimTests {
     }
   }
 
-  @Test func `Several ranges follow each other, and a project of them plays the same`() async throws
-  {
+  @Test func `Several trimmed ranges are joined as in a project of them`() async throws {
     let source = try source(.reordered)
     let joined = try await retimed(
       source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
@@ -226,9 +221,9 @@ struct TrimTests {
     #expect(try numbers(Asset(path: scratch.file("edited.mov"))) == wanted)
   }
 
-  @Test func `What cannot be trimmed is refused in words, and nothing is written`() async throws {
+  @Test func `Invalid trims are rejected with a message and write no file`() async throws {
     let source = try source(.mjpeg)
-    let cases: [(options: [String], status: Int32, words: String)] = [
+    let cases: [(options: [String], status: Int32, message: String)] = [
       (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
       (["--trim", "0f..201f"], 64, "frame 201 in a source of 200 frames is after the end"),
       (["--trim", "1..1"], 64, "it is empty"),
@@ -256,24 +251,24 @@ struct TrimTests {
       ),
       ([], 64, "no change requested: use --speed, such as --speed 1/8, or --trim"),
     ]
-    for (options, status, words) in cases {
+    for (options, status, message) in cases {
       let finished = try await run(
         slowmoPath, ["retime", source, "-o", scratch.file("no.mov"), "--copy"] + options)
       #expect(finished.status == status, "\(options): \(finished.errors)")
-      #expect(finished.errors.contains(words), "\(options): \(finished.errors)")
+      #expect(finished.errors.contains(message), "\(options): \(finished.errors)")
       #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
     }
     #expect(try scratch.names() == ["mjpeg.mov"])
-    // The end of the source is inside what is kept up to there.
+    // The end of the source is inside of a range up to the end.
     let held = try await retimed(
       source, "--trim", "1..end", "--preset", "freeze", "--at", "end", "--copy", "--pitch", "mute")
     #expect(try numbers(held) == Array(100..<200))
     #expect(held.duration == MediaTime(seconds: 2))
   }
 
-  @Test func `A preset has the speed and the width asked for`() async throws {
+  @Test func `A preset uses the given speed and width`() async throws {
     let source = try source(.mjpeg)
-    // A third of 0.6 s before, two behind, between ramps of 0.3 s; at the slowest 1/4.
+    // A third of 0.6 s before the time and two thirds after it at 1/4, between ramps of 0.3 s.
     let plan = try await slowmo(
       "retime", source, "-o", "no.mov", "--preset", "impact", "--at", "1", "--speed", "1/4",
       "--width", "600ms", "--copy", "--dry-run", "--json"

@@ -2,8 +2,8 @@
 
 import Foundation
 
-/// Pictures of faces with labels, which `Tests/Tools/FacePictures` takes out of a Debian package.
-package struct FacePictures: Sendable {
+/// Images of faces with labels, which `Tests/Tools/FacePictures` extracts from a Debian package.
+package struct FaceImages: Sendable {
   /// A face: a rectangle in pixels, and the rotation of the line through the eyes.
   package struct Box: Hashable, Sendable {
     package var left: Double
@@ -14,14 +14,14 @@ package struct FacePictures: Sendable {
     package var roll: Double
   }
 
-  /// A gray picture.
-  package struct Picture: Sendable {
+  /// A gray image.
+  package struct Image: Sendable {
     package let name: String
     package let path: String
     package var width: Int
     package var height: Int
     package var pixels: [UInt8]
-    /// The faces, as those who took the picture labeled them; none for a picture without labels.
+    /// The labeled faces; empty for an image without labels.
     package var faces: [Box]
   }
 
@@ -31,9 +31,9 @@ package struct FacePictures: Sendable {
   private let directory: String
   private let labels: [String: [Box]]
 
-  /// Unpacks the pictures, unless they are.
+  /// Unpacks the images unless they are unpacked.
   ///
-  /// - Throws: What the program says, if it fails.
+  /// - Throws: The error output of the program.
   package init() async throws {
     let script = checkout + "/Tests/Tools/FacePictures/fetch.sh"
     let fetched = try await run("bash", [script])
@@ -83,11 +83,11 @@ package struct FacePictures: Sendable {
 
   private struct Failure: Error, CustomStringConvertible { let description: String }
 
-  /// The names of the pictures with labels.
+  /// The names of the images with labels.
   package var labeledNames: [String] { labels.keys.sorted() }
 
-  /// Reads a picture.
-  package func picture(_ name: String) throws -> Picture {
+  /// Reads an image.
+  package func image(_ name: String) throws -> Image {
     let path = "\(directory)/\(name).pgm"
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     // P5, the width, the height and 255, each followed by white space.
@@ -95,26 +95,26 @@ package struct FacePictures: Sendable {
       .split(maxSplits: 4) { $0.isWhitespace }
     guard header.count > 3, header[0] == "P5", let width = Int(header[1]),
       let height = Int(header[2])
-    else { throw Failure(description: "\(path) is no PGM image") }
-    return Picture(
+    else { throw Failure(description: "\(path) is not a PGM image") }
+    return Image(
       name: name, path: path, width: width, height: height,
       pixels: Array(data.suffix(width * height)), faces: labels[name] ?? [])
   }
 
-  /// Writes a movie in which a part of a picture moves to the left from frame to frame.
+  /// Writes a movie in which a part of an image moves to the left from frame to frame.
   ///
   /// - Parameters:
   ///   - path: The movie, which ffmpeg writes as MJPEG.
-  ///   - name: The picture.
+  ///   - name: The image.
   ///   - count: The number of frames, 30 of them a second.
   ///   - step: The motion in pixels.
-  /// - Throws: What ffmpeg says, if it fails.
+  /// - Throws: The error output of ffmpeg.
   package func writeMovie(_ path: String, of name: String, count: Int, step: Int) async throws {
-    let picture = try picture(name)
-    let width = (picture.width - count * step) & ~1
+    let image = try image(name)
+    let width = (image.width - count * step) & ~1
     let arguments = [
-      "-v", "error", "-y", "-loop", "1", "-framerate", "30", "-i", picture.path, "-frames:v",
-      "\(count)", "-vf", "crop=\(width):\(picture.height & ~1):\(step)*n:0", "-c:v", "mjpeg",
+      "-v", "error", "-y", "-loop", "1", "-framerate", "30", "-i", image.path, "-frames:v",
+      "\(count)", "-vf", "crop=\(width):\(image.height & ~1):\(step)*n:0", "-c:v", "mjpeg",
       "-q:v",
       "2", "-pix_fmt", "yuvj420p", path,
     ]

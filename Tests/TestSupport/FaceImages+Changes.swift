@@ -2,10 +2,10 @@
 
 import Foundation
 
-extension FacePictures.Picture {
-  /// Returns the picture after a clockwise rotation, in one that is large enough for all of it.
+extension FaceImages.Image {
+  /// Returns the image after a clockwise rotation, in a canvas that is large enough.
   ///
-  /// Beside it are the pixels of its edges.
+  /// The pixels of its edges fill the rest of the canvas.
   package func rotated(byDegrees degrees: Double) -> Self {
     let (across, down) = (cos(degrees * .pi / 180), sin(degrees * .pi / 180))
     let (x, y) = (Double(width) / 2, Double(height) / 2)
@@ -28,7 +28,7 @@ extension FacePictures.Picture {
     return rotated
   }
 
-  /// Returns the picture with another height.
+  /// Returns the image with another height.
   package func scaled(toHeight height: Int) -> Self {
     let scale = Double(height) / Double(self.height)
     let width = Int((Double(self.width) * scale).rounded())
@@ -42,19 +42,19 @@ extension FacePictures.Picture {
     return scaled
   }
 
-  /// Returns the picture with less light, and with noise of a standard deviation in levels.
+  /// Returns the image with less light, and with noise of a standard deviation in levels.
   package func degraded(light: Double, noise: Double, seed: UInt64) -> Self {
     var random = SeededGenerator(seed: seed)
     var degraded = self
     degraded.pixels = pixels.map { pixel in
-      // The sum of three even distributions of the variance 1/12 each.
+      // The sum of three uniform distributions with a variance of 1/12 each.
       let sum = (0..<3).reduce(0.0) { total, _ in total + .random(in: -0.5...0.5, using: &random) }
       return UInt8(max(0, min(255, (light * Double(pixel) + 2 * noise * sum).rounded())))
     }
     return degraded
   }
 
-  /// Returns a picture of pixels between those of this one.
+  /// Returns an image of interpolated pixels.
   private func resampled(
     width: Int, height: Int, _ source: (Double, Double) -> (x: Double, y: Double)
   ) -> Self {
