@@ -156,7 +156,7 @@ struct AudioTapTests {
       var source = Source()
       while source.position < count {
         source.give(4, to: tap)
-        // Any cursor moves blocks out of the ring, in case the readers have no processor for so long.
+        // Making a cursor empties the ring, even if no reader gets processor time for long.
         if source.position % 200 == 0 { _ = tap.cursor(atNanoseconds: .max) }
       }
       tap.end()

@@ -73,7 +73,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       #expect(session.isRunning)
       var iterator = output.frames.makeAsyncIterator()
       var count = 0
-      // More than there are buffers: a buffer that was not kept would be overwritten.
+      // More frames than buffers: the bytes of a buffer that was not kept would be overwritten.
       while count < 80, let sample = await iterator.next(isolation: #isolation) {
         count += 1
         if round == 0, count == 10 { kept = sample }

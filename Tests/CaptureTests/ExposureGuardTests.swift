@@ -59,7 +59,7 @@ private final class PaperCamera: ControlPort {
         return false
       }
       state.values[id] = value
-      // The bus may fail after the camera has understood.
+      // The bus may fail after the camera has applied the value.
       return !state.failures.contains(state.calls)
     }
     guard isDone else { throw DeviceError(.setControl, "/dev/paper", code: 22) }

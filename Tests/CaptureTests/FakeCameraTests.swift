@@ -99,7 +99,7 @@ struct FakeCameraTests {
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
     let verification = try input.verifyFrameRate()
-    // The second half is for the try with an exposure set by hand.
+    // The second half is for the attempt with a manual exposure.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
     #expect(verification.negotiated.doubleValue == 240)

@@ -32,7 +32,7 @@ struct FrameRateVerificationTests {
       (240, 240, Measured(rate: 120), [.keepsLongExposure], .exposure),
       (240, 240, Measured(rate: 120), [.keepsLongExposure, .keepsDynamicFrameRate], .exposure),
       (240, 240, Measured(rate: 120), [.keepsDynamicFrameRate], .lowLight),
-      // No light makes a camera faster.
+      // Low light cannot raise the rate.
       (240, 240, Measured(rate: 300), [.keepsDynamicFrameRate], .falseReport),
       (240, 240, Measured(rate: 120), [], .falseReport),
       // A weakness that does not lower the rate is not a cause.

@@ -216,7 +216,7 @@ struct MicrophoneSessionTests {
           session.removeInput(microphone)
         }
       default:
-        // Only where a block is sure to come.
+        // Only if a block is sure to arrive.
         guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
           let output = connection.output as? AudioDataOutput
         else { continue }

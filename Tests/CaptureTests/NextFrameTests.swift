@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Frames that a thread waits for and looks at, one after the other.
+/// Frames that a thread takes one by one with a blocking call.
 struct NextFrameTests {
   private struct Failure: Error, Equatable {}
 
