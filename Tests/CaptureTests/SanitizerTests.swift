@@ -15,8 +15,9 @@ private final class Counter: Sendable {
 
   /// Adds one in turns with the other thread, without a lock.
   ///
-  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may miss
-  /// accesses at exactly the same time, and a thread that ends before the other begins is not a race.
+  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may
+  /// miss accesses at exactly the same time, and a thread that ends before the other begins is not
+  /// a race.
   func addInTurns(_ thread: Int) {
     while turn.load(ordering: .relaxed) % 2 != thread { sched_yield() }
     bare += 1
