@@ -137,7 +137,7 @@ def self_test(build, graphs, directory):
     assert run_documents(build, [("wrong.md", shown.format(" none"))])
     assert run_documents(build, [("wrong.md", "```console\n$ slowmo info none.mov\n```\n")])
     row = "| `startRunning()` | `{}.startRunning()` | `{}` |\n"
-    test = "A session without an input says so and does not run"
+    test = "A session without inputs fails to start"
     for owner, named, words in [
             ("CaptureSession", test, ""), ("CaptureSession", "No test", "there is no test"),
             ("CaptureDevice", test, "no member 'startRunning'")]:

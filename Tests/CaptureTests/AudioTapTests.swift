@@ -12,7 +12,7 @@ import Testing
 /// A thousand samples a second, one channel: a block of up to 20.
 private let format = AudioFormat(.s16, sampleRate: 1_000, channelCount: 1)
 
-/// Blocks as a capture thread makes them; a sample tells its number and its stream.
+/// Audio blocks as a capture thread produces them; each sample encodes its number and its stream.
 private struct Source {
   var position: Int64 = 0
   var stream = 0
@@ -21,16 +21,16 @@ private struct Source {
     Int16((sample * 5 + Int64(stream) * 7_919) % 32_749)
   }
 
-  /// When a sample is heard: streams are an hour apart.
+  /// The capture time of a sample; streams are an hour apart.
   static func nanoseconds(_ sample: Int64, _ stream: Int) -> Int64 {
     (sample + Int64(stream) * 3_600_000) * 1_000_000
   }
 
-  mutating func give(_ count: Int, missing: AudioGap? = nil, to feed: AudioTap) {
+  mutating func give(_ count: Int, missing: AudioGap? = nil, to tap: AudioTap) {
     if let missing { position = missing.position + missing.sampleCount }
     let samples = (0..<count).map { Self.value(position + Int64($0), stream).littleEndian }
     samples.withUnsafeBytes { bytes in
-      feed.take(
+      tap.take(
         AudioBlock(
           position: position, sampleCount: count,
           nanoseconds: Self.nanoseconds(position, stream), gap: missing, bytes: bytes))
@@ -40,7 +40,7 @@ private struct Source {
 }
 
 struct AudioTapTests {
-  /// A block in the slow model: a list of all that ever came.
+  /// A block in the slow model, which is a list of all blocks.
   private struct Known {
     let position: Int64
     let stream: Int
@@ -48,8 +48,7 @@ struct AudioTapTests {
     let gap: AudioGap.Cause?
   }
 
-  /// What a reader is to be told, by the model: from the newest backwards as many blocks are kept
-  /// as have room together.
+  /// The slow model of the tap: it keeps as many of the newest blocks as fit together.
   private struct Model {
     var blocks: [Known] = []
     let seconds: Int
@@ -67,12 +66,12 @@ struct AudioTapTests {
   }
 
   @Test(arguments: 0..<8)
-  func `Each reader gets every block that is kept, once, and is told what it missed`(seed: Int)
+  func `Each reader gets every kept block once and any gap before it`(seed: Int)
     throws
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 70)
     let seconds = 1 + seed % 2
-    let feed = try AudioTap(format, seconds: seconds)
+    let tap = try AudioTap(format, seconds: seconds)
     var (source, model) = (Source(), Model(seconds: seconds))
     var readers: [(cursor: AudioTap.Cursor, next: Int, last: Known?)] = []
     for _ in 0..<3_000 {
@@ -82,23 +81,23 @@ struct AudioTapTests {
           cause: Bool.random(using: &random) ? .overrun : .suspended, position: source.position,
           sampleCount: Int64.random(in: 0..<90, using: &random))
         let count = Int.random(in: 1...20, using: &random)
-        source.give(count, missing: gap, to: feed)
+        source.give(count, missing: gap, to: tap)
         model.blocks.append(
           Known(
             position: source.position - Int64(count), stream: source.stream, count: count,
             gap: gap.cause))
       case 1:
-        feed.end()
-        #expect(feed.hasEnded)
+        tap.end()
+        #expect(tap.hasEnded)
         source = Source(stream: source.stream + 1)
       case 2..<30:
         let count = Int.random(in: 0..<8, using: &random) == 0 ? 1 : 20
-        source.give(count, to: feed)
+        source.give(count, to: tap)
         model.blocks.append(
           Known(
             position: source.position - Int64(count), stream: source.stream, count: count,
             gap: nil))
-        #expect(!feed.hasEnded)
+        #expect(!tap.hasEnded)
       case 30 where readers.count < 5:
         let last = model.blocks.last
         let time =
@@ -109,7 +108,7 @@ struct AudioTapTests {
           return Source.nanoseconds(block.position + Int64(block.count), block.stream) >= time
         }
         readers.append(
-          (feed.cursor(atNanoseconds: time), number ?? model.blocks.count, nil))
+          (tap.cursor(atNanoseconds: time), number ?? model.blocks.count, nil))
       default:
         guard let index = readers.indices.randomElement(using: &random) else { continue }
         if Int.random(in: 0..<200, using: &random) == 0 {
@@ -118,7 +117,7 @@ struct AudioTapTests {
         }
         for _ in 0..<Int.random(in: 0..<80, using: &random) {
           let number = max(readers[index].next, model.oldest)
-          let piece = feed.read(&readers[index].cursor)
+          let piece = tap.read(&readers[index].cursor)
           guard number < model.blocks.count else {
             #expect(piece == nil)
             break
@@ -150,26 +149,26 @@ struct AudioTapTests {
     #expect(model.blocks.count > 1_500)
   }
 
-  @Test func `While others read, no block is lost and none comes twice`() async throws {
-    let feed = try AudioTap(format, seconds: 30)
+  @Test func `Concurrent readers get every audio block exactly once`() async throws {
+    let tap = try AudioTap(format, seconds: 30)
     let count: Int64 = 20_000
     let thread = try BlockingThread {
       var source = Source()
       while source.position < count {
-        source.give(4, to: feed)
-        // Before the ring is full: who reads may have been taken the processor while it does.
-        if source.position % 200 == 0 { _ = feed.cursor(atNanoseconds: .max) }
+        source.give(4, to: tap)
+        // Making a cursor empties the ring, even if no reader gets processor time for long.
+        if source.position % 200 == 0 { _ = tap.cursor(atNanoseconds: .max) }
       }
-      feed.end()
+      tap.end()
     }
     await withTaskGroup(of: (Int64, Bool).self) { group in
       for _ in 0..<3 {
         group.addTask {
-          var cursor = feed.cursor(atNanoseconds: 0)
+          var cursor = tap.cursor(atNanoseconds: 0)
           var (next, isRight) = (Int64(0), true)
           while next < count {
-            guard let piece = feed.read(&cursor) else {
-              if !feed.wait(for: cursor, milliseconds: 1_000_000_000) { break }
+            guard let piece = tap.read(&cursor) else {
+              if !tap.wait(for: cursor, milliseconds: 1_000_000_000) { break }
               continue
             }
             isRight = isRight && piece.interruption == nil
@@ -187,25 +186,25 @@ struct AudioTapTests {
     thread.join()
   }
 
-  @Test func `A connection that is switched off carries nothing, and its meter shows silence`()
+  @Test func `A disabled connection delivers no audio and marks the gap`()
     throws
   {
     let gate = ConnectionGate()
-    let feed = try AudioTap(format, gate: gate, seconds: 1)
+    let tap = try AudioTap(format, gate: gate, seconds: 1)
     var source = Source()
-    for _ in 0..<10 { source.give(10, to: feed) }
-    #expect(feed.levels.count == 1 && feed.levels[0].peakDBFS > -60)
-    var cursor = feed.cursor(atNanoseconds: 0)
-    for _ in 0..<10 { #expect(feed.read(&cursor)?.interruption == nil) }
+    for _ in 0..<10 { source.give(10, to: tap) }
+    #expect(tap.levels.count == 1 && tap.levels[0].peakDBFS > -60)
+    var cursor = tap.cursor(atNanoseconds: 0)
+    for _ in 0..<10 { #expect(tap.read(&cursor)?.interruption == nil) }
     gate.isOpen.store(false, ordering: .relaxed)
-    source.give(10, to: feed)
-    #expect(feed.read(&cursor) == nil && !feed.wait(for: cursor, milliseconds: 1))
+    source.give(10, to: tap)
+    #expect(tap.read(&cursor) == nil && !tap.wait(for: cursor, milliseconds: 1))
     gate.isOpen.store(true, ordering: .relaxed)
-    source.give(10, to: feed)
-    #expect(feed.wait(for: cursor, milliseconds: 1))
-    #expect(feed.read(&cursor)?.interruption == .switchedOff)
-    feed.end()
-    #expect(feed.hasEnded && feed.levels[0].peakDBFS == -.infinity)
-    #expect(!feed.wait(for: cursor, milliseconds: 100_000))
+    source.give(10, to: tap)
+    #expect(tap.wait(for: cursor, milliseconds: 1))
+    #expect(tap.read(&cursor)?.interruption == .switchedOff)
+    tap.end()
+    #expect(tap.hasEnded && tap.levels[0].peakDBFS == -.infinity)
+    #expect(!tap.wait(for: cursor, milliseconds: 100_000))
   }
 }

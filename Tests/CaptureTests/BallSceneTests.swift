@@ -9,7 +9,7 @@ import Testing
 
 private typealias Settings = SyntheticDriver.Settings
 
-/// What a camera draws, whatever frame is asked for.
+/// Draws the frames of a synthetic camera in any order.
 private final class Drawing {
   private var generator: any TestPatternGenerator
   private let settings: Settings
@@ -43,7 +43,7 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `The number is drawn as it is on the pattern, whatever was drawn before`(
+  func `The ball scene draws frame numbers like the test pattern`(
     width: Int, height: Int
   ) throws {
     let settings = settings(width, height, .gray)
@@ -64,7 +64,7 @@ struct BallSceneTests {
   }
 
   @Test(arguments: [Settings.Layout.gray, .yuyv, .mjpeg])
-  fileprivate func `A frame does not depend on those that were drawn before it`(
+  fileprivate func `A synthetic frame does not depend on earlier frames`(
     layout: Settings.Layout
   ) throws {
     for (width, height) in [(128, 96), (642, 362)] {
@@ -77,7 +77,7 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `All formats show the same, and all have the number`(width: Int, height: Int) throws {
+  func `All pixel formats show the same image and frame number`(width: Int, height: Int) throws {
     let drawings = try [Settings.Layout.gray, .yuyv, .mjpeg].map {
       try Drawing(settings(width, height, $0))
     }
@@ -100,7 +100,8 @@ struct BallSceneTests {
   }
 
   @Test(arguments: sizes)
-  func `The ball is where the formula says, between pixels, too`(width: Int, height: Int) throws {
+  func `The ball is within a quarter pixel of its computed position`(width: Int, height: Int) throws
+  {
     for (ball, rate) in [
       (BouncingBall(), 240),
       (BouncingBall(height: Rational(13, over: 10), period: Rational(1, over: 10)), 2_000),

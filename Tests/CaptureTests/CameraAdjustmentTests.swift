@@ -20,7 +20,7 @@ struct CameraAdjustmentTests {
       minimum: 2_000, maximum: 6_500, defaultValue: 4_000, flags: .volatile),
   ])
 
-  @Test func `Asking whether a camera adjusts changes nothing of the next answer`() throws {
+  @Test func `Each adjustment query compares readings of its own`() throws {
     let step = Mutex<Int64>(0)
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0") { [driver] in
@@ -37,12 +37,12 @@ struct CameraAdjustmentTests {
     }
     step.withLock { $0 = 5 }
     for _ in 0..<3 { #expect(try controls.isAdjustingExposure == true) }
-    // What the camera does between two questions is no matter of either.
+    // A change between two queries does not count in either.
     step.withLock { $0 = 0 }
     #expect(try controls.isAdjustingExposure == false)
   }
 
-  @Test func `An adjustment begins with a change, and ends when nothing changes any more`() {
+  @Test func `An adjustment ends after three unchanged readings`() {
     var detector = AdjustmentDetector()
     var events: [[CameraAdjustment]] = []
     for exposure: Int64 in [9, 9, 8, 7, 7, 6, 6, 6, 6, 6, 5] {
@@ -55,7 +55,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [], [begins], [], [], [], [], [], [ends], [], [begins]])
   }
 
-  @Test func `A lens that tells whether it moves is believed at once`() {
+  @Test func `The focus status starts and ends an adjustment at once`() {
     var detector = AdjustmentDetector()
     let events = [false, true, true, false].map {
       detector.see(AdjustmentReading(isFocusing: $0)).map(\.isAdjusting)
@@ -63,7 +63,7 @@ struct CameraAdjustmentTests {
     #expect(events == [[], [true], [], [false]])
   }
 
-  @Test func `Begin and end are told as they happen, until the device is gone`() async throws {
+  @Test func `Adjustments are reported until the device is unplugged`() async throws {
     let controls = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0")
     }
@@ -76,10 +76,10 @@ struct CameraAdjustmentTests {
         await Task.yield()
       }
     }
-    var told: [CameraAdjustment] = []
+    var reported: [CameraAdjustment] = []
     do throws(MediaError) {
       for try await adjustment in adjustments {
-        told.append(adjustment)
+        reported.append(adjustment)
         changes.cancel()
         if !adjustment.isAdjusting { driver.change { $0.isUnplugged = true } }
       }
@@ -87,13 +87,13 @@ struct CameraAdjustmentTests {
     } catch {
       #expect(error.code == .deviceLost)
     }
-    #expect(told.allSatisfy { $0.subject == .whiteBalance })
-    // What a busy machine lets rest for three readings goes on as another adjustment.
-    #expect(told.count >= 2)
-    #expect(told.enumerated().allSatisfy { $1.isAdjusting == $0.isMultiple(of: 2) })
+    #expect(reported.allSatisfy { $0.subject == .whiteBalance })
+    // On a busy machine three readings may be equal; the next change is then another adjustment.
+    #expect(reported.count >= 2)
+    #expect(reported.enumerated().allSatisfy { $1.isAdjusting == $0.isMultiple(of: 2) })
   }
 
-  @Test func `A camera that hides what it chooses tells nothing`() throws {
+  @Test func `A camera without volatile controls reports no adjustments`() throws {
     let plain = ScriptedControls([
       DeviceControl(id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, maximum: 9)
     ])

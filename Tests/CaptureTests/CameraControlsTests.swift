@@ -9,13 +9,13 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about the settings of a camera, on a driver that says what a test wants.
+/// Claims about the controls of a camera, on a scripted driver.
 struct CameraControlsTests {
   private func items(_ names: [Int64: String]) -> [DeviceControl.MenuItem] {
     names.sorted { $0.key < $1.key }.map { DeviceControl.MenuItem(index: $0.key, name: $0.value) }
   }
 
-  /// A webcam as they are: two of the four modes of exposure, everything automatic.
+  /// A typical webcam: two of the four exposure modes, everything automatic.
   private func webcam() -> ScriptedControls {
     ScriptedControls([
       DeviceControl(
@@ -51,7 +51,7 @@ struct CameraControlsTests {
     ])
   }
 
-  /// Everything that few cameras have.
+  /// A camera with the controls that few cameras have.
   private func studio() -> ScriptedControls {
     ScriptedControls([
       DeviceControl(id: .lock3A, name: "3A Lock", kind: .bitmask, maximum: 7),
@@ -97,7 +97,7 @@ struct CameraControlsTests {
     try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
   }
 
-  @Test func `Exposure by hand switches the automatic off first`() throws {
+  @Test func `Manual exposure switches automatic exposure off first`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(try controls.exposureMode == .continuousAutoExposure)
@@ -112,7 +112,7 @@ struct CameraControlsTests {
     #expect(try controls.exposureMode == .custom)
   }
 
-  @Test func `What is out of range changes nothing`() throws {
+  @Test func `An out-of-range value fails and writes no control`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     let error = try #require(throws: MediaError.self) {
@@ -133,14 +133,14 @@ struct CameraControlsTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `A camera without a lock is held at what it had chosen`() throws {
+  @Test func `Locking exposure without a 3A lock keeps the current values`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     try controls.setExposureMode(.locked)
     #expect(
       driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=157", "gain=60"])
     #expect(try controls.exposureMode == .locked)
-    // Whoever sets it otherwise ends that.
+    // Any other value ends the lock.
     driver.change { $0.values[.gain] = .number(65) }
     #expect(try controls.exposureMode == .custom)
     driver.change { $0.values[.gain] = .number(60) }
@@ -151,7 +151,7 @@ struct CameraControlsTests {
     #expect(!controls.isExposureModeSupported(.autoExpose))
   }
 
-  @Test func `A camera with a lock is locked, and the other locks stay`() throws {
+  @Test func `Locking exposure leaves the other 3A locks unchanged`() throws {
     let driver = studio()
     let controls = try controls(driver)
     driver.change { $0.values[.lock3A] = .number(0b010) }
@@ -163,7 +163,7 @@ struct CameraControlsTests {
       driver.numbersWritten == ["3a_lock=3", "3a_lock=2", "auto_exposure=0"])
   }
 
-  @Test func `The lens is at 0 when it is as close as it can`() throws {
+  @Test func `Lens position 0 is the closest focus`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(try controls.focusMode == .continuousAutoFocus)
@@ -180,7 +180,7 @@ struct CameraControlsTests {
     #expect(try controls.isAdjustingFocus == nil)
   }
 
-  @Test func `Focus once stops focusing for good, and is told while it lasts`() throws {
+  @Test func `One-shot autofocus reports focusing and then locks`() throws {
     let driver = studio()
     let controls = try controls(driver)
     driver.change { $0.values[.automaticFocus] = .number(1) }
@@ -206,7 +206,7 @@ struct CameraControlsTests {
     #expect(try self.controls(studio()).isWhiteBalanceModeSupported(.autoWhiteBalance))
   }
 
-  @Test func `The bias is in thousandths of an EV, from a menu of numbers`() throws {
+  @Test func `Exposure bias and ISO take values of their integer menus`() throws {
     let driver = studio()
     let controls = try controls(driver)
     #expect(try controls.exposureTargetBiases == [-1500, 0, 1500])
@@ -219,7 +219,7 @@ struct CameraControlsTests {
     #expect(code { try controls.setISO(200) } == .controlOutOfRange)
   }
 
-  @Test func `A point of interest is a region about it, inside the sensor`() throws {
+  @Test func `A point of interest sets a region inside the sensor`() throws {
     let driver = studio()
     driver.change {
       $0.values[.regionOfInterest] = .rectangle(
@@ -241,7 +241,7 @@ struct CameraControlsTests {
         == .controlOutOfRange)
   }
 
-  @Test func `The middle is the whole picture again, but for who looks elsewhere`() throws {
+  @Test func `The full region returns when both points are in the center`() throws {
     let driver = studio()
     let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
     driver.change { $0.values[.regionOfInterest] = whole }
@@ -260,7 +260,7 @@ struct CameraControlsTests {
   }
 
   @Test(arguments: [false, true])
-  func `A region is given back when the session ends`(isSetBefore: Bool) throws {
+  func `Stopping the session restores the region of interest`(isSetBefore: Bool) throws {
     let machine = try FakeVideoSystemCalls("uvc-webcam")
     machine.pace {
       usleep(500)
@@ -286,7 +286,7 @@ struct CameraControlsTests {
     }
   }
 
-  @Test func `Mirroring and turning upside down do not disturb each other`() throws {
+  @Test func `Mirroring and rotation by 180 degrees are independent`() throws {
     let driver = studio()
     let controls = try controls(driver)
     for isMirrored in [false, true] {
@@ -304,7 +304,7 @@ struct CameraControlsTests {
     #expect(code { try controls.setVideoRotationAngle(90) } == .controlNotSupported)
   }
 
-  @Test func `What a camera has not is nil, false or refused`() throws {
+  @Test func `Missing controls read as nil and cannot be set`() throws {
     for controls in [
       try controls(ScriptedControls([])), try CameraControls(device: .named("synthetic")),
     ] {
@@ -330,7 +330,7 @@ struct CameraControlsTests {
     }
   }
 
-  @Test func `Flicker, privacy and the frame rate are told and set`() throws {
+  @Test func `Power line frequency and auto frame rate can be set`() throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(try controls.powerLineFrequency == .off)
@@ -343,7 +343,7 @@ struct CameraControlsTests {
     #expect(try controls.isAutoVideoFrameRateEnabled == false)
   }
 
-  @Test func `Changes are told as they happen, until the device is gone`() async throws {
+  @Test func `Control changes are reported until the device is unplugged`() async throws {
     let driver = webcam()
     let controls = try controls(driver)
     #expect(code { _ = try controls.changes(of: ["gian"]) } == .controlNotSupported)
@@ -366,7 +366,7 @@ struct CameraControlsTests {
     #expect(values == [7, 9])
   }
 
-  /// The kind of error that a call throws, or nil where it throws none.
+  /// The code of the error that a call throws, or nil if it throws none.
   private func code(_ body: () throws -> Void) -> MediaError.Code? {
     do {
       try body()

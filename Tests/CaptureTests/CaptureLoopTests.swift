@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// What became of each period, by the script's own account.
+/// The outcome of each period, as the script counts it.
 private struct Log: Equatable {
   var stored = 0
   var corrupt = 0
@@ -18,7 +18,7 @@ private struct Log: Equatable {
   var lostKernel = 0
 }
 
-/// Runs the loop over a script with a queue that never fills, and keeps the books.
+/// Runs the loop over a script with a queue that never fills, and accounts for the frames.
 private func capture(
   _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
   capacity: Int = 64 << 20,
@@ -30,10 +30,10 @@ private func capture(
     recordCount: max(16, steps.count))
   let control = CaptureControl()
   let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
-  var pump = CaptureLoop(
+  var loop = CaptureLoop(
     pool: BufferPool(driver), frameRate: rate, integrityCheck: integrityCheck, control: control,
     sinkList: SinkList([take]))
-  if (try? pump.start()) != nil { _ = pump.run() }
+  if (try? loop.start()) != nil { _ = loop.run() }
   let end = try #require(take.end)
   var account = FrameAccount(frameRate: rate, trustsCounter: false) {
     control.switchedOn.load(ordering: .relaxed)
@@ -66,7 +66,7 @@ private func observation(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000
 
 struct CaptureLoopTests {
   @Test(arguments: 0..<200)
-  func `Random faults are each counted once, for what they are`(seed: Int) throws {
+  func `Each random fault is counted once under its cause`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     let rate = FrameRate(240)
     var truth = Log()
@@ -75,7 +75,7 @@ struct CaptureLoopTests {
     var number: Int64 = Bool.random(using: &random) ? Int64.random(in: 0...3, using: &random) : 0
     truth.lostStart = Int(number)
     var overruns: UInt32 = 0
-    for place in 0..<2_000 {
+    for period in 0..<2_000 {
       var current = try observation(number, rate)
       current.overrunsBefore = overruns
       overruns = 0
@@ -84,7 +84,7 @@ struct CaptureLoopTests {
       steps.append(.frame(current, byteCount: isCorrupt ? 0 : 100))
       if isCorrupt { truth.corrupt += 1 } else { truth.stored += 1 }
       number += 1
-      if place < 1_999, Int.random(in: 0..<25, using: &random) == 0 {
+      if period < 1_999, Int.random(in: 0..<25, using: &random) == 0 {
         let device = Int64.random(in: 0...3, using: &random)
         let kernel = Int64.random(in: 0...3, using: &random)
         truth.lostDevice += Int(device)
@@ -105,25 +105,25 @@ struct CaptureLoopTests {
     // Each gap is where the numbers jump.
     var missing: [Int64: Int64] = [:]
     for gap in taken.account.gaps { missing[gap.afterIndex, default: 0] += gap.count }
-    var place: Int64 = -1
+    var period: Int64 = -1
     for (index, frame) in taken.frames.enumerated() {
-      place += 1 + (missing[Int64(index) - 1] ?? 0)
-      #expect(place == Int64(frame.sequence))
+      period += 1 + (missing[Int64(index) - 1] ?? 0)
+      #expect(period == Int64(frame.sequence))
     }
   }
 
   @Test(arguments: [(1 << 32, 0), (1 << 31, 6), (1 << 32, 6), (18_446_744_073_709_552, 0)])
-  func `A clock that wraps makes no gap and bends no interval`(
+  func `A wrapping driver clock leaves gaps and intervals correct`(
     count: Int64, zeros: Int
   ) throws {
     let rate = FrameRate(60)
     let wrap = (0..<zeros).reduce(count) { number, _ in number * 10 }
-    let steps = (0..<60).map { place in
+    let steps = (0..<60).map { period in
       // Frame 20 is late by 3 ms, and just there the clock wraps.
-      let time = wrap - 333_000 + Int64(place) * 16_667 + (place == 20 ? 3_000 : 0)
+      let time = wrap - 333_000 + Int64(period) * 16_667 + (period == 20 ? 3_000 : 0)
       return ScriptedDriver.Step.frame(
         FrameObservation(
-          sequence: UInt32(place), microseconds: place < 20 ? time : time &- wrap),
+          sequence: UInt32(period), microseconds: period < 20 ? time : time &- wrap),
         byteCount: 10)
     }
     let taken = try capture(steps, rate: rate)
@@ -133,9 +133,9 @@ struct CaptureLoopTests {
     #expect(times[20] - times[19] == 19_667 && times[21] - times[20] == 13_667)
   }
 
-  @Test func `Numbers wrap, repeat and go back without a gap being made up`() throws {
+  @Test func `Wrapped or repeated sequence numbers add no false gaps`() throws {
     let rate = FrameRate(60)
-    // The counter's word for each frame, and the period in which it really came.
+    // The sequence number of each frame, and the period in which it was really captured.
     let cases: [(numbers: [UInt32], periods: [Int64], expected: Int64, lost: Int64)] = [
       ([4_294_967_294, 4_294_967_295, 0, 1], [0, 1, 2, 3], 4, 0),
       ([4_294_967_294, 1, 2, 3], [0, 3, 4, 5], 6, 2),
@@ -160,7 +160,7 @@ struct CaptureLoopTests {
   }
 
   @Test(arguments: [(240, 1, 960), (60, 1, 240), (60_000, 1_001, 240), (120, 1, 480), (30, 1, 120)])
-  func `Four seconds are the frames that begin in them`(
+  func `A duration limit takes the frames that begin within it`(
     numerator: Int, denominator: Int, count: Int
   ) throws {
     let rate = FrameRate(Int(numerator), over: Int(denominator))
@@ -176,7 +176,7 @@ struct CaptureLoopTests {
     #expect(taken.driver.missingBuffers == 0)
   }
 
-  @Test func `What is lost at the very end of a take is counted, and no more`() throws {
+  @Test func `Losses at the end of a take count up to its duration`() throws {
     let rate = FrameRate(240)
     // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
     let steps = try (Array(0..<236) + [242]).map {
@@ -189,7 +189,7 @@ struct CaptureLoopTests {
     #expect(taken.ledger.expected == 240)
   }
 
-  @Test func `A number of frames is the number of frames in hand`() throws {
+  @Test func `A frame limit counts stored frames and not lost ones`() throws {
     let rate = FrameRate(240)
     let steps = try (0..<Int64(50)).map {
       ScriptedDriver.Step.frame(try observation($0 * 2, rate), byteCount: 10)
@@ -201,19 +201,19 @@ struct CaptureLoopTests {
     #expect(taken.ledger.expected == 19)
   }
 
-  @Test func `A full queue loses frames under its own name, and later ones get through`() throws {
+  @Test func `A frame that finds the queue full counts as a queue loss`() throws {
     let rate = FrameRate(240)
     let steps = try (0..<Int64(20)).map {
       ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 300_000)
     }
-    // A mebibyte holds three such frames; nobody takes any out until the end.
+    // A mebibyte holds three such frames; the queue is read only at the end.
     let taken = try capture(steps, rate: rate, capacity: 1 << 20)
     #expect(taken.frames.count == 3)
     #expect(taken.ledger.lostQueue == 17)
     #expect(taken.ledger.expected == 20)
   }
 
-  @Test func `A writer that stalls keeps few of the driver's buffers, and loses nothing`() throws {
+  @Test func `A stalled writer holds few driver buffers and loses nothing`() throws {
     let rate = FrameRate(240)
     let frames: [ScriptedDriver.Step] = try (0..<24).map {
       .frame(try observation($0, rate), byteCount: 4_096)
@@ -240,19 +240,19 @@ struct CaptureLoopTests {
     let control = CaptureControl()
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     take.allow(keeping: pool.capacity)
-    var pump = CaptureLoop(
+    var loop = CaptureLoop(
       pool: pool, frameRate: rate,
       integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
       control: control, sinkList: SinkList([take]))
-    try pump.start()
-    #expect(pump.run().stopReason == .duration)
-    // Twenty waited, eight of them where the driver had put them; then none; then four, all there.
+    try loop.start()
+    #expect(loop.run().stopReason == .duration)
+    // Twenty waited, eight of them in the driver's buffers; then none; then four, all in buffers.
     #expect(counts.withLock { $0 } == [8, 8, 0, 0, 4, 4])
     #expect(driver.missingBuffers == 4)
   }
 
   @Test(arguments: [false, true])
-  func `Beside others that keep frames, what is compressed is copied`(isAlone: Bool) throws {
+  func `A take copies frames when another sink keeps buffers`(isAlone: Bool) throws {
     let rate = FrameRate(240)
     let frames = try (0..<Int64(4)).map { index in
       ScriptedDriver.Step.frame(try observation(index, rate), byteCount: 64)
@@ -266,19 +266,19 @@ struct CaptureLoopTests {
       copiesBesideOthers: true)
     let other = KeepingSink()
     (isAlone ? [take] : [take, other] as [any FrameSink]).share(pool.capacity)
-    // The other has all that can be lent, as if nobody else were there.
+    // The other sink may keep the whole pool, as if it were alone.
     #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : pool.capacity))
-    var pump = CaptureLoop(
+    var loop = CaptureLoop(
       pool: pool, frameRate: rate,
       integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
       control: control, sinkList: SinkList([take]))
-    try pump.start()
-    _ = pump.run()
+    try loop.start()
+    _ = loop.run()
     #expect(queue.heldCount == (isAlone ? 4 : 0))
     #expect(queue.endNumber == 4)
   }
 
-  @Test func `A queue that goes with frames in it gives their buffers back`() throws {
+  @Test func `A deallocated queue returns the buffers of its frames`() throws {
     let rate = FrameRate(240)
     let driver = ScriptedDriver([.frame(try observation(0, rate), byteCount: 64)], bufferCount: 8)
     let pool = BufferPool(driver)
@@ -287,14 +287,14 @@ struct CaptureLoopTests {
       let control = CaptureControl()
       let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
       take.allow(keeping: 4)
-      var pump = CaptureLoop(
+      var loop = CaptureLoop(
         pool: pool, frameRate: rate,
         integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
         control: control, sinkList: SinkList([take]))
-      try pump.start()
-      _ = pump.run()
+      try loop.start()
+      _ = loop.run()
       #expect(pool.heldCount == 1)
-      // A device that is gone is let go of when the last frame of it is.
+      // An unplugged device is abandoned when its last buffer is returned.
       pool.close()
       #expect(driver.abandonCount == 0)
     }
@@ -304,7 +304,7 @@ struct CaptureLoopTests {
     #expect(driver.abandonCount == 1)
   }
 
-  @Test func `A short frame of pixels is a damaged one`() throws {
+  @Test func `A raw frame with too few bytes counts as corrupt`() throws {
     let rate = FrameRate(60)
     let steps = try [100, 99, 100, 0].enumerated().map {
       ScriptedDriver.Step.frame(try observation(Int64($0.offset), rate), byteCount: $0.element)
@@ -316,7 +316,7 @@ struct CaptureLoopTests {
     #expect(taken.account.gaps.map(\.afterIndex) == [0, 1])
   }
 
-  @Test func `A driver that fails ends the take with what was captured`() throws {
+  @Test func `A driver failure ends the take and keeps its frames`() throws {
     let rate = FrameRate(60)
     let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")
     let steps: [ScriptedDriver.Step] = [
@@ -329,7 +329,7 @@ struct CaptureLoopTests {
     #expect(taken.driver.missingBuffers == 0)
   }
 
-  @Test func `No time that a driver gives traps`() throws {
+  @Test func `Extreme driver timestamps do not crash the capture loop`() throws {
     let rate = FrameRate(1, over: 2_000_000_000)
     let extremes: [Int64] = [.max, .min, 0, -1, 9_223_372_020_000_000]
     for first in extremes {
@@ -346,7 +346,7 @@ struct CaptureLoopTests {
   }
 }
 
-/// A sink that would keep frames, and takes none.
+/// A sink that may keep buffers, but takes none.
 private final class KeepingSink: FrameSink {
   let allowed = Atomic<Int>(-1)
   var keeping: FrameKeeping { .always }

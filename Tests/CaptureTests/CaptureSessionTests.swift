@@ -16,10 +16,9 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     device: device, format: device.format(matching: ModeRequest(parsing: "/grey")))
 }
 
-// One after the other: the capture threads of many would take the machine.
+// Serialized, since the capture threads of many sessions would use all processors.
 @Suite(.serialized) struct CaptureSessionTests {
-  @Test func `Connections are formed for each pair that goes together, and go with either`() throws
-  {
+  @Test func `Adding and removing inputs and outputs updates connections`() throws {
     let session = CaptureSession()
     let (camera, other) = (try synthetic(), try synthetic())
     let outputs = [VideoDataOutput(), VideoDataOutput()]
@@ -39,7 +38,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.connections.isEmpty && session.inputs.count == 1)
   }
 
-  @Test func `Changes wait until the last commit`() throws {
+  @Test func `Nested configuration changes apply at the last commit`() throws {
     let session = CaptureSession()
     let output = VideoDataOutput()
     session.beginConfiguration()
@@ -51,11 +50,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.inputs.isEmpty && session.outputs.isEmpty)
     try session.commitConfiguration()
     #expect(session.inputs.count == 1 && session.connections.count == 1)
-    try session.commitConfiguration()  // One too many is nothing.
+    try session.commitConfiguration()  // An extra commit has no effect.
     #expect(session.inputs.count == 1)
   }
 
-  @Test func `A session without an input says so and does not run`() {
+  @Test func `A session without inputs fails to start`() {
     let session = CaptureSession()
     let error = #expect(throws: MediaError.self) { try session.startRunning() }
     #expect(error?.code == .badConfiguration)
@@ -63,7 +62,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.stopRunning()
   }
 
-  @Test func `A stream starts again, and what was kept over the stop is left alone`() async throws {
+  @Test func `A kept sample stays intact when the session restarts`() async throws {
     let input = try synthetic()
     let session = CaptureSession(input)
     let output = VideoDataOutput()
@@ -74,7 +73,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       #expect(session.isRunning)
       var iterator = output.frames.makeAsyncIterator()
       var count = 0
-      // More than there are buffers: a buffer that was not kept would be overwritten.
+      // More frames than buffers: the bytes of a buffer that was not kept would be overwritten.
       while count < 80, let sample = await iterator.next(isolation: #isolation) {
         count += 1
         if round == 0, count == 10 { kept = sample }
@@ -92,7 +91,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.removeOutput(output)
   }
 
-  @Test func `Outputs come and go while the session runs`() async throws {
+  @Test func `Outputs can be added and removed while a session runs`() async throws {
     let session = CaptureSession(try synthetic())
     let first = VideoDataOutput()
     try session.addOutput(first)
@@ -111,7 +110,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     await session.stopRunning()
   }
 
-  @Test func `A camera is switched in a running session, and its successor that fails is not`()
+  @Test func `A running session switches cameras or keeps the old one`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb busy=1")
@@ -119,7 +118,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
-    #expect(broken == nil)  // A busy device is no input to begin with.
+    #expect(broken == nil)  // A busy device cannot become an input.
     let faulty = try FakeVideoSystemCalls("hfr-usb streamon-fails=1")
     let failing = try DeviceSystem.$calls.withValue(faulty) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -148,7 +147,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.removeInput(one)
     try session.addInput(two)
     try await session.commitConfiguration()
-    // What was lent of the first camera may still come before the second's.
+    // Waiting frames of the first camera may still come before those of the second.
     var seen = await width()
     while seen == 128 { seen = await width() }
     #expect(seen == 192 && session.isRunning)
@@ -156,7 +155,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(one.pool.heldCount == 0)
   }
 
-  @Test func `A device that goes away is an interruption with its reason`() async throws {
+  @Test func `An unplugged camera interrupts the session with its reason`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -180,7 +179,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(!session.isInterrupted)
   }
 
-  @Test func `An input comes back by itself when its device does`() async throws {
+  @Test func `An input resumes by itself when its camera returns`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1")
     machine.pace {
       usleep(500)
@@ -214,10 +213,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
         .interruptionEnded(input.device, .deviceGone), .didStartRunning,
       ])
     #expect(session.isRunning && !session.isInterrupted)
-    // What was kept of before is as it was, and frames of after come.
+    // The kept sample is unchanged, and new frames arrive.
     #expect(try #require(kept).withBytes { $0.elementsEqual(bytes) })
     let offered = output.ledger.offered
-    // The first may still be one of before, which waited for someone to take it.
+    // The first frame may still be an old one that waited.
     repeat { _ = await iterator.next(isolation: #isolation) } while output.ledger.offered == offered
     _ = await iterator.next(isolation: #isolation)
     await session.stopRunning()
@@ -228,10 +227,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(output.ledger.isBalanced)
   }
 
-  @Test func `Nothing is waited for once a session was stopped or its input taken out`()
+  @Test func `Stopping or removing an input ends the interruption`()
     async throws
   {
-    for takesOut in [false, true] {
+    for removesInput in [false, true] {
       let machine = try FakeVideoSystemCalls("hfr-usb unplug=5 replug=1")
       machine.pace {
         usleep(500)
@@ -246,11 +245,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       try await session.startRunning()
       for await event in events where event == .didStopRunning { break }
       #expect(session.isInterrupted)
-      if takesOut { session.removeInput(input) } else { await session.stopRunning() }
+      if removesInput { session.removeInput(input) } else { await session.stopRunning() }
       #expect(!session.isInterrupted && !session.isRunning)
-      // And the next start opens the device anew.
+      // The next start opens the device again.
       machine.advance(nanoseconds: 2_000_000_000)
-      if takesOut {
+      if removesInput {
         await session.stopRunning()
         try session.addInput(input)
       }
@@ -260,7 +259,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
   }
 
-  @Test func `A preset sets every camera, also while it runs, or none`() async throws {
+  @Test func `A session preset applies to every camera or to none`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr")
     let inputs = try DeviceSystem.$calls.withValue(machine) {
       try (0..<2).map { number in
@@ -288,14 +287,14 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.isRunning && session.sessionPreset == .low)
     let smallest = formats.map { $0.width * $0.height }.min()
     #expect(inputs[0].format.width * inputs[0].format.height == smallest)
-    // What is kept is of the mode before; new frames are of the new one.
+    // The kept sample has the old mode; new frames have the new one.
     var sample = await iterator.next(isolation: #isolation)
     while let next = sample, next.formatDescription.width != inputs[0].format.width {
       sample = await iterator.next(isolation: #isolation)
     }
     let old = try #require(kept?.formatDescription)
     #expect(sample != nil && old.width * old.height == largest)
-    // The other camera has no such size: then it does not come in, and nothing has changed.
+    // The other camera lacks this size: it is not added, and nothing changes.
     try session.setSessionPreset(.hd1280x720)
     let mode = inputs[0].format.id
     let error = #expect(throws: MediaError.self) { try session.addInput(inputs[1]) }
@@ -309,7 +308,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     await session.stopRunning()
   }
 
-  @Test func `The preset for photos takes the largest image, whatever its rate`() throws {
+  @Test func `The photo preset selects the largest frame size`() throws {
     let machine = try FakeVideoSystemCalls("uvc-webcam;mono-hfr")
     try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -324,7 +323,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
   }
 
-  @Test func `A runtime error is told, and the next start goes on`() async throws {
+  @Test func `A session can be restarted after a runtime error`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio")
     machine.pace {
       usleep(500)

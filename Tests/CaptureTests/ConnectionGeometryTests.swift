@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: ["grey", "yuyv", "mjpg"])
-  func `Each rotation and mirroring puts the corners where the table has them`(
+  func `Rotation and mirroring place the corners as in the table`(
     fourcc: String
   ) async throws {
     let (layout, image) = try image(fourcc)
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `Odd angles are refused, and mirroring that is automatic is not set`() throws {
+  @Test func `Rejects odd angles and manual changes of auto mirroring`() throws {
     let (layout, image) = try image("grey")
     let session = try session(layout, "grey", image)
     try session.addOutput(VideoDataOutput())
@@ -117,7 +117,7 @@ import Testing
     #expect(!connection.isVideoMirrored && connection.videoRotationAngle == 0)
   }
 
-  @Test func `Frames that depend on others are whole, and name the part that the zoom shows`()
+  @Test func `H.264 frames are not rotated and carry a clean aperture`()
     async throws
   {
     let session = try session(.compressed(.h264), "mjpg", [0, 0, 0, 1, 0x65, 1, 2, 3])
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `The driver flips where all outputs want the same, and only while it streams`()
+  @Test func `The driver flips while streaming if all outputs agree`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("uvc-webcam")
@@ -180,15 +180,15 @@ import Testing
       await session.stopRunning()
       #expect(flips() == [0, 0])
     }
-    // A quarter turn is not the driver's, and in a running stream outputs turn by their own means.
+    // The driver cannot rotate by 90 degrees, so the output rotates the frames of the running stream.
     try await session.startRunning()
     try connection.setVideoRotationAngle(90)
     #expect(flips() == [0, 1])
-    let turned = try #require(
+    let rotated = try #require(
       await first.frames.first { $0.formatDescription.width == 480 })
-    #expect(turned.image != nil)
+    #expect(rotated.image != nil)
     await session.stopRunning()
-    // Another output that wants none of it keeps the driver from doing it.
+    // A second output without rotation keeps the driver from flipping.
     try connection.setVideoRotationAngle(180)
     try session.addOutput(second)
     try await session.startRunning()
@@ -198,7 +198,7 @@ import Testing
     await session.stopRunning()
   }
 
-  @Test func `What remains behind a driver's flips is the whole rotation again`() throws {
+  @Test func `Driver flips and the remaining rotation add up to the whole`() throws {
     for row in CornerImage.table {
       let wanted = try #require(
         FrameRotation(clockwiseDegrees: row.angle, isMirrored: row.isMirrored))
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `Stabilization is on while a connection prefers it and the camera has it`()
+  @Test func `Stabilization follows the preferred mode while streaming`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("sensor-module")

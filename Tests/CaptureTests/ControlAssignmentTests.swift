@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about settings that somebody wrote as NAME=VALUE.
+/// Claims about controls that are set with NAME=VALUE.
 struct ControlAssignmentTests {
   private static let exposure = ControlID.exposureTime
   private static let text = ControlID(rawValue: 0x0098_f903)
@@ -49,7 +49,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "A value is written in many ways, and exactly",
+    "Parses decimal and hexadecimal numbers and menu items",
     arguments: [
       ("gain=15", "gain=15"), ("gain=0x0f", "gain=15"), ("gain=default", "gain=0"),
       ("0x00980913=5", "gain=5"), ("horizontal_flip=on", "horizontal_flip=1"),
@@ -64,7 +64,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "A time is a whole number of the unit",
+    "A time is converted to whole units of its control",
     arguments: [("4ms", 40), ("4100us", 41), ("0.0041s", 41), ("1/100s", 100), ("41", 41)])
   func times(text: String, expected: Int64) throws {
     let held = try set("exposure_time_absolute=\(text)", "auto_exposure=1")
@@ -75,7 +75,7 @@ struct ControlAssignmentTests {
       "the automatic comes first")
   }
 
-  @Test func `Texts, arrays and rectangles are set, too`() throws {
+  @Test func `Sets controls that hold text or arrays or rectangles`() throws {
     driver.change {
       $0.values[Self.text] = .text("ab")
       $0.values[Self.array] = .numbers([1, 2])
@@ -90,7 +90,7 @@ struct ControlAssignmentTests {
   }
 
   @Test(
-    "What cannot be set is refused, and says what can",
+    "Rejects an invalid assignment and suggests a valid one",
     arguments: [
       ("gain=256", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
       ("gain=-1", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
@@ -132,14 +132,14 @@ struct ControlAssignmentTests {
       ("=1", "bad_assignment", "write NAME=VALUE, such as gain=64"),
     ])
   func refusals(text: String, code: String, recovery: String) throws {
-    // What could be set is not set either.
+    // The valid assignment before it is not applied either.
     let error = try #require(throws: MediaError.self) { try set("do_white_balance=1", text) }
     #expect(error.code.rawValue == code, "\(error)")
     #expect(error.recoverySuggestion == recovery)
     #expect(driver.writes == [])
   }
 
-  @Test func `A control is set once, and its automatic must really be off`() throws {
+  @Test func `Rejects a repeated control and a write to an inactive one`() throws {
     let twice = try #require(throws: MediaError.self) { try set("gain=5", "gain=10") }
     #expect(twice.code == .badAssignment)
     let automatic = try #require(throws: MediaError.self) {
@@ -149,7 +149,7 @@ struct ControlAssignmentTests {
     #expect(driver.writes == [])
   }
 
-  @Test func `When the camera refuses one, those before it are set back`() throws {
+  @Test func `A failed assignment restores the controls set before it`() throws {
     driver.change { $0.writeErrors[.lock3A] = 5 }
     let error = try #require(throws: MediaError.self) {
       try set("gain=10", "horizontal_flip=1", "3a_lock=1")
@@ -160,7 +160,7 @@ struct ControlAssignmentTests {
       driver.numbersWritten == ["gain=10", "horizontal_flip=1", "horizontal_flip=0", "gain=0"])
   }
 
-  @Test func `The list has units, items, flags and times`() throws {
+  @Test func `The control list has units and menu items and flags`() throws {
     let list = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0").list()
     }
@@ -175,7 +175,7 @@ struct ControlAssignmentTests {
     #expect(button.value == nil && button.minimum == nil)
   }
 
-  @Test func `A value that the camera fails to give is unknown, and hides no other`() throws {
+  @Test func `An unreadable control is listed without a value`() throws {
     driver.change { $0.readErrors[.gain] = 5 }
     let list = try DeviceSystem.$calls.withValue(driver) {
       try CameraControls(path: "/dev/video0").list()

@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankV4L2
 
-/// Runs a body with the devices of a fake machine in place of this one's.
+/// Runs a body with the devices of a fake machine.
 private func onMachine<Result>(
   _ configuration: String, _ body: (FakeVideoSystemCalls) throws -> Result
 ) throws -> Result {
@@ -17,8 +17,8 @@ private func onMachine<Result>(
   return try DeviceSystem.$calls.withValue(machine) { try body(machine) }
 }
 
-/// What another program is told that sets the camera to another mode.
-private func intrude() -> DeviceError.Reason? {
+/// The error of another program that sets the camera to another mode, or nil if that succeeds.
+private func errorOfForeignFormat() -> DeviceError.Reason? {
   do throws(DeviceError) {
     var other = try VideoDevice(opening: "/dev/fakevideo0")
     _ = try other.setFormat(fourcc: FourCC.mjpg.rawValue, width: 640, height: 360)
@@ -26,8 +26,8 @@ private func intrude() -> DeviceError.Reason? {
   } catch { return error.reason }
 }
 
-/// What another program is told that sets a control.
-private func intrudeOnControls() -> DeviceError.Reason? {
+/// The error of another program that sets a control, or nil if that succeeds.
+private func errorOfForeignControl() -> DeviceError.Reason? {
   do throws(DeviceError) {
     try VideoDevice(opening: "/dev/fakevideo0").set(.gain, to: 11)
     return nil
@@ -35,20 +35,20 @@ private func intrudeOnControls() -> DeviceError.Reason? {
 }
 
 struct DeviceConfigurationTests {
-  @Test func `Whoever has the settings keeps them from everyone else`() throws {
+  @Test func `A locked device rejects changes by other programs`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      #expect(intrude() == nil)
+      #expect(errorOfForeignFormat() == nil)
       let locked = try camera.lockForConfiguration()
-      #expect(intrude() == .busy)
+      #expect(errorOfForeignFormat() == .busy)
       #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
       locked.unlockForConfiguration()
-      #expect(intrude() == nil)
+      #expect(errorOfForeignFormat() == nil)
       _ = try camera.lockForConfiguration()
     }
   }
 
-  @Test func `Controls are set through the handle that has the settings`() throws {
+  @Test func `Controls are set through the handle that holds the lock`() throws {
     try onMachine("hfr-usb") { machine in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let before = try CameraControls(device: camera)
@@ -60,18 +60,18 @@ struct DeviceConfigurationTests {
           duration: MediaTime(microseconds: 2_000), gain: 10, rounding: .towardZero)
         try controls.set([ControlAssignment(parsing: "brightness=99")])
       }
-      #expect(intrudeOnControls() == .busy)
+      #expect(errorOfForeignControl() == .busy)
       #expect(machine.controlValue(ControlID.zoom.rawValue) == 200)
       #expect(machine.controlValue(ControlID.gain.rawValue) == 10)
       locked.unlockForConfiguration()
-      #expect(intrudeOnControls() == nil)
+      #expect(errorOfForeignControl() == nil)
       try before.setVideoZoomFactor(3)
       #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
     }
   }
 
   @Test(arguments: [false, true])
-  func `A camera is locked and set while a session runs`(keepsSettings: Bool) throws {
+  func `A camera can be locked while its session runs`(keepsLock: Bool) throws {
     try onMachine("hfr-usb") { machine in
       machine.pace {
         usleep(500)
@@ -80,7 +80,7 @@ struct DeviceConfigurationTests {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let format = try camera.fastestFormat()
       let input: DeviceInput
-      if keepsSettings {
+      if keepsLock {
         var mode = try camera.lockForConfiguration()
         try mode.setActiveFormat(format)
         input = try mode.makeInput()
@@ -91,25 +91,25 @@ struct DeviceConfigurationTests {
       try session.startRunning()
       let controls = try CameraControls(device: camera)
       try controls.setVideoZoomFactor(2)
-      #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
+      #expect(errorOfForeignControl() == (keepsLock ? .busy : nil))
       var locked = try camera.lockForConfiguration()
       try controls.setVideoZoomFactor(3)
       #expect(machine.controlValue(ControlID.zoom.rawValue) == 300)
-      #expect(intrudeOnControls() == .busy)
-      // Another part of the program waits for its turn, and the mode is the input's.
+      #expect(errorOfForeignControl() == .busy)
+      // A second lock of the program fails, and the running input keeps its mode.
       #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
       let error = #expect(throws: MediaError.self) { try locked.setActiveFormat(format) }
       #expect(error?.code == .deviceBusy)
-      // The lock is no lock against the session.
+      // The lock does not keep the program's own session from restarting.
       session.stopRunning()
       try session.startRunning()
       locked.unlockForConfiguration()
       session.stopRunning()
-      #expect(intrudeOnControls() == (keepsSettings ? .busy : nil))
+      #expect(errorOfForeignControl() == (keepsLock ? .busy : nil))
     }
   }
 
-  @Test func `An input that keeps the settings is opened anew with them`() throws {
+  @Test func `An input that holds the lock keeps it when reopened`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       var locked = try camera.lockForConfiguration()
@@ -118,11 +118,11 @@ struct DeviceConfigurationTests {
       let session = CaptureSession(input)
       try session.setSessionPreset(.medium)
       #expect(input.format.width == 640)
-      #expect(intrudeOnControls() == .busy)
+      #expect(errorOfForeignControl() == .busy)
     }
   }
 
-  @Test func `A mode and a frame duration are set and read back`() throws {
+  @Test func `The active format and frame duration read back as set`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       var locked = try camera.lockForConfiguration()
@@ -139,12 +139,12 @@ struct DeviceConfigurationTests {
       #expect(error?.code == .modeRefused)
       let input = try locked.makeInput()
       #expect(input.negotiatedFrameRate == format.maxFrameRate)
-      // The input has the settings now, until it goes.
-      #expect(intrude() == .busy)
+      // The input holds the lock now, until it is deallocated.
+      #expect(errorOfForeignFormat() == .busy)
     }
   }
 
-  @Test func `A input that was made without a lock leaves the settings to everyone`() throws {
+  @Test func `An input without a lock lets other programs set controls`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let input = try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -154,14 +154,14 @@ struct DeviceConfigurationTests {
     }
   }
 
-  @Test func `A mode that was never set makes no input`() throws {
+  @Test func `A device lock without an active format makes no input`() throws {
     try onMachine("fixed-rate") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       #expect(throws: MediaError.self) { try camera.lockForConfiguration().makeInput() }
     }
   }
 
-  @Test func `A camera of the program's own has nobody to share with`() throws {
+  @Test func `A synthetic camera can be locked and configured`() throws {
     let camera = try CaptureDevice.named("synthetic:320x240@120")
     var locked = try camera.lockForConfiguration()
     try locked.setActiveFormat(try camera.format(matching: ModeRequest(parsing: "/grey")))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A camera that is nothing but its controls, and fails when it is told to.
+/// A camera that consists of its controls, and whose calls fail on request.
 private final class PaperCamera: ControlPort {
   struct State {
     var values: [ControlID: Int64]
@@ -59,7 +59,7 @@ private final class PaperCamera: ControlPort {
         return false
       }
       state.values[id] = value
-      // The bus may fail after the camera has understood.
+      // The bus may fail after the camera has applied the value.
       return !state.failures.contains(state.calls)
     }
     guard isDone else { throw DeviceError(.setControl, "/dev/paper", code: 22) }
@@ -75,14 +75,14 @@ struct ExposureGuardTests {
     (1, 240, 41), (1, 120, 83), (1, 100, 99), (1, 30, 333), (1_001, 240_000, 41), (1, 10_000, 1),
     (1, 960, 10),
   ])
-  func `The longest exposure is the last 100 us that are shorter than a frame`(
+  func `The longest exposure in 100 us units is below one frame`(
     numerator: Int64, denominator: Int64, expected: Int64
   ) throws {
     let duration = try MediaTime(Rational(Int128(numerator), over: Int128(denominator)))
     #expect(ExposureGuard.longestExposure(in: duration) == expected)
   }
 
-  @Test func `Automatic exposure stays, but may not lengthen frames`() {
+  @Test func `Automatic exposure stays on but cannot lengthen frames`() {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -96,7 +96,7 @@ struct ExposureGuardTests {
     #expect(camera.value(.wideDynamicRange) == 1)
   }
 
-  @Test func `An exposure set by hand is kept below the frame, and given back`() {
+  @Test func `A long manual exposure is shortened and then restored`() {
     let camera = PaperCamera.webcam(mode: 1)
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -106,7 +106,7 @@ struct ExposureGuardTests {
     #expect(guardian.unrestored.isEmpty)
   }
 
-  @Test func `Exposure is taken over by hand where nothing else helps`() {
+  @Test func `The exposure guard can switch to manual exposure`() {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     #expect(guardian.canExposeManually)
@@ -119,7 +119,7 @@ struct ExposureGuardTests {
     #expect(camera.value(.exposureTime) == 300)
   }
 
-  @Test func `What cannot be prevented is named`() {
+  @Test func `The exposure guard reports the controls that it cannot set`() {
     let camera = PaperCamera.webcam(mode: 1)
     camera.refuse(.exposureTime)
     let guardian = ExposureGuard(camera, frameDuration: frame)
@@ -132,7 +132,7 @@ struct ExposureGuardTests {
     #expect(other.weaknesses == [.keepsDynamicFrameRate])
   }
 
-  @Test func `A camera that keeps what it was given is named with the control`() {
+  @Test func `A control that cannot be restored is listed by name`() {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
@@ -141,7 +141,7 @@ struct ExposureGuardTests {
     #expect(guardian.unrestored == ["exposure_dynamic_framerate"])
   }
 
-  @Test func `Whatever fails on the way, every control is given back`() {
+  @Test func `All controls are restored despite single failed calls`() {
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let camera = PaperCamera.webcam(

@@ -18,13 +18,14 @@ private func input(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> De
   }
 }
 
-/// Captures without storing anything, and keeps the books; up to a request that comes after so
-/// many frames, where there is one.
+/// Captures without storing frames, and accounts for them.
+///
+/// With `stopCount`, requests a stop after so many frames.
 private func take(
   _ input: DeviceInput, on machine: FakeVideoSystemCalls, _ limit: CaptureLimit,
   stoppingAfter stopCount: Int? = nil
 ) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
-  // Whoever is to stop the camera must not be far behind it.
+  // A reader that stops the camera must be close behind it, so its queue is small.
   let queue = try FrameQueue(capacity: stopCount == nil ? 64 << 20 : 1 << 20)
   machine.pace { queue.fillLevel < 0.5 }
   let control = CaptureControl()
@@ -46,17 +47,17 @@ private func take(
 }
 
 struct FakeCameraTests {
-  /// What a lock may change.
+  /// The controls that a rate lock may change.
   private static let controls: [ControlID] = [
     .automaticExposure, .exposureTime, .exposureMayLowerRate, .wideDynamicRange,
   ]
 
-  /// The camera's controls as they are behind everyone's back.
+  /// The control values of the fake camera, read without a system call.
   private func values(_ machine: FakeVideoSystemCalls) -> [Int64] {
     Self.controls.map { machine.controlValue($0.rawValue) }
   }
 
-  @Test func `A driver without exports says so`() throws {
+  @Test func `A driver without buffer export reports the failed export`() throws {
     let input = try input(FakeVideoSystemCalls("hfr-usb"), "640x360@240/mjpg")
     let error = #expect(throws: MediaError.self) { _ = try input.driver.export(0) != nil }
     #expect(error?.code == .deviceFailed && error?.recovery == nil)
@@ -64,7 +65,7 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: [1, 2])
-  func `A camera that halves its rate in low light keeps it once it is locked`(
+  func `A locked camera keeps its frame rate in low light`(
     darkness: Int
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=\(darkness)")
@@ -81,7 +82,7 @@ struct FakeCameraTests {
     #expect(values(machine) == before)
   }
 
-  @Test func `Without its lock the same camera is half as fast`() throws {
+  @Test func `An unlocked camera halves its frame rate in low light`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb dark=2")
     let input = try input(machine, "640x360@240/mjpg")
     let measured = try input.measure(for: DeviceInput.verificationDuration)
@@ -91,14 +92,14 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: [5.0, 50, 120, 239, 1_000])
-  func `A driver that tells a rate at which it does not run is caught in half a second`(
+  func `Verification detects a falsely reported frame rate in time`(
     rate: Double
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb lie=\(rate)")
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
     let verification = try input.verifyFrameRate()
-    // The second half is for the try with an exposure set by hand.
+    // The second half is for the attempt with a manual exposure.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
     #expect(verification.negotiated.doubleValue == 240)
@@ -111,7 +112,7 @@ struct FakeCameraTests {
     #expect(abs(measured / rate - 1) < 0.001)
   }
 
-  @Test func `Whatever fails or stops it on the way, every control of the camera is given back`()
+  @Test func `A failed or stopped take restores every camera control`()
     throws
   {
     var (failed, stopped) = (0, 0)
@@ -142,7 +143,7 @@ struct FakeCameraTests {
     ("hfr-usb nobandwidth=1", .modeRefused), ("hfr-usb streamon-fails=1", .deviceFailed),
     ("hfr-usb reqbufs-fails=1", .outOfMemory),
   ])
-  func `A stream that cannot start says why`(
+  func `A failed stream start reports its error code`(
     configuration: String, code: MediaError.Code
   ) throws {
     let machine = try FakeVideoSystemCalls(configuration)
@@ -155,7 +156,7 @@ struct FakeCameraTests {
     #expect(error?.recoverySuggestion.isEmpty == false)
   }
 
-  @Test func `A device that goes away ends the take with what arrived`() throws {
+  @Test func `An unplugged camera ends the take and keeps its frames`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=300")
     let (end, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit())
@@ -164,7 +165,7 @@ struct FakeCameraTests {
     #expect(account.ledger.isBalanced && account.ledger.dropped == 0)
   }
 
-  @Test func `A rate that another program changes is measured, and no frame is made up`() throws {
+  @Test func `A frame rate change by another program counts no loss`() throws {
     let machine = try FakeVideoSystemCalls("hfr-usb rateswap=500")
     let (_, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))
@@ -175,7 +176,7 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: ["tiny", "mono-hfr", "mplane-sensor", "fixed-rate", "odd-rates", "uvc-webcam"])
-  func `Every fault at once, in every kind of stream, is found in its place`(
+  func `Counts every fault by its cause in every kind of stream`(
     description: String
   ) throws {
     let log = TruthLog()

@@ -15,7 +15,7 @@ struct FrameQueueTests {
       observation: FrameObservation(sequence: number, microseconds: Int64(number)), bytes: bytes)
   }
 
-  @Test func `Frames of any size come out in order with their bytes, around the end and again`()
+  @Test func `A wrapping frame queue keeps the order and bytes of frames`()
     async throws
   {
     let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 400_000)
@@ -39,7 +39,7 @@ struct FrameQueueTests {
       }
       queue.close()
     }
-    // What is taken for full when it is empty has an app leave pictures out.
+    // If an empty queue seemed full, an app would leave frames out.
     let observer = try BlockingThread {
       while !queue.isClosed {
         if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
@@ -67,11 +67,11 @@ struct FrameQueueTests {
     #expect(excess.load(ordering: .relaxed) == 0)
     #expect(next == count)
     #expect(damaged == 0)
-    // The end is there for whoever asks again.
+    // The end is reported again.
     #expect(queue.withNextFrame { $0.observation.sequence } == nil)
   }
 
-  @Test func `A full queue refuses, and takes again once there is room`() throws {
+  @Test func `A full frame queue rejects frames until one is removed`() throws {
     let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 200_000)
     let payload = [UInt8](repeating: 1, count: 200_000)
     var pushed: UInt32 = 0
@@ -87,23 +87,23 @@ struct FrameQueueTests {
     #expect(huge.withUnsafeBytes { !queue.push(frame(9, $0)) })
   }
 
-  @Test func `A queue that is emptied again and again stays where it began`() throws {
+  @Test func `A frame queue that is emptied reuses the same memory`() throws {
     let queue = try FrameQueue(capacity: 64 << 20, largestFrame: 100_000)
     let payload = [UInt8](repeating: 1, count: 100_000)
-    var places: Set<Int> = []
+    var addresses: Set<Int> = []
     for number in 0..<2_000 as Range<UInt32> {
       payload.withUnsafeBytes { #expect(queue.push(frame(number, $0))) }
-      // Memory is dealt out in 64 bytes.
+      // Memory is allocated in units of 64 bytes.
       #expect(queue.boundBytes == 100_032)
       let position = queue.withNextFrame { frame -> Int in
         #expect(frame.observation.sequence == number)
         return Int(bitPattern: frame.bytes.baseAddress)
       }
-      if let position { places.insert(position) }
+      if let position { addresses.insert(position) }
     }
     #expect(queue.boundBytes == 0)
-    #expect(places.count == 1)
-    // A burst that nobody takes out still finds the whole queue.
+    #expect(addresses.count == 1)
+    // A burst without a reader can still use the whole queue.
     var count = 0
     while payload.withUnsafeBytes({ queue.push(frame(0, $0)) }) { count += 1 }
     #expect(count > 400)

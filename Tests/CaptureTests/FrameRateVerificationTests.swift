@@ -9,9 +9,9 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about why a rate is not the one that was asked for.
+/// Claims about why a frame rate is not the requested one.
 struct FrameRateVerificationTests {
-  /// What was measured in half a second or more: the rate, and how much of it was lost or damaged.
+  /// A measurement of half a second or more: the rate, and the lost and corrupt frames.
   struct Measured {
     let rate: Int64
     var expected: Int64 = 120
@@ -22,7 +22,7 @@ struct FrameRateVerificationTests {
   @Test(
     arguments: [
       (240, 240, Measured(rate: 240), [], nil),
-      // One frame more or less in half a second is the measurement's own doubt.
+      // One frame more or less in half a second is within the error of the measurement.
       (240, 240, Measured(rate: 238), [], nil),
       (240, 240, Measured(rate: 238, expected: 12_000), [], .falseReport),
       (240, 120, Measured(rate: 120, expected: 60), [], .driverClamp),
@@ -32,13 +32,13 @@ struct FrameRateVerificationTests {
       (240, 240, Measured(rate: 120), [.keepsLongExposure], .exposure),
       (240, 240, Measured(rate: 120), [.keepsLongExposure, .keepsDynamicFrameRate], .exposure),
       (240, 240, Measured(rate: 120), [.keepsDynamicFrameRate], .lowLight),
-      // No light makes a camera faster.
+      // Low light cannot raise the rate.
       (240, 240, Measured(rate: 300), [.keepsDynamicFrameRate], .falseReport),
       (240, 240, Measured(rate: 120), [], .falseReport),
-      // What might lengthen frames and does not is no cause.
+      // A weakness that does not lower the rate is not a cause.
       (240, 240, Measured(rate: 240), [.keepsDynamicFrameRate], nil),
     ] as [(Int64, Int64, Measured, Set<ExposureGuard.Weakness>, FrameRateMismatchReason?)])
-  func `The cause is named by what differs`(
+  func `Verification names the cause of a frame rate mismatch`(
     requested: Int64, negotiated: Int64, measured: Measured,
     weaknesses: Set<ExposureGuard.Weakness>, cause: FrameRateMismatchReason?
   ) throws {
@@ -54,12 +54,12 @@ struct FrameRateVerificationTests {
     #expect(verification.isLocked == (cause == nil))
   }
 
-  @Test func `A rate that was not measured is not proved`() throws {
+  @Test func `A frame rate without a measurement is not verified`() throws {
     let rate = FrameRate(240)
     let verification = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
     #expect(!verification.isLocked)
-    // So where somebody asks to stop before the first frame.
+    // The same holds for a stop before the first frame.
     let machine = try FakeVideoSystemCalls("hfr-usb")
     let stopped = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
@@ -70,7 +70,7 @@ struct FrameRateVerificationTests {
   }
 
   @Test(arguments: [("loss=10%", FrameRateMismatchReason.bandwidth), ("loss=1%", nil)])
-  func `A bus that loses frames is told from a camera that is slow`(
+  func `Frames lost on the bus count as a bandwidth mismatch`(
     faults: String, cause: FrameRateMismatchReason?
   ) throws {
     let machine = try FakeVideoSystemCalls("hfr-usb \(faults) apart=2 seed=3")

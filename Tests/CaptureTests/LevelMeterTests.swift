@@ -28,7 +28,7 @@ private func bytes(
 
 struct LevelMeterTests {
   @Test(arguments: AudioFormat.SampleFormat.allCases, [44_100, 48_000])
-  func `A sine has its peak, and an average of 3.01 less, in every layout`(
+  func `A sine averages 3.01 dB below its peak in every layout`(
     layout: AudioFormat.SampleFormat, rate: Int
   ) {
     let format = AudioFormat(layout, sampleRate: rate, channelCount: 2)
@@ -39,7 +39,7 @@ struct LevelMeterTests {
     }
     let meter = LevelMeter(format)
     #expect(meter.levels.allSatisfy { $0.peakDBFS == -.infinity })
-    // In pieces of any length.
+    // The blocks have random lengths.
     var random = SeededGenerator(seed: UInt64(rate))
     var first = 0
     while first < rate {
@@ -57,7 +57,7 @@ struct LevelMeterTests {
     #expect(meter.levels.allSatisfy { $0.averageDBFS == -.infinity })
   }
 
-  @Test func `What is longer ago than 300 ms is forgotten`() {
+  @Test func `The level meter forgets samples after 300 ms`() {
     let format = AudioFormat(.s16, sampleRate: 48_000, channelCount: 1)
     let meter = LevelMeter(format)
     let (loud, silent) = (
@@ -78,7 +78,7 @@ struct LevelMeterTests {
   }
 
   @Test(arguments: AudioFormat.SampleFormat.allCases)
-  func `A sample is read as it was stored`(layout: AudioFormat.SampleFormat) {
+  func `A sample reads back as stored in every sample format`(layout: AudioFormat.SampleFormat) {
     let format = AudioFormat(layout, sampleRate: 48_000, channelCount: 1)
     let values = [-1, -0.75, -0.5, 0, 0.25, 0.5, 0.96875]
     let stored = bytes(format, count: values.count) { sample, _ in values[sample] }

@@ -13,13 +13,13 @@ struct Listening {
   let input: MicrophoneInput
   let output = AudioDataOutput()
   let session: CaptureSession
-  /// One for each period that the card may go on.
+  /// A signal for each further period that the card may deliver.
   let credits = DispatchSemaphore(value: 0)
 
   static let rate = 48_000
   static let period: Int64 = 480
 
-  // As many periods may pass before a block is taken; each block that is taken allows one more.
+  // So many periods may pass before the first block is taken; each block taken allows one more.
   init(
     periods: Int = 100, format: AudioFormat.SampleFormat = .s16, seed: UInt64 = 1,
     retryMilliseconds: Int = 1_000,
@@ -43,7 +43,7 @@ struct Listening {
     try session.addOutput(output)
   }
 
-  /// A sample that tells its number and its channel.
+  /// A sample value that encodes the number and the channel.
   static func value(_ sample: Int64, _ channel: Int) -> Double {
     Double((sample &* 2 + Int64(channel)) % 32_749) / 32_768
   }

@@ -11,7 +11,7 @@ import Testing
 
 struct MicrophoneInputTests {
   @Test(arguments: [AudioFormat.SampleFormat.s16, .s32, .float])
-  func `Every sample arrives in its place, at its time`(format: AudioFormat.SampleFormat)
+  func `Every audio sample has the right position and timestamp`(format: AudioFormat.SampleFormat)
     async throws
   {
     let listening = try Listening(format: format) { $0.length = 480 * 150 }
@@ -39,7 +39,7 @@ struct MicrophoneInputTests {
     #expect(ledger.isBalanced && ledger.offered == 150 && ledger.delivered == 150)
   }
 
-  @Test func `An overrun and a sleep are gaps of so many samples, and the rest is in its place`()
+  @Test func `An overrun or a suspension becomes a gap of its length`()
     async throws
   {
     let listening = try Listening {
@@ -58,7 +58,7 @@ struct MicrophoneInputTests {
         next += gap.sampleCount
       }
       #expect(block.position == next)
-      // The card goes on counting meanwhile, so that places are right if the gaps are.
+      // The card counts on during a gap, so positions are right if the gaps are.
       #expect(block.samples(ofChannel: 0).first == Float(Listening.value(next, 0)))
       let time = listening.card.nanoseconds(ofSample: next, rate: Listening.rate)
       let stamp = try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero)
@@ -74,7 +74,7 @@ struct MicrophoneInputTests {
   }
 
   @Test(arguments: 0..<5)
-  func `With jitter, drift and overruns times go on, near to the truth`(seed: Int) async throws {
+  func `Audio times stay accurate despite jitter and overruns`(seed: Int) async throws {
     var random = SeededGenerator(seed: UInt64(seed) &+ 31)
     let drift = Int64.random(in: -200...200, using: &random)
     let faults = (0..<4).map { _ in
@@ -101,7 +101,7 @@ struct MicrophoneInputTests {
         gapCount += block.gapBefore == nil ? 0 : 1
       }
       last = (block.position + Int64(block.sampleCount), time)
-      // What the first sample's value says of its number, nearest to the place it was given.
+      // The number that the first sample encodes, nearest to the position of the block.
       let reported = Int64(
         (Double(try #require(block.samples(ofChannel: 0).first)) * 32_768).rounded())
       var number = block.position / 30_000 * 30_000 + reported
@@ -117,18 +117,18 @@ struct MicrophoneInputTests {
     #expect(listening.output.ledger.isBalanced)
   }
 
-  @Test func `What nobody takes is dropped, counted and named; levels go on`() async throws {
+  @Test func `Unread audio blocks are dropped and counted as a gap`() async throws {
     let (reached, reported) = AsyncStream<Int64>.makeStream()
-    let mayGoOn = DispatchSemaphore(value: 0)
+    let mayContinue = DispatchSemaphore(value: 0)
     let listening = try Listening(periods: 10_000) {
       $0.length = 480 * 310
       $0.wave = { _, channel in channel == 0 ? 0.5 : -0.25 }
       let pace = $0.pace
       $0.pace = { sample in
-        // Comes back for the next when the last block is where it goes.
+        // When the card asks for the next period, the last block has been delivered.
         if sample == 480 * 300 {
           reported.yield(sample)
-          mayGoOn.wait()
+          mayContinue.wait()
         }
         pace(sample)
       }
@@ -145,7 +145,7 @@ struct MicrophoneInputTests {
       let block = try #require(await iterator.next())
       #expect(block.position == 480 * number && block.gapBefore == nil)
     }
-    mayGoOn.signal()
+    mayContinue.signal()
     let block = try #require(await iterator.next())
     #expect(block.position == 480 * 300)
     #expect(
@@ -158,11 +158,11 @@ struct MicrophoneInputTests {
     await listening.session.stopRunning()
     expected = DataOutputLedger(offered: 310, delivered: 210, dropped: [.outOfBuffers: 100])
     #expect(listening.output.ledger == expected && expected.isBalanced)
-    // The stream is off, and silent.
+    // The stopped stream is silent.
     #expect(listening.output.levels.allSatisfy { $0.peakDBFS == -.infinity })
   }
 
-  @Test func `A microphone in use, forbidden or gone says so`() throws {
+  @Test func `Opening a busy or missing microphone reports the reason`() throws {
     let answers: [(CInt, MediaError.Code)] = [
       (-EBUSY, .deviceBusy), (-EACCES, .noPermission), (-ENODEV, .deviceLost),
     ]

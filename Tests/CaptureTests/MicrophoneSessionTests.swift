@@ -10,10 +10,10 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// One after the other: capture threads come before all others where the system lets them.
+/// Serialized, since capture threads have real-time priority where the system allows it.
 @Suite(.serialized)
 struct MicrophoneSessionTests {
-  @Test func `A microphone that is pulled out is an interruption, one that fails an error`()
+  @Test func `Unplugging a microphone interrupts and a fault is an error`()
     async throws
   {
     func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> ([SessionEvent], CaptureDevice) {
@@ -44,7 +44,7 @@ struct MicrophoneSessionTests {
     #expect(error.code == .deviceFailed && error.message.contains("hw:0,0"))
   }
 
-  @Test func `The card is closed with its session, also after it has run`() async throws {
+  @Test func `The audio card is closed when its session is deallocated`() async throws {
     var listening: Listening? = try Listening { $0.length = 480 * 50 }
     let card = try #require(listening?.card)
     #expect(card.isOpen)
@@ -56,7 +56,7 @@ struct MicrophoneSessionTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `Connections are formed by kind of media, and carry nothing when switched off`()
+  @Test func `Connections match the media type and can be disabled`()
     async throws
   {
     let listening = try Listening { $0.length = 480 * 50 }
@@ -79,7 +79,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger == DataOutputLedger() && images.ledger.delivered >= 10)
   }
 
-  @Test func `A microphone comes back by itself when its card does; others go on meanwhile`()
+  @Test func `A microphone resumes while other inputs keep running`()
     async throws
   {
     let listening = try Listening(retryMilliseconds: 1) {
@@ -112,7 +112,7 @@ struct MicrophoneSessionTests {
         .interruptionEnded(microphone, .deviceGone),
       ])
     #expect(session.isRunning && !session.isInterrupted && session.interruptedInputs.isEmpty)
-    // The blocks of before, then those of a stream that begins anew, where the card is then.
+    // The old blocks come first, then those of a new stream that begins at the card's position.
     var positions: [Int64] = []
     for await block in listening.output.blocks {
       listening.credits.signal()
@@ -126,7 +126,7 @@ struct MicrophoneSessionTests {
     #expect(listening.output.ledger.isBalanced && images.ledger.isBalanced)
   }
 
-  @Test func `A microphone that another has when it is back is waited for on`() async throws {
+  @Test func `A returned microphone that is in use is waited for`() async throws {
     let listening = try Listening(retryMilliseconds: 1) {
       $0.length = 480 * 60
       $0.faults = [.init(at: 480 * 2, .unplug)]
@@ -156,7 +156,7 @@ struct MicrophoneSessionTests {
     await session.stopRunning()
   }
 
-  @Test func `A microphone that was gone is opened anew by the next start`() async throws {
+  @Test func `The next start reopens a microphone that was unplugged`() async throws {
     let listening = try Listening {
       $0.length = 480 * 60
       $0.faults = [.init(at: 480 * 2, .unplug)]
@@ -175,7 +175,7 @@ struct MicrophoneSessionTests {
   }
 
   @Test(arguments: 0..<5)
-  func `Whatever is done in whatever order, the books of every output add up`(seed: Int)
+  func `Output ledgers balance after random session changes`(seed: Int)
     async throws
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 500)
@@ -216,7 +216,7 @@ struct MicrophoneSessionTests {
           session.removeInput(microphone)
         }
       default:
-        // Only where a block is sure to come.
+        // Only if a block is sure to arrive.
         guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
           let output = connection.output as? AudioDataOutput
         else { continue }

@@ -10,18 +10,18 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A camera's rate, the rate asked for, and which frames are a true minimum apart: each nth.
+/// A camera's rate, the requested rate, and the step between the frames that are to be delivered.
 struct FrameRateRequest: Sendable {
   let camera: Int64
-  let asked: Int32
+  let requested: Int32
   let step: Int
 
-  init(_ camera: Int64, _ asked: Int32, _ step: Int) {
-    (self.camera, self.asked, self.step) = (camera, asked, step)
+  init(_ camera: Int64, _ requested: Int32, _ step: Int) {
+    (self.camera, self.requested, self.step) = (camera, requested, step)
   }
 }
 
-// One after the other: the threads of many cameras would take the machine.
+// Serialized, since the threads of many cameras would use all processors.
 @Suite(.serialized) struct MinimumFrameDurationTests {
   /// Ratios that are not whole, then whole ones.
   private static let requests = [
@@ -68,25 +68,25 @@ struct FrameRateRequest: Sendable {
   }
 
   @Test(arguments: Self.requests, [0, 50, 100] as [Int64])
-  func `Frames are no closer than the minimum, and as close as it allows`(
+  func `Delivers the highest rate that minFrameDuration allows`(
     request: FrameRateRequest, jitter: Int64
   ) async throws {
     let rate = FrameRate(Int(request.camera))
     let times = try times(120, at: rate, jitter: jitter)
     let taken = try await taken(
-      of: times, at: request.camera, minimum: MediaTime(1, over: request.asked))
+      of: times, at: request.camera, minimum: MediaTime(1, over: request.requested))
     let numbers = taken.map { Int($0.sequence) }
     #expect(numbers == Array(stride(from: 0, to: 120, by: request.step)))
-    let minimum = 1_000_000 / Int64(request.asked)
+    let minimum = 1_000_000 / Int64(request.requested)
     // Only where the minimum is a whole number of periods may jitter bring frames closer.
-    let isWhole = request.camera % Int64(request.asked) == 0
+    let isWhole = request.camera % Int64(request.requested) == 0
     let allowed = isWhole ? jitter * 2 * 1_000 / request.camera + 2 : 0
     for (earlier, later) in zip(numbers, numbers.dropFirst()) {
       #expect(times[later] - times[earlier] >= minimum - allowed)
     }
   }
 
-  @Test func `Rates a thousandth apart differ, and a clock that goes back costs no frame`() throws {
+  @Test func `The minimum interval is exact and survives a clock reset`() throws {
     func numbers(_ rate: FrameRate, minimum: Int64) throws -> [Int64] {
       var interval = MinimumFrameInterval(frameRate: rate)
       return try (0..<40).filter { number in

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Frames that a thread waits for and looks at, one after the other.
+/// Frames that a thread takes one by one with a blocking call.
 struct NextFrameTests {
   private struct Failure: Error, Equatable {}
 
@@ -16,13 +16,13 @@ struct NextFrameTests {
   private let output = VideoDataOutput()
 
   init() throws {
-    // A camera that waits for whoever takes its frames.
+    // A camera that waits until its frames are taken.
     session = try CaptureSession(CaptureDevice.named("synthetic:128x96@240/grey?pace=max"))
     output.alwaysDiscardsLateVideoFrames = false
     try session.addOutput(output)
   }
 
-  @Test func `A thread is shown each frame once, in order, and its buffer goes back`() throws {
+  @Test func `A thread gets each frame once and returns its buffer`() throws {
     try session.startRunning()
     var last: (sequence: UInt32, time: MediaTime)?
     for _ in 0..<200 {
@@ -46,7 +46,7 @@ struct NextFrameTests {
     #expect(output.ledger.delivered == 200 + Int64(rest))
   }
 
-  @Test func `Who throws gives the buffer back, and the next frame comes`() throws {
+  @Test func `An error in the closure still returns the frame buffer`() throws {
     try session.startRunning()
     defer { session.stopRunning() }
     for _ in 0..<20 {
@@ -57,8 +57,8 @@ struct NextFrameTests {
     #expect(output.withNextFrame { $0.formatDescription.width } == 128)
   }
 
-  @Test func `Who waits is told when no frame will come`() {
-    // Nothing runs, so that there is nothing to wait for but the end.
+  @Test func `Removing the output ends a wait for the next frame`() {
+    // The session does not run, so only the end can stop the wait.
     let isDone = DispatchSemaphore(value: 0)
     let (session, output) = (session, output)
     DispatchQueue.global().async {
@@ -70,7 +70,7 @@ struct NextFrameTests {
     #expect(output.withNextFrame { _ in true } == nil)
   }
 
-  @Test func `A thread and then a task take the frames, and none is lost between them`()
+  @Test func `A thread and a task take turns without losing a frame`()
     async throws
   {
     try await session.startRunning()

@@ -10,9 +10,9 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Cameras that hand frames over as fast as they are taken.
+/// Cameras that deliver frames as fast as they are taken.
 ///
-/// One after the other: each takes what the machine has.
+/// Serialized, since each test uses all processors.
 @Suite(.serialized) struct PaceTests {
   private func driver(
     rate: Int64 = 240, drop: Rational = .zero
@@ -23,7 +23,7 @@ import Testing
     return try SyntheticDriver(settings: settings, bufferCount: 4)
   }
 
-  /// Takes frames, each held until the next is there, and tells their stamps.
+  /// Takes frames and returns their observations.
   private func stamps(_ count: Int, of driver: SyntheticDriver) throws -> [FrameObservation] {
     try driver.start(keeping: [])
     defer { driver.stop() }
@@ -40,7 +40,7 @@ import Testing
     return stamps
   }
 
-  @Test func `Times and numbers are those of a camera that waits, and none is lost`() throws {
+  @Test func `Maximum pace keeps frame times and numbers without losses`() throws {
     let driver = try driver()
     #expect(driver.waitsForTakers)
     let stamps = try stamps(1_000, of: driver)
@@ -51,35 +51,35 @@ import Testing
     }
     #expect(stamps.map(\.microseconds) == times)
     #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isMarkedCorrupt })
-    // The next stream begins where the clock of this one stands.
+    // The clock of the next stream continues that of this one.
     let again = try self.stamps(10, of: driver)
     #expect(try #require(again.first).microseconds > times[999])
   }
 
-  @Test func `Frames that are to be lost are, and no others`() throws {
+  @Test func `Maximum pace loses only the frames of the drop share`() throws {
     let driver = try driver(drop: Rational(1, over: 20))
     let kept = (0..<500 as Range<Int64>).filter { !driver.isDropped($0) }
     #expect(try stamps(kept.count, of: driver).map { Int64($0.sequence) } == kept)
   }
 
-  @Test func `A camera without frames is silent by its own clock`() throws {
+  @Test func `A camera without frames times out by its own clock`() throws {
     let driver = try driver(drop: .one)
     let control = CaptureControl()
     let queue = try FrameQueue(capacity: 1 << 20)
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
-    var pump = CaptureLoop(
+    var loop = CaptureLoop(
       pool: BufferPool(driver), frameRate: FrameRate(240),
       integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       sinkList: SinkList([take]))
-    try pump.start()
-    #expect(pump.run().error?.code == .noFrames)
+    try loop.start()
+    #expect(loop.run().error?.code == .noFrames)
   }
 
-  /// Has no room until it asks for the end of the capture, as a take does whose writer is slow.
+  /// Has no space until it requests the end of the capture, like a take with a slow writer.
   private final class FullSink: FrameSink {
     let control: CaptureControl
     let takenCount = Atomic<Int>(0)
-    private let asked = Atomic<Int>(0)
+    private let queryCount = Atomic<Int>(0)
 
     init(_ control: CaptureControl) { self.control = control }
 
@@ -89,7 +89,7 @@ import Testing
     }
 
     func hasSpace(for byteCount: Int) -> Bool {
-      guard asked.wrappingAdd(1, ordering: .relaxed).oldValue > 2 else { return false }
+      guard queryCount.wrappingAdd(1, ordering: .relaxed).oldValue > 2 else { return false }
       control.stop(.duration)
       return true
     }
@@ -97,21 +97,21 @@ import Testing
     func end(_ end: CaptureEnd) {}
   }
 
-  @Test func `A frame for which there is no room until the capture is to end is no part of it`()
+  @Test func `A frame that finds no space before the end is not taken`()
     throws
   {
     let control = CaptureControl()
     let sink = FullSink(control)
-    var pump = CaptureLoop(
+    var loop = CaptureLoop(
       pool: BufferPool(try driver()), frameRate: FrameRate(240),
       integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       sinkList: SinkList([sink]))
-    try pump.start()
-    #expect(pump.run().stopReason == .duration)
+    try loop.start()
+    #expect(loop.run().stopReason == .duration)
     #expect(sink.takenCount.load(ordering: .relaxed) == 0)
   }
 
-  @Test func `Who takes one frame at a time gets each of them`() async throws {
+  @Test func `Outputs at maximum pace get every frame and all audio`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(
       device: camera, format: camera.format(matching: ModeRequest(parsing: "/grey")))
@@ -153,19 +153,19 @@ import Testing
     for output in [fast, slow] {
       #expect(output.ledger.dropped.isEmpty && output.ledger.isBalanced)
     }
-    // A stop waits for no handler, and the last frames may still be before this one.
+    // Stopping does not wait for the handler, which may still have frames to process.
     let given = fast.ledger.delivered + fast.ledger.waiting
     while seen.withLock({ Int64($0.count) }) < given { await Task.yield() }
     let frames = seen.withLock { $0 }
     #expect(frames.count >= 480 && frames == (0..<UInt32(frames.count)).map { $0 })
-    // The sound is whole, and as far as the pictures.
+    // The audio is complete, and ends near the last frame.
     #expect(audio.ledger.dropped.isEmpty && audio.ledger.isBalanced)
     let (isWhole, end) = heard.withLock { ($0.isWhole, $0.end) }
     #expect(isWhole)
     #expect(abs((end - time).doubleValue) < 0.2, "\(end) \(time)")
   }
 
-  @Test func `An output from which nobody takes holds the camera, and a stop ends it at once`()
+  @Test func `An unread output blocks the camera until the session stops`()
     async throws
   {
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
@@ -174,7 +174,7 @@ import Testing
     try session.addOutput(output)
     try await session.startRunning()
     while output.ledger.waiting == 0 { await Task.yield() }
-    // Another output comes while the camera is held, and goes.
+    // Another output is added and removed while the camera is blocked.
     let other = VideoDataOutput()
     try session.addOutput(other)
     session.removeOutput(other)

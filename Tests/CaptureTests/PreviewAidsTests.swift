@@ -6,7 +6,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// The marks and displays of a preview, by tables.
+/// Tables of the marks and displays of a preview.
 struct PreviewAidsTests {
   /// A BGRA image of gray rows: each character is a level, `.` black, `o` half, `#` white.
   private func image(_ rows: [String]) -> PixelBuffer {
@@ -28,7 +28,7 @@ struct PreviewAidsTests {
     return image
   }
 
-  /// What an image became: `R` red, `.` black, `o` half, `#` white.
+  /// The pixels of an image after the aids: `R` red, `.` black, `o` half, `#` white.
   private func rows(_ image: PixelBuffer) -> [String] {
     (0..<image.height).map { y in
       String(
@@ -43,7 +43,7 @@ struct PreviewAidsTests {
     }
   }
 
-  @Test func `Both sides of a sharp edge are red, and its border is not`() {
+  @Test func `Focus peaking marks both sides of a sharp edge red`() {
     var edge = image(["oo##oo", "oo##oo", "oo##oo", "oo##oo"])
     PreviewAids(showsFocusPeaking: true).apply(to: &edge)
     #expect(rows(edge) == ["oo##oo", "oRRRRo", "oRRRRo", "oo##oo"])
@@ -57,7 +57,7 @@ struct PreviewAidsTests {
     #expect(rows(blind) == ["...", ".#.", "..."])
   }
 
-  @Test func `Bright areas have stripes, and others have none`() {
+  @Test func `Zebra stripes mark only bright areas`() {
     var bright = image(["########oo", "########oo"])
     PreviewAids(showsZebra: true).apply(to: &bright)
     #expect(rows(bright) == ["....####oo", "...####.oo"])
@@ -66,7 +66,7 @@ struct PreviewAidsTests {
     #expect(rows(none) == ["####"])
   }
 
-  @Test func `A histogram counts each pixel once, and knows what is black and clipped`() {
+  @Test func `A luma histogram counts each pixel once`() {
     let histogram = LumaHistogram(image(["..##", "oo##"]), step: 1)
     #expect(histogram.pixelCount == 8 && histogram.bins.reduce(0, +) == 8)
     #expect(histogram.bins[0] == 2 && histogram.bins[32] == 2 && histogram.bins[63] == 4)
@@ -75,7 +75,7 @@ struct PreviewAidsTests {
     #expect(LumaHistogram(PixelBuffer(format: .gray)).pixelCount == 0)
   }
 
-  @Test func `A meter rises at once, falls by 20 dB in 1.7 s, and holds its peak for 1.5 s`() {
+  @Test func `A level meter falls by 20 dB in 1.7 s and holds its peak`() {
     // Milliseconds, the peak that is measured, and the level and peak that are shown.
     let table: [(at: Int64, peak: Double, level: Double, held: Double)] = [
       (0, -.infinity, -60, -60), (100, -20, -20, -20), (950, -.infinity, -30, -20),
@@ -97,7 +97,7 @@ struct PreviewAidsTests {
     #expect(!meter.hasClipped)
   }
 
-  @Test func `Arrivals count what the driver skipped, and give the rate`() throws {
+  @Test func `Preview arrivals count skipped frames and give the rate`() throws {
     let counter = ArrivalCounter()
     #expect(counter.arrivals.newestTime == nil)
     // The counter wraps after two frames, skips two, and is restarted at 5.
@@ -114,7 +114,7 @@ struct PreviewAidsTests {
     #expect(arrivals.frameRate(since: arrivals) == nil)
   }
 
-  @Test func `A schedule shows the past: by a constant delay, or in slow motion up to one`() {
+  @Test func `A preview schedule delays by a constant or in slow motion`() {
     let constant = PreviewSchedule(delay: 12_000_000, speed: .normal, start: 0)
     #expect(constant.shownTime(at: 20_000_000) == 8_000_000)
     // At half speed the delay reaches 4 s after 8 s, and then starts again.

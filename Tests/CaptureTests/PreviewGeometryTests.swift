@@ -4,9 +4,9 @@ import OvercrankCapture
 import TestSupport
 import Testing
 
-/// Where an image is in a view.
+/// The position of an image in a view.
 struct PreviewGeometryTests {
-  /// Where the upper left and the upper right corner of the captured frame are in the view, by hand.
+  /// The view corners of the upper left and upper right corner of the captured frame, by hand.
   private static let corners:
     [(angle: Int, isMirrored: Bool, upperLeft: String, upperRight: String)] = [
       (0, false, "TL", "TR"), (90, false, "TR", "BR"), (180, false, "BR", "BL"),
@@ -14,21 +14,22 @@ struct PreviewGeometryTests {
       (180, true, "BL", "BR"), (270, true, "BR", "TR"),
     ]
   /// The rectangles of a 640x480 image in a view of 1000x600, by hand.
-  private static let rects: [(gravity: PreviewGravity, upright: PreviewRect, turned: PreviewRect)] =
-    [
-      (
-        .resizeAspect, PreviewRect(x: 100, y: 0, width: 800, height: 600),
-        PreviewRect(x: 275, y: 0, width: 450, height: 600)
-      ),
-      (
-        .resizeAspectFill, PreviewRect(x: 0, y: -75, width: 1_000, height: 750),
-        PreviewRect(x: 0, y: -1_100.0 / 3, width: 1_000, height: 4_000.0 / 3)
-      ),
-      (
-        .resize, PreviewRect(x: 0, y: 0, width: 1_000, height: 600),
-        PreviewRect(x: 0, y: 0, width: 1_000, height: 600)
-      ),
-    ]
+  private static let rects:
+    [(gravity: PreviewGravity, upright: PreviewRect, rotated: PreviewRect)] =
+      [
+        (
+          .resizeAspect, PreviewRect(x: 100, y: 0, width: 800, height: 600),
+          PreviewRect(x: 275, y: 0, width: 450, height: 600)
+        ),
+        (
+          .resizeAspectFill, PreviewRect(x: 0, y: -75, width: 1_000, height: 750),
+          PreviewRect(x: 0, y: -1_100.0 / 3, width: 1_000, height: 4_000.0 / 3)
+        ),
+        (
+          .resize, PreviewRect(x: 0, y: 0, width: 1_000, height: 600),
+          PreviewRect(x: 0, y: 0, width: 1_000, height: 600)
+        ),
+      ]
 
   private func geometry(
     _ gravity: PreviewGravity, _ angle: Int, _ isMirrored: Bool, zoom: Double = 1
@@ -45,20 +46,20 @@ struct PreviewGeometryTests {
     return pairs.allSatisfy { abs($0 - $1) < 1e-9 }
   }
 
-  @Test func `Corners are where the table has them, in every gravity`() {
+  @Test func `Image corners match the table for every gravity`() {
     for row in Self.rects {
       for corner in Self.corners {
         let geometry = geometry(row.gravity, corner.angle, corner.isMirrored)
-        let rect = corner.angle % 180 == 0 ? row.upright : row.turned
+        let rect = corner.angle % 180 == 0 ? row.upright : row.rotated
         #expect(isNear(geometry.imageRect, rect), "\(row.gravity) \(corner.angle)")
-        func place(_ name: String) -> PreviewPoint {
+        func viewCorner(_ name: String) -> PreviewPoint {
           PreviewPoint(
             x: name.hasSuffix("L") ? rect.x : rect.x + rect.width,
             y: name.hasPrefix("T") ? rect.y : rect.y + rect.height)
         }
         for (x, name) in [(0.0, corner.upperLeft), (1.0, corner.upperRight)] {
           let found = geometry.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: 0))
-          let wanted = place(name)
+          let wanted = viewCorner(name)
           #expect(abs(found.x - wanted.x) < 1e-9 && abs(found.y - wanted.y) < 1e-9, "\(corner)")
         }
         let whole = PreviewRect(x: 0, y: 0, width: 1, height: 1)
@@ -67,7 +68,7 @@ struct PreviewGeometryTests {
     }
   }
 
-  @Test func `What is converted there and back is the same`() throws {
+  @Test func `Converting to the view and back returns the same point`() throws {
     var random = SeededGenerator(seed: 25)
     for _ in 0..<2_000 {
       let corner = try #require(Self.corners.randomElement(using: &random))
@@ -93,7 +94,7 @@ struct PreviewGeometryTests {
     }
   }
 
-  @Test func `A zoomed image shows its middle, and a view without an area shows no point`() {
+  @Test func `A zoomed image is centered and an empty view has no points`() {
     let zoomed = geometry(.resizeAspect, 90, false, zoom: 4)
     let middle = zoomed.viewPoint(fromDevicePoint: .center)
     #expect(abs(middle.x - 500) < 1e-9 && abs(middle.y - 300) < 1e-9)

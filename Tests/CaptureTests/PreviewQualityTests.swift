@@ -7,10 +7,10 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// How exactly frames are converted, by what they are for.
+/// The conversion quality of previews and data outputs.
 struct PreviewQualityTests {
   @Test(arguments: [1.0, 1.5])
-  func `A preview converts for the screen, and a data output exactly`(factor: Double) throws {
+  func `A preview converts fast and a data output converts exactly`(factor: Double) throws {
     let (width, height) = (64, 48)
     let format = FormatDescription(
       mediaSubType: .pixels(.yuyv422), width: width, height: height)

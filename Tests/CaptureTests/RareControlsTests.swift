@@ -8,7 +8,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about settings that few cameras have.
+/// Claims about controls that few cameras have.
 struct RareControlsTests {
   private let driver = ScriptedControls([
     DeviceControl(id: .imageStabilization, name: "Image Stabilization", kind: .boolean, maximum: 1),
@@ -38,7 +38,7 @@ struct RareControlsTests {
     try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
   }
 
-  @Test func `A steadied picture and a wide dynamic range are switched on and off`() throws {
+  @Test func `Video stabilization and HDR can be switched on and off`() throws {
     let controls = try controls()
     #expect(try controls.isVideoStabilizationEnabled == false)
     try controls.setVideoStabilizationEnabled(true)
@@ -49,7 +49,7 @@ struct RareControlsTests {
     #expect(driver.numbersWritten == ["image_stabilization=1", "wide_dynamic_range=0"])
   }
 
-  @Test func `A camera that turns its picture does so by quarters, and stays mirrored`() throws {
+  @Test func `Rotation in steps of 90 degrees keeps the image mirrored`() throws {
     let controls = try controls()
     try controls.setVideoMirrored(true)
     for angle: Int64 in [0, 90, 180, 270] {
@@ -64,7 +64,7 @@ struct RareControlsTests {
     }
   }
 
-  @Test func `A lamp with a node of its own is found beside the camera's, and set there`() throws {
+  @Test func `An LED on its own subdevice is controlled as the torch`() throws {
     let sensor = ScriptedControls([
       DeviceControl(id: .gain, name: "Gain", kind: .integer, maximum: 10)
     ])
@@ -86,7 +86,7 @@ struct RareControlsTests {
       let controls = try DeviceSystem.$calls.withValue(camera) {
         try CameraControls(path: "/dev/video0")
       }
-      // Nothing of it is opened before somebody asks for light.
+      // The LED is opened only when the torch is used.
       #expect(try controls.number(.brightness) == 0)
       #expect(led.change { $0.openCount } == 0)
       #expect(controls.hasTorch && controls.hasFlash)
@@ -94,10 +94,10 @@ struct RareControlsTests {
       camera.handles.setStreaming(true, "/dev/video0")
       #expect(try controls.torchLevel == 0.5)
       #expect(led.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
-      // One list, in which nothing of the lamp's hides what the camera has itself.
+      // In the joint list, controls of the LED do not hide those of the camera.
       #expect(
         try controls.list().map(\.name) == ["brightness", "led_mode", "intensity_torch_mode"])
-      // What was set on either goes back where one of the settings is refused.
+      // If one assignment fails, the changes to both devices are restored.
       led.change { $0.writeErrors[.flashMode] = EIO }
       #expect(throws: MediaError.self) {
         try controls.set([
@@ -114,7 +114,7 @@ struct RareControlsTests {
     #expect([camera, sensor, led].allSatisfy { $0.change { $0.openCount } == 0 })
   }
 
-  @Test func `A lamp that only flashes has no torch, and fires when it is told to`() throws {
+  @Test func `An LED without a torch mode fires a flash on request`() throws {
     let controls = try controls()
     #expect(controls.hasFlash && !controls.hasTorch)
     #expect(try controls.flashMode == .off && controls.torchMode == nil)
@@ -129,14 +129,14 @@ struct RareControlsTests {
     #expect(error?.code == .controlNotSupported)
   }
 
-  @Test func `White is measured once, and stays`() throws {
+  @Test func `One-shot white balance locks the measured value`() throws {
     let controls = try controls()
     try controls.setWhiteBalanceMode(.autoWhiteBalance)
     #expect(driver.numbersWritten == ["white_balance_automatic=0", "do_white_balance=0"])
     #expect(try controls.whiteBalanceMode == .locked)
   }
 
-  @Test func `A boost in low light is a scene, and leaves the frame rate alone`() throws {
+  @Test func `Low light boost sets the night scene and not the frame rate`() throws {
     let driver = ScriptedControls([
       DeviceControl(
         id: .sceneMode, name: "Scene Mode", kind: .menu, maximum: 8,
@@ -160,7 +160,7 @@ struct RareControlsTests {
     #expect(error?.code == .controlNotSupported)
   }
 
-  @Test func `Automatic focus is kept to what is near or far`() throws {
+  @Test func `Autofocus can be restricted to near subjects`() throws {
     let driver = ScriptedControls([
       DeviceControl(
         id: .automaticFocusRange, name: "Auto Focus, Range", kind: .menu, maximum: 3,

@@ -10,7 +10,7 @@ import Testing
 
 /// Claims about the angles that show frames level with the horizon.
 struct RotationCoordinatorTests {
-  @Test func `A camera turns with its device, one that faces the user the other way`() throws {
+  @Test func `The capture angle follows the device and camera mounting`() throws {
     let upright = CaptureDevice.RotationCoordinator(
       device: try CaptureDevice.named("synthetic:128x96@60"), sensors: "/nowhere")
     let table: [(device: Int, capture: Int)] = [
@@ -22,7 +22,7 @@ struct RotationCoordinatorTests {
       #expect(upright.videoRotationAngleForHorizonLevelPreview == 0)
     }
     #expect(!upright.followAccelerometer())
-    // A desktop that turns with the device is upright when the capture is.
+    // If the desktop rotates with the device, the preview needs the rotation of the capture.
     upright.deviceRotationAngle = 90
     upright.interfaceRotationAngle = 270
     #expect(upright.videoRotationAngleForHorizonLevelPreview == 90)
@@ -43,8 +43,7 @@ struct RotationCoordinatorTests {
     }
   }
 
-  @Test func `The accelerometer turns the angle, and not back and forth at its limit`() async throws
-  {
+  @Test func `The accelerometer sets the rotation with hysteresis`() async throws {
     let scratch = try Scratch()
     let sensor = scratch.file("iio:device0")
     try FileManager.default.createDirectory(atPath: sensor, withIntermediateDirectories: true)
@@ -70,22 +69,22 @@ struct RotationCoordinatorTests {
       #expect(coordinator.followAccelerometer())
       #expect(coordinator.videoRotationAngleForHorizonLevelCapture == row.angle, "\(row)")
     }
-    var told: [Int] = []
+    var reported: [Int] = []
     for await angle in changes {
-      told.append(angle)
-      if told.count == 5 { break }
+      reported.append(angle)
+      if reported.count == 5 { break }
     }
-    #expect(told == [90, 180, 270, 0, 90])
+    #expect(reported == [90, 180, 270, 0, 90])
 
-    // A sensor that is mounted at a quarter turn.
+    // A sensor that is mounted at 90 degrees.
     try "0, -1, 0; 1, 0, 0; 0, 0, 1\n".write(
       toFile: "\(sensor)/in_accel_mount_matrix", atomically: true, encoding: .utf8)
     try set(1000, 0, 0)
-    let turned = CaptureDevice.RotationCoordinator(
+    let remounted = CaptureDevice.RotationCoordinator(
       device: try CaptureDevice.named("synthetic:128x96@60"), sensors: scratch.path)
-    turned.deviceRotationAngle = 180
-    #expect(turned.followAccelerometer() && turned.deviceRotationAngle == 0)
+    remounted.deviceRotationAngle = 180
+    #expect(remounted.followAccelerometer() && remounted.deviceRotationAngle == 0)
     try FileManager.default.removeItem(atPath: "\(sensor)/in_accel_z_raw")
-    #expect(!turned.followAccelerometer())
+    #expect(!remounted.followAccelerometer())
   }
 }

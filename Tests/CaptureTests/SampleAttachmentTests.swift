@@ -9,11 +9,11 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about what is known of a frame besides its picture.
+/// Claims about the attachments of a frame.
 struct SampleAttachmentTests {
   @Test(arguments: [false, true])
-  func `Exposure and gain are told while they are set by hand, also when that is new`(
-    keepsSettings: Bool
+  func `Frames carry exposure and gain while they are manual`(
+    keepsLock: Bool
   ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     machine.pace {
@@ -24,7 +24,7 @@ struct SampleAttachmentTests {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       let format = try camera.fastestFormat()
       let controls = try CameraControls(device: camera)
-      guard keepsSettings else {
+      guard keepsLock else {
         return (try DeviceInput(device: camera, format: format), controls)
       }
       var locked = try camera.lockForConfiguration()
@@ -40,7 +40,7 @@ struct SampleAttachmentTests {
     #expect(first.attachments.isExposureCustom == false)
     #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
     #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
-    // By another handle of the device, as another program would; or by the one that streams.
+    // Set through another handle, as by another program, or through the one that streams.
     let wanted = MediaTime(microseconds: 2_000)
     try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
     var sample = try #require(await iterator.next())
@@ -49,7 +49,7 @@ struct SampleAttachmentTests {
     }
     #expect(sample.attachments.isExposureCustom == true)
     #expect(sample.exif["ExposureMode"] == "1" && sample.exif["ExposureTime"] == "1/500")
-    // And it is read anew when the stream starts.
+    // It is read again when the stream starts.
     await session.stopRunning()
     try await session.startRunning()
     #expect(try await iterator.next()?.attachments.exposureDuration == wanted)
@@ -61,8 +61,7 @@ struct SampleAttachmentTests {
     await session.stopRunning()
   }
 
-  @Test func `What a camera tells of its light is in Exif, and what it hides is not`() async throws
-  {
+  @Test func `Exif holds only the settings that a camera reports`() async throws {
     let machine = try FakeVideoSystemCalls("sensor-module")
     machine.pace {
       usleep(500)
@@ -82,8 +81,8 @@ struct SampleAttachmentTests {
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     var sample = try #require(await iterator.next())
-    let told = ["ISOSpeedRatings", "ExposureBiasValue", "MeteringMode", "WhiteBalance", "Flash"]
-    #expect(told.map { sample.exif[$0] } == ["200", "0/1", "2", "0", "0"])
+    let keys = ["ISOSpeedRatings", "ExposureBiasValue", "MeteringMode", "WhiteBalance", "Flash"]
+    #expect(keys.map { sample.exif[$0] } == ["200", "0/1", "2", "0", "0"])
     #expect(sample.attachments.whiteBalanceTemperature == nil)
     #expect(sample.exif["FNumber"] == nil && sample.exif["FocalLength"] == nil)
     try controls.setISO(800)
@@ -92,11 +91,11 @@ struct SampleAttachmentTests {
     while sample.attachments.whiteBalanceTemperature != 3_200 {
       sample = try #require(await iterator.next())
     }
-    #expect(told.map { sample.exif[$0] } == ["800", "-1/2", "2", "1", "0"])
+    #expect(keys.map { sample.exif[$0] } == ["800", "-1/2", "2", "1", "0"])
     await session.stopRunning()
   }
 
-  @Test func `What a program attaches is in Exif, and travels on with the pixels`() async throws {
+  @Test func `Program attachments are in Exif and stay with the pixels`() async throws {
     let sample = try await firstSample(of: "synthetic:128x96@240")
     sample.attachments.iso = 400
     sample.attachments.properties = ["LensModel": "25 mm", "PixelXDimension": "127"]
@@ -105,7 +104,7 @@ struct SampleAttachmentTests {
     #expect(try sample.pixelBuffer(as: .gray).attachments == sample.attachments.properties)
   }
 
-  @Test func `The iris of a USB camera is in hundredths of its f-number`() {
+  @Test func `The iris control holds the f-number in hundredths`() {
     var exposure = ExposureInForce()
     #expect(exposure.fNumber == nil && exposure.meteringMode == nil && !exposure.isFlashOff)
     exposure.note(.iris, 280)
@@ -119,7 +118,7 @@ struct SampleAttachmentTests {
     #expect(exposure.meteringMode == .matrix && exposure.iso == nil)
   }
 
-  @Test func `A camera without controls tells its pictures' size and time`() async throws {
+  @Test func `Without controls Exif holds only the frame size and time`() async throws {
     let sample = try await firstSample(of: "synthetic:128x96@240")
     #expect(
       sample.exif.keys.sorted() == [
@@ -136,23 +135,25 @@ struct SampleAttachmentTests {
       (1_709_210_096_000_789, "2024:02:29 12:34:56", "000789"),
       (-1, "1969:12:31 23:59:59", "999999"),
     ] as [(Int64, String, String)])
-  func `Times are written as Exif does`(microseconds: Int64, date: String, fraction: String) {
+  func `Capture times are written in the format of Exif`(
+    microseconds: Int64, date: String, fraction: String
+  ) {
     let keys = SampleBuffer.exifDate(microseconds: microseconds)
     #expect(keys["DateTimeOriginal"] == date && keys["SubSecTimeOriginal"] == fraction)
   }
 
   @Test(
     arguments: [
-      // What the controls hold (mode, time, automatic gain, gain, the sensor's gain); what follows.
+      // The control values (mode, time, automatic gain, gain, the sensor's gain), then the results.
       (nil, nil, nil, nil, nil, nil, nil, nil),
       (1, 40, nil, 7, nil, true, 4_000, 7), (2, 40, nil, 7, nil, true, 4_000, 7),
       (0, 40, nil, 7, nil, false, nil, nil), (3, 40, 0, 7, nil, false, nil, nil),
       (1, 40, 1, 7, nil, true, 4_000, nil), (1, 40, 0, nil, 9, true, 4_000, 9),
       (nil, 40, nil, 3, 9, true, 4_000, 3), (1, nil, nil, nil, nil, true, nil, nil),
     ] as [(Int64?, Int64?, Int64?, Int64?, Int64?, Bool?, Int64?, Int64?)])
-  func `What is chosen by the camera is not told`(
+  func `Only manual exposure and gain are reported`(
     mode: Int64?, time: Int64?, automaticGain: Int64?, gain: Int64?, sensor: Int64?,
-    isByHand: Bool?, microseconds: Int64?, told: Int64?
+    isByHand: Bool?, microseconds: Int64?, reportedGain: Int64?
   ) {
     var exposure = ExposureInForce()
     for (control, value) in zip(
@@ -160,6 +161,6 @@ struct SampleAttachmentTests {
     { exposure.note(control, value) }
     #expect(exposure.isByHand == isByHand)
     #expect(exposure.duration == microseconds.map(MediaTime.init(microseconds:)))
-    #expect(exposure.gainValue == told)
+    #expect(exposure.gainValue == reportedGain)
   }
 }

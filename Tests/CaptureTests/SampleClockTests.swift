@@ -6,12 +6,12 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// The straight line of least squares, by its textbook formula over all stamps each time anew, in
-/// whole numbers counted from the first of them.
+/// A slow least-squares line: the textbook formula over all timestamps, in integers counted from
+/// the first of them.
 private struct SlowLine {
   var stamps: [(sample: Int64, nanoseconds: Int64)] = []
   let rate: Int64
-  /// The slope to take while the stamps span too little, nanoseconds over samples.
+  /// The slope in nanoseconds over samples, kept while the timestamps span too little time.
   var slope: (rise: Int128, run: Int128)
 
   init(rate: Int64) {
@@ -54,7 +54,7 @@ private struct SlowLine {
 
 struct SampleClockTests {
   @Test(arguments: 0..<10)
-  func `The line is that of least squares, to the nanosecond`(seed: Int) throws {
+  func `Sample times match an exact least-squares line`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) &+ 7)
     let rate = [8_000, 44_100, 48_000, 192_000].randomElement(using: &random) ?? 48_000
     let drift = Int64.random(in: -200...200, using: &random)
@@ -67,7 +67,7 @@ struct SampleClockTests {
     let epoch = Int64.random(in: 0...1_000_000_000_000_000, using: &random)
     for round in 0..<1_500 {
       sample += period
-      // Now and then stamps fail to come for long.
+      // Sometimes timestamps are missing for long.
       if Int.random(in: 0..<300, using: &random) == 0 { sample += 40 * period }
       let exact =
         Int128(sample - first) * 1_000_000_000 * 1_000_000
@@ -86,7 +86,7 @@ struct SampleClockTests {
   }
 
   @Test(arguments: [-200, -50, 0, 50, 200] as [Int64], [44_100, 48_000, 96_000] as [Int64])
-  func `Stamps that jitter by 4 ms give times that are right to a tenth of that, and the rate`(
+  func `Sample times are right to 0.4 ms despite 4 ms of jitter`(
     drift: Int64, rate: Int64
   ) throws {
     var random = SeededGenerator(seed: UInt64(bitPattern: drift) &+ UInt64(rate))
@@ -104,7 +104,7 @@ struct SampleClockTests {
         nanoseconds: truth(sample) + Int64.random(in: 0...jitter, using: &random))
       guard number > 500 else { continue }
       let time = try #require(clock.nanoseconds(ofSample: sample, rounding: .halfAwayFromZero))
-      // What all stamps are late by on average nobody can know.
+      // The mean delay of all timestamps cannot be measured.
       worst = max(worst, (time - truth(sample) - jitter / 2).magnitude.asInt64)
     }
     #expect(worst < 400_000, "\(worst) ns")
@@ -113,18 +113,18 @@ struct SampleClockTests {
     #expect(abs(partsPerMillion - Double(drift)) < 40, "\(partsPerMillion) ppm")
   }
 
-  @Test func `Before there is a stamp there is no time, and with one there is`() {
+  @Test func `A sample clock has no time before its first timestamp`() {
     var clock = SampleClock(nominalRate: 48_000)
     #expect(clock.nanoseconds(ofSample: 0, rounding: .towardZero) == nil && !clock.isSet)
     clock.observe(sample: 480, nanoseconds: 5_000_000_000)
     #expect(clock.nanoseconds(ofSample: 0, rounding: .towardZero) == 4_990_000_000)
     #expect(clock.nanoseconds(ofSample: 960, rounding: .towardZero) == 5_010_000_000)
-    // The same sample again says nothing.
+    // A second timestamp of the same sample is ignored.
     clock.observe(sample: 480, nanoseconds: 6_000_000_000)
     #expect(clock.nanoseconds(ofSample: 480, rounding: .towardZero) == 5_000_000_000)
   }
 
-  @Test func `A new start keeps the rate and forgets the place`() {
+  @Test func `Restarting a sample clock keeps its measured rate`() {
     var clock = SampleClock(nominalRate: 48_000)
     // 100 ppm too slow.
     for number in 0..<600 as Range<Int64> {
@@ -138,7 +138,7 @@ struct SampleClockTests {
       clock.nanoseconds(ofSample: 1_480_000, rounding: .halfAwayFromZero) == 80_001_000_000)
   }
 
-  @Test func `Whatever a driver stamps, nothing traps`() {
+  @Test func `Extreme timestamps do not crash the sample clock`() {
     var random = SeededGenerator(seed: 99)
     let strange: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 24, 1 << 38, 1 << 62, .max]
     for _ in 0..<200 {

@@ -17,7 +17,7 @@ struct SampleDelivererTests {
   }
 
   /// A sink may still be fed while the one that replaces it is made.
-  @Test func `The last samples of a sink that was replaced are delivered, too`() async throws {
+  @Test func `The last samples of a replaced sink are still delivered`() async throws {
     let deliverer = SampleDeliverer<Int>()
     defer { deliverer.stop() }
     let (old, new) = (Numbers(), Numbers())
@@ -29,7 +29,7 @@ struct SampleDelivererTests {
     old.push(2)
     oldFeed.wake()
     #expect(await deliverer.next() == 2)
-    // Nothing waits for a blocking reader that was delivered before.
+    // A blocking reader gets only samples that were not delivered before.
     old.push(3)
     new.push(4)
     #expect(deliverer.waitForNext { ($0 as? Numbers)?.take() } == 3)
@@ -38,7 +38,7 @@ struct SampleDelivererTests {
   }
 
   @Test(.timeLimit(.minutes(30)), arguments: [false, true])
-  func `Samples that come after the end are released`(_ hasHandler: Bool) async throws {
+  func `Samples that arrive after the stop are released`(_ hasHandler: Bool) async throws {
     let numbers = Numbers()
     let handled = Numbers()
     weak var watched: SampleDeliverer<Int>?

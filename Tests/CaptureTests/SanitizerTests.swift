@@ -15,8 +15,9 @@ private final class Counter: Sendable {
 
   /// Adds one in turns with the other thread, without a lock.
   ///
-  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may miss
-  /// accesses at exactly the same time, and a thread that ends before the other begins is no race.
+  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may
+  /// miss accesses at exactly the same time, and a thread that ends before the other begins is not
+  /// a race.
   func addInTurns(_ thread: Int) {
     while turn.load(ordering: .relaxed) % 2 != thread { sched_yield() }
     bare += 1
@@ -29,15 +30,15 @@ private final class Counter: Sendable {
   }
 }
 
-/// What a sanitizer must find, and a lock that it must not take for a race.
+/// Mistakes that a sanitizer must find, and a lock that it must not report as a race.
 ///
-/// `Tests/sanitize.sh` asks for each mistake by its name in `SANITIZER_MISTAKE` before it
-/// believes that there is none.
+/// `Tests/sanitize.sh` names each mistake in `SANITIZER_MISTAKE` and requires a report of it. Only
+/// then does it trust a run without reports.
 struct SanitizerTests {
   private static let mistake = ProcessInfo.processInfo.environment["SANITIZER_MISTAKE"]
   private static let whyNot: Comment = "only Tests/sanitize.sh asks for mistakes"
 
-  @Test func `Two threads take turns under a lock`() throws {
+  @Test func `Two threads count under a lock`() throws {
     let counter = Counter()
     try counter.onTwoThreads { counter, _ in
       for _ in 0..<100_000 { counter.locked.withLock { $0 += 1 } }
@@ -59,11 +60,11 @@ struct SanitizerTests {
     memory.deallocate()
   }
 
-  @Test(.enabled(if: mistake == "leak", whyNot)) func `Memory is never given back`() {
+  @Test(.enabled(if: mistake == "leak", whyNot)) func `Memory is never freed`() {
     for count in 1...100 { print(Self.memory(count: count)[0]) }
   }
 
-  /// Out of the optimiser's sight, which would do without it.
+  /// Not optimized, since the optimizer would remove the allocation.
   @inline(never) @_optimize(none)
   private static func memory(count: Int) -> UnsafeMutablePointer<UInt8> {
     let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: count)

@@ -28,10 +28,9 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
   }
 }
 
-/// Claims about changes of a session of which an input does not run.
+/// Claims about changes to a session while one of its inputs does not run.
 @Suite(.serialized) struct SessionChangeTests {
-  @Test func `A camera that is gone keeps nothing from coming in or being taken out`() async throws
-  {
+  @Test func `A session with an unplugged camera can still be changed`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try inputs(machine, 1)[0]
     let session = CaptureSession(input, retryMilliseconds: 1)
@@ -55,7 +54,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A camera that has failed is left alone by changes, and started by the next start`()
+  @Test func `A failed camera is restarted only by the next start`()
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
@@ -76,7 +75,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     #expect(session.outputs.isEmpty)
     try session.addOutput(output)
     #expect(machine.callCount(streamOn) == starts)
-    // The first try fails, the second does not; the other camera goes on through both.
+    // The first start fails and the second succeeds; the other camera runs through both.
     let error = await #expect(throws: MediaError.self) { try await session.startRunning() }
     #expect(error?.code == .deviceFailed && session.isRunning)
     try await session.startRunning()
@@ -86,7 +85,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `A camera that is waited for is so on when its successor cannot start`() async throws {
+  @Test func `A lost camera is still awaited if its successor fails`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0], retryMilliseconds: 1)
@@ -108,10 +107,10 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     await session.stopRunning()
   }
 
-  @Test func `Frames go on within two of a switch of cameras, and the start of the new one`()
+  @Test func `A camera switch delays frames by at most two intervals`()
     async throws
   {
-    // Both count on the machine's clock, which goes on only while a camera is waited for.
+    // Both cameras use the machine's clock, which advances only while a camera is waited for.
     let machine = try FakeVideoSystemCalls("hfr-usb\nyuyv-1080p120 start=3")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0])
@@ -148,7 +147,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     machine.pace { true }
   }
 
-  @Test func `A handler is called on the executor that it was given to`() async throws {
+  @Test func `A sample handler runs on its executor`() async throws {
     let executor = QueueExecutor()
     let session = CaptureSession(try inputs(FakeVideoSystemCalls("tiny"), 1)[0])
     let output = VideoDataOutput()
@@ -164,7 +163,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
   }
 }
 
-/// A serial executor of a program's own.
+/// A custom serial executor.
 private final class QueueExecutor: SerialExecutor {
   private let queue = DispatchQueue(label: "frames")
   private let key = DispatchSpecificKey<Bool>()

@@ -9,16 +9,16 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// How long a session lives, and the short ways to make one.
+/// The lifetime of a session, and its short initializers.
 struct SessionLifetimeTests {
-  @Test func `A session is made of a camera alone, in its fastest format`() throws {
+  @Test func `A session of one camera uses its fastest format`() throws {
     let session = try CaptureSession(CaptureDevice.named("synthetic"))
     #expect(session.connections.isEmpty && session.inputs.count == 1)
     let input = try #require(session.inputs.first as? DeviceInput)
     #expect(input.negotiatedFrameRate == 240)
   }
 
-  @Test func `A session is made of a camera and a rate`() throws {
+  @Test func `A session can be created with a camera and a frame rate`() throws {
     let camera = try CaptureDevice.named("synthetic")
     for rate in [60, 120, FrameRate(60_000, over: 1001)] as [FrameRate] {
       let session = try CaptureSession(camera, frameRate: rate)
@@ -30,7 +30,7 @@ struct SessionLifetimeTests {
     }
   }
 
-  @Test func `A running session lives as long as its output needs it`() async throws {
+  @Test func `A running session lives while its output is in use`() async throws {
     weak var session: CaptureSession?
     func output() async throws -> VideoDataOutput {
       let output = VideoDataOutput()
@@ -51,7 +51,7 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
-  @Test func `A session without its outputs does not keep itself alive`() async throws {
+  @Test func `A running session without outputs is deallocated`() async throws {
     weak var session: CaptureSession?
     do {
       let output = VideoDataOutput()
@@ -74,7 +74,7 @@ struct SessionLifetimeTests {
     #expect(session == nil)
   }
 
-  @Test func `An output alone keeps its session, which it can start, until it is dropped`()
+  @Test func `An output keeps its session alive until it is dropped`()
     async throws
   {
     weak var camera: DeviceInput?
@@ -94,7 +94,7 @@ struct SessionLifetimeTests {
     }
     do {
       let output = try makeOutput()
-      // The session's own outputs went with it.
+      // The session and the other output are deallocated.
       #expect(camera != nil && other == nil)
       #expect(output.nativeFormat != nil && output.session?.connections.count == 1)
       let frames = output.frames
@@ -133,7 +133,7 @@ struct SessionLifetimeTests {
     while video != nil || audio != nil || preview != nil || camera != nil { await Task.yield() }
   }
 
-  @Test func `An output that left its session keeps nothing`() throws {
+  @Test func `A removed output does not keep its session alive`() throws {
     weak var camera: DeviceInput?
     let output = AudioDataOutput()
     do {
@@ -157,7 +157,7 @@ struct SessionLifetimeTests {
   ///
   /// If something keeps the input until then, the limit of half an hour ends the test.
   @Test(.timeLimit(.minutes(30)), arguments: [false, true])
-  func `An interrupted session that is dropped frees its camera at once`(isStopped: Bool)
+  func `Dropping an interrupted session frees its camera at once`(isStopped: Bool)
     async throws
   {
     let machine = try FakeVideoSystemCalls("hfr-usb unplug=20 replug=1")
@@ -181,7 +181,7 @@ struct SessionLifetimeTests {
     }
   }
 
-  @Test func `A session that was stopped and dropped frees its camera at once`() async throws {
+  @Test func `Dropping a stopped session frees its camera at once`() async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     // Without a pause, the capture thread would leave the test's own task no processor.
     machine.pace {

@@ -9,10 +9,9 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Random sequences of everything that can be done to a session and its cameras, and happen to them.
+/// Random sequences of the calls and faults of a session and its cameras.
 ///
-/// `OVERCRANK_SEQUENCES` says how many; unless it is set, 10 000 where `OVERCRANK_FULL` asks for
-/// all that is random, and else 300.
+/// `OVERCRANK_SEQUENCES` sets their number. The default is 10 000 with `OVERCRANK_FULL`, else 300.
 @Suite(.serialized) struct SessionSequenceTests {
   private static let count: Int = {
     let environment = ProcessInfo.processInfo.environment
@@ -20,11 +19,11 @@ import Testing
       ?? (environment["OVERCRANK_FULL"] == nil ? 300 : 10_000)
   }()
 
-  @Test func `Whatever is done in whatever order, no buffer is missing at the end`() async throws {
+  @Test func `Random session changes and faults leave no buffer missing`() async throws {
     var (frames, interruptions, errors, locks, settings, locked) = (0, 0, 0, 0, 0, 0)
-    // Sequences in which nothing happens show nothing. How much does is the machine's affair: 190
-    // frames, 40 interruptions and 60 errors in 300 of them, and half the frames beside a compiler;
-    // where it is less than a part of that, there are more sequences.
+    // Sequences without frames and faults prove nothing. Their number depends on the load: 300
+    // sequences have 190 frames, 40 interruptions and 60 errors, and half the frames during a
+    // build. More sequences run until a part of that is reached.
     func isEnough() -> Bool {
       frames > Self.count / 10 && interruptions > Self.count / 20 && errors > Self.count / 20
         && locks > Self.count / 5 && settings > Self.count / 5 && locked > Self.count / 20
@@ -53,7 +52,7 @@ import Testing
   }
 }
 
-/// A session on a machine of two fake cameras, and what is done to it.
+/// A session on a machine of two fake cameras, and the random calls on it.
 private final class SessionSequence {
   private(set) var frameCount = 0
   /// How often a device was locked, and a setting of a camera changed.
@@ -81,7 +80,7 @@ private final class SessionSequence {
       ["tiny", ["tiny", "hfr-usb mjpegbytes=2000"].randomElement(using: &random) ?? "tiny"]
         .map { "\($0) \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
-    // On a clock of its own a camera would take the machine from those who work on the session.
+    // Without a pause, a camera would leave the tasks of the session no processor.
     machine.pace {
       usleep(500)
       return true
@@ -93,7 +92,7 @@ private final class SessionSequence {
         guard number == 1, seed % 4 == 0 else {
           return try DeviceInput(device: camera, format: format)
         }
-        // Its settings stay taken as long as the input lives.
+        // The lock is held as long as the input lives.
         var locked = try camera.lockForConfiguration()
         try locked.setActiveFormat(format)
         return try locked.makeInput()
@@ -138,10 +137,10 @@ private final class SessionSequence {
     check()
   }
 
-  /// Takes a frame where one comes, or gives up when the task is cancelled.
+  /// Takes a frame if one arrives.
   private func takeFrame(_ session: CaptureSession) async {
     guard let output = outputs.last, session.isRunning, kept.count < 3 else { return }
-    // None may come: then whoever waits is let go.
+    // If no frame arrives, the waiting task is cancelled.
     let waiting = Task { await output.frames.first { _ in true } }
     let delivered = output.ledger.delivered
     for _ in 0..<1_000 where output.ledger.delivered == delivered && session.isRunning {
@@ -199,8 +198,8 @@ private final class SessionSequence {
       ?? Int.random(in: 0..<2, using: &random)
     let (chosen, isLocked) = (controls[number], lock?.device == inputs[number].device)
     let step = Int.random(in: 0..<7, using: &random)
-    // Settings go through the handle that holds the lock: what the program has locked is not busy.
-    await expectingFaults(refusals, besides: isLocked ? [.deviceBusy] : []) {
+    // Settings go through the handle that holds the lock, so the program's own lock is not busy.
+    await expectingFaults(refusals, except: isLocked ? [.deviceBusy] : []) {
       switch step {
       case 6 where isLocked: expectLockedOut(inputs[number].device)
       case 0: try chosen.setExposureMode(.continuousAutoExposure)
@@ -222,23 +221,23 @@ private final class SessionSequence {
 
   /// Sets a control as another program would, which a lock refuses.
   private func expectLockedOut(_ camera: CaptureDevice) {
-    // A lock on a camera that went away is not one on the camera that came back.
+    // A lock does not outlive the disconnection of its camera.
     guard (try? lock?.node?.currentFormat()) != nil else { return }
     do {
       _ = try DeviceSystem.$calls.withValue(machine) {
         try VideoDevice(opening: camera.address).set(.gain, to: 11)
       }
-      Issue.record("sequence \(seed): a lock was passed by")
+      Issue.record("sequence \(seed): a lock did not exclude another program")
     } catch {
-      // A device that went away since, or has no such control, refuses everyone.
+      // A device that was unplugged since, or has no such control, fails for everyone.
       let reason = (error as? DeviceError)?.reason
       #expect([.busy, .unplugged, .notSupported].contains(reason), "\(seed): \(error)")
     }
   }
 
-  /// What the machine's faults and another owner's lock make fail may fail; nothing else.
+  /// Allows only the errors that the machine's faults and the lock of another owner cause.
   private func expectingFaults(
-    _ others: [MediaError.Code] = [], besides exceptions: [MediaError.Code] = [],
+    _ others: [MediaError.Code] = [], except exceptions: [MediaError.Code] = [],
     _ body: () async throws -> Void
   ) async {
     do { try await body() } catch let error as MediaError {

@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankCapture
 
 struct SyntheticAudioOutputTests {
-  @Test func `The synthetic camera's sound goes with its pictures`() async throws {
+  @Test func `Synthetic audio is in sync with the video frames`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     let (images, audio) = (VideoDataOutput(), AudioDataOutput())
@@ -26,7 +26,7 @@ struct SyntheticAudioOutputTests {
     var next: Int64?
     for _ in 0..<20 {
       let block = try #require(await blocks.next())
-      // On a machine that is busy with other things more may wait than there is room for.
+      // On a busy machine, more blocks may wait than the queue holds.
       #expect(block.position == (next ?? 0) + (block.gapBefore?.sampleCount ?? 0))
       #expect(block.gapBefore.map { $0.cause == .outOfBuffers } ?? true)
       next = block.position + Int64(block.sampleCount)
@@ -39,16 +39,16 @@ struct SyntheticAudioOutputTests {
     #expect(audio.levels.count == 1 && audio.levels[0].peakDBFS > -21)
     await session.stopRunning()
     #expect(audio.ledger.isBalanced)
-    // Again, and from the beginning.
+    // After a restart, positions begin at 0 again.
     try await session.startRunning()
-    // What still waited of before comes first; what was lost at the beginning is a gap from 0.
+    // Old blocks that waited come first; samples lost at the start are a gap from 0.
     while let block = try await blocks.next(),
       block.position != block.gapBefore?.sampleCount ?? 0
     {}
     await session.stopRunning()
   }
 
-  @Test func `Audio of a session that starts again has the times of the new start`() async throws {
+  @Test func `Audio of a restarted session has the times of its new start`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     for _ in 0..<3 {
@@ -64,7 +64,7 @@ struct SyntheticAudioOutputTests {
     }
   }
 
-  @Test func `A session that starts again gets whole frames`() async throws {
+  @Test func `A restarted session delivers no corrupt frames`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240/mjpg")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     for _ in 0..<3 {
@@ -79,7 +79,7 @@ struct SyntheticAudioOutputTests {
     }
   }
 
-  @Test func `Who listens while the camera runs is heard, and leaves`() async throws {
+  @Test func `Audio outputs can be added and removed while running`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
     try await session.startRunning()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// The picture that a maker's bytes show, by brightness.
+/// The luma of a generated image.
 private func luma(
   _ layout: SyntheticDriver.Settings.Layout, _ bytes: UnsafeRawBufferPointer, _ width: Int,
   _ height: Int
@@ -22,29 +22,29 @@ private func luma(
   }
 }
 
-private func maker(
-  _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPattern
+private func generator(
+  _ layout: SyntheticDriver.Settings.Layout, _ pattern: TestPattern
 ) throws -> any TestPatternGenerator {
   switch layout {
-  case .gray: GrayTestPatternGenerator(pattern: picture)
-  case .yuyv: YUYVTestPatternGenerator(pattern: picture)
-  case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
+  case .gray: GrayTestPatternGenerator(pattern: pattern)
+  case .yuyv: YUYVTestPatternGenerator(pattern: pattern)
+  case .mjpeg: try JPEGTestPatternGenerator(pattern: pattern)
   }
 }
 
 struct SyntheticCameraTests {
   @Test(arguments: [(128, 96), (160, 120), (320, 240), (642, 362), (1280, 720), (1918, 1078)])
-  func `The number is read back, and the pattern is where it should be`(
+  func `The frame number and pattern read back in every layout`(
     width: Int, height: Int
   ) throws {
-    let picture = TestPattern(width: width, height: height)
+    let pattern = TestPattern(width: width, height: height)
     for layout in [SyntheticDriver.Settings.Layout.gray, .yuyv, .mjpeg] {
-      var maker = try maker(layout, picture)
+      var generator = try generator(layout, pattern)
       let buffer = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: maker.maximumByteCount, alignment: 16)
+        byteCount: generator.maximumByteCount, alignment: 16)
       defer { buffer.deallocate() }
       for number in [0, 1, 239, 65_535, 1_048_577, FrameNumberPattern.limit - 1] {
-        let count = try maker.make(number: number, isFlash: number % 2 == 1, into: buffer)
+        let count = try generator.make(number: number, isFlash: number % 2 == 1, into: buffer)
         let pixels = try luma(
           layout, UnsafeRawBufferPointer(rebasing: buffer.prefix(count)), width, height)
         #expect(
@@ -52,7 +52,7 @@ struct SyntheticCameraTests {
             == number)
         // JPEG may be off by some levels; a pattern in the wrong place is off by far more.
         var far = 0
-        for y in picture.numberHeight..<height {
+        for y in pattern.numberHeight..<height {
           for x in stride(from: 0, to: width, by: 7) {
             let expected = TestPattern.pattern(x: x, y: y + TestPattern.offset(number: number))
             if abs(Int(pixels[y * width + x]) - Int(expected)) > 40 { far += 1 }
@@ -63,7 +63,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `Pictures without a number give none`() {
+  @Test func `Images without a frame number read as nil`() {
     var random = SeededGenerator(seed: 7)
     let noise = (0..<(320 * 240)).map { _ in UInt8.random(in: 0...255, using: &random) }
     for pixels in [
@@ -75,7 +75,7 @@ struct SyntheticCameraTests {
     #expect(FrameNumberPattern.read(width: 320, height: 8) { _, _ in 255 } == nil)
   }
 
-  @Test func `The frames that a seed loses are always the same, and neither first nor last`()
+  @Test func `A seed always drops the same synthetic frames`()
     throws
   {
     var settings = SyntheticDriver.Settings(
@@ -97,7 +97,7 @@ struct SyntheticCameraTests {
     #expect((0..<Int64(480)).filter(other.isDropped) != lost)
   }
 
-  @Test func `Whoever holds all buffers loses frames, and the numbers go on`() throws {
+  @Test func `Holding all buffers loses frames that the sequence counts`() throws {
     let rate = FrameRate(1_000)
     let driver = try SyntheticDriver(
       settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .gray),
@@ -116,8 +116,8 @@ struct SyntheticCameraTests {
     var held = try next()
     try first.giveBack()
     var late = try next()
-    // All three are held: only the clock goes on, until one is given back. Where the camera did not
-    // get the processor meanwhile it lost nothing, and the same is done again.
+    // All three buffers are held, so only the clock advances until one is returned. If the camera
+    // had no processor time meanwhile, it lost nothing, and the step is repeated.
     while late.observation.sequence == held.observation.sequence + 1 {
       MonotonicClock.sleep(untilMicroseconds: late.observation.driverMicroseconds + 20_000)
       try held.giveBack()
@@ -134,7 +134,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(arguments: [Rational(1, over: 3), Rational(7, over: 10), Rational(1001, over: 1000), 60])
-  func `A click begins with the first sample at or after a contact`(period: Rational) throws {
+  func `A click starts at the first sample from a ball contact on`(period: Rational) throws {
     let ball = try #require(BouncingBall(height: 1, period: period))
     let audio = SyntheticAudio(of: ball)
     for contact in [0, 1, 2, 3, 1_000, 123_456_789] as [Int64] {
@@ -146,7 +146,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `The click is at each whole second, above a quiet tone`() {
+  @Test func `Default synthetic audio clicks only at whole seconds`() {
     let audio = SyntheticAudio()
     let rate = Int64(SyntheticAudio.sampleRate)
     let samples = audio.samples(from: 0, count: 3 * Int(rate))
@@ -155,7 +155,7 @@ struct SyntheticCameraTests {
     #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticAudio.clickLength })
     #expect(loud.contains(Int(rate)))
     #expect(audio.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
-    // Any part is the same wherever it is asked for.
+    // Any range of samples is the same in every request.
     #expect(audio.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
   }
 }

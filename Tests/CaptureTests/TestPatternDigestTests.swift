@@ -13,7 +13,7 @@ struct TestPatternDigestTests {
     bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 
-  /// Frames 0, 1, 239, 240 and 299 at 240 frames a second, as they were before there was a ball.
+  /// Frames 0, 1, 239, 240 and 299 at 240 fps, as they were before the ball scene was added.
   @Test(
     arguments: [
       (
@@ -59,7 +59,7 @@ struct TestPatternDigestTests {
         ]
       ),
     ] as [(Int, Int, SyntheticDriver.Settings.Layout, [UInt64])])
-  func `The pattern is the same byte for byte`(
+  func `The test pattern is unchanged byte for byte`(
     width: Int, height: Int, layout: SyntheticDriver.Settings.Layout, digests: [UInt64]
   ) throws {
     var settings = SyntheticDriver.Settings(

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about the torch, and about what cameras see.
+/// Claims about the torch, and about changes of the subject area.
 struct TorchTests {
   private let machine: FakeVideoSystemCalls
 
@@ -31,10 +31,10 @@ struct TorchTests {
     }
   }
 
-  /// What the LED does: 0 nothing, 1 flashes, 2 lights.
+  /// The LED mode: 0 off, 1 flash, 2 torch.
   private var led: Int64 { machine.controlValue(ControlID.flashMode.rawValue) }
 
-  @Test func `The torch lights while the session runs, and at no other time`() throws {
+  @Test func `The torch lights only while the session runs`() throws {
     let (input, controls) = try camera()
     #expect(try controls.torchMode == .off && controls.torchLevel == 0)
     try controls.setTorchModeOn(level: 0.5)
@@ -60,7 +60,7 @@ struct TorchTests {
     #expect(error?.code == .controlOutOfRange)
   }
 
-  @Test func `The torch goes out with the object that lit it`() throws {
+  @Test func `The torch goes out when its controls are deallocated`() throws {
     let (input, controls) = try camera()
     let session = CaptureSession(input)
     try session.startRunning()
@@ -75,7 +75,7 @@ struct TorchTests {
     session.stopRunning()
   }
 
-  @Test func `Automatically the torch lights while frames are dark`() async throws {
+  @Test func `The automatic torch lights while frames are dark`() async throws {
     let (input, controls) = try camera()
     func show(_ brightness: Int) throws {
       try controls.set([ControlAssignment(name: "brightness", text: "\(brightness)")])
@@ -86,7 +86,7 @@ struct TorchTests {
     let session = CaptureSession(input)
     try await session.startRunning()
     while led != 2 { await Task.yield() }
-    // Its own light does not put it out.
+    // The torch's own light does not switch it off.
     try show(100)
     try show(250)
     while led != 0 { await Task.yield() }
@@ -97,13 +97,13 @@ struct TorchTests {
     #expect(try controls.torchMode == .auto)
   }
 
-  @Test func `An automatic torch is slow to change its mind`() {
+  @Test func `The automatic torch switches with hysteresis`() {
     var torch = AutomaticTorch()
     let lit = [0.5, 0.2, 0.1, 0.3, 0.55, 0.7, 0.3, 0.05].map { torch.see($0) }
     #expect(lit == [false, false, true, true, true, false, false, true])
   }
 
-  @Test func `A subject area changes with light and with motion, and not with noise`() {
+  @Test func `A subject area change needs motion or light beyond noise`() {
     var detector = SubjectAreaDetector()
     func see(_ means: [Double], at seconds: Int64) -> SubjectAreaChange? {
       detector.see(BrightnessGrid(averages: means), at: seconds * 1_000_000)
@@ -116,14 +116,14 @@ struct TorchTests {
     let moved = see([200, 200] + gray.dropFirst(2), at: 3)
     #expect(moved?.changedShare == 0.25)
     #expect(moved?.presentationTimeStamp == MediaTime(seconds: 3))
-    // It is compared with what was told last, and not told again at once.
+    // Frames are compared with the last reported one, and reports have a minimum distance.
     #expect(see([200, 200] + gray.dropFirst(2), at: 5) == nil)
     let darker = see([Double](repeating: 51, count: 8), at: 6)
     #expect(darker?.changedShare == 1 && darker?.meanLevel == 0.2)
     #expect(detector.see(BrightnessGrid(averages: gray), at: 6_500_000) == nil)
   }
 
-  @Test func `A camera tells that it sees something else until its input goes`() async throws {
+  @Test func `Subject area changes are reported until the input is gone`() async throws {
     var opened = [try camera()]
     let controls = opened[0].1
     let changes = opened[0].0.subjectAreaChanges
@@ -137,15 +137,15 @@ struct TorchTests {
         await Task.yield()
       }
     }
-    var told = 0
+    var reportCount = 0
     for await change in changes {
-      told += 1
+      reportCount += 1
       #expect(change.changedShare == 1)
       light.cancel()
       await session?.stopRunning()
       session = nil
       opened = []
     }
-    #expect(told >= 1)
+    #expect(reportCount >= 1)
   }
 }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A camera that a script plays, joined to a session.
+/// A session with a camera that a script plays.
 struct ScriptedSession {
   let driver: ScriptedDriver
   let input: DeviceInput
@@ -46,10 +46,10 @@ struct ScriptedSession {
   }
 }
 
-/// One after the other: each test has a camera, whose threads are real-time ones where the system
+/// Serialized: each test has a camera, whose threads are real-time ones where the system
 /// allows it, and twenty such cameras at 1000 fps leave two processors no time for the tests.
 @Suite(.serialized) struct VideoDataOutputTests {
-  @Test func `Who takes frames as they come gets each of them in order`() async throws {
+  @Test func `A reader that keeps up gets every frame in order`() async throws {
     let taken = DispatchSemaphore(value: 0)
     var steps: [ScriptedDriver.Step] = []
     for number in 0..<300 {
@@ -72,11 +72,11 @@ struct ScriptedSession {
     #expect(await task.value == (0..<300).map { UInt32($0) })
     let expected = DataOutputLedger(offered: 300, delivered: 300, waiting: 0, dropped: [:])
     #expect(output.ledger == expected && output.ledger.isBalanced)
-    // The last may still have been lent when the stream went off, and then the driver gets none.
+    // The last buffer may still be held when the stream stops, and is then not queued again.
     #expect(scripted.input.pool.heldCount == 0)
   }
 
-  @Test func `A task that is cancelled waits no more, and leaves another that waits alone`()
+  @Test func `Cancelling one waiting task does not affect another`()
     async throws
   {
     let output = VideoDataOutput()
@@ -89,9 +89,9 @@ struct ScriptedSession {
       #expect(await first.value == nil)
       #expect(await second.value == nil)
     }
-    let isAsked = DispatchSemaphore(value: 0)
+    let isRequested = DispatchSemaphore(value: 0)
     let scripted = try ScriptedSession([
-      .action { isAsked.wait() }, try ScriptedSession.frame(0),
+      .action { isRequested.wait() }, try ScriptedSession.frame(0),
     ])
     try scripted.session.addOutput(output)
     try await scripted.session.startRunning()
@@ -100,12 +100,12 @@ struct ScriptedSession {
     _ = await cancelled.value
     async let frame = output.frames.first { _ in true }
     cancelled.cancel()
-    isAsked.signal()
+    isRequested.signal()
     #expect(await frame?.attachments.sequence == 0)
     await scripted.session.stopRunning()
   }
 
-  @Test func `While a handler works one frame waits, and those behind it are late`() async throws {
+  @Test func `One frame waits for a busy handler and later ones drop`() async throws {
     let (entered, mayLeave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let first = try ScriptedSession.frame(0)
     let others = try (1..<10).map { try ScriptedSession.frame(Int64($0)) }
@@ -126,16 +126,16 @@ struct ScriptedSession {
     let ledger = output.ledger
     #expect(ledger.offered == 10 && ledger.delivered == 2 && ledger.isBalanced)
     #expect(ledger.dropped == [.frameWasLate: 8])
-    var told: [UInt32] = []
+    var reported: [UInt32] = []
     for await drop in drops {
       #expect(drop.reason == .frameWasLate)
-      told.append(drop.sequence)
-      if told.count == 8 { break }
+      reported.append(drop.sequence)
+      if reported.count == 8 { break }
     }
-    #expect(told == Array(2...9))
+    #expect(reported == Array(2...9))
   }
 
-  @Test func `Who keeps frames is lent no more than half of the buffers`() async throws {
+  @Test func `An output may keep at most half of the driver buffers`() async throws {
     let taken = DispatchSemaphore(value: 0)
     let kept = Mutex<[SampleBuffer]>([])
     var steps: [ScriptedDriver.Step] = []
@@ -159,11 +159,11 @@ struct ScriptedSession {
     #expect(kept.withLock { $0.map(\.attachments.sequence) } == [12])
     #expect(scripted.input.pool.heldCount == 1)
     kept.withLock { $0.removeAll() }
-    // The thread that handed the last one over lets go of it once the closure has returned.
+    // The thread that delivered the last sample releases it when the handler has returned.
     while scripted.input.pool.heldCount > 0 || output.keptCount > 0 { await Task.yield() }
   }
 
-  @Test func `Damaged frames, and those that come too soon, have reasons of their own`()
+  @Test func `Corrupt and too early frames have separate drop reasons`()
     async throws
   {
     let taken = DispatchSemaphore(value: 0)
@@ -187,7 +187,7 @@ struct ScriptedSession {
     #expect(output.ledger.dropped == [.corrupt: 4, .tooSoon: 26] && output.ledger.isBalanced)
   }
 
-  @Test func `A connection that is not enabled carries nothing`() async throws {
+  @Test func `A disabled connection delivers no frames`() async throws {
     let scripted = try ScriptedSession(try (0..<5).map { try ScriptedSession.frame(Int64($0)) })
     let output = VideoDataOutput()
     try scripted.session.addOutput(output)
@@ -197,7 +197,7 @@ struct ScriptedSession {
     #expect(output.ledger == DataOutputLedger())
   }
 
-  @Test func `What one changes in a frame the other does not see`() async throws {
+  @Test func `Changing a frame in one output leaves the other unchanged`() async throws {
     let taken = DispatchSemaphore(value: 0)
     let scripted = try ScriptedSession([
       try ScriptedSession.frame(0), .action { (0..<2).forEach { _ in taken.wait() } },
@@ -214,27 +214,27 @@ struct ScriptedSession {
     try await scripted.playToEnd()
     let both = samples.withLock { $0 }
     try #require(both.count == 2)
-    let places = both.map { sample in sample.withBytes { $0.baseAddress } }
-    #expect(places[0] == places[1])
+    let addresses = both.map { sample in sample.withBytes { $0.baseAddress } }
+    #expect(addresses[0] == addresses[1])
     both[0].withMutableBytes { $0[0] = 99 }
     #expect(both[0].withBytes { $0[0] } == 99 && both[1].withBytes { $0[0] } == 7)
-    // Now the other has the camera's buffer to itself.
+    // The other sample is now alone on the camera's buffer, so it is modified in place.
     both[1].withMutableBytes { $0[1] = 98 }
-    #expect(both[1].withBytes { $0.baseAddress } == places[1])
+    #expect(both[1].withBytes { $0.baseAddress } == addresses[1])
     #expect(both[1].withBytes { $0[1] } == 98)
   }
 
-  @Test func `A picture is made grey in the camera's own buffer`() async throws {
+  @Test func `A sample can be modified in the buffer of the camera`() async throws {
     let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/yuyv")
     let position = sample.withBytes { $0.baseAddress }
     func isGray() throws -> Bool {
-      let picture = try sample.pixelBuffer(as: .bgra)
-      return stride(from: 0, to: picture.bytes.count, by: 4).allSatisfy {
-        Set(picture.bytes[$0..<($0 + 3)]).count == 1
+      let image = try sample.pixelBuffer(as: .bgra)
+      return stride(from: 0, to: image.bytes.count, by: 4).allSatisfy {
+        Set(image.bytes[$0..<($0 + 3)]).count == 1
       }
     }
     #expect(try !isGray())
-    // Every other byte of YUYV is colour, and 128 is none.
+    // Every other byte of YUYV is chroma, and 128 is gray.
     sample.withMutableBytes { bytes in
       for offset in stride(from: 1, to: bytes.count, by: 2) { bytes[offset] = 128 }
     }
@@ -242,7 +242,7 @@ struct ScriptedSession {
     #expect(sample.withBytes { $0.baseAddress } == position)
   }
 
-  @Test func `The layouts to be had are named, the cheapest first`() throws {
+  @Test func `Available pixel formats are listed cheapest first`() throws {
     let output = VideoDataOutput()
     #expect(output.nativeFormat == nil && output.availablePixelFormats == [])
     let scripted = try ScriptedSession([])
@@ -254,7 +254,7 @@ struct ScriptedSession {
     func names(_ subType: MediaSubType) -> [String] {
       PixelFormat.available(from: subType).map(\.rawValue)
     }
-    // Frames that need each other, and what libswscale does not take.
+    // Frames that depend on others, and formats that libswscale does not convert.
     #expect(names(.codec(.h264)) == [] && names(.pixels(PixelFormat(rawValue: "nv16"))) == [])
     #expect(
       names(.pixels(PixelFormat(rawValue: "nv12"))).first == "nv12"
@@ -270,7 +270,7 @@ struct ScriptedSession {
   }
 
   @Test(arguments: ["mjpg", "yuyv"])
-  func `Frames are converted into one buffer, by several threads at a time`(
+  func `Conversion reuses a buffer and runs on several threads`(
     fourcc: String
   ) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@240")
@@ -286,13 +286,13 @@ struct ScriptedSession {
     }
     var buffer = PixelBuffer(format: .yuv420p)
     #expect(buffer.planes == [] && buffer.bytes == [])
-    var places: Set<UnsafeRawPointer?> = []
+    var addresses: Set<UnsafeRawPointer?> = []
     for sample in samples {
       try sample.convert(into: &buffer)
-      places.insert(buffer.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
+      addresses.insert(buffer.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
       #expect(try buffer == sample.pixelBuffer(as: .yuv420p))
     }
-    #expect(places.count == 1)
+    #expect(addresses.count == 1)
     #expect(buffer.width == 320 && buffer.height == 240)
     #expect(buffer.planes.map(\.offset) == [0, 76_800, 96_000])
     #expect(buffer.planes.map(\.bytesPerRow) == [320, 160, 160])
@@ -313,7 +313,9 @@ struct ScriptedSession {
   }
 
   @Test(arguments: [("mjpg", 2.0), ("yuyv", 1.0), ("grey", 1.0)])
-  func `A picture is the same in every layout`(fourcc: String, tolerance: Double) async throws {
+  func `A frame shows the same image in every pixel format`(fourcc: String, tolerance: Double)
+    async throws
+  {
     let sample = try await firstSample(of: "synthetic:320x240@30", mode: "/\(fourcc)")
     let gray = try sample.pixelBuffer(as: .gray)
     let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {

@@ -16,7 +16,7 @@ import Testing
 /// Claims about samples that arrive converted.
 @Suite(.serialized) struct VideoDataSettingsTests {
   @Test(arguments: ["/grey", "/yuyv", "/mjpg"])
-  func `Samples have the format and size that were chosen, and show the camera's image`(
+  func `Converted samples have the chosen format and size`(
     mode: String
   ) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@60?pace=max&scene=pattern")
@@ -45,13 +45,13 @@ import Testing
     let found = image.bytes[(75 * 160 + 50) * 4 + 1]
     #expect(abs(Int(found) - Int(pattern)) < 50)
     #expect(try #require(await plain.frames.first { _ in true }).image == nil)
-    // Nil is the camera's own bytes again.
+    // Nil returns to the camera's own bytes.
     try converted.setVideoSettings(nil)
     #expect(await converted.frames.first { $0.image == nil } != nil)
     await session.stopRunning()
   }
 
-  @Test func `A side that is left open keeps the proportion, and nothing given copies the frame`()
+  @Test func `An omitted width or height keeps the aspect ratio`()
     throws
   {
     let table: [(VideoDataSettings, Int, Int)] = [
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `The camera's buffers are free at once, and memory is used again`() async throws {
+  @Test func `Converted samples do not hold the buffers of the camera`() async throws {
     let taken = DispatchSemaphore(value: 0)
     let session = try ScriptedSession(
       (0..<30).flatMap { [try ScriptedSession.frame(Int64($0)), .action { taken.wait() }] })
@@ -88,18 +88,18 @@ import Testing
     var work = SampleConverter.Work()
     work.settings = VideoDataSettings(pixelFormat: .nv12)
     let format = FormatDescription(mediaSubType: .pixels(.gray), width: 64, height: 48)
-    var places: Set<UInt> = []
+    var addresses: Set<UInt> = []
     for _ in 0..<20 {
       let (image, pool) = try [UInt8](repeating: 90, count: 64 * 48).withUnsafeBytes {
         try converter.convert($0, format, work)
       }
-      image.withUnsafeBytes(ofPlane: 0) { _ = places.insert(UInt(bitPattern: $0.baseAddress)) }
+      image.withUnsafeBytes(ofPlane: 0) { _ = addresses.insert(UInt(bitPattern: $0.baseAddress)) }
       pool.recycle(image)
     }
-    #expect(places.count == 1)
+    #expect(addresses.count == 1)
   }
 
-  @Test func `A frame that cannot be decoded is dropped as damaged, and the ledger is balanced`()
+  @Test func `A frame that cannot be decoded is dropped as corrupt`()
     async throws
   {
     let device = try CaptureDevice.named("synthetic:128x96@240")
@@ -162,7 +162,7 @@ import Testing
     return Array(bytes.prefix(count))
   }
 
-  @Test func `Conversions do not run on the capture thread, and a puller converts on its own`()
+  @Test func `A blocking reader converts frames on its own thread`()
     async throws
   {
     let scripted = try ScriptedSession(
@@ -172,7 +172,7 @@ import Testing
     try output.setVideoSettings(VideoDataSettings(pixelFormat: .bgra, width: 64))
     try scripted.session.addOutput(output)
     try await scripted.playToEnd()
-    // The capture thread is over, and nothing is converted yet but for nobody's sake.
+    // The capture thread has ended, and no frame is converted yet.
     #expect(output.ledger.waiting == 4)
     let sizes = await withCheckedContinuation { continuation in
       let thread = try? BlockingThread.started {
@@ -192,7 +192,7 @@ import Testing
     scripted.session.removeOutput(output)
   }
 
-  @Test func `A sample that is modified keeps the change, and a copy in a buffer is its own`()
+  @Test func `Modifying a sample leaves earlier copies unchanged`()
     async throws
   {
     let scripted = try ScriptedSession([try ScriptedSession.frame(0)])
@@ -210,7 +210,7 @@ import Testing
     scripted.session.removeOutput(output)
   }
 
-  @Test func `Odd settings are refused`() throws {
+  @Test func `Rejects unsupported pixel formats and sizes`() throws {
     let output = VideoDataOutput()
     let odd = [
       VideoDataSettings(pixelFormat: PixelFormat(rawValue: "no_such")),
@@ -226,7 +226,7 @@ import Testing
     #expect(error?.code == .notConvertible)
   }
 
-  @Test func `Formats are listed by the time that was measured`() throws {
+  @Test func `Pixel formats are listed by measured conversion time`() throws {
     let scripted = try ScriptedSession([])
     let output = VideoDataOutput()
     try scripted.session.addOutput(output)

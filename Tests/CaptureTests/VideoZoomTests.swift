@@ -13,7 +13,7 @@ import Testing
 
 /// Claims about zoom by cropping.
 @Suite(.serialized) struct VideoZoomTests {
-  @Test func `A slider multiplies by equal amounts, and its inverse finds the position again`()
+  @Test func `A zoom slider is exponential and can be inverted`()
     throws
   {
     let scale = try VideoZoomScale(maximum: 16)
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `A time has the factor that was in force at it, whenever it is asked for`() {
+  @Test func `A zoom timeline keeps the factor of each past time`() {
     typealias Piece = VideoZoomTimeline.Piece
     let timeline = VideoZoomTimeline()
     #expect(timeline.factor(at: 0) == 1)
@@ -49,7 +49,7 @@ import Testing
     timeline.append(Piece(from: 2_500_000, start: 3, target: 1, rate: 2))
     #expect(abs(timeline.factor(at: 2_400_000) - 2 * exp2(0.4)) < 1e-12)
     #expect(abs(timeline.factor(at: 3_000_000) - 1.5) < 1e-12)
-    // What the driver crops, outputs leave alone.
+    // Outputs do not crop what the driver has cropped.
     timeline.append(Piece(from: 5_000_000, start: 2, target: 2, isByDriver: true))
     #expect(timeline.factor(at: 6_000_000) == 2 && timeline.outputFactor(at: 6_000_000) == 1)
     #expect(timeline.outputFactor(at: 2_600_000) == timeline.factor(at: 2_600_000))
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(arguments: ["/grey", "/yuyv", "/mjpg"])
-  func `The factor of each frame of a ramp, read from its image, is 2^(rate·t)`(
+  func `Each frame of a zoom ramp has the factor 2^(rate·t)`(
     mode: String
   ) async throws {
     let input = try camera(mode, rate: 30)
@@ -91,11 +91,12 @@ import Testing
     #expect(input.isRampingVideoZoom)
     let begin = try #require(input.geometry.zoom.last?.begin)
     try await session.startRunning()
-    var told: [Int64: Double] = [:]
+    var factorsByTime: [Int64: Double] = [:]
     for await sample in output.frames {
       let seconds = Double(sample.presentationTimeStamp.wholeMicroseconds - begin) / 1_000_000
       let expected = min(4, exp2(1.5 * seconds))
-      told[sample.presentationTimeStamp.wholeMicroseconds] = sample.attachments.videoZoomFactor
+      factorsByTime[sample.presentationTimeStamp.wholeMicroseconds] =
+        sample.attachments.videoZoomFactor
       #expect(abs(sample.attachments.videoZoomFactor / expected - 1) < 1e-9)
       let image = try sample.pixelBuffer(as: .gray)
       #expect(image.width == 640 && image.height == 480)
@@ -105,18 +106,20 @@ import Testing
     }
     #expect(!input.isRampingVideoZoom && input.videoZoomFactor == 4)
     await session.stopRunning()
-    // The stream has told the same of each frame, and that the ramp was over at the last ones.
+    // The stream reports the same factors, and that the ramp has ended at the last frames.
     var isOver = false
     for await frame in factors {
       let time = frame.presentationTimeStamp.wholeMicroseconds
-      if let factor = told.removeValue(forKey: time) { #expect(frame.videoZoomFactor == factor) }
+      if let factor = factorsByTime.removeValue(forKey: time) {
+        #expect(frame.videoZoomFactor == factor)
+      }
       isOver = isOver || (!frame.isRamping && frame.videoZoomFactor == 4)
-      if told.isEmpty { break }
+      if factorsByTime.isEmpty { break }
     }
-    #expect(isOver && told.isEmpty)
+    #expect(isOver && factorsByTime.isEmpty)
   }
 
-  @Test func `A ramp that is cancelled stays where it is, and zooming out ends at the whole image`()
+  @Test func `A cancelled zoom ramp stays at its current factor`()
     async throws
   {
     let steps = try (0..<4).map { try ScriptedSession.frame(Int64($0 * 120)) }
@@ -140,7 +143,7 @@ import Testing
     #expect(input.videoZoomFactor == 1)
   }
 
-  @Test func `Odd factors and rates are refused, and change nothing`() throws {
+  @Test func `Rejects invalid zoom factors and rates without a change`() throws {
     let input = try camera("/grey", rate: 60)
     #expect(input.videoMaxZoomFactor == 30)
     for odd in [0, -1, 0.99, 30.01, .nan, .infinity] {
@@ -172,7 +175,7 @@ import Testing
     #expect(connection.videoScaleAndCropFactor == 1)
   }
 
-  @Test func `A connection enlarges its own frames, and its factor and the camera's multiply`()
+  @Test func `The zoom factors of camera and connection multiply`()
     async throws
   {
     let input = try camera("/grey", rate: 60)
@@ -211,7 +214,7 @@ import Testing
     try #require(input.driver as? V4L2Driver).queue.crop()
   }
 
-  @Test func `A driver that crops does it itself, until the end of the stream`() async throws {
+  @Test func `A driver that can crop applies the zoom while streaming`() async throws {
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
     let whole = CropRectangle(left: 0, top: 0, width: 64, height: 48)
     #expect(try crop(input) == whole)
@@ -236,7 +239,7 @@ import Testing
     await session.stopRunning()
   }
 
-  @Test func `A ramp moves the driver's crop, and the factors are those it granted`() async throws {
+  @Test func `A zoom ramp reports the factors that the driver granted`() async throws {
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module crop=1"))
     let session = CaptureSession(input)
     let output = VideoDataOutput()
@@ -253,7 +256,7 @@ import Testing
   }
 
   @Test(arguments: ["", "crop=2", "crop=3"])
-  func `Where the driver does not crop, the outputs do`(option: String) async throws {
+  func `Outputs apply the zoom if the driver cannot crop`(option: String) async throws {
     let input = try fakeInput(FakeVideoSystemCalls("sensor-module \(option)"))
     let session = CaptureSession(input)
     let output = VideoDataOutput()

@@ -10,7 +10,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A clock that stands still but while somebody sleeps: each sleep takes no time and a long time.
+/// A clock that only sleeps advance, and whose sleeps return at once.
 private final class JumpingClock: Clock {
   struct Instant: InstantProtocol {
     var offset: Duration
@@ -20,7 +20,7 @@ private final class JumpingClock: Clock {
   }
 
   private let time = Mutex(Instant(offset: .zero))
-  /// What happens at each sleep, with the time slept so far.
+  /// The closure that runs at each sleep, with the time slept so far.
   private let onSleep: @Sendable (Duration) -> Void
 
   init(onSleep: @escaping @Sendable (Duration) -> Void = { _ in }) { self.onSleep = onSleep }
@@ -50,7 +50,7 @@ struct ZoomRampTests {
 
   private var values: [Int64] { driver.writes.compactMap(\.value.number) }
 
-  @Test func `The factor doubles each second at rate 1`() async throws {
+  @Test func `A zoom ramp of rate 1 doubles the factor every second`() async throws {
     let controls = try controls()
     let factors = Mutex<[Int64: Int64]>([:])
     let clock = JumpingClock { [driver] slept in
@@ -61,14 +61,14 @@ struct ZoomRampTests {
     let end = try await controls.rampToVideoZoomFactor(4, withRate: 1, clock: clock).value
     #expect(end == 4)
     #expect(try controls.videoZoomFactor == 4)
-    // What was set before the sleep that ends there: 15 ms earlier.
+    // The factor was set before the sleep that ends there, 15 ms earlier.
     #expect(factors.withLock { $0[1005] } == 199)
     #expect(factors.withLock { $0[1500] } == 280)
     #expect(values == values.sorted() && Set(values).count == values.count)
     #expect(clock.now.offset == .milliseconds(2010))
   }
 
-  @Test func `It zooms out, too, and a ramp to where it is ends at once`() async throws {
+  @Test func `A ramp zooms out and a ramp to the same factor ends at once`() async throws {
     let controls = try controls()
     #expect(try controls.setVideoZoomFactor(4) == 4)
     let clock = JumpingClock()
@@ -80,7 +80,7 @@ struct ZoomRampTests {
     #expect(clock.now == before)
   }
 
-  @Test func `A ramp that is cancelled stays where it is`() async throws {
+  @Test func `A cancelled zoom ramp keeps its current factor`() async throws {
     let controls = try controls()
     // Sleeps take no time, so the ramp might be over before the controls know that it runs.
     let runs = DispatchSemaphore(value: 0)
@@ -97,7 +97,7 @@ struct ZoomRampTests {
     #expect(factor > 1.9 && factor < 2.1)
   }
 
-  @Test func `A camera that refuses ends the ramp with its reason`() async throws {
+  @Test func `A failed write ends the zoom ramp with its error`() async throws {
     let controls = try controls()
     driver.change { $0.writeErrors[.zoom] = 5 }
     let ramp = try controls.rampToVideoZoomFactor(4, withRate: 1, clock: JumpingClock())
@@ -105,7 +105,7 @@ struct ZoomRampTests {
     #expect(error?.code == .deviceFailed)
   }
 
-  @Test func `A camera whose least zoom is zero does not tell its factors`() throws {
+  @Test func `Zoom is not supported if its minimum value is zero`() throws {
     let driver = ScriptedControls([
       DeviceControl(id: .zoom, name: "Zoom, Absolute", kind: .integer, maximum: 4)
     ])

@@ -43,7 +43,9 @@ struct ImageViewportTests {
       destination: ViewRect(x: 320, y: 0, width: 360, height: 640)),
   ]
 
-  @Test(arguments: fits.indices) func `An image fits, and keeps its aspect`(_ index: Int) {
+  @Test(arguments: fits.indices) func `An image fits its pane and keeps its aspect ratio`(
+    _ index: Int
+  ) {
     let fit = Self.fits[index]
     let parts = ImageViewport().parts(of: fit.image, in: fit.pane)
     let whole = ViewRect(x: 0, y: 0, width: fit.image.width, height: fit.image.height)
@@ -54,7 +56,7 @@ struct ImageViewportTests {
   private let image = PixelSize(width: 128, height: 32)
   private let pane = ViewRect(x: 0, y: 0, width: 640, height: 360)
 
-  @Test func `A zoom shows pixels as squares of one size`() {
+  @Test func `A zoomed image shows pixels as squares of equal size`() {
     var viewport = ImageViewport()
     #expect(!viewport.showsPixels(of: image, in: pane))
     viewport.zoom(by: 2, around: pane.middle, of: image, in: pane)
@@ -77,7 +79,7 @@ struct ImageViewportTests {
     #expect(columns.map(\.destination.width) == [3, 630, 7])
   }
 
-  @Test func `The point under the pointer stays where it is`() {
+  @Test func `Zooming keeps the image point under the pointer`() {
     let point = ViewPoint(x: 101, y: 150)
     var viewport = ImageViewport()
     for factor in [2.0, 2, 1.5, 0.5, 3] {
@@ -90,7 +92,7 @@ struct ImageViewportTests {
     }
   }
 
-  @Test func `Zoom and position have limits`() {
+  @Test func `Zoom and pan stay within their limits`() {
     var viewport = ImageViewport()
     viewport.zoom(by: 0.25, around: pane.middle, of: image, in: pane)
     #expect(viewport == ImageViewport())
@@ -102,7 +104,7 @@ struct ImageViewportTests {
     #expect(corner.first?.destination.x == 0 && corner.first?.destination.y == 0)
   }
 
-  @Test func `Parts of a rotated image are those of the stored one`() {
+  @Test func `Parts of a rotated image map to parts of the stored image`() {
     // A stored image of 4 by 2 is 2 by 4 on screen when rotated by 90 degrees. Its first column on
     // screen is its last row.
     let stored = PixelSize(width: 4, height: 2)

@@ -35,7 +35,7 @@ struct PlayerSceneTests {
     list.compactMap { if case .text(let text, _, _, _, _) = $0 { text } else { nil } }
   }
 
-  @Test func `The time line shows the speed of each segment`() throws {
+  @Test func `The timeline shows the speed of each segment`() throws {
     let content = TimelineContent(try Self.composition())
     #expect(content.segments.map(\.label) == ["1", "1/8", "2", "1..1/4"])
     #expect(content.segments.map(\.kind) == [.normal, .slow, .fast, .slow])
@@ -51,7 +51,7 @@ struct PlayerSceneTests {
     #expect(content.segments.map(\.label).filter(shown.contains) == ["1/8"])
   }
 
-  @Test func `Frozen frames and gaps have their own colors`() throws {
+  @Test func `A frozen frame is a timeline segment of its own kind`() throws {
     let source = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4))
     var composition = Composition(source)
     try composition.freezeFrame(at: MediaTime(seconds: 2), for: MediaTime(seconds: 1))
@@ -59,7 +59,7 @@ struct PlayerSceneTests {
     #expect(kinds == [.normal, .frozen, .normal])
   }
 
-  @Test func `The image comes first, and everything else lies on it`() throws {
+  @Test func `The image is drawn first and everything else over it`() throws {
     var scene = try Self.scene()
     scene.message = "muted"
     scene.status = "frame 7/960 · 0.029167 s · 1/8"
@@ -76,7 +76,7 @@ struct PlayerSceneTests {
     #expect(texts.contains("0.000 / 11.100 s"))
   }
 
-  @Test func `Loop, mark and position stand at their times`() throws {
+  @Test func `The loop and mark and playhead are drawn at their times`() throws {
     var scene = try Self.scene()
     scene.timeline = TimelineContent(
       Composition(try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 1_256))))
@@ -95,14 +95,14 @@ struct PlayerSceneTests {
     #expect(columns(.outside) == [12...312, 412...1_268])
   }
 
-  @Test func `Equal scenes draw equal lists`() throws {
+  @Test func `Equal scenes produce equal drawing commands`() throws {
     var scene = try Self.scene()
     #expect(scene.drawing == (try Self.scene().drawing))
     scene.position = 5
     #expect(scene.drawing != (try Self.scene().drawing))
   }
 
-  @Test func `A window of one pixel draws`() throws {
+  @Test func `A window of one pixel can be drawn`() throws {
     for size in [PixelSize(width: 1, height: 1), PixelSize(width: 30, height: 2_000)] {
       var scene = try Self.scene()
       scene.size = size
@@ -111,7 +111,7 @@ struct PlayerSceneTests {
     }
   }
 
-  @Test func `Text is made of dots, and cut where it does not fit`() {
+  @Test func `Text is drawn in dots and truncated to its width`() {
     // A one is a stroke with a foot and a flag.
     let one = DrawingText.rectangles("1", x: 10, y: 20, scale: 2)
     #expect(

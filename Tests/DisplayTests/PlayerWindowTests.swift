@@ -34,7 +34,7 @@ struct PlayerWindowTests {
     return try Asset(path: path)
   }
 
-  @Test func `The window shows the frame of each seek, step and instant`() throws {
+  @Test func `The window shows the frame of each seek or step or time`() throws {
     let stage = try WindowStage([painted()])
     #expect(try stage.number() == 0)
     for (time, number) in [(100, 100), (239, 239), (23, 23), (24, 24), (0, 0)] as [(Int64, Int)] {
@@ -59,11 +59,11 @@ struct PlayerWindowTests {
     #expect(stage.window.scene.status == "frame 31/240 · 0.129167 s · 1/2")
   }
 
-  @Test func `A drag shows key frames, and the exact frame where it rests`() throws {
+  @Test func `Scrubbing shows key frames and then the exact frame`() throws {
     let stage = try WindowStage([painted()])
     try stage.player.setRate(1)
     let line = stage.window.scene.layout.timeline
-    /// The point of the time line at a frame.
+    /// The point of the timeline at a frame.
     func point(_ frame: Int) -> ViewPoint {
       // A column more, because a time is rounded down to its column.
       ViewPoint(x: Double(line.x) + Double(frame * line.width) / 240 + 1, y: Double(line.y + 2))
@@ -83,14 +83,14 @@ struct PlayerWindowTests {
     #expect(try stage.number() == 130)
     stage.window.post(.released(.left))
     #expect(stage.window.takeInput().isEmpty)
-    // Playback goes on from there, as before.
+    // Playback continues from there, as before.
     stage.player.decodePending()
     #expect(stage.player.rate == 1)
     try stage.advance(by: 50_000_000)
     #expect((142...143).contains(try stage.number()))
   }
 
-  @Test func `Two clips follow one clock, each with its own origin`() throws {
+  @Test func `Two clips with their own origins play on one clock`() throws {
     let assets = try [painted(), painted(name: "other.mov")]
     // Frame 100 of the first clip is shown with frame 40 of the second one.
     let origins = [MediaTime(100, over: 240), MediaTime(40, over: 240)]
@@ -123,7 +123,7 @@ struct PlayerWindowTests {
     #expect(try stage.number(pane: 1) == 179)
   }
 
-  @Test func `Pixels are squares in a zoom, and the number can still be read`() throws {
+  @Test func `A zoomed frame shows its pixels as squares`() throws {
     let stage = try WindowStage([painted()])
     stage.player.seek(to: MediaTime(171, over: 240))
     try stage.refresh()
@@ -153,7 +153,7 @@ struct PlayerWindowTests {
     stage.player.seek(to: MediaTime(21, over: 240))
     try stage.refresh()
     let pixels = try stage.window.pixels()
-    // What libav decodes and rotates is the same image.
+    // libav decodes and rotates the same image.
     let frame = try #require(stage.player.frame(at: stage.clock.now))
     var converter = FrameConverter(to: .rgb24, isFullRange: true)
     let upright = try converter.convert(frame.image).rotated(by: rotation)
@@ -176,7 +176,7 @@ struct PlayerWindowTests {
 
   @Test(
     arguments: [("bt709", "tv"), ("smpte170m", "tv"), ("bt470bg", "pc"), ("bt709", "pc")])
-  func `Colors are converted by the tags of the frame`(
+  func `Colors follow the matrix and range tags of the frame`(
     _ matrix: String, _ range: String
   ) async throws {
     let path = scratch.file("colors.mov")
@@ -201,7 +201,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `Thumbnails show the frames in the middle of their parts`() throws {
+  @Test func `Each thumbnail shows the middle frame of its part`() throws {
     let stage = try WindowStage([painted()], height: 320, showsThumbnails: true)
     while !stage.window.hasAllThumbnails {
       MonotonicClock.pause()
@@ -220,7 +220,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `An edited composition is drawn`() throws {
+  @Test func `Replacing the composition updates the timeline`() throws {
     let stage = try WindowStage([painted()])
     var slow = stage.player.composition
     try slow.setSpeed(
@@ -240,7 +240,7 @@ struct PlayerWindowTests {
     #expect(stage.window.scene.status.hasSuffix(" · 1/8"))
   }
 
-  @Test func `Keys come as SDL reports them`() throws {
+  @Test func `SDL key events are translated to key names`() throws {
     let stage = try WindowStage([painted(24)])
     _ = stage.window.takeInput()
     func type(_ text: String) {
@@ -276,7 +276,7 @@ struct PlayerWindowTests {
     #expect(stage.window.takeInput() == [.closed])
   }
 
-  @Test func `A window that is resized draws all of its content`() throws {
+  @Test func `A resized window draws at its new size`() throws {
     let stage = try WindowStage([painted()])
     stage.window.zoom(by: 4)
     for (width, height) in [(320, 120), (900, 600), (200, 200)] {
@@ -287,7 +287,7 @@ struct PlayerWindowTests {
     }
   }
 
-  @Test func `The window is written as PNG`() throws {
+  @Test func `The window can be saved as PNG`() throws {
     let stage = try WindowStage([painted()])
     let data = try stage.window.pngData()
     #expect(data.starts(with: [0x89, 0x50, 0x4E, 0x47]))

@@ -15,7 +15,7 @@ struct PointerGestureTests {
     return events.flatMap { gesture.handle($0, layout, duration: duration) }
   }
 
-  @Test func `A drag on the time line scrubs, also outside of it`() {
+  @Test func `A drag from the timeline scrubs until it is released`() {
     let found = actions([
       .moved(ViewPoint(x: 100, y: 670)), .pressed(.left, ViewPoint(x: 112, y: 670)),
       .moved(ViewPoint(x: 212, y: 100)), .moved(ViewPoint(x: -50, y: 700)),
@@ -25,14 +25,14 @@ struct PointerGestureTests {
       found == [.beginScrub, .scrub(100), .scrub(200), .scrub(0), .endScrub])
   }
 
-  @Test func `Thumbnails belong to the time line, the status does not`() {
+  @Test func `A press scrubs on thumbnails but not on the status line`() {
     #expect(
       actions([.pressed(.left, ViewPoint(x: 13, y: 621))]) == [.beginScrub, .scrub(1)])
     #expect(actions([.pressed(.left, ViewPoint(x: 13, y: 700))]).isEmpty)
     #expect(actions([.pressed(.right, ViewPoint(x: 13, y: 621))]).isEmpty)
   }
 
-  @Test func `A drag on an image moves this image`() {
+  @Test func `A drag on an image pans that image`() {
     let found = actions([
       .pressed(.left, ViewPoint(x: 700, y: 100)), .moved(ViewPoint(x: 710, y: 95)),
       .moved(ViewPoint(x: 0, y: 0)), .released(.left), .moved(ViewPoint(x: 5, y: 5)),
@@ -41,7 +41,7 @@ struct PointerGestureTests {
       found == [.pan(pane: 1, x: 10, y: -5), .pan(pane: 1, x: -710, y: -95)])
   }
 
-  @Test func `Four steps of the wheel double`() throws {
+  @Test func `Four wheel steps double the zoom`() throws {
     let point = ViewPoint(x: 10, y: 20)
     guard
       case .zoom(0, let four, point)? = actions([.wheel(4, point)]).first,

@@ -42,7 +42,7 @@ extension PlayerWindowTests {
     }
 
     @Test(arguments: PreviewGravity.allCases)
-    func `The color at a point of the view is that of the image`(gravity: PreviewGravity) throws {
+    func `View points show the image colors for every gravity`(gravity: PreviewGravity) throws {
       let window = try window(640, 480)
       window.resize(width: 800, height: 500)
       let image = try image(width: 640, height: 480)
@@ -62,7 +62,7 @@ extension PlayerWindowTests {
       }
     }
 
-    @Test func `Text, meters, histogram, the tapped point and a blink are drawn`() throws {
+    @Test func `The preview window draws its meters and overlays`() throws {
       let window = try window(640, 480)
       var content = PreviewWindowContent()
       content.imageRect = PreviewRect(x: 0, y: 0, width: 640, height: 480)
@@ -89,7 +89,7 @@ extension PlayerWindowTests {
       #expect(try window.pngData().starts(with: [0x89, 0x50]))
     }
 
-    @Test func `Keys and clicks are reported, and a closed window is`() throws {
+    @Test func `The preview window reports keys and clicks and closing`() throws {
       let window = try window(640, 480)
       window.post(.key("p"))
       window.post(.pressed(.left, ViewPoint(x: 10, y: 20)))

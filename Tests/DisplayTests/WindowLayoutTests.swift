@@ -7,7 +7,7 @@ import Testing
 
 /// The division of a window, compared with sizes computed by hand.
 struct WindowLayoutTests {
-  @Test func `Two clips stand side by side above one time line`() {
+  @Test func `Two clips are laid out side by side above one timeline`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 2)
     #expect(
       layout.panes == [
@@ -30,7 +30,9 @@ struct WindowLayoutTests {
       (300, true, true), (299, true, false), (140, true, false), (139, false, false),
       (1, false, false),
     ])
-  func `A low window keeps the image`(_ height: Int, _ hasPanel: Bool, _ hasThumbnails: Bool) {
+  func `A low window hides its panels and keeps the image`(
+    _ height: Int, _ hasPanel: Bool, _ hasThumbnails: Bool
+  ) {
     let layout = WindowLayout(PixelSize(width: 500, height: height), paneCount: 1)
     #expect(layout.panel.isEmpty == !hasPanel)
     #expect(layout.thumbnails.isEmpty == !hasThumbnails)
@@ -40,7 +42,7 @@ struct WindowLayoutTests {
     #expect(layout.panes[0].height >= height / 2)
   }
 
-  @Test func `A column is a time, and a time a column`() {
+  @Test func `Timeline columns convert to times and back`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
     let duration = Rational(628, over: 100)
     // Two columns per hundredth of a second.
@@ -58,7 +60,7 @@ struct WindowLayoutTests {
     #expect(layout.column(of: 7, duration: .zero) == 12)
   }
 
-  @Test func `Thumbnails fill their line without a gap`() {
+  @Test func `Thumbnails fill their row without gaps`() {
     let layout = WindowLayout(PixelSize(width: 1_280, height: 720), paneCount: 1)
     for (aspect, count) in [(4.0 / 3, 19), (16.0 / 9, 14), (9.0 / 16, 46), (100, 3)] {
       let slots = layout.thumbnailSlots(aspect: aspect)

@@ -8,9 +8,9 @@ import Testing
 
 /// The packets that a player decodes for its commands, counted.
 struct DecodeCostTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   /// Shows a frame by a seek, without the frames that are decoded in advance.
   private func show(_ frame: Int64, _ stage: Stage) -> Int? {
@@ -19,10 +19,10 @@ struct DecodeCostTests {
     return stage.player.frame(at: stage.clock.now).flatMap { PaintedBlocks.number(in: $0.image) }
   }
 
-  @Test(arguments: [false, true]) func `A seek decodes one group, up to its frame`(
+  @Test(arguments: [false, true]) func `A seek decodes one GOP up to its frame`(
     _ isReordered: Bool
   ) throws {
-    let asset = try Movies.painted(folder, gop: 60, reordered: isReordered)
+    let asset = try Movies.painted(scratch, gop: 60, reordered: isReordered)
     let stage = try Stage(asset)
     for frame: Int64 in [430, 75, 299, 181, 359, 62, 477] {
       let before = stage.player.sentPacketCount
@@ -33,8 +33,8 @@ struct DecodeCostTests {
     }
   }
 
-  @Test func `Frames that a seek has decoded are there for steps back`() throws {
-    let asset = try Movies.painted(folder, gop: 60)
+  @Test func `Steps back use the frames that a seek has decoded`() throws {
+    let asset = try Movies.painted(scratch, gop: 60)
     let stage = try Stage(asset)
     #expect(show(449, stage) == 449)
     let sent = stage.player.sentPacketCount
@@ -47,10 +47,10 @@ struct DecodeCostTests {
     #expect(stage.player.sentPacketCount == sent)
   }
 
-  @Test(arguments: [false, true]) func `Reverse playback decodes no group for each refresh`(
+  @Test(arguments: [false, true]) func `Reverse playback decodes each GOP at most twice`(
     _ isReordered: Bool
   ) throws {
-    let asset = try Movies.painted(folder, gop: 24, reordered: isReordered)
+    let asset = try Movies.painted(scratch, gop: 24, reordered: isReordered)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(seconds: 2))
     stage.work()

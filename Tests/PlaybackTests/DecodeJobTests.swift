@@ -9,15 +9,15 @@ import Testing
 
 @testable import OvercrankPlayback
 
-/// What is decoded when, by a model whose jobs the test does itself.
+/// The decode jobs of a player, done by the test itself.
 struct DecodeJobTests {
-  private let folder: Scratch
+  private let scratch: Scratch
   private let stage: Stage
 
   /// A movie of 240 fps in which each frame is a key frame, shown at its middle.
   init() throws {
-    folder = try Scratch()
-    stage = try Stage(try Movies.painted(folder, gop: 1))
+    scratch = try Scratch()
+    stage = try Stage(try Movies.painted(scratch, gop: 1))
     stage.player.seek(to: MediaTime(seconds: 1))
     #expect(stage.number(at: 0) == 240)
   }
@@ -36,12 +36,12 @@ struct DecodeJobTests {
     return (job, given)
   }
 
-  /// The frame that is due, where each millisecond is a quarter of one.
+  /// The frame that is due at 240 fps.
   private func due(rate: Int) -> Int {
     240 + rate * Int(stage.clock.now.wholeMicroseconds - Stage.start / 1_000) * 240 / 1_000_000
   }
 
-  @Test func `A job for playing ends when playback has passed its next frame`() throws {
+  @Test func `A playback job ends when its next frame has passed`() throws {
     try stage.player.setRate(1)
     // A frame for each refresh takes 5 ms, which is soon enough for all.
     let (job, given) = try decode(each: 5)
@@ -55,7 +55,7 @@ struct DecodeJobTests {
     #expect(try #require(next.given.first) >= due(rate: 1) - next.given.count)
   }
 
-  @Test func `A job for reverse playback ends when its other frames have passed`() throws {
+  @Test func `A reverse playback job ends when its frames have passed`() throws {
     try stage.player.setRate(-1)
     let (job, given) = try decode(each: 5)
     #expect(job.frames.count >= 4 && given == job.frames)
@@ -65,7 +65,7 @@ struct DecodeJobTests {
     #expect(slow.given.count > 2 && rest.allSatisfy { $0 > due(rate: -1) })
   }
 
-  @Test func `A job gives a frame however late it is`() throws {
+  @Test func `A late decode job still delivers its first frame`() throws {
     try stage.player.setRate(1)
     let late = try decode(each: 400)
     #expect(late.given == Array(late.job.frames.prefix(1)))
@@ -76,7 +76,7 @@ struct DecodeJobTests {
     #expect(stage.player.frame(at: stage.clock.now)?.index == next.given[0])
   }
 
-  @Test func `After a change of rate, a job that is still needed can be late, too`() throws {
+  @Test func `A running decode job follows a change of the rate`() throws {
     try stage.player.setRate(1)
     let core = stage.player.core
     let job = try #require(core.perform { $0.nextJob($1) })
@@ -100,7 +100,7 @@ struct DecodeJobTests {
     #expect(!job.frames.contains(253) && job.frames.contains(256))
   }
 
-  @Test func `A loop is not taken for late`() throws {
+  @Test func `A decode job across the end of a loop is not late`() throws {
     let range = try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4))
     try stage.player.setLoop(range)
     try stage.player.setRate(1)
@@ -110,7 +110,7 @@ struct DecodeJobTests {
     #expect(given == job.frames)
   }
 
-  @Test func `Both decoders are open once a frame was shown`() throws {
+  @Test func `Both decoders are open after the first frame`() throws {
     let core = stage.player.core
     stage.work()
     #expect(core.openDecoderCount == 2)
@@ -144,8 +144,9 @@ struct DecodeJobTests {
   /// Whatever the order of the frames and however slow the decoder, no job decodes a frame that no
   /// refresh will show, except for its first one.
   @Test(arguments: Order.allCases, [2, 7, 23, 60] as [Int64])
-  func `Jobs decode only what a refresh shows`(_ order: Order, _ milliseconds: Int64) throws {
-    let asset = try Asset(path: folder.file("clip.mov"))
+  func `Jobs decode only frames that a refresh shows`(_ order: Order, _ milliseconds: Int64) throws
+  {
+    let asset = try Asset(path: scratch.file("clip.mov"))
     let source = try asset.mediaSource()
     var composition = Composition()
     for copy in 0..<Order.count {
@@ -200,7 +201,7 @@ struct DecodeJobTests {
     }
   }
 
-  @Test func `After a change of direction, no frame is shown that was not passed`() throws {
+  @Test func `A direction change shows only frames already passed`() throws {
     let player = stage.player
     try player.setRate(1)
     let job = try #require(player.core.perform { $0.nextJob($1) })
@@ -216,7 +217,7 @@ struct DecodeJobTests {
     #expect(player.frame(at: stage.clock.now)?.index == 246)
   }
 
-  @Test func `Instead of a missing frame, the last decoded one that was passed is shown`() throws {
+  @Test func `The last decoded frame is shown for a missing one`() throws {
     let player = stage.player
     try player.setLoop(try TimeRange(start: MediaTime(seconds: 1), end: MediaTime(5, over: 4)))
     try player.setRate(1)
@@ -228,7 +229,7 @@ struct DecodeJobTests {
       return (frame?.index, frame?.isCurrent)
     }
     #expect(shown(after: 0) == (240, true))
-    // Due are 247, 252 and 256.
+    // Frames 247, 252 and 256 are due.
     #expect(shown(after: 30) == (246, false))
     #expect(shown(after: 50) == (246, false))
     #expect(shown(after: 70) == (255, false))
@@ -242,7 +243,7 @@ struct DecodeJobTests {
 extension Stage {
   /// Gives a job a blank image for one of its frames.
   ///
-  /// - Returns: Whether the job goes on.
+  /// - Returns: Whether the job continues.
   fileprivate func give(_ frame: Int, of job: DecodeJob) throws -> Bool {
     let image = try MediaFrame.video(width: 16, height: 16, pixelFormat: .yuv420p)
     return player.core.perform {

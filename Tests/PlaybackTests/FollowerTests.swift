@@ -7,13 +7,13 @@ import OvercrankPlayback
 import TestSupport
 import Testing
 
-/// A player beside another, on the clock of its audio.
+/// A player that follows another on the clock of its audio.
 struct FollowerTests {
   private let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
 
-  @Test func `A follower keeps its distance through every command`() throws {
+  @Test func `A follower keeps its frame offset through every command`() throws {
     let asset = try Movies.painted(scratch, hasAudio: true)
     let other = try Movies.painted(scratch, name: "other.mov")
     let stage = try Stage(asset, hasAudio: true) { $0.refreshRate = 50 }
@@ -52,14 +52,14 @@ struct FollowerTests {
       for _ in 0..<3 {
         stage.play(for: 20_000_000)
         let shown = try frames()
-        // Where the second clip has ended, its last frame stays.
+        // After the second clip has ended, its last frame stays.
         #expect(shown[1] == min(479, shown[0] + 60))
       }
     }
     #expect(follower.ledger.isBalanced && follower.ledger.late == 0)
   }
 
-  @Test func `A follower has no commands of its own, and outlives the other player`() throws {
+  @Test func `A follower ignores commands and outlives its leader`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     let follower = try stage.player.makeFollower(
@@ -75,7 +75,7 @@ struct FollowerTests {
     #expect(follower.currentTime.source?.frameIndex == 120)
   }
 
-  @Test func `The text of a position has frame, time, mark and speed`() throws {
+  @Test func `Position text shows the frame and time and mark and speed`() throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(318, over: 240))

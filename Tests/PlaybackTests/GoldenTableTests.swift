@@ -9,9 +9,9 @@ import Testing
 
 /// The frame on screen at each host time, compared with a model that is computed here.
 struct GoldenTableTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   static let speeds: [Rational] = [
     Rational(1, over: 32), Rational(1, over: 8), Rational(1, over: 4), Rational(1, over: 3),
@@ -50,10 +50,10 @@ struct GoldenTableTests {
     }
   }
 
-  @Test(arguments: speeds) func `Each refresh shows the frame of its instant`(
+  @Test(arguments: speeds) func `Each refresh shows the frame of its time`(
     _ speed: Rational
   ) throws {
-    let asset = try Movies.painted(folder)
+    let asset = try Movies.painted(scratch)
     for isBackward in [false, true] {
       let stage = try Stage(asset)
       if isBackward { stage.player.seek(to: MediaTime(seconds: 2)) }
@@ -69,8 +69,8 @@ struct GoldenTableTests {
     }
   }
 
-  @Test func `A player 100 ms late fails the tables`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `A player that is 100 ms late does not match the model`() throws {
+    let asset = try Movies.painted(scratch)
     for speed in Self.speeds {
       let stage = try Stage(asset)
       try stage.player.setRate(speed)
@@ -82,10 +82,10 @@ struct GoldenTableTests {
     }
   }
 
-  @Test(arguments: [false, true]) func `Frames with B-frames play in both directions`(
+  @Test(arguments: [false, true]) func `A movie with B-frames plays in both directions`(
     _ isBackward: Bool
   ) throws {
-    let asset = try Movies.painted(folder, count: 300, gop: 60, reordered: true)
+    let asset = try Movies.painted(scratch, count: 300, gop: 60, reordered: true)
     let stage = try Stage(asset)
     if isBackward { stage.player.seek(to: MediaTime(seconds: 2)) }
     stage.work()
@@ -99,8 +99,8 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `A ramp is followed`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `Playback follows a speed ramp in both directions`() throws {
+    let asset = try Movies.painted(scratch)
     var composition = Composition(try asset.mediaSource())
     // One second of source from speed 1 to 1/4 lasts 2/(1 + 1/4) = 1.6 s.
     try composition.setSpeedRamp(
@@ -127,7 +127,7 @@ struct GoldenTableTests {
   }
 
   @Test func `An edit during playback continues at the same time`() throws {
-    let asset = try Movies.painted(folder)
+    let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)
     try slow.setSpeed(
@@ -151,7 +151,7 @@ struct GoldenTableTests {
   }
 
   @Test func `An edit during playback continues at the same source time`() throws {
-    let asset = try Movies.painted(folder)
+    let asset = try Movies.painted(scratch)
     let source = try asset.mediaSource()
     var slow = Composition(source)
     try slow.setSpeed(Speed(1, over: 4), in: TimeRange(duration: slow.duration))
@@ -166,8 +166,8 @@ struct GoldenTableTests {
     #expect(found.isEmpty)
   }
 
-  @Test func `Changes of rate and direction continue at the same time`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `Rate and direction changes keep the current time`() throws {
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setRate(1)
     let changes: [Int: Rational] = [

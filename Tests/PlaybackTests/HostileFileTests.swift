@@ -7,13 +7,13 @@ import TestSupport
 import Testing
 
 struct HostileFileTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
-  @Test func `Damaged files give events and typed errors`() throws {
-    _ = try Movies.painted(folder, count: 96, gop: 12, reordered: true, hasAudio: true)
-    let whole = try bytes(of: folder.file("clip.mov"))
+  @Test func `Damaged movies play or fail with a MediaError`() throws {
+    _ = try Movies.painted(scratch, count: 96, gop: 12, reordered: true, hasAudio: true)
+    let whole = try bytes(of: scratch.file("clip.mov"))
     var opened = 0
     for seed in 0..<40 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
@@ -22,7 +22,7 @@ struct HostileFileTests {
         damaged[.random(in: 32..<damaged.count, using: &random)] = .random(
           in: 0...255, using: &random)
       }
-      let path = try folder.write(damaged, as: "damaged.mov")
+      let path = try scratch.write(damaged, as: "damaged.mov")
       do {
         let stage = try Stage(try Asset(path: path), hasAudio: true)
         opened += 1
@@ -43,15 +43,15 @@ struct HostileFileTests {
     #expect(opened > 5)
   }
 
-  @Test func `A file that disappears fails with an event, and playback goes on`() async throws {
-    let asset = try Movies.painted(folder, count: 96)
+  @Test func `An unreadable file reports an event and playback continues`() async throws {
+    let asset = try Movies.painted(scratch, count: 96)
     var settings = PlayerSettings()
     settings.hasThreads = false
     let clock = VirtualClock()
     settings.clock = clock
     let player = try Player(asset, settings: settings)
     let events = player.events
-    _ = try folder.write([0], as: "clip.mov")
+    _ = try scratch.write([0], as: "clip.mov")
     player.decodePending()
     try player.setRate(1)
     clock.advance(by: 100_000_000)

@@ -8,16 +8,16 @@ import TestSupport
 import Testing
 
 struct LoopTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   /// Plays a loop, and compares the samples at which it begins again with the exact instants.
   @Test(arguments: [Rational.one, Rational(3, over: 2), Rational(-1)])
-  func `A period is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
-    let asset = try Movies.chirp(folder, seconds: 10)
+  func `A loop is exact to the sample over 1000 repetitions`(_ rate: Rational) throws {
+    let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = .varispeed }
-    // 1/97 s are no whole number of samples.
+    // 1/97 s is not a whole number of samples.
     let range = try TimeRange(start: MediaTime(seconds: 4), duration: MediaTime(1, over: 97))
     stage.player.seek(to: rate < .zero ? range.end : range.start)
     try stage.player.setLoop(range)
@@ -49,10 +49,10 @@ struct LoopTests {
     #expect(stage.player.ledger.due == 0)
   }
 
-  @Test(arguments: [false, true]) func `A loop shows its frames, and counts them`(
+  @Test(arguments: [false, true]) func `A loop shows and counts each of its frames`(
     _ isBackward: Bool
   ) throws {
-    let asset = try Movies.painted(folder)
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     // Frames 24 to 47, then again: 0.1 s.
     let range = try TimeRange(start: MediaTime(1, over: 10), duration: MediaTime(1, over: 10))
@@ -72,8 +72,8 @@ struct LoopTests {
     }
   }
 
-  @Test func `A loop that a position is outside of is entered`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `Setting a loop moves an outside position to its start`() throws {
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setLoop(
       TimeRange(start: MediaTime(seconds: 1), duration: MediaTime(1, over: 4)))

@@ -80,7 +80,7 @@ private final class FakeOutputCard: ALSAOutputCalls {
 }
 
 struct OutputTests {
-  @Test func `A card gets interleaved samples in a layout that it supports`() throws {
+  @Test func `The audio sink writes samples in a layout of the card`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
@@ -98,7 +98,7 @@ struct OutputTests {
     }
   }
 
-  @Test func `The clock is the device's own delay`() throws {
+  @Test func `Playback timing comes from the delay of the audio device`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
@@ -112,7 +112,7 @@ struct OutputTests {
     }
   }
 
-  @Test func `An underrun is reported once, and a lost card fails`() throws {
+  @Test func `An underrun is reported once and a lost card is an error`() throws {
     let card = FakeOutputCard()
     try ALSASystem.$outputCalls.withValue(card) {
       let sink = ALSAAudioSink()
@@ -128,12 +128,12 @@ struct OutputTests {
     }
   }
 
-  @Test func `A player without a card plays on its clock`() throws {
+  @Test func `A player without an audio card plays on its own clock`() throws {
     let card = FakeOutputCard()
     card.state.withLock { $0.openResult = -2 }
     try ALSASystem.$outputCalls.withValue(card) {
-      let folder = try Scratch()
-      let asset = try Movies.painted(folder, count: 96, hasAudio: true)
+      let scratch = try Scratch()
+      let asset = try Movies.painted(scratch, count: 96, hasAudio: true)
       let stage = try Stage(asset) { $0.audioSink = ALSAAudioSink() }
       #expect(stage.player.audioError?.code == .noAudioOutput)
       #expect(stage.player.audioFormat == nil)

@@ -11,9 +11,9 @@ import Testing
 
 /// Random commands, and each command by itself.
 struct PlayerCommandTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   /// The number of random commands; more for a long run.
   private static let commandCount =
@@ -98,8 +98,8 @@ struct PlayerCommandTests {
     return [whole, slow, ramp, mixed]
   }
 
-  @Test func `Random commands neither stall, drift nor exceed the memory`() throws {
-    let asset = try Movies.painted(folder, hasAudio: true)
+  @Test func `Random commands do not stall or drift or exceed memory`() throws {
+    let asset = try Movies.painted(scratch, hasAudio: true)
     let edits = try edits(asset)
     let budget = 200_000
     for hasAudio in [false, true] {
@@ -111,7 +111,7 @@ struct PlayerCommandTests {
       for number in 0..<Self.commandCount {
         try command(stage, &random, edits)
         stage.work()
-        // The position after a command and what is written is the start of the model.
+        // The model starts at the position after the command and the samples already written.
         stage.play(for: 40_000_000)
         stage.work()
         let isPlaying = stage.player.state == .playing
@@ -137,8 +137,8 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `Commands from several threads end in one state`() async throws {
-    let asset = try Movies.painted(folder, hasAudio: true)
+  @Test func `Commands from several threads leave a consistent player`() async throws {
+    let asset = try Movies.painted(scratch, hasAudio: true)
     let clock = VirtualClock()
     var settings = PlayerSettings()
     settings.audioSink = MemoryAudioSink(clock: clock)
@@ -183,8 +183,8 @@ struct PlayerCommandTests {
     #expect(last?.kind == .state(.closed))
   }
 
-  @Test func `A step counts from the frame on screen, in both directions`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `A step counts from the shown frame in both directions`() throws {
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     stage.player.seek(to: MediaTime(1_001, over: 1_000))
     #expect(stage.number(at: 0) == 240)
@@ -202,8 +202,8 @@ struct PlayerCommandTests {
     #expect(stage.player.state == .paused)
   }
 
-  @Test func `A step back needs no decoder`() throws {
-    let asset = try Movies.painted(folder, gop: 240)
+  @Test func `Steps back after playback use decoded frames`() throws {
+    let asset = try Movies.painted(scratch, gop: 240)
     let stage = try Stage(asset)
     try stage.player.setRate(1)
     for refresh in 0...60 { _ = stage.number(at: Int64(refresh) * 16_666_667) }
@@ -218,8 +218,8 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `A seek to a key frame shows the nearest one`() throws {
-    let asset = try Movies.painted(folder, gop: 48)
+  @Test func `A key frame seek shows the nearest key frame`() throws {
+    let asset = try Movies.painted(scratch, gop: 48)
     let stage = try Stage(asset)
     for (frame, wanted) in [(23, 0), (25, 48), (70, 48), (73, 96), (479, 432)] {
       stage.player.seek(to: MediaTime(Int64(frame), over: 240), tolerance: .nearestKeyFrame)
@@ -228,8 +228,8 @@ struct PlayerCommandTests {
     }
   }
 
-  @Test func `Playback ends at both ends, and begins again`() throws {
-    let asset = try Movies.painted(folder, count: 120)
+  @Test func `Playback stops at either end and can start again`() throws {
+    let asset = try Movies.painted(scratch, count: 120)
     let stage = try Stage(asset)
     let player = stage.player
     try player.setRate(2)
@@ -244,8 +244,8 @@ struct PlayerCommandTests {
     #expect(player.state == .ended && player.currentTime.composition == .zero)
   }
 
-  @Test func `Rates outside 1/32 to 32 are refused`() throws {
-    let stage = try Stage(try Movies.painted(folder, count: 24))
+  @Test func `Rejects playback rates outside 1/32 to 32`() throws {
+    let stage = try Stage(try Movies.painted(scratch, count: 24))
     for rate in [
       Rational(33), Rational(-33), Rational(1, over: 33), Rational(1, over: 10_000_000), .invalid,
     ] {
@@ -256,9 +256,9 @@ struct PlayerCommandTests {
     #expect(stage.player.state == .paused)
   }
 
-  @Test func `A composition of an unknown file is refused`() throws {
-    let stage = try Stage(try Movies.painted(folder, count: 24))
-    let other = try Movies.painted(folder, count: 24, name: "other.mov")
+  @Test func `Rejects a composition of a file without an asset`() throws {
+    let stage = try Stage(try Movies.painted(scratch, count: 24))
+    let other = try Movies.painted(scratch, count: 24, name: "other.mov")
     let composition = Composition(try other.mediaSource())
     #expect { try stage.player.replaceComposition(composition) } throws: {
       ($0 as? MediaError)?.code == .missingAsset
@@ -268,8 +268,8 @@ struct PlayerCommandTests {
     #expect(stage.player.currentTime.source?.path == other.path)
   }
 
-  @Test func `Frames that a fast rate passes are skipped, and none is late`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `Frames between refreshes count as skipped and not as late`() throws {
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
     try stage.player.setRate(1)
     for refresh in 0...60 { _ = stage.number(at: Int64(refresh) * 16_666_667) }
@@ -279,10 +279,10 @@ struct PlayerCommandTests {
     #expect(ledger.due == 241)
   }
 
-  @Test(arguments: [1, -1] as [Rational]) func `Frames up to the end are counted by a late refresh`(
+  @Test(arguments: [1, -1] as [Rational]) func `A late refresh counts all frames up to the end`(
     _ rate: Rational
   ) throws {
-    let stage = try Stage(try Movies.painted(folder, count: 48))
+    let stage = try Stage(try Movies.painted(scratch, count: 48))
     if rate < .zero { stage.player.seek(to: MediaTime(1, over: 5)) }
     _ = stage.number(at: 0)
     try stage.player.setRate(rate)
@@ -292,10 +292,10 @@ struct PlayerCommandTests {
     #expect(stage.player.ledger.due == 48 && stage.player.ledger.isBalanced)
   }
 
-  @Test func `A gap is current without a frame, and what follows it is not before it is decoded`()
+  @Test func `A gap in the composition is current without a frame`()
     throws
   {
-    let asset = try Movies.painted(folder)
+    let asset = try Movies.painted(scratch)
     var composition = Composition(try asset.mediaSource())
     let half = try #require(MediaTime(exactly: Rational(1, over: 2)))
     try composition.insertEmptyTimeRange(TimeRange(start: half, duration: half))
@@ -309,8 +309,8 @@ struct PlayerCommandTests {
     #expect(stage.number(at: 20_000_000) == 240 && stage.player.isFrameCurrent)
   }
 
-  @Test func `A composition without a frame waits for none`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `A composition without frames plays without waiting`() throws {
+    let asset = try Movies.painted(scratch)
     var composition = Composition(try asset.mediaSource())
     let gap = try TimeRange(duration: MediaTime(seconds: 1))
     try composition.insertEmptyTimeRange(gap)
@@ -323,8 +323,8 @@ struct PlayerCommandTests {
     #expect(stage.number(at: 500_000_000) == nil && stage.player.isFrameCurrent)
   }
 
-  @Test func `A frame that is not decoded is late, and the one before stays`() throws {
-    let asset = try Movies.painted(folder)
+  @Test func `A frame that is not decoded in time counts as late`() throws {
+    let asset = try Movies.painted(scratch)
     let stage = try Stage(asset) { $0.frameMemory = 1 }
     try stage.player.setRate(1)
     stage.clock.advance(by: 500_000_000)

@@ -9,9 +9,9 @@ import Testing
 
 /// Audio across changes of speed, read back from the sink sample by sample.
 struct SpeedChangeTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   /// A rate from one sample on.
   private struct Change {
@@ -62,8 +62,8 @@ struct SpeedChangeTests {
     return times
   }
 
-  @Test func `200 changes between 1/32 and 32 have no gap and no jump`() throws {
-    let asset = try Movies.chirp(folder, seconds: 60)
+  @Test func `Audio has no gap or jump over 200 random rate changes`() throws {
+    let asset = try Movies.chirp(scratch, seconds: 60)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = .varispeed }
     stage.player.seek(to: MediaTime(seconds: 30))
     stage.play(for: 50_000_000)
@@ -89,8 +89,10 @@ struct SpeedChangeTests {
   }
 
   @Test(arguments: [AudioTimePitchAlgorithm.spectral, .timeDomain, .lowQuality])
-  func `Algorithms that keep the pitch have no gap`(_ algorithm: AudioTimePitchAlgorithm) throws {
-    let asset = try Movies.chirp(folder, seconds: 60)
+  func `Pitch-preserving algorithms have no gap at rate changes`(
+    _ algorithm: AudioTimePitchAlgorithm
+  ) throws {
+    let asset = try Movies.chirp(scratch, seconds: 60)
     let stage = try Stage(asset, hasAudio: true) { $0.algorithm = algorithm }
     stage.player.seek(to: MediaTime(seconds: 30))
     stage.play(for: 50_000_000)
@@ -106,8 +108,8 @@ struct SpeedChangeTests {
     #expect(lowest > 0.3, "the level of 50 ms falls to \(lowest)")
   }
 
-  @Test func `Low-quality plays at the nearest rate that it supports`() throws {
-    let asset = try Movies.chirp(folder, seconds: 10)
+  @Test func `The low-quality algorithm plays at its nearest rate`() throws {
+    let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(Rational(1, over: 8))
     stage.play(for: 100_000_000)
@@ -121,7 +123,7 @@ struct SpeedChangeTests {
   }
 
   @Test func `A muted player fades to silence and back`() throws {
-    let asset = try Movies.chirp(folder, seconds: 10)
+    let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     try stage.player.setRate(1)
     stage.play(for: 100_000_000)
@@ -135,14 +137,14 @@ struct SpeedChangeTests {
     #expect(Chirp.level(samples, at: muted - 1) > 0.9)
     #expect((muted + 240..<heard).allSatisfy { Chirp.level(samples, at: $0) == 0 })
     #expect(Chirp.level(samples, at: heard + 240) > 0.9)
-    // The source went on in the meantime.
+    // The source continued in the meantime.
     #expect(
       abs(Chirp.error(samples, at: heard + 300, expected: Double(heard + 300 - 1_440) / 48_000))
         < 0.001)
   }
 
-  @Test func `A start at a host time is exact to the sample`() throws {
-    let asset = try Movies.chirp(folder, seconds: 10)
+  @Test func `Playback starts exactly at a scheduled host time`() throws {
+    let asset = try Movies.chirp(scratch, seconds: 10)
     let stage = try Stage(asset, hasAudio: true)
     let start = MediaTime(nanoseconds: Stage.start + 123_456_789)
     try stage.player.play(atHostTime: start)

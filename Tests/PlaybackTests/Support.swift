@@ -67,29 +67,29 @@ final class Stage {
 enum Movies {
   /// A movie at 240 fps whose frames carry their numbers, with a chirp if `hasAudio`.
   static func painted(
-    _ folder: Scratch, count: Int64 = 480, gop: Int = 24, reordered: Bool = false,
+    _ scratch: Scratch, count: Int64 = 480, gop: Int = 24, reordered: Bool = false,
     hasAudio: Bool = false, name: String = "clip.mov"
   ) throws -> Asset {
     var recipe = MovieRecipe.constant(240, count: count, timescale: 240_000)
       .h264(gop: gop, reordered: reordered)
     if hasAudio { recipe.audio = Chirp.audio(seconds: Double(count) / 240) }
-    let path = folder.file(name)
+    let path = scratch.file(name)
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
   /// A movie of the chirp alone.
-  static func chirp(_ folder: Scratch, seconds: Double) throws -> Asset {
+  static func chirp(_ scratch: Scratch, seconds: Double) throws -> Asset {
     var recipe = MovieRecipe()
     recipe.timescale = 48_000
     recipe.audio = Chirp.audio(seconds: seconds)
-    let path = folder.file("chirp.mov")
+    let path = scratch.file("chirp.mov")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 }
 
-/// A signal whose phase tells the source time at each sample.
+/// A signal whose phase encodes the source time at each sample.
 ///
 /// One channel is the cosine and the other the sine of a phase that rises with time, ever faster. Its
 /// frequency is low enough for 32 times the speed.
@@ -114,13 +114,13 @@ enum Chirp {
     return audio
   }
 
-  /// Returns the difference between the source time that a sample tells and an expected one, in
+  /// Returns the difference between the source time that a sample encodes and an expected one, in
   /// seconds.
   ///
   /// The result is unambiguous below half a period of the chirp.
   static func error(_ samples: [[Float]], at index: Int, expected seconds: Double) -> Double {
-    let told = atan2(Double(samples[1][index]), Double(samples[0][index]))
-    let difference = remainder(told - phase(at: seconds), 2 * .pi)
+    let measured = atan2(Double(samples[1][index]), Double(samples[0][index]))
+    let difference = remainder(measured - phase(at: seconds), 2 * .pi)
     return difference / (2 * .pi * (20 + 0.5 * seconds))
   }
 

@@ -17,9 +17,9 @@ struct SynthesisTests {
   private static let (width, height) = (96, 64)
   private static let texture = MovingTexture(seed: 5)
   private static let period: Int64 = 20_000_000
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   private static func frame(_ position: Double) throws -> MediaFrame {
     try texture.frame(width, height, movedBy: position * 4)
@@ -27,7 +27,7 @@ struct SynthesisTests {
 
   private func movie(_ frames: [MediaFrame]? = nil) throws -> Asset {
     let frames = try frames ?? (0..<20).map { try Self.frame(Double($0)) }
-    return try .lossless(frames, rate: 25, at: folder.file("clip.mov"))
+    return try .lossless(frames, rate: 25, at: scratch.file("clip.mov"))
   }
 
   private func stage(
@@ -50,7 +50,7 @@ struct SynthesisTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast], [false, true])
-  func `Each refresh shows its exact instant, in both directions`(
+  func `Synthesized frames match the exact time of each refresh`(
     sampling: FrameSampling, isBackward: Bool
   ) throws {
     let stage = try stage(movie(), sampling)
@@ -79,7 +79,7 @@ struct SynthesisTests {
         #expect(captured > 60)
         #expect(stage.player.currentTime.text(isSynthesized: true).hasPrefix("frame ~"))
       }
-      // A second call for one refresh is no other refresh.
+      // A second call for the same refresh does not count as another one.
       let again = stage.player.frame(at: stage.clock.now)
       #expect(again?.isSynthesized == shown.isSynthesized)
     }
@@ -88,7 +88,7 @@ struct SynthesisTests {
     #expect(ledger.isBalanced && ledger.late == 0 && ledger.shown >= 10)
   }
 
-  @Test func `A frame that is not ready in time is the captured one`() throws {
+  @Test func `The captured frame is shown if synthesis is not ready`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     _ = try refresh(stage, 0, synthesizes: false)
@@ -101,7 +101,7 @@ struct SynthesisTests {
     #expect(stage.player.ledger.synthesized == 1 && stage.player.ledger.late == 0)
   }
 
-  @Test func `Refreshes before a frame would be ready are left out`() throws {
+  @Test func `Synthesis skips refreshes that it cannot reach in time`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     _ = try refresh(stage, 0)
@@ -124,10 +124,10 @@ struct SynthesisTests {
   }
 
   @Test(arguments: [false, true])
-  func `A repeated frame is dropped and its time kept`(isBackward: Bool) throws {
-    // Frames 5 and 10 repeat the one before them; motion goes on evenly over twice the time.
-    let places = (0..<16).map { Double([5, 10].contains($0) ? $0 - 1 : $0) }
-    let stage = try stage(movie(places.map(Self.frame)), .flow)
+  func `Synthesis drops a repeated frame and keeps its time`(isBackward: Bool) throws {
+    // Frames 5 and 10 repeat the one before them; motion continues evenly over twice the time.
+    let positions = (0..<16).map { Double([5, 10].contains($0) ? $0 - 1 : $0) }
+    let stage = try stage(movie(positions.map(Self.frame)), .flow)
     if isBackward { stage.player.seek(to: MediaTime(14, over: 25)) }
     stage.work()
     try stage.player.setRate(isBackward ? Rational(-1, over: 2) : Rational(1, over: 2))
@@ -146,7 +146,7 @@ struct SynthesisTests {
     #expect(stage.player.ledger.isBalanced)
   }
 
-  @Test func `Pauses, steps and seeks show captured frames, and files have them`() throws {
+  @Test func `Pauses and steps and seeks show captured frames`() throws {
     let stage = try stage(movie())
     try stage.player.setRate(Rational(1, over: 2))
     var playing = try refresh(stage, 0)
@@ -169,8 +169,7 @@ struct SynthesisTests {
     #expect(try refresh(stage, 11).isSynthesized)
   }
 
-  @Test func `Nothing is synthesized without being asked for, or where no refresh needs it`() throws
-  {
+  @Test func `Frames are synthesized only on request and if needed`() throws {
     let asset = try movie()
     // By default, and where each refresh has a captured frame.
     let cases = [(FrameSampling.hold, Rational(1, over: 8)), (.blend, 1), (.flow, 2)]
@@ -182,7 +181,7 @@ struct SynthesisTests {
     }
   }
 
-  @Test func `A cut and a frozen frame are held`() throws {
+  @Test func `Synthesis does not cross a cut or a frozen frame`() throws {
     let other = MovingTexture(seed: 77)
     let frames = try (0..<8).map { number in
       number < 4

@@ -8,10 +8,10 @@ import OvercrankTextures
 import TestSupport
 import Testing
 
-/// Textures of a camera's own buffers, beside those of uploaded frames.
+/// Textures of a camera's own buffers, compared with those of uploaded frames.
 ///
-/// Mesa's software renderer imports buffers since version 24. An older one reports what it lacks, and
-/// the emulated machine has a newer one; see Tests/Tools/Lab.
+/// Mesa's software renderer imports buffers since version 24. An older one reports the missing
+/// extension, and the emulated machine has a newer one; see Tests/Tools/Lab.
 struct BufferImportTests {
   private static let (width, height) = (128, 96)
 
@@ -51,7 +51,7 @@ struct BufferImportTests {
   }
 
   @Test(arguments: ["yuyv422", "uyvy422", "nv12", "gray", "yuv420p", "bgra"])
-  func `An imported frame has the pixels of an uploaded one, or what is missing is reported`(
+  func `An imported frame has the pixels of an uploaded frame`(
     name: String
   ) async throws {
     let (sample, driver) = try await sample(try #require(LibAVPixelFormat(named: name)))
@@ -79,7 +79,7 @@ struct BufferImportTests {
     #expect(driver.exportCount == 1)
   }
 
-  @Test func `Why a frame is uploaded is reported`() async throws {
+  @Test func `The cache reports why it could not import a frame`() async throws {
     let refusing = try await sample(.yuyv422, .failure).sample
     let copied = try await sample(.yuyv422, .nothing).sample
     let deep = try await sample(try #require(LibAVPixelFormat(named: "gray16le"))).sample

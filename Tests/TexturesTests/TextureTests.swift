@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankLibAV
 @testable import OvercrankTextures
 
-/// Textures on Mesa's software renderer, beside the converter of the CPU.
+/// Textures on Mesa's software renderer, compared with the converter of the CPU.
 ///
 /// A context belongs to a thread, so each test makes its own and stays on its thread.
 struct TextureTests {
@@ -92,7 +92,7 @@ struct TextureTests {
   ]
 
   @Test(arguments: formats)
-  func `Every layout, range and matrix has the colors of the CPU's converter`(name: String) throws {
+  func `Textures match the CPU converter in every pixel format`(name: String) throws {
     let context = try OffscreenContext(width: Self.width, height: Self.height)
     let cache = try TextureCache()
     let renderer = try TextureRenderer()
@@ -140,7 +140,7 @@ struct TextureTests {
     mutating func release() { sample = nil }
   }
 
-  @Test func `Textures are used again, and a frame is held until the renderer has finished`()
+  @Test func `Textures are reused and hold a frame until it is drawn`()
     async throws
   {
     var captured = try await Captured("/yuyv")
@@ -177,7 +177,7 @@ struct TextureTests {
   }
 
   @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
-  func `A captured frame keeps its painted number`(mode: String) async throws {
+  func `A drawn texture shows the frame number of its sample`(mode: String) async throws {
     let captured = try await Captured(mode)
     try checkNumber(try #require(captured.sample))
     await captured.session.stopRunning()
@@ -197,7 +197,7 @@ struct TextureTests {
     #expect(!context.rendererName.isEmpty)
   }
 
-  @Test func `A texture that outlives its cache is deleted with its last reference`() throws {
+  @Test func `A texture that outlives its cache is still deleted`() throws {
     let context = try OffscreenContext(width: 16, height: 16)
     let image = try patches()
     var texture: FrameTexture? = try TextureCache().texture(for: image)
@@ -225,7 +225,7 @@ struct TextureTests {
     context.makeCurrent()
   }
 
-  @Test func `The end of a context leaves another one current and whole`() throws {
+  @Test func `Deleting a context leaves another one current`() throws {
     var first: OffscreenContext? = try OffscreenContext(width: 16, height: 16)
     let second = try OffscreenContext(width: Self.width, height: Self.height)
     #expect(first?.width == 16)
@@ -236,7 +236,7 @@ struct TextureTests {
     #expect(try difference(second.pixelBuffer(), image) <= 2)
   }
 
-  @Test func `What a renderer cannot do is reported`() throws {
+  @Test func `Rejects sizes that the renderer cannot handle`() throws {
     let error = #expect(throws: MediaError.self) {
       try OffscreenContext(width: 1_000_000, height: 16)
     }

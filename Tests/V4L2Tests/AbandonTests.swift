@@ -7,7 +7,7 @@ import Testing
 @testable import OvercrankV4L2
 
 struct AbandonTests {
-  @Test func `A file that is let go of is held by nobody, and what was mapped of it stays valid`()
+  @Test func `An abandoned file is closed and its mapping stays valid`()
     throws
   {
     // A file in place of a device.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about the controls of a driver that may say anything.
+/// Claims about controls whose driver may report anything.
 struct ControlTests {
   private static let exposure = DeviceControl(
     id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, minimum: 1, maximum: 5000,
@@ -28,7 +28,7 @@ struct ControlTests {
     try DeviceSystem.$calls.withValue(driver) { try body(VideoDevice(opening: "/dev/video0")) }
   }
 
-  @Test func `Controls come in order, and a menu has holes`() throws {
+  @Test func `Controls are listed in order and menus can have gaps`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     let controls = try withDevice(driver) { try $0.controls() }
     #expect(controls.map(\.spelledName) == ["gain", "auto_exposure", "exposure_time_absolute"])
@@ -37,7 +37,7 @@ struct ControlTests {
     #expect(controls[2] == Self.exposure)
   }
 
-  @Test func `A menu of numbers keeps them`() throws {
+  @Test func `An integer menu keeps its 64-bit numbers`() throws {
     let rates = DeviceControl(
       id: ControlID(rawValue: 0x0098_f900), name: "Rates", kind: .integerMenu, maximum: 2,
       menu: [
@@ -48,7 +48,7 @@ struct ControlTests {
   }
 
   @Test(arguments: [true, false])
-  func `Drivers from before the extended requests are read all the same`(knowsNext: Bool) throws {
+  func `Drivers without extended control requests are supported`(knowsNext: Bool) throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     driver.change {
       $0.isModern = false
@@ -64,7 +64,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `A control that the camera fails to describe costs only itself`() throws {
+  @Test func `An unreadable control is left out of the list`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     driver.change { $0.queryErrors[.automaticExposure] = EIO }
     let controls = try withDevice(driver) { try $0.controls() }
@@ -75,11 +75,11 @@ struct ControlTests {
     #expect(error.description == "could not read auto_exposure of /dev/video0: Input/output error")
   }
 
-  @Test func `A device without controls has none`() throws {
+  @Test func `A device without controls has an empty list`() throws {
     #expect(try withDevice(ScriptedControls([])) { try $0.controls() } == [])
   }
 
-  @Test func `Nonsense of a driver's is kept, and ends`() throws {
+  @Test func `Invalid control ranges do not crash or loop forever`() throws {
     var numbers: [DeviceControl] = []
     for (minimum, maximum, step) in [(Int64.max, Int64.min, -1), (Int64.min, Int64.max, 0)]
       as [(Int64, Int64, Int64)]
@@ -104,7 +104,7 @@ struct ControlTests {
   }
 
   @Test(
-    "Names are spelled as v4l2-ctl does",
+    "Control names are spelled as v4l2-ctl spells them",
     arguments: [
       ("Exposure Time, Absolute", "exposure_time_absolute"), ("3A Lock", "3a_lock"),
       ("S-Video: (NTSC) ", "s_video_ntsc"), ("  Gain", "gain"), ("Über", "ber"), ("", ""),
@@ -114,7 +114,7 @@ struct ControlTests {
   }
 
   @Test(
-    "The nearest value is one that the control can hold",
+    "The nearest control value respects range and step",
     arguments: [
       (0, 1, 1, 10), (99, 10, 1, 10), (4, 4, 1, 10), (4, 5, 5, 10), (2, 0, 5, 10), (9, 10, 5, 12),
       (12, 10, 5, 12), (-3, 0, 5, 12),
@@ -125,7 +125,7 @@ struct ControlTests {
     #expect(control.nearestValue(to: wish) == expected)
   }
 
-  @Test func `Values of every kind are read and written`() throws {
+  @Test func `Reads and writes control values of every kind`() throws {
     let text = DeviceControl(
       id: ControlID(rawValue: 0x0098_f903), name: "Text", kind: .text, minimum: 2, maximum: 8,
       flags: .hasPayload, elementSize: 9)
@@ -162,7 +162,7 @@ struct ControlTests {
   }
 
   @Test(
-    "A refusal says what happened, and what to try",
+    "A failed control write names its cause and a recovery",
     arguments: [
       (EACCES, "it is read-only, or an automatic mode controls it", "automatic"),
       (ERANGE, "it does not accept this value", "choose a value within its range"),
@@ -193,7 +193,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `A control that is not there is named`() throws {
+  @Test func `Setting a missing control fails with its name`() throws {
     let error = try #require(throws: DeviceError.self) {
       try withDevice(ScriptedControls([])) { _ = try $0.set(.focus, to: 1) }
     }
@@ -201,7 +201,7 @@ struct ControlTests {
     #expect(error.description.hasPrefix("could not set focus_absolute of /dev/video0: "))
   }
 
-  @Test func `Changes are taken back in reverse order, once, whatever fails`() throws {
+  @Test func `Changed controls are restored once in reverse order`() throws {
     let driver = ScriptedControls([Self.exposure, Self.automatic, Self.gain])
     try withDevice(driver) { device in
       var changes = ControlChanges()
@@ -222,7 +222,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `What was refused is not taken back`() throws {
+  @Test func `A failed control change is not restored`() throws {
     let driver = ScriptedControls([Self.gain])
     driver.change { $0.writeErrors[.gain] = EIO }
     try withDevice(driver) { device in
@@ -232,7 +232,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Events tell of a control, and a device that is gone ends the wait`() throws {
+  @Test func `Control events arrive until the device is unplugged`() throws {
     let driver = ScriptedControls([Self.gain])
     try withDevice(driver) { device in
       try device.subscribe(to: .control(.gain))
@@ -252,7 +252,7 @@ struct ControlTests {
     }
   }
 
-  @Test func `Priority is read and set, and a higher one refuses`() throws {
+  @Test func `Setting the priority fails if another program has a higher`() throws {
     let driver = ScriptedControls([])
     try withDevice(driver) { device in
       #expect(try device.priority() == .interactive)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about frames whose driver may say anything.
+/// Claims about frames whose driver may report anything.
 struct DequeuedTests {
   private func withFrame(
     _ change: (inout v4l2_buffer) -> Void = { _ in }, _ body: (Dequeued) -> Void
@@ -20,7 +20,7 @@ struct DequeuedTests {
     arguments: [
       (0, 0, 0..<0), (1, 0, 0..<1), (100, 0, 0..<100), (101, 0, 0..<100),
       (UInt32.max, 0, 0..<100),
-      // What is in front of the data counts as used.
+      // The bytes before the data count as used.
       (50, 10, 10..<50), (101, 10, 10..<100), (10, 10, 10..<10), (10, 11, 10..<10),
       (UInt32.max, UInt32.max, 100..<100),
     ] as [(UInt32, UInt32, Range<Int>)])
@@ -35,10 +35,10 @@ struct DequeuedTests {
   }
 
   @Test(
-    "Times are microseconds, and those that do not fit wrap",
+    "Frame times are microseconds and wrap on overflow",
     arguments: [
       (0, 0, 0), (12, 345_678, 12_345_678), (-1, 0, -1_000_000),
-      // Where vivid's wrap_timestamp begins, and what it reaches.
+      // vivid's wrap_timestamp begins at the first of these and reaches the second.
       (9_223_372_020, 0, 9_223_372_020_000_000),
       (9_223_372_036_854, 775_807, .max),
       (9_223_372_036_854, 775_808, .min),
@@ -50,7 +50,7 @@ struct DequeuedTests {
     }
   }
 
-  @Test func `The flags tell a damaged frame, and the clock`() {
+  @Test func `Buffer flags give the error state and the clock type`() {
     withFrame({ $0.flags = 0x2001 }) {
       #expect(!$0.isError)
       #expect($0.clock == .monotonic)

@@ -7,10 +7,10 @@ import Testing
 
 @testable import OvercrankV4L2
 
-/// Claims about what a user reads when a device cannot be used.
+/// Claims about the messages of a device that cannot be used.
 struct DeviceErrorTests {
   @Test(
-    "A failed call says what was tried, on what, why, and what to try",
+    "An error names its operation and cause and recovery",
     arguments: [
       (
         DeviceError(.open, "/dev/video99", code: ENOENT),
@@ -117,7 +117,7 @@ struct DeviceErrorTests {
   }
 
   @Test(
-    "A node that is missing, or no camera, is told apart",
+    "Opening a missing node or another device gives its reason",
     arguments: [
       ("/dev/video-none", DeviceError.Reason.notFound, "No such file or directory"),
       ("/dev/null/video0", .notFound, "Not a directory"),
@@ -131,7 +131,7 @@ struct DeviceErrorTests {
     #expect(error.description == "could not open \(path): \(why)")
   }
 
-  @Test func `A refused device leaves no descriptor open`() throws {
+  @Test func `A device that fails to open leaves no descriptor open`() throws {
     // Other tests open files meanwhile, so only this node is counted.
     func openNodes() -> Int {
       SystemFiles.entries(in: "/proc/self/fd")
@@ -143,7 +143,7 @@ struct DeviceErrorTests {
     #expect(openNodes() == 0)
   }
 
-  @Test func `libv4l2 keeps off stderr, which is the command's`() async throws {
+  @Test func `libv4l2 writes nothing to standard error`() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardErrorContent]
     ) {
@@ -155,7 +155,7 @@ struct DeviceErrorTests {
 
 /// Claims about finding who holds a device.
 struct DeviceHolderTests {
-  @Test func `The program that has a file open is found, and this one is not`() throws {
+  @Test func `Finds the other process that has a device open`() throws {
     let path = "/tmp/holder-\(UUID().uuidString)"
     #expect(FileManager.default.createFile(atPath: path, contents: nil))
     let own = try #require(FileHandle(forReadingAtPath: path))
@@ -180,7 +180,7 @@ struct DeviceHolderTests {
     #expect(holders.map(\.process).contains(other.processIdentifier))
   }
 
-  @Test func `Nobody holds what is not there`() {
+  @Test func `A missing device has no holders`() {
     #expect(DeviceHolder.find(of: "/dev/video-none") == [])
   }
 }
@@ -188,7 +188,7 @@ struct DeviceHolderTests {
 /// Claims about text that a driver wrote into a field of fixed size.
 struct DriverTextTests {
   @Test(
-    "Text ends at its first zero byte, or with the field",
+    "Driver text ends at a zero byte or the end of its field",
     arguments: [
       ([0x75, 0x76, 0x63, 0, 0x78], "uvc"), ([0x75, 0x76, 0x63], "uvc"), ([], ""), ([0, 0x75], ""),
       ([0x75, 0xff, 0x76], "u\u{fffd}v"),

@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankV4L2
 
 struct SubdeviceTests {
-  /// A file and the folders above it.
+  /// Writes a file, and creates the directories above it.
   private func write(_ text: String, _ path: String) throws {
     let file = URL(fileURLWithPath: path)
     try FileManager.default.createDirectory(
@@ -16,7 +16,7 @@ struct SubdeviceTests {
     try Data(text.utf8).write(to: file)
   }
 
-  @Test func `The parts of a camera are those that its media device tells, wherever they sit`()
+  @Test func `The parts of a camera are the nodes of its media device`()
     throws
   {
     let scratch = try Scratch()
@@ -30,21 +30,21 @@ struct SubdeviceTests {
     try FileManager.default.createDirectory(
       atPath: classDirectory, withIntermediateDirectories: true)
     for (name, number, position) in nodes {
-      let folder = scratch.file("devices/\(position)/\(name)")
-      try write(number + "\n", folder + "/dev")
+      let directory = scratch.file("devices/\(position)/\(name)")
+      try write(number + "\n", directory + "/dev")
       let device = scratch.file("devices/\(position)").replacingOccurrences(
         of: "/video4linux", with: "")
       try FileManager.default.createSymbolicLink(
-        atPath: folder + "/device", withDestinationPath: device)
+        atPath: directory + "/device", withDestinationPath: device)
       try FileManager.default.createSymbolicLink(
-        atPath: "\(classDirectory)/\(name)", withDestinationPath: folder)
+        atPath: "\(classDirectory)/\(name)", withDestinationPath: directory)
     }
     for media in ["csi/media1", "usb/media0", "csi/media_other"] {
       try write("", scratch.file("devices/\(media)/dev"))
     }
     let calls = KernelVideoCalls(nodeDirectory: "/dev", classDirectory: classDirectory)
     func parts(_ node: String) -> [String] {
-      // 81:9 has no node that this system shows.
+      // 81:9 has no node on this system.
       calls.parts(of: node) { $0 == "/dev/media1" ? ["81:6", "81:9"] : [] }
     }
     #expect(parts("/dev/video0") == ["/dev/v4l-subdev1"])
@@ -55,7 +55,7 @@ struct SubdeviceTests {
     let link = scratch.file("by-id")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "video0")
     #expect(parts(link) == ["/dev/v4l-subdev1"])
-    // What is no media device has no parts.
+    // A file that is not a media device has no parts.
     #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)("/dev/null") == [])
     #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)(scratch.file("none")) == [])
   }
