@@ -109,7 +109,7 @@ struct BadFileTests {
     expect(try directory.write(content, as: "strange.mov"), .invalidData)
   }
 
-  /// Changes random bytes or words in the index. Files that still open are read, too.
+  /// Changes random bytes or words in the index, and reads the files that still open.
   @Test(arguments: 0..<4)
   func `Damaged indexes give typed errors or frames`(part: Int) throws {
     var recipe = MovieRecipe.constant(240, count: 24)
