@@ -8,11 +8,11 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// What the index of a file says, against what reading all of its packets tells.
+/// The index of a file, compared with the result of reading all of its packets.
 struct AssetIndexTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func recipe(_ name: String) -> MovieRecipe {
     var recipe = MovieRecipe.constant(240, count: 60, timescale: 240_000)
@@ -42,7 +42,7 @@ struct AssetIndexTests {
       recipe.times = recipe.times.map { $0 * $0 / 1_000 }
       recipe.end = recipe.end * recipe.end / 1_000
     case "mp4": recipe.container = "mp4"
-    case "sound", "jittered":
+    case "audio", "jittered":
       if name == "jittered" {
         recipe.times = recipe.times.enumerated().map { $1 + Int64($0 * 37 % 400) }
       }
@@ -55,11 +55,11 @@ struct AssetIndexTests {
 
   @Test(arguments: [
     ("plain", 2), ("h264", 6), ("late", 6), ("one group", 2), ("reordered", 60), ("hevc", 5),
-    ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("sound", 20),
+    ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("audio", 20),
   ])
-  func `The index of a movie says what its packets say`(name: String, most: Int) throws {
+  func `The movie index matches the packets`(name: String, maximum: Int) throws {
     let recipe = recipe(name)
-    let path = folder.file("clip.\(recipe.container)")
+    let path = directory.file("clip.\(recipe.container)")
     try recipe.write(to: path)
     let index = try AssetIndex(path)
     let read = try AssetIndex(path, readsAll: true)
@@ -68,13 +68,13 @@ struct AssetIndexTests {
     let track = try #require(try index.videoTrack()?.format.index)
     #expect(index.packets[track]?.count == 60)
     // The first packets are read in any case, to know what the tracks are.
-    #expect(index.readCount <= most + 5, "\(index.readCount) packets were read")
+    #expect(index.readCount <= maximum + 5, "\(index.readCount) packets were read")
     #expect(read.readCount >= 60)
-    // What is cut off is so either way, wherever.
+    // A truncated file gives the same result both ways, at any length.
     let whole = try bytes(of: path)
     for length in stride(from: whole.count - 1, to: whole.count / 3, by: -max(1, whole.count / 23))
     {
-      let cut = try folder.write(Array(whole[..<length]), as: "cut.\(recipe.container)")
+      let cut = try directory.write(Array(whole[..<length]), as: "cut.\(recipe.container)")
       let parts = [false, true].map { readsAll in
         (try? AssetIndex(cut, readsAll: readsAll)).map { index in
           let video = Result { () throws(MediaError) in try index.videoTrack()?.frames.entries }

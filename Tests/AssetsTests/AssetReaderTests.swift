@@ -9,9 +9,9 @@ import Testing
 
 /// The samples of any track, decoded and as they are stored, in order and over a range.
 struct AssetReaderTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   enum Kind: CaseIterable {
     case mjpeg, reorderedH264, openGOP
@@ -29,7 +29,7 @@ struct AssetReaderTests {
     }
   }
 
-  /// A wave whose every sample is another value that 16 bits hold exactly.
+  /// A wave whose neighboring samples differ and fit 16 bits exactly.
   private static func value(_ channel: Int, _ sample: Int) -> Float {
     Float((sample &* 7_919 + channel &* 13) % 32_768) / 32_768
   }
@@ -40,7 +40,7 @@ struct AssetReaderTests {
     recipe.audio?.codec = "pcm_s16le"
     recipe.audio?.sampleCount = 30_000
     recipe.audio?.wave = Self.value
-    let path = folder.file("clip.mov")
+    let path = directory.file("clip.mov")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
@@ -61,7 +61,7 @@ struct AssetReaderTests {
     }
   }
 
-  /// Ranges of the clip of 0.625 s, and the frames that are on in them.
+  /// Ranges of the clip of 0.625 s, and the frames that are visible in them.
   private static let ranges: [(range: ClosedRange<Int64>, frames: Range<Int>)] = [
     // In 480ths of a second: two for a frame.
     (0...300, 0..<150), (120...180, 60..<90), (121...181, 60..<91), (298...9_999, 149..<150),
@@ -69,7 +69,7 @@ struct AssetReaderTests {
   ]
 
   @Test(arguments: Kind.allCases)
-  func `Decoded frames come in order, those that are on in the range`(kind: Kind) throws {
+  func `Decoded frames of a range come in order`(kind: Kind) throws {
     let asset = try asset(kind.recipe)
     let track = try #require(asset.tracks(of: .video).first)
     let frames = try #require(track.video).frames
@@ -89,7 +89,7 @@ struct AssetReaderTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Stored frames come in the order of decoding, with all that the range needs`(
+  func `Stored frames come in decode order from a key frame`(
     kind: Kind
   ) throws {
     let asset = try asset(kind.recipe)
@@ -122,8 +122,7 @@ struct AssetReaderTests {
         #expect(expected.isEmpty)
         continue
       }
-      // A stretch of the whole that begins where decoding may begin, and holds every frame of the
-      // range.
+      // A part of the track that begins at a key frame and has every frame of the range.
       let start = try #require(times.firstIndex(of: first.presentationTimeStamp))
       #expect(bytes(given) == Array(bytes(all)[start..<start + given.count]))
       #expect(first.isKeyFrame && first.presentationTimeStamp <= range.start)
@@ -133,7 +132,7 @@ struct AssetReaderTests {
     }
   }
 
-  @Test func `Audio is given to the sample, and its packets as they are stored`() throws {
+  @Test func `Audio ranges are exact to the sample`() throws {
     let asset = try asset(.constant(240, count: 150))
     let track = try #require(asset.tracks(of: .audio).first)
     // From the first sample at or behind the start to the last before the end.
@@ -173,7 +172,7 @@ struct AssetReaderTests {
     #expect(some.count < 10)
   }
 
-  @Test func `A sequence gives the same samples, and ends with its task`() async throws {
+  @Test func `An async sequence gives the same samples and is cancellable`() async throws {
     let asset = try asset(Kind.reorderedH264.recipe)
     let range = try TimeRange(start: MediaTime(1, over: 10), end: MediaTime(1, over: 2))
     for track in asset.tracks {
@@ -197,7 +196,7 @@ struct AssetReaderTests {
     if case .failure(let error as MediaError) = result { #expect(error.code == .cancelled) }
   }
 
-  @Test func `What a track is not it is not read as`() throws {
+  @Test func `A track is not read as another media type`() throws {
     let asset = try asset(.constant(240, count: 10))
     let (video, audio) = (asset.tracks[0], asset.tracks[1])
     for (track, output) in [(video, .audio), (audio, .images(.gray))]
@@ -215,13 +214,13 @@ struct AssetReaderTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Tracks beside the first are read as well, those of other media as they are stored`()
+  func `All tracks can be read including subtitles`()
     async throws
   {
-    let subtitles = folder.file("words.srt")
+    let subtitles = directory.file("subtitles.srt")
     try "1\n00:00:00,500 --> 00:00:01,000\nhop\n\n2\n00:00:01,200 --> 00:00:01,500\nland\n"
       .write(toFile: subtitles, atomically: false, encoding: .utf8)
-    let path = folder.file("many.mp4")
+    let path = directory.file("many.mp4")
     try await FFmpeg.make(
       path,
       ["-f", "lavfi", "-i", "testsrc2=size=160x120:rate=30:duration=2"]
@@ -243,12 +242,12 @@ struct AssetReaderTests {
     for case .audio(let channels) in silence.map(\.content) {
       #expect(channels.count == 1 && channels[0].allSatisfy { abs($0) < 0.001 })
     }
-    // Each begins with its length in two bytes; what shows nothing in between is empty.
-    let words = try samples(asset, asset.tracks[4], .stored).compactMap { sample -> String? in
+    // Each sample begins with its length in two bytes. The samples between the texts are empty.
+    let texts = try samples(asset, asset.tracks[4], .stored).compactMap { sample -> String? in
       guard case .stored(let bytes) = sample.content, bytes.count > 2 else { return nil }
       let text = String(decoding: bytes[2..<2 + Int(bytes[0]) << 8 + Int(bytes[1])], as: UTF8.self)
       return "\(sample.presentationTimeStamp.seconds) \(text)"
     }
-    #expect(words == ["1/2 hop", "6/5 land"])
+    #expect(texts == ["1/2 hop", "6/5 land"])
   }
 }

@@ -6,19 +6,19 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// What a file says of itself, exactly.
+/// The properties that a file states, read exactly.
 struct AssetTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = folder.file("clip.\(recipe.container)")
+    let path = directory.file("clip.\(recipe.container)")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
-  @Test func `Four seconds of 240 fps in microseconds have 960 frames and end at 4 s`() throws {
+  @Test func `A 4 s clip at 240 fps has 960 frames and ends at 4 s`() throws {
     let recipe = MovieRecipe.constant(240, count: 960)
     let asset = try asset(recipe)
     let video = try #require(asset.videoTrack)
@@ -36,7 +36,7 @@ struct AssetTests {
     #expect(asset.chapters.isEmpty)
   }
 
-  @Test func `Steps that differ by one tick are an even rate, other ones are not`() throws {
+  @Test func `Frame steps within one tick count as a constant rate`() throws {
     let even = try #require(try asset(.constant(240, count: 100)).videoTrack)
     #expect(!even.frames.isVariable)
     #expect(even.nominalFrameRate == (FrameRate(240)))
@@ -47,7 +47,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [(24_000, 1_001), (60_000, 1_001), (240_000, 1_001), (30, 1), (1_000, 1)])
-  func `The nominal rate is the one that all times are ticks of`(
+  func `The nominal frame rate explains all rounded frame times`(
     numerator: Int64, denominator: Int64
   ) throws {
     var recipe = MovieRecipe()
@@ -60,7 +60,7 @@ struct AssetTests {
     #expect(video.nominalFrameRate == (FrameRate(Int(numerator), over: Int(denominator))))
   }
 
-  @Test func `The average rate is frames over duration, however long the fraction`() throws {
+  @Test func `The average frame rate is an exact fraction`() throws {
     var recipe = MovieRecipe.constant(240, count: 961)
     recipe.times[7] += 3
     recipe.end = 4_004_171
@@ -69,7 +69,7 @@ struct AssetTests {
     #expect(frames.isVariable)
   }
 
-  @Test func `A frame is on from its own tick up to the next one's`() throws {
+  @Test func `A frame is visible from its tick until the next one`() throws {
     var recipe = MovieRecipe()
     recipe.timescale = 90_000
     recipe.times = [0, 375, 9_000, 9_001]
@@ -92,7 +92,7 @@ struct AssetTests {
     #expect(throws: MediaError.self) { try frames.time(ofFrame: 5) }
   }
 
-  @Test func `Reordered frames stand in the order of presentation`() throws {
+  @Test func `Reordered frames are listed in presentation order`() throws {
     let recipe = MovieRecipe.constant(240, count: 61).h264(gop: 20, reordered: true)
     let asset = try asset(recipe)
     let entries = try #require(asset.videoTrack).frames.entries
@@ -104,7 +104,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [59, 60, 61, 62])
-  func `The last reordered frame ends where the file says`(count: Int64) throws {
+  func `The last reordered frame ends at the stated duration`(count: Int64) throws {
     var recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
     // The last frame stands for a second, which no rate explains.
     recipe.end = (recipe.times.last ?? 0) + 1_000_000
@@ -112,7 +112,7 @@ struct AssetTests {
     #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))
   }
 
-  @Test func `What an edit list hides is no frame, and time starts after it`() throws {
+  @Test func `Frames hidden by an edit list are not counted`() throws {
     var recipe = MovieRecipe.constant(240, count: 60).h264(gop: 60, reordered: false)
     let hidden = recipe.times[24]
     recipe.times = recipe.times.map { $0 - hidden }
@@ -127,7 +127,7 @@ struct AssetTests {
     #expect(PaintedBlocks.number(in: first) == 24)
   }
 
-  @Test func `Tags, rotation and capture rate come as they were written`() throws {
+  @Test func `Tags and rotation and capture rate are read as written`() throws {
     var recipe = MovieRecipe.constant(30, count: 10)
     recipe.metadata = [
       "com.overcrank.capture_frame_rate": "240000/1001", "com.android.capture.fps": "239.76",
@@ -144,7 +144,7 @@ struct AssetTests {
   }
 
   @Test(arguments: [("240.000000", "240/1"), ("239.76", "240000/1001"), ("59.94", "60000/1001")])
-  func `Android's tag tells the capture rate where ours is missing`(
+  func `The Android tag is the fallback for the capture rate`(
     text: String, rate: String
   ) throws {
     var recipe = MovieRecipe.constant(30, count: 3)
@@ -155,20 +155,20 @@ struct AssetTests {
   }
 
   @Test(arguments: ["", "fast", "0/1", "-240", "1/0", "99999999999999999999"])
-  func `A capture rate that is none is unknown, never guessed`(text: String) throws {
+  func `An invalid capture rate tag gives no capture rate`(text: String) throws {
     var recipe = MovieRecipe.constant(30, count: 3)
     recipe.metadata = ["com.overcrank.capture_frame_rate": text]
     #expect(try asset(recipe).captureFrameRate == nil)
   }
 
-  @Test func `A recording that was killed is read up to what it holds whole`() throws {
+  @Test func `A truncated fragmented recording is readable up to the cut`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 250_000
-    let whole = folder.file("whole.mov")
+    let whole = directory.file("whole.mov")
     try recipe.write(to: whole)
     #expect(try Asset(path: whole).videoTrack?.frameCount == 240)
     let content = try bytes(of: whole)
-    let path = try folder.write(Array(content.prefix(content.count * 6 / 10)), as: "killed.mov")
+    let path = try directory.write(Array(content.prefix(content.count * 6 / 10)), as: "killed.mov")
     let asset = try Asset(path: path)
     let frames = try #require(asset.videoTrack).frames
     let count = frames.entries.count

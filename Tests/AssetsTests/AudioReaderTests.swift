@@ -6,13 +6,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Any samples of the sound, each at its own place.
+/// Audio samples at any position.
 struct AudioReaderTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
-  /// A wave whose every sample is another value that 16 bits hold exactly.
+  /// A wave whose neighboring samples differ and fit 16 bits exactly.
   private static func value(_ channel: Int, _ sample: Int) -> Float {
     Float((sample &* 7_919 + channel &* 13) % 32_768) / 32_768
   }
@@ -28,12 +28,12 @@ struct AudioReaderTests {
     recipe.audio?.sampleCount = count
     recipe.audio?.clicks = clicks
     if codec.hasPrefix("pcm") { recipe.audio?.wave = Self.value }
-    let path = folder.file("clip.\(container)")
+    let path = directory.file("clip.\(container)")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
-  @Test func `PCM is read bit for bit, in any order, with silence outside`() throws {
+  @Test func `PCM is read exactly in any order with silence outside`() throws {
     let asset = try asset("pcm_s16le", count: 50_000)
     let track = try #require(asset.audioTrack)
     #expect(track.sampleCount == 50_000)
@@ -62,9 +62,9 @@ struct AudioReaderTests {
     try expect(10, 0)
   }
 
-  /// AAC works in blocks of 1024, so the lengths around a whole number of them are the hard ones.
+  /// AAC has blocks of 1024 samples, so lengths near a multiple of 1024 are the hard cases.
   @Test(arguments: [1, 1_023, 1_024, 1_025, 2_048, 47_104, 48_000, 48_128, 48_129, 49_151])
-  func `AAC has the samples that went in, no more and no fewer`(count: Int) throws {
+  func `AAC has exactly the samples that were encoded`(count: Int) throws {
     for container in ["mov", "mp4"] {
       let asset = try asset("aac", count: count, container: container)
       #expect(asset.audioTrack?.sampleCount == Int64(count), "\(container)")
@@ -73,7 +73,7 @@ struct AudioReaderTests {
   }
 
   @Test(arguments: [44_100, 48_000, 32_000])
-  func `Clicks through AAC stay at their sample`(rate: Int) throws {
+  func `Clicks in AAC stay at their sample`(rate: Int) throws {
     let clicks = [0, 1_000, 10_240, 25_001, 31_900]
     let asset = try asset("aac", count: 32_000, rate: rate, clicks: clicks)
     var reader = try AudioReader(asset)
@@ -92,7 +92,7 @@ struct AudioReaderTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `What we read of AAC is what ffmpeg reads`() async throws {
+  func `AAC samples equal those of FFmpeg`() async throws {
     let asset = try asset("aac", count: 30_000, clicks: [500, 15_000])
     var reader = try AudioReader(asset)
     let ours = try reader.samples(from: 0, count: 30_000)
@@ -103,7 +103,7 @@ struct AudioReaderTests {
     #expect(zip(ours[1], theirs[1]).allSatisfy { $0 == $1 })
   }
 
-  /// Where the energy of a stretch lies, in samples; nil where there is none.
+  /// The center of the energy of a range, in samples; nil for silence.
   private func centroid(_ samples: [Float], in range: Range<Int>) -> Double? {
     var (weight, sum) = (0.0, 0.0)
     for position in range {

@@ -7,14 +7,14 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Files that are no movie, or no longer a whole one: a typed error each, and never a trap.
+/// Files that are not movies, or are incomplete: each gives a typed error and never a trap.
 struct BadFileTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func expect(
-    _ path: String, _ code: MediaError.Code, _ words: String = "",
+    _ path: String, _ code: MediaError.Code, _ description: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
   ) {
     do {
@@ -24,77 +24,78 @@ struct BadFileTests {
       #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
       #expect(error.message.contains(path), "\(error)", sourceLocation: sourceLocation)
       #expect(
-        words.isEmpty || error.message.contains(words), "\(error)", sourceLocation: sourceLocation)
+        description.isEmpty || error.message.contains(description), "\(error)",
+        sourceLocation: sourceLocation)
       #expect(!error.recoverySuggestion.isEmpty, sourceLocation: sourceLocation)
     }
   }
 
-  @Test func `Codes are spelled as the documents carry them`() {
+  @Test func `Error codes have stable raw values`() {
     #expect(MediaError.Code.fileNotFound.rawValue == "file_not_found")
     #expect(MediaError.Code.noPermission.rawValue == "no_permission")
     #expect(MediaError.Code.invalidData.rawValue == "invalid_data")
     #expect(MediaError.Code.outsideSource.rawValue == "outside_source")
   }
 
-  @Test func `What is no file of a movie is told apart`() throws {
-    expect(folder.file("missing.mov"), .fileNotFound)
-    expect(folder.file("missing/clip.mov"), .fileNotFound)
-    expect(folder.path, .invalidData, "directory")
+  @Test func `Missing and empty and foreign files have distinct errors`() throws {
+    expect(directory.file("missing.mov"), .fileNotFound)
+    expect(directory.file("missing/clip.mov"), .fileNotFound)
+    expect(directory.path, .invalidData, "directory")
     expect("/dev/null", .invalidData)
-    expect(try folder.write([], as: "empty.mov"), .invalidData, "empty")
+    expect(try directory.write([], as: "empty.mov"), .invalidData, "empty")
     let text = Array("These are notes about a movie.\n".utf8)
-    expect(try folder.write(text, as: "notes.mov"), .invalidData)
+    expect(try directory.write(text, as: "notes.mov"), .invalidData)
     var generator = SeededGenerator(seed: 1)
     let random = (0..<65_536).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    expect(try folder.write(random, as: "random.mov"), .invalidData)
+    expect(try directory.write(random, as: "random.mov"), .invalidData)
   }
 
-  /// Root may read everything, so only others see this one.
+  /// Root may read every file, so this test needs another user.
   @Test(.enabled(if: getuid() != 0, "root may read every file"))
-  func `A file of someone else is a matter of permission`() throws {
-    let path = try folder.write([1, 2, 3], as: "private.mov")
+  func `An unreadable file gives a permission error`() throws {
+    let path = try directory.write([1, 2, 3], as: "private.mov")
     chmod(path, 0)
     expect(path, .noPermission)
   }
 
-  @Test func `A movie of zero tracks holds nothing`() throws {
+  @Test func `A movie without tracks is refused`() throws {
     let header = [0, 0, 0, 20] + Array("ftypqt  ".utf8) + [0, 0, 2, 0] + Array("qt  ".utf8)
     var movie: [UInt8] = [0, 0, 0, 108] + Array("mvhd".utf8) + [UInt8](repeating: 0, count: 100)
     movie[8 + 12 + 2] = 3  // 1000 ticks a second, more or less.
     let box = [0, 0, 0, UInt8(movie.count + 8)] + Array("moov".utf8) + movie
-    expect(try folder.write(header + box, as: "trackless.mov"), .invalidData)
+    expect(try directory.write(header + box, as: "trackless.mov"), .invalidData)
   }
 
   @Test(arguments: ["mov", "mp4"], [false, true])
-  func `A plain movie whose end is missing says how much is left`(
+  func `A truncated movie reports its readable frames`(
     container: String, isReordered: Bool
   ) throws {
     var recipe = MovieRecipe.constant(240, count: 100)
     if isReordered { recipe = recipe.h264(gop: 25, reordered: true) }
     recipe.container = container
     recipe.hasIndexInFront = true
-    let whole = folder.file("whole.\(container)")
+    let whole = directory.file("whole.\(container)")
     let packets = try recipe.write(to: whole)
     #expect(try Asset(path: whole).videoTrack?.frameCount == 100)
     let content = try bytes(of: whole)
     // One byte less, and some sixty packets less.
     let tail = packets.suffix(60).map(\.count).reduce(0, +)
     for (missing, left) in [(1, 99), (tail, 40)] {
-      let path = try folder.write(Array(content.dropLast(missing)), as: "cut.\(container)")
+      let path = try directory.write(Array(content.dropLast(missing)), as: "cut.\(container)")
       expect(path, .invalidData, "is cut off: \(left) of 100 frames can be read")
     }
   }
 
-  @Test func `A movie that lost its index is no movie`() throws {
-    let whole = folder.file("whole.mov")
+  @Test func `A movie without its index is refused`() throws {
+    let whole = directory.file("whole.mov")
     try MovieRecipe.constant(240, count: 100).write(to: whole)
     let content = try bytes(of: whole)
-    let path = try folder.write(Array(content.prefix(content.count / 2)), as: "half.mov")
+    let path = try directory.write(Array(content.prefix(content.count / 2)), as: "half.mov")
     expect(path, .invalidData)
   }
 
-  @Test func `A codec that nobody decodes is no track`() throws {
-    let whole = folder.file("whole.mov")
+  @Test func `A movie with an unknown codec is refused`() throws {
+    let whole = directory.file("whole.mov")
     try MovieRecipe.constant(240, count: 10).write(to: whole)
     var content = try bytes(of: whole)
     let name = Array("jpeg".utf8)
@@ -105,19 +106,19 @@ struct BadFileTests {
       }
       position += 1
     }
-    expect(try folder.write(content, as: "strange.mov"), .invalidData)
+    expect(try directory.write(content, as: "strange.mov"), .invalidData)
   }
 
-  /// One wrong byte or word in the index at a time, from a seed; whatever opens is read, too.
+  /// Changes random bytes or words in the index, and reads the files that still open.
   @Test(arguments: 0..<4)
-  func `Three hundred damaged indexes end in typed errors or in frames`(part: Int) throws {
+  func `Damaged indexes give typed errors or frames`(part: Int) throws {
     var recipe = MovieRecipe.constant(240, count: 24)
     if part % 2 == 1 { recipe = recipe.h264(gop: 8, reordered: true) }
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 4_800
     recipe.audio?.codec = part < 2 ? "aac" : "pcm_s16le"
     recipe.fragmentMicroseconds = part == 3 ? 25_000 : nil
-    let path = folder.file("sound.mov")
+    let path = directory.file("audio.mov")
     try recipe.write(to: path)
     let content = try bytes(of: path)
     let index = try #require(content.firstRange(of: Array("moov".utf8)))
@@ -127,7 +128,7 @@ struct BadFileTests {
       [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x7F, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0],
       [0, 0, 0, 1], [0, 1, 0, 0],
     ]
-    // In a fragmented file the index is all over; in a plain one it is the end.
+    // In a fragmented file the index is spread over the file; in a plain one it is at the end.
     let region = part == 3 ? 4..<content.count - 4 : index.lowerBound..<content.count - 4
     for number in 0..<75 {
       var damaged = content
@@ -140,7 +141,7 @@ struct BadFileTests {
           damaged.replaceSubrange(position..<position + 4, with: word)
         }
       }
-      let path = try folder.write(damaged, as: "damaged-\(part)-\(number).mov")
+      let path = try directory.write(damaged, as: "damaged-\(part)-\(number).mov")
       do throws(MediaError) {
         let asset = try Asset(path: path)
         opened += 1
@@ -152,7 +153,7 @@ struct BadFileTests {
     #expect(opened > 0)
   }
 
-  /// Everything that a command would ask of a file.
+  /// Reads all properties and some samples of a file.
   private static func readAll(_ asset: Asset) throws(MediaError) {
     _ = asset.duration
     _ = asset.captureFrameRate

@@ -7,9 +7,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Damaged sound is bad data, whatever libav's decoder calls it.
+/// Damaged audio is invalid data, whatever error the libav decoder returns.
 struct DamagedAudioTests {
-  @Test func `Damaged AAC is never a question of permission`() throws {
+  @Test func `Damaged AAC gives invalid data and no permission error`() throws {
     let scratch = try Scratch()
     var recipe = MovieRecipe.constant(100, count: 100)
     recipe.audio = MovieRecipe.Audio()

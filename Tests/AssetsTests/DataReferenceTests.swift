@@ -9,9 +9,9 @@ import Testing
 
 /// Movies whose frames are in other files.
 struct DataReferenceTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// An entry of a data reference box: its name, flags and contents.
   private func entry(_ name: String, flags: UInt8, _ contents: [UInt8]) -> [UInt8] {
@@ -20,15 +20,15 @@ struct DataReferenceTests {
 
   /// A movie of 30 frames, whose data reference has one entry.
   private func movie(_ entry: [UInt8]) async throws -> String {
-    let path = folder.file("plain.mov")
+    let path = directory.file("plain.mov")
     try await FFmpeg.make(
       path, ["-f", "lavfi", "-i", "testsrc2=size=160x120:rate=30", "-t", "1", "-c:v", "mjpeg"])
     var movie = try PatchedMovie(path)
     try movie.replace("moov/trak/mdia/minf/dinf/dref", with: [0, 0, 0, 0, 0, 0, 0, 1] + entry)
-    return try folder.write(movie.bytes, as: "reference.mov")
+    return try directory.write(movie.bytes, as: "reference.mov")
   }
 
-  @Test func `A movie whose frames are in another file is refused by name`() async throws {
+  @Test func `A movie with frames in another file is refused by name`() async throws {
     let location = Array("file:///tmp/other.mov".utf8) + [0]
     for entry in [
       entry("url ", flags: 0, location), entry("alis", flags: 0, Array(repeating: 1, count: 150)),
@@ -43,7 +43,7 @@ struct DataReferenceTests {
     }
   }
 
-  @Test func `References to the movie itself are none`() async throws {
+  @Test func `A data reference to the movie itself is accepted`() async throws {
     let location = Array("file:///tmp/other.mov".utf8) + [0]
     for entry in [
       entry("url ", flags: 1, []), entry("url ", flags: 1, location), entry("alis", flags: 1, []),

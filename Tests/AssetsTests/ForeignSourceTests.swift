@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// A playlist, a script, a pipe or a directory is no movie, and is not opened.
+/// A playlist, a script, a pipe or a directory is not a movie, and is not opened.
 struct ForeignSourceTests {
   @Test(arguments: [
     ("list.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nother.ts\n#EXT-X-ENDLIST\n"),
@@ -19,23 +19,23 @@ struct ForeignSourceTests {
     ),
     ("list.mpd", "<?xml version=\"1.0\"?><MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>"),
   ])
-  func `Playlists, scripts and descriptions are refused by name`(name: String, text: String) throws
+  func `Playlists and scripts and SDP files are refused by name`(name: String, text: String) throws
   {
-    let folder = try Scratch()
-    let path = try folder.write(Array(text.utf8), as: name)
+    let directory = try Scratch()
+    let path = try directory.write(Array(text.utf8), as: name)
     let error = #expect(throws: MediaError.self) { try Asset(path: path) }
     #expect(error?.code == .invalidData)
     #expect(error?.message.contains(path) == true)
   }
 
-  @Test func `A pipe and a folder are refused, and nobody waits for them`() throws {
-    let folder = try Scratch()
-    let pipe = folder.file("pipe.mov")
+  @Test func `Pipes and directories are refused without blocking`() throws {
+    let directory = try Scratch()
+    let pipe = directory.file("pipe.mov")
     try #require(mkfifo(pipe, 0o600) == 0)
     for path in [pipe, "/dev/zero"] {
       let error = #expect(throws: MediaError.self) { try Asset(path: path) }
       #expect(error?.message.contains("not a regular file") == true)
     }
-    #expect(throws: MediaError.self) { try Asset(path: folder.path) }
+    #expect(throws: MediaError.self) { try Asset(path: directory.path) }
   }
 }

@@ -5,15 +5,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Movies whose boxes state another length than their samples have.
+/// Movies whose boxes and samples disagree about the length.
 struct FragmentLengthTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
-  /// Three seconds of 30 fps with sound, in fragments of a second; B-frames where asked for.
+  /// Three seconds of 30 fps with audio, in fragments of a second, optionally with B-frames.
   private func fragmented(reordered: Bool) async throws -> String {
-    let path = folder.file("fragments.mov")
+    let path = directory.file("fragments.mov")
     try await FFmpeg.make(
       path,
       [
@@ -30,7 +30,7 @@ struct FragmentLengthTests {
     try movie.forEachTrackFragment { track, time in
       time + seconds * (track == 1 ? 15_360 : 48_000)
     }
-    return try folder.write(movie.bytes, as: "delayed.mov")
+    return try directory.write(movie.bytes, as: "delayed.mov")
   }
 
   private func expectThreeSeconds(_ path: String, _ reordered: Bool) throws {
@@ -40,14 +40,14 @@ struct FragmentLengthTests {
     #expect(asset.duration.seconds == Rational(3))
     #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
     let audio = try #require(asset.audioTrack)
-    // Without an edit list the first picture is late by the two that are decoded before it; the
-    // sound begins at zero and ends with the pictures.
+    // Without an edit list the first frame is late by the two that are decoded before it. The
+    // audio begins at zero and ends with the video.
     #expect(audio.startSample == (reordered ? -3_200 : 0))
     #expect(audio.startSample + audio.sampleCount == 144_000)
   }
 
   @Test(arguments: [false, true])
-  func `Fragments that begin late last as long as their samples`(reordered: Bool) async throws {
+  func `Late fragments last as long as their samples`(reordered: Bool) async throws {
     let path = try await fragmented(reordered: reordered)
     try expectThreeSeconds(path, reordered)
     for seconds in [10, 100_000] as [UInt64] {
@@ -56,7 +56,7 @@ struct FragmentLengthTests {
   }
 
   @Test(arguments: [false, true])
-  func `A stated duration that is unknown or too long does not count in fragments`(
+  func `A wrong stated duration is ignored in fragmented movies`(
     reordered: Bool
   ) async throws {
     let path = try await fragmented(reordered: reordered)
@@ -65,17 +65,17 @@ struct FragmentLengthTests {
       try movie.set(stated, at: 16, of: "moov/trak/mdia/mdhd")
       try movie.set(stated, at: 20, of: "moov/trak/tkhd")
       try movie.set(stated, at: 16, of: "moov/mvhd")
-      let patched = try folder.write(movie.bytes, as: "stated.mov")
+      let patched = try directory.write(movie.bytes, as: "stated.mov")
       try expectThreeSeconds(patched, reordered)
       try expectThreeSeconds(delayed(patched, by: 10), reordered)
     }
   }
 
   @Test(arguments: [false, true])
-  func `An index that promises more samples than there are ends with the last of them`(
+  func `An index with too many samples ends at the last real one`(
     reordered: Bool
   ) async throws {
-    let path = folder.file("plain.mp4")
+    let path = directory.file("plain.mp4")
     try await FFmpeg.makeClip(
       path, ["-c:v", "libx264", "-g", "30", "-bf", reordered ? "3" : "0"])
     var movie = try PatchedMovie(path)
@@ -84,7 +84,7 @@ struct FragmentLengthTests {
     try movie.set(UInt32.max, at: 16, of: "moov/trak/mdia/mdhd")
     let long = PatchedMovie.editList([(3_600_000, reordered ? 1_024 : 0)])
     try movie.replace("moov/trak/edts/elst", with: long)
-    let asset = try Asset(path: folder.write(movie.bytes, as: "long.mp4"))
+    let asset = try Asset(path: directory.write(movie.bytes, as: "long.mp4"))
     #expect(asset.duration.seconds == Rational(3))
   }
 }

@@ -8,9 +8,9 @@ import Testing
 
 /// Any frame by its number, judged by the number painted into it.
 struct FrameReaderTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   enum Kind: CaseIterable {
     case mjpeg, ffv1, intraH264, plainH264, reorderedH264, openGOP
@@ -35,13 +35,13 @@ struct FrameReaderTests {
   }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = folder.file("clip.\(recipe.container)")
+    let path = directory.file("clip.\(recipe.container)")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
   @Test(arguments: Kind.allCases)
-  func `Frames come by their number: forward, backward, at random, twice`(_ kind: Kind) throws {
+  func `Frames are read by number in any order`(_ kind: Kind) throws {
     let asset = try asset(kind.recipe)
     #expect(asset.videoTrack?.frameCount == 150)
     var reader = try FrameReader(asset)
@@ -62,7 +62,7 @@ struct FrameReaderTests {
     }
   }
 
-  @Test func `A frame that is not there is an error, and the reader goes on`() throws {
+  @Test func `A missing frame throws and the reader stays usable`() throws {
     var reader = try FrameReader(try asset(MovieRecipe.constant(240, count: 10)))
     for index in [-1, 10, Int.max] {
       do {
@@ -76,7 +76,7 @@ struct FrameReaderTests {
     #expect(try PaintedBlocks.number(in: reader.mediaFrame(at: 9)) == 9)
   }
 
-  @Test func `Images are given by number and by time, in the format that is asked for`() throws {
+  @Test func `Images are read by number and time in any pixel format`() throws {
     let asset = try asset(MovieRecipe.constant(240, count: 60).h264(gop: 20, reordered: true))
     let frames = try #require(asset.videoTrack).frames
     var reader = try FrameReader(asset)
@@ -88,13 +88,13 @@ struct FrameReaderTests {
       #expect(PaintedBlocks.number(in: gray) == index)
     }
     var gray = PixelBuffer(format: .gray)
-    var places: Set<UnsafeRawPointer?> = []
+    var addresses: Set<UnsafeRawPointer?> = []
     for index in 10..<20 {
       try reader.copyFrame(at: index, into: &gray)
       #expect(PaintedBlocks.number(in: gray) == index)
-      places.insert(gray.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
+      addresses.insert(gray.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
     }
-    #expect(places.count == 1)
+    #expect(addresses.count == 1)
     for format in ["none such", "pal8", "vaapi"] {
       let code: MediaError.Code?
       do throws(MediaError) {
@@ -105,11 +105,11 @@ struct FrameReaderTests {
     }
     do throws(MediaError) {
       _ = try reader.pixelBuffer(at: MediaTime(seconds: 1))
-      Issue.record("there is no frame at the end")
+      Issue.record("a frame at the end was returned")
     } catch { #expect(error.code == .outsideSource) }
   }
 
-  @Test func `A movie of sound alone has no frames to read`() throws {
+  @Test func `A movie with only audio has no frames to read`() throws {
     var recipe = MovieRecipe()
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.codec = "pcm_s16le"

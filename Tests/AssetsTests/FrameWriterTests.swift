@@ -7,14 +7,14 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Pictures as files: what was black is black, what was white is white.
+/// Frames written as image files: black stays black, and white stays white.
 struct FrameWriterTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
-    let path = folder.file("clip.mov")
+    let path = directory.file("clip.mov")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
@@ -30,11 +30,10 @@ struct FrameWriterTests {
     return (sum + 8) / 16
   }
 
-  /// Painted code values 32 and 208: grey levels as they are in JPEG's full range, and
+  /// Painted code values 32 and 208: gray levels as they are in JPEG's full range, and
   /// (v − 16)·255/219 in video's.
   @Test(arguments: [(false, 32, 208), (true, 19, 224)])
-  func `Grey levels survive to raw bytes and PNG`(isVideoRange: Bool, dark: Int, light: Int) throws
-  {
+  func `Gray levels are kept in raw frames`(isVideoRange: Bool, dark: Int, light: Int) throws {
     var recipe = MovieRecipe.constant(30, count: 3)
     if isVideoRange { recipe = recipe.h264(gop: 1, reordered: false, options: ["crf": "0"]) }
     var reader = try FrameReader(try asset(recipe))
@@ -57,19 +56,19 @@ struct FrameWriterTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A PNG file has the levels of the raw bytes`() async throws {
+  func `A PNG file has the same levels as raw bytes`() async throws {
     let asset = try asset(MovieRecipe.constant(30, count: 3))
     var reader = try FrameReader(asset)
     var png = PNGWriter()
     var raw = try RawFrameWriter(.rgb24)
-    let path = try folder.write(try png.data(of: 2, from: &reader), as: "frame.png")
+    let path = try directory.write(try png.data(of: 2, from: &reader), as: "frame.png")
     let bytes = try await FFmpeg.converted(path, ["-f", "rawvideo", "-pix_fmt", "rgb24"])
     #expect(bytes == (try raw.data(of: 2, from: &reader)))
   }
 
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"), arguments: [1, -1])
-  func `Raw bytes are rotated as ffmpeg does it, or as they are stored`(sine: Int32) async throws {
+  func `Raw frames are rotated like FFmpeg does or left as stored`(sine: Int32) async throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.displayMatrix = [0, sine << 16, 0, -sine << 16, 0, 0, 0, 0, 1 << 30]
     let asset = try asset(recipe)
@@ -87,7 +86,7 @@ struct FrameWriterTests {
   }
 
   @Test(arguments: [(1, 1), (33, 17), (2, 31)])
-  func `Odd sizes are written whole`(width: Int, height: Int) throws {
+  func `Raw frames of odd sizes are complete`(width: Int, height: Int) throws {
     var recipe = MovieRecipe.constant(30, count: 2)
     recipe.codec = "ffv1"
     recipe.pixelFormat = .yuv420p

@@ -9,11 +9,11 @@ import Testing
 
 @testable import OvercrankAssets
 
-/// The index of a movie in a file beside it.
+/// The index of a movie, kept in a file next to it.
 struct KeptIndexTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func movie(_ container: String = "mov") throws -> String {
     var recipe = MovieRecipe.constant(60, count: 60, timescale: 60_000)
@@ -21,13 +21,13 @@ struct KeptIndexTests {
     recipe.container = container
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 48_000
-    let path = folder.file("clip.\(container)")
+    let path = directory.file("clip.\(container)")
     try recipe.write(to: path)
     return path
   }
 
   @Test(arguments: ["mov", "mp4"])
-  func `A second opening reads no packet and says the same`(container: String) throws {
+  func `A kept index avoids reading packets and gives equal frames`(container: String) throws {
     let path = try movie(container)
     let plain = try Asset(path: path)
     #expect(plain.keptIndex == nil && !FileManager.default.fileExists(atPath: path + ".frameindex"))
@@ -51,21 +51,21 @@ struct KeptIndexTests {
       let frame = try reader.mediaFrame(at: number).packedBytes()
       #expect(try frame == plainReader.mediaFrame(at: number).packedBytes())
     }
-    #expect(try folder.names().count == 2)
+    #expect(try directory.names().count == 2)
   }
 
-  @Test func `An index of another movie is refused with the reason, and written anew`() throws {
+  @Test func `A kept index of another movie is refused and rewritten`() throws {
     let path = try movie()
     let original = try bytes(of: path)
     func open() throws -> Asset.KeptIndex? { try Asset(path: path, keepsIndex: true).keptIndex }
     #expect(try open()?.refusal == nil)
     let modified = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate]
     func put(_ bytes: [UInt8], keepsTime: Bool) throws {
-      _ = try folder.write(bytes, as: "clip.mov")
+      _ = try directory.write(bytes, as: "clip.mov")
       guard keepsTime, let modified else { return }
       try FileManager.default.setAttributes([.modificationDate: modified], ofItemAtPath: path)
     }
-    // The audio's last byte is another one.
+    // One byte of the media data is changed.
     var changed = original
     let data = try #require(changed.firstRange(of: Array("mdat".utf8)))
     changed[data.upperBound + 100] ^= 1
@@ -85,16 +85,16 @@ struct KeptIndexTests {
     #expect(try open()?.isUsed == true)
   }
 
-  @Test func `Another file with the name of the index stays`() throws {
+  @Test func `An unrelated file with the index name is not overwritten`() throws {
     let path = try movie()
-    _ = try folder.write(Array("notes\n".utf8), as: "clip.mov.frameindex")
+    _ = try directory.write(Array("notes\n".utf8), as: "clip.mov.frameindex")
     let asset = try Asset(path: path, keepsIndex: true)
     #expect(asset.keptIndex?.refusal == .otherKind && asset.keptIndex?.isWritten == false)
     #expect(asset.keptIndex?.writeFailure != nil)
     #expect(try bytes(of: path + ".frameindex") == Array("notes\n".utf8))
   }
 
-  @Test func `Wrong numbers are refused, whatever the checksum says`() throws {
+  @Test func `A kept index with invalid numbers is refused`() throws {
     let path = try movie()
     let plain = try Asset(path: path, keepsIndex: true)
     let file = try bytes(of: path + ".frameindex")
@@ -103,7 +103,7 @@ struct KeptIndexTests {
       change(&bytes)
       let check = bytes.withUnsafeBytes { CRC32.checksum(of: $0) }
       withUnsafeBytes(of: check.littleEndian) { bytes.append(contentsOf: $0) }
-      _ = try folder.write(bytes, as: "clip.mov.frameindex")
+      _ = try directory.write(bytes, as: "clip.mov.frameindex")
       let asset = try Asset(path: path, keepsIndex: true)
       #expect(asset.videoTrack?.frames.entries == plain.videoTrack?.frames.entries)
       return asset.keptIndex?.refusal
@@ -126,15 +126,15 @@ struct KeptIndexTests {
     #expect(try refusal { $0.append(0) } == .damaged)
     var flipped = file
     flipped[packets] ^= 1
-    _ = try folder.write(flipped, as: "clip.mov.frameindex")
+    _ = try directory.write(flipped, as: "clip.mov.frameindex")
     #expect(try Asset(path: path, keepsIndex: true).keptIndex?.refusal == .damaged)
     #expect(try Asset(path: path, keepsIndex: true).keptIndex?.isUsed == true)
   }
 
-  @Test func `A truncated movie is refused or read as without an index`() throws {
+  @Test func `A truncated movie reads the same with a kept index`() throws {
     let path = try movie()
     let whole = try bytes(of: path)
-    _ = try folder.write(Array(whole.prefix(whole.count * 2 / 3)), as: "clip.mov")
+    _ = try directory.write(Array(whole.prefix(whole.count * 2 / 3)), as: "clip.mov")
     for _ in 0..<2 {
       let plain = Result { try Asset(path: path, allowsTruncation: true) }
       let kept = Result { try Asset(path: path, allowsTruncation: true, keepsIndex: true) }

@@ -9,23 +9,23 @@ import Testing
 
 /// Raw frames that are decoded ahead, against frames that are decoded one by one.
 struct RawFrameSequenceTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func asset(_ codec: String, extra: Int = 0) throws -> Asset {
     var recipe = MovieRecipe.constant(60, count: 40, timescale: 60_000)
-    // Rows of another width have padding in the decoder.
+    // The decoder pads rows of this width.
     recipe.width += extra
     recipe.height += extra
     if codec == "h264" { recipe = recipe.h264(gop: 12, reordered: true) }
-    let path = folder.file("\(codec)\(extra).mov")
+    let path = directory.file("\(codec)\(extra).mov")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
   @Test(arguments: ["h264", "mjpeg"], [PixelFormat.yuv420p, .gray, .rgb24])
-  func `The parts of a frame are its bytes`(codec: String, format: PixelFormat) throws {
+  func `The parts of a raw frame equal its bytes`(codec: String, format: PixelFormat) throws {
     for extra in [0, 34] {
       let asset = try asset(codec, extra: extra)
       let orders = [Array(0..<40), [39, 0, 12, 12, 3, 25, 26]]
@@ -49,7 +49,7 @@ struct RawFrameSequenceTests {
   }
 
   @Test(arguments: ["h264", "mjpeg"])
-  func `A caller may stop early, and an error has its position`(codec: String) throws {
+  func `A raw sequence can stop early and reports errors in order`(codec: String) throws {
     let asset = try asset(codec)
     for count in 0..<4 {
       var frames = try RawFrameSequence(asset, frames: Array(0..<40), as: .gray)

@@ -7,19 +7,19 @@ import Testing
 
 /// The recorder's account of a take, read back for each frame.
 struct RecordingInfoTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func asset(tag: String) throws -> Asset {
     var recipe = MovieRecipe.constant(240, count: 6)
     recipe.metadata = ["com.overcrank.recording": tag]
-    let path = folder.file("take.mov")
+    let path = directory.file("take.mov")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
 
-  @Test func `Each frame has the driver's time and number, and what is lost before it`() throws {
+  @Test func `Each frame has its driver time and number and lost frames`() throws {
     let asset = try asset(
       tag: """
         {"version":1,"device":"cam0","mode":"m","first_capture_ns":5000000000,
@@ -37,7 +37,7 @@ struct RecordingInfoTests {
     #expect(lines.map(\.duration.wholeNanoseconds).reduce(0, +) == 25_000_000)
   }
 
-  @Test func `A newer recorder may say more`() throws {
+  @Test func `Unknown fields of a newer recorder are ignored`() throws {
     let asset = try asset(
       tag: """
         {"version":2,"device":"d","mode":"m","first_capture_ns":1,"first_sequence":2,
@@ -50,7 +50,7 @@ struct RecordingInfoTests {
     "", "{", "[]", "null", "{\"device\":1}", "not json",
     "{\"device\":\"d\",\"mode\":\"m\",\"first_capture_ns\":1e300,\"first_sequence\":0,\"gaps\":[]}",
   ])
-  func `A broken account is none, and the asset still opens`(tag: String) throws {
+  func `An asset with an invalid recording tag still opens`(tag: String) throws {
     let asset = try asset(tag: tag)
     #expect(asset.recording == nil)
     let lines = asset.frameTimingRows()
@@ -59,7 +59,7 @@ struct RecordingInfoTests {
     #expect(lines.allSatisfy { $0.lostBefore == nil })
   }
 
-  @Test func `Numbers at the end of what fits wrap instead of trapping`() throws {
+  @Test func `Extreme numbers in a recording tag do not trap`() throws {
     let largest = Int64.max
     let asset = try asset(
       tag: """
@@ -71,17 +71,17 @@ struct RecordingInfoTests {
     #expect(asset.frameTimingRows().count == 6)
   }
 
-  @Test func `The capture rate is known from tags, Apple's metadata or an edit list`() throws {
+  @Test func `The capture rate comes from tags or from an edit list`() throws {
     func rate(_ metadata: [String: String], elst: UInt32? = nil) throws -> [String] {
       var recipe = MovieRecipe.constant(240, count: 6, timescale: 240_000)
       recipe.metadata = metadata
-      let path = folder.file("rate.mov")
+      let path = directory.file("rate.mov")
       try recipe.write(to: path)
       if let elst {
         var movie = try PatchedMovie(path)
         // The version, the number of entries, then the first entry.
         try movie.set(elst, at: 16, of: "moov/trak/edts/elst")
-        _ = try folder.write(movie.bytes, as: "rate.mov")
+        _ = try directory.write(movie.bytes, as: "rate.mov")
       }
       let found = try Asset(path: path).captureFrameRate
       return found.map { [$0.rate.description, $0.source] } ?? []

@@ -7,9 +7,9 @@ import Testing
 
 /// The packets that a seek decodes, counted.
 struct SeekCostTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   enum Kind: CaseIterable {
     case intra, plain, reordered, deep, reorderedMP4
@@ -33,18 +33,18 @@ struct SeekCostTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `A seek decodes from the last key frame to its target, and no group more`(
+  func `A seek decodes only from the last key frame to its target`(
     _ kind: Kind
   ) throws {
     let recipe = kind.recipe
-    let path = folder.file("clip.\(recipe.container)")
+    let path = directory.file("clip.\(recipe.container)")
     try recipe.write(to: path)
     let asset = try Asset(path: path)
     let frames = try #require(asset.videoTrack?.frames)
     var reader = try FrameReader(asset, wanted: nil, threadCount: 1)
     var random = SeededGenerator(seed: 30)
     for number in 0..<40 {
-      // The start is reached by a seek too.
+      // One of the seeks goes back to the start.
       let target = number == 20 ? 0 : Int.random(in: 0..<240, using: &random)
       let before = reader.sentPacketCount
       var found: [Int?] = []

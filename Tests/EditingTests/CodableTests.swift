@@ -6,9 +6,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Values that users keep, as text of JSON: exact, and never anything that could not be made.
+/// JSON of values that users store: decoding is exact and returns only valid values.
 struct CodableTests {
-  @Test func `Times and rates are written as fractions, and come back as they were`() throws {
+  @Test func `Times and rates are encoded as fractions and decode exactly`() throws {
     func text(_ value: some Encodable) throws -> String {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -43,14 +43,14 @@ struct CodableTests {
       "1.5", "null", #""""#, #""1/""#, #""/2""#, #""1/0""#, #""1/-2""#, #""1/2/3""#, #""a/b""#,
       #""1 /2""#, #""340282366920938463463374607431768211456/1""#, "{}", "[1,2]",
     ])
-  func `What is no fraction is refused`(text: String) {
+  func `Text that is not a fraction fails to decode`(text: String) {
     #expect(throws: DecodingError.self) { try decode(MediaTime.self, text) }
     #expect(throws: DecodingError.self) { try decode(Rational.self, text) }
     #expect(throws: DecodingError.self) { try decode(FrameRate.self, text) }
     #expect(throws: DecodingError.self) { try decode(Speed.self, text) }
   }
 
-  @Test func `What does not fit, or is not above zero, is refused`() {
+  @Test func `Time values out of range fail to decode`() {
     #expect(throws: DecodingError.self) { try decode(MediaTime.self, #""1/2147483648""#) }
     #expect(throws: DecodingError.self) { try decode(MediaTime.self, #""9223372036854775808/1""#) }
     #expect(throws: DecodingError.self) { try decode(FrameRate.self, #""0/1""#) }
@@ -64,7 +64,7 @@ struct CodableTests {
     }
   }
 
-  @Test func `A composition that no edit could make is refused, and says why`() throws {
+  @Test func `An invalid composition fails to decode with a reason`() throws {
     let source = try MediaSource(path: "a.mov", duration: MediaTime(seconds: 2))
     var composition = Composition(source)
     try composition.setSpeed(Speed(1, over: 2), in: .of(1, 2))
@@ -90,7 +90,7 @@ struct CodableTests {
   }
 
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `Damaged text is read or refused, and what is read is whole`(seed: UInt64) throws {
+  func `Damaged JSON decodes to a valid composition or fails`(seed: UInt64) throws {
     let source = try MediaSource(path: "a.mov", duration: MediaTime(seconds: 4))
     var composition = Composition(source)
     try composition.setSpeedRamp(

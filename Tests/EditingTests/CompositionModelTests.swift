@@ -5,9 +5,10 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Random edits beside the same edits of a composition that is a function of time.
+/// Random edits compared with the same edits of a reference model, which is a function of time.
 struct CompositionModelTests {
-  @Test("Random edits show what a function of time shows", arguments: 0..<150 as Range<UInt64>)
+  @Test(
+    "Random edits match a reference model of the composition", arguments: 0..<150 as Range<UInt64>)
   func randomEdits(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let sources = try [("a", 2400), ("b", 7), ("c", 100)].map { path, length in
@@ -25,7 +26,7 @@ struct CompositionModelTests {
         try Self.edit(&composition, &edited, sources, &random)
         model = edited
       } catch let error as MediaError {
-        // Only what does not fit is refused here, and it must leave no trace.
+        // Only edits whose times do not fit are refused here, and they must change nothing.
         #expect(error.code == .notExact)
         #expect(composition == before)
         refused += 1
@@ -39,7 +40,7 @@ struct CompositionModelTests {
   }
 
   @Test(
-    "Ramps, held frames and reverses show what a function of time shows",
+    "Random ramps and freeze frames and reversals match the model",
     arguments: 0..<100 as Range<UInt64>)
   func randomMotions(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -65,17 +66,17 @@ struct CompositionModelTests {
       #expect(try throughJSON(composition) == composition)
       #expect(composition.duration.seconds == model.duration)
       for _ in 0..<12 {
-        // Inside a segment, since at a cut what plays backwards shows what is on just before.
+        // Inside a segment, since at a cut a reversed segment shows the frame just before.
         let segment = try #require(composition.segments.randomElement(using: &random))
         let part = Rational(.random(in: 1..<97, using: &random), over: 97)
         let instant = segment.target.duration * part + segment.target.start.seconds
         do {
-          let expected = try model.sight(instant)
+          let expected = try model.visibleFrame(instant)
           guard expected?.time.isValid ?? true else {
             overflown += 1
             continue
           }
-          #expect(try composition.sight(at: instant) == expected)
+          #expect(try composition.visibleFrame(at: instant) == expected)
         } catch let error as MediaError {
           // Ramps upon ramps make fractions too long to compare.
           #expect(error.code == .overflow)
@@ -100,7 +101,7 @@ struct CompositionModelTests {
       start: time(start), end: time(.random(in: start + 1...4, using: &random)))
     switch Int.random(in: 0..<4, using: &random) {
     case 0:
-      // Not where something else begins, so that both sides of the instant show the same.
+      // Not at the start of a segment, so that both sides of the instant show the same frame.
       let instant = try time(Int64.random(in: 1..<4, using: &random))
       let length = MediaTime(.random(in: 1...240, using: &random), over: 120)
       try composition.freezeFrame(at: instant, for: length)
@@ -168,7 +169,7 @@ struct CompositionModelTests {
       instants.append(model.duration * part)
     }
     for instant in instants {
-      #expect(try composition.sight(at: instant) == model.sight(instant))
+      #expect(try composition.visibleFrame(at: instant) == model.visibleFrame(instant))
     }
   }
 }

@@ -15,7 +15,7 @@ struct CompositionTests {
     composition.segments.map(\.description)
   }
 
-  @Test func `A composition of a source plays the whole of it`() throws {
+  @Test func `A composition of a source plays the whole source`() throws {
     let composition = Composition(clip)
     #expect(table(composition) == ["clip.mov 0/1..4/1 -> 0/1..4/1"])
     #expect(composition.duration == MediaTime(seconds: 4))
@@ -23,7 +23,7 @@ struct CompositionTests {
     #expect(Composition().segment(at: .zero) == nil)
   }
 
-  @Test func `An insertion splits what plays there and moves it back`() throws {
+  @Test func `An insertion splits a segment and moves the rest later`() throws {
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(2, 3), of: clip, at: MediaTime(seconds: 1))
     #expect(
@@ -49,7 +49,7 @@ struct CompositionTests {
     #expect(composition.segments[1].isEmpty)
   }
 
-  @Test func `Speeds multiply, and a cut keeps them`() throws {
+  @Test func `Scaling a scaled range multiplies the speeds`() throws {
     var composition = Composition(clip)
     try composition.scaleTimeRange(.of(0, 4), toDuration: MediaTime(seconds: 16))
     try composition.scaleTimeRange(.of(4, 8), toDuration: MediaTime(seconds: 8))
@@ -62,7 +62,7 @@ struct CompositionTests {
     #expect(speeds == [try .of(1, 4), try .of(1, 8), try .of(1, 4)])
   }
 
-  @Test func `A removal joins what is left`() throws {
+  @Test func `A removal joins the remaining segments`() throws {
     var composition = Composition(clip)
     try composition.removeTimeRange(.of(1, 3))
     #expect(
@@ -72,7 +72,7 @@ struct CompositionTests {
     #expect(composition.tracks == [CompositionTrack(.video)])
   }
 
-  @Test func `The nearest segment answers outside the composition`() throws {
+  @Test func `A lookup outside the composition returns the nearest segment`() throws {
     let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     let segments = composition.segments
     for (time, index) in [(-1, 0), (0, 0), (1, 1), (8, 1), (9, 2), (11, 2), (99, 2)] {
@@ -80,7 +80,7 @@ struct CompositionTests {
     }
   }
 
-  @Test func `What cannot be edited says so and changes nothing`() throws {
+  @Test func `An invalid edit throws and leaves the composition unchanged`() throws {
     let whole = Composition(clip)
     func refuses(
       _ code: MediaError.Code, _ edit: (inout Composition) throws -> Void,
@@ -108,7 +108,7 @@ struct CompositionTests {
     }
     refuses(.emptyRange) { try $0.scaleTimeRange(.of(3, 4), toDuration: .zero) }
     refuses(.emptyRange) { try $0.scaleTimeRange(.of(3, 3), toDuration: MediaTime(seconds: 1)) }
-    // The end would be 4 + 1/(2^31 - 19) - 1/(2^31 - 1) s, which no time can say.
+    // The end would be 4 + 1/(2^31 - 19) - 1/(2^31 - 1) s, which no time can represent.
     refuses(.notExact) {
       try $0.scaleTimeRange(
         .of(0, 1, per: .max), toDuration: MediaTime(1, over: .max - 18))
@@ -118,7 +118,7 @@ struct CompositionTests {
     }
   }
 
-  @Test func `Segments that leave a hole are refused`() throws {
+  @Test func `Segments with gaps or overlaps are refused`() throws {
     let first = try TrackSegment(empty: .of(0, 1))
     #expect(try Composition(segments: [first]).duration == MediaTime(seconds: 1))
     for other in try [TrackSegment(empty: .of(2, 3)), TrackSegment(empty: .of(0, 3))] {
@@ -139,7 +139,7 @@ struct RetimedCompositionTests {
 
   init() throws { clip = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4)) }
 
-  @Test func `One second of four at an eighth makes exactly eleven`() throws {
+  @Test func `One second at 1/8 speed makes a 4 s clip last 11 s`() throws {
     let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     #expect(composition.duration == MediaTime(seconds: 11))
     #expect(
@@ -151,7 +151,7 @@ struct RetimedCompositionTests {
   }
 
   @Test(
-    "Any order of ranges gives the same, and the duration is the exact sum",
+    "The order of speed changes does not affect the composition",
     arguments: 0..<50 as Range<UInt64>)
   func anyOrder(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -179,7 +179,7 @@ struct RetimedCompositionTests {
     }
   }
 
-  @Test func `Ranges that overlap are named, both of them`() throws {
+  @Test func `The error for overlapping ranges names both`() throws {
     let ranges = try [TimeRange.of(2, 4), TimeRange.of(1, 3)]
     let error = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: ranges.map { .init(.normal, in: $0) })
@@ -187,7 +187,7 @@ struct RetimedCompositionTests {
     #expect(error?.code == .overlappingRanges)
     #expect(error?.ranges == [ranges[1], ranges[0]])
     #expect(error?.description == "the ranges 1..3 and 2..4 of clip.mov overlap")
-    // Touching is not overlapping.
+    // Adjacent ranges do not overlap.
     #expect(
       try Composition.retimed(
         clip, changes: [.init(.of(2), in: .of(0, 1)), .init(.of(4), in: .of(1, 2))]
@@ -195,7 +195,7 @@ struct RetimedCompositionTests {
       .duration.seconds == Rational(11, over: 4))
   }
 
-  @Test func `Ranges outside the source are refused`() throws {
+  @Test func `Speed changes outside the source are refused`() throws {
     let outside = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: [.init(.normal, in: .of(3, 5))])
     }

@@ -5,31 +5,31 @@ import OvercrankEditing
 import OvercrankMediaCore
 import TestSupport
 
-/// So many cases with `Tests/run.sh --full`, else a quarter.
+/// The given count with `Tests/run.sh --full`, else a quarter of it.
 func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
 
-/// What is seen at an instant.
-struct Sight: Equatable {
+/// The source file and time that are visible at an instant.
+struct VisibleFrame: Equatable {
   var path: String
   var time: Rational
 }
 
-/// A composition as a function of time: slow, and too plain to be wrong.
+/// A reference model of a composition as a function of time: slow and simple.
 struct Model {
   var duration = Rational.zero
-  var sight: (Rational) throws -> Sight? {
-    get { exactSight }
+  var visibleFrame: (Rational) throws -> VisibleFrame? {
+    get { exactVisibleFrame }
     // A number that does not fit is not compared with others.
-    set { exactSight = { try newValue($0.checked("an instant of the model")) } }
+    set { exactVisibleFrame = { try newValue($0.checked("an instant of the model")) } }
   }
-  private var exactSight: (Rational) throws -> Sight? = { _ in nil }
+  private var exactVisibleFrame: (Rational) throws -> VisibleFrame? = { _ in nil }
 
   private mutating func insert(
-    _ length: Rational, at time: Rational, _ new: @escaping (Rational) throws -> Sight?
+    _ length: Rational, at time: Rational, _ new: @escaping (Rational) throws -> VisibleFrame?
   ) throws {
-    let (old, oldDuration) = (sight, duration)
+    let (old, oldDuration) = (visibleFrame, duration)
     duration = max(duration, time) + length
-    sight = { instant in
+    visibleFrame = { instant in
       if instant < time { return instant < oldDuration ? try old(instant) : nil }
       let offset = instant - time
       return offset < length ? try new(offset) : try old(instant - length)
@@ -38,7 +38,7 @@ struct Model {
 
   mutating func insert(_ range: TimeRange, of source: MediaSource, at time: MediaTime) throws {
     try insert(range.duration, at: time.seconds) {
-      Sight(path: source.path, time: range.start.seconds + $0)
+      VisibleFrame(path: source.path, time: range.start.seconds + $0)
     }
   }
 
@@ -47,20 +47,20 @@ struct Model {
   }
 
   mutating func remove(_ range: TimeRange) throws {
-    let old = sight
+    let old = visibleFrame
     duration = duration - range.duration
-    sight = { instant in
+    visibleFrame = { instant in
       instant < range.start.seconds
         ? try old(instant) : try old(instant + range.duration)
     }
   }
 
   mutating func scale(_ range: TimeRange, to length: MediaTime) throws {
-    let old = sight
+    let old = visibleFrame
     let start = range.start.seconds
     let change = length.seconds - range.duration
     duration = duration + change
-    sight = { instant in
+    visibleFrame = { instant in
       if instant < start { return try old(instant) }
       let offset = instant - start
       if offset >= length.seconds { return try old(instant - change) }
@@ -70,14 +70,14 @@ struct Model {
   }
 
   mutating func ramp(_ ramp: SpeedRamp, _ range: TimeRange) throws {
-    let old = sight
+    let old = visibleFrame
     let (from, to) = (ramp.from.fraction, ramp.to.fraction)
     let start = range.start.seconds
-    // The mean of the speeds, by either way of going from one to the other.
+    // Both easings have the mean of the speeds.
     let length = range.duration * Rational(2) / (from + to)
     let change = length - range.duration
     duration = duration + change
-    sight = { instant in
+    visibleFrame = { instant in
       if instant < start { return try old(instant) }
       let offset = instant - start
       if offset >= length { return try old(instant - change) }
@@ -93,14 +93,14 @@ struct Model {
   }
 
   mutating func freeze(at time: MediaTime, for length: MediaTime) throws {
-    let held = try sight(time.seconds)
+    let held = try visibleFrame(time.seconds)
     try insert(length.seconds, at: time.seconds) { _ in held }
   }
 
   mutating func reverse(_ range: TimeRange) throws {
-    let old = sight
+    let old = visibleFrame
     let sum = range.start.seconds + range.end.seconds
-    sight = { instant in
+    visibleFrame = { instant in
       range.start.seconds <= instant && instant < range.end.seconds
         ? try old(sum - instant) : try old(instant)
     }
@@ -108,12 +108,12 @@ struct Model {
 }
 
 extension Composition {
-  /// What the segments show at an instant from zero up to the end.
-  func sight(at instant: Rational) throws -> Sight? {
+  /// The source time that the segments show at an instant from zero up to the end.
+  func visibleFrame(at instant: Rational) throws -> VisibleFrame? {
     for segment in segments
     where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
       guard let source = segment.source, let mapping = segment.mapping else { return nil }
-      return Sight(path: source.path, time: try mapping.sourceSeconds(of: instant))
+      return VisibleFrame(path: source.path, time: try mapping.sourceSeconds(of: instant))
     }
     return nil
   }

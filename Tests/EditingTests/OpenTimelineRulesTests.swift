@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects of other programs play what OpenTimelineIO's rules say.
+/// Projects of other programs play by the rules of OpenTimelineIO.
 struct OpenTimelineRulesTests {
   private func read(_ text: String) throws -> OpenTimelineDocument {
     try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in
@@ -23,7 +23,7 @@ struct OpenTimelineRulesTests {
     var common = TimelineItem.Common()
     let frames = Int64.random(in: 2...12, using: &random)
     if isLeaf || Int.random(in: 0..<3, using: &random) == 0 {
-      // Far inside the media, so that nothing leaves it; of compositions also beyond their ends.
+      // Clips stay inside their media. Compositions may also extend beyond their ends.
       let start = Int64.random(in: isLeaf ? 9_000...9_999 : 0...6, using: &random)
       common.range = (Rational(Int128(start), over: 24), Rational(Int128(frames), over: 24))
     }
@@ -73,12 +73,12 @@ struct OpenTimelineRulesTests {
   }
 
   @Test(arguments: 0..<UInt64(full(240)))
-  func `Every timeline shows what a plain interpreter of the rules does`(seed: UInt64) throws {
+  func `Random timelines match a reference interpreter of OTIO`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let tracks = try (0..<Int.random(in: 1...3, using: &random)).map { _ in
       try track(&random, depth: 2)
     }
-    // What is switched off in the outermost stack does not count in its length.
+    // Disabled children of the outermost stack do not count in its length.
     let enabled = tracks.filter {
       if case .track(_, let common) = $0 { common.isEnabled } else { false }
     }
@@ -95,7 +95,9 @@ struct OpenTimelineRulesTests {
         length * Rational(.random(in: 0..<9_973, using: &random), over: 9_973)
         + Rational(1, over: 1_000_003)
       guard time < length else { continue }
-      let (seen, expected) = (try found.composition.sight(at: time), try visible.sight(at: time))
+      let (seen, expected) = (
+        try found.composition.visibleFrame(at: time), try visible.visibleFrame(at: time)
+      )
       let isSame =
         seen?.path == expected?.path
         && abs((seen?.time.doubleValue ?? 0) - (expected?.time.doubleValue ?? 0)) < 1e-8
@@ -122,7 +124,7 @@ struct OpenTimelineRulesTests {
     clip.split(separator: "EFFECTS").joined(separator: effects)
   }
 
-  @Test func `A time effect without its curve is refused, never played at its own speed`() throws {
+  @Test func `A time effect without its curve is refused`() throws {
     for effect in [
       #"{"OTIO_SCHEMA": "TimeEffect.1", "effect_name": "Curve"}"#,
       #"{"OTIO_SCHEMA": "TimeWarp.1"}"#,
@@ -136,7 +138,7 @@ struct OpenTimelineRulesTests {
       }
       #expect(error?.code == .invalidProject, "\(effect)")
     }
-    // An effect that is switched off, and one on pictures, change no time.
+    // A disabled effect and an image effect change no time.
     let found = try read(
       timeline(
         stack(
@@ -148,7 +150,7 @@ struct OpenTimelineRulesTests {
     #expect(found.warnings.count == 1)
   }
 
-  @Test func `What is not played is not looked at`() throws {
+  @Test func `Tracks that are not played are not validated`() throws {
     let broken = #"{"OTIO_SCHEMA": "Clip.1", "effects": [{"OTIO_SCHEMA": "TimeWarp.1"}]}"#
     let trimmed =
       #""source_range": {"start_time": {"value": 0, "rate": 1}, "duration": {"value": 0, "rate": 1}},"#
@@ -163,7 +165,7 @@ struct OpenTimelineRulesTests {
     #expect(found.warnings.count == 3, "\(found.warnings)")
   }
 
-  @Test func `Media behind another picture may be missing`() throws {
+  @Test func `Media hidden by a higher track may be missing`() throws {
     let missing = MediaError(.fileNotFound, "gone.mov is missing")
     let other = plain().split(separator: "a.mov").joined(separator: "gone.mov")
     func read(_ text: String) throws -> OpenTimelineDocument {
@@ -181,7 +183,7 @@ struct OpenTimelineRulesTests {
     }
   }
 
-  @Test func `A still image is held, and what a program would generate shows nothing`() throws {
+  @Test func `A still image is held and a generator becomes empty time`() throws {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")
@@ -198,13 +200,13 @@ struct OpenTimelineRulesTests {
     #expect(error?.code == .invalidProject)
   }
 
-  @Test func `The short name of infinity is taken outside of strings`() throws {
+  @Test func `The JSON literal Inf is accepted outside of strings`() throws {
     let text = timeline(
       "{\"OTIO_SCHEMA\": \"Stack.1\", \"metadata\": [Inf, -Inf, \"\\\"Inf\"], \"children\": []}")
     #expect(try read(text).composition.tracks.isEmpty)
   }
 
-  @Test func `Nesting without end is refused`() throws {
+  @Test func `Deeply nested timelines are refused`() throws {
     for depth in [20, 70, 200, 2_000] {
       var text = plain()
       for _ in 0..<depth { text = track(text) }

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Projects: what is written reads back equal, and what others wrote is understood.
+/// Projects that this library and other programs wrote.
 struct OpenTimelineTests {
   private func source(_ path: String, _ seconds: Int64 = 10) throws(MediaError) -> MediaSource {
     try MediaSource(
@@ -17,7 +17,7 @@ struct OpenTimelineTests {
     try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in try source(path) }
   }
 
-  /// A project of one track of pictures, of the items given as JSON.
+  /// A project with one track of the items given as JSON.
   private func project(_ items: String..., kind: String = "Video") -> String {
     """
     {"OTIO_SCHEMA": "Timeline.1", "name": "plain", "tracks": {"OTIO_SCHEMA": "Stack.1",
@@ -52,7 +52,7 @@ struct OpenTimelineTests {
     project.composition.segments.map(\.description)
   }
 
-  @Test("What is written reads back equal, to the last bit", arguments: 0..<UInt64(full(60)))
+  @Test("A written project reads back equal", arguments: 0..<UInt64(full(60)))
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { (path) throws(MediaError) in
@@ -105,7 +105,7 @@ struct OpenTimelineTests {
     #expect(try project.text() != text)
   }
 
-  @Test func `Clips of other programs play what OpenTimelineIO says they do`() throws {
+  @Test func `Clips of other programs follow the OpenTimelineIO rules`() throws {
     let found = try read(
       project(
         clip(range(24, 48)), clip(range(24, 48), effects: warp(0.125)),
@@ -122,7 +122,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `Times of television and of time codes are exact`() throws {
+  @Test func `NTSC frame rates and time codes are exact`() throws {
     let found = try read(
       project(
         clip(
@@ -137,7 +137,7 @@ struct OpenTimelineTests {
       ])
   }
 
-  @Test func `What another program changed is taken over, with a warning`() throws {
+  @Test func `A change by another program is accepted with a warning`() throws {
     let clip = try source("a.mov")
     let ramped = try Composition.ramped(
       clip,
@@ -153,17 +153,17 @@ struct OpenTimelineTests {
       first: 1)
     let found = try read(changed)
     #expect(found.warnings.count == 1, "\(found.warnings)")
-    // The ramp's first piece stands still now; the others are its lines.
+    // The ramp's first piece is a freeze frame now; the others keep constant speeds.
     #expect(found.composition.segments[1].mapping?.motion == .hold)
     #expect(found.composition.segments.count > composition.segments.count)
   }
 
-  @Test func `A ramp is a row of clips to others, as long as it is`() throws {
+  @Test func `A ramp is written as clips that other programs can play`() throws {
     var composition = Composition(try source("a.mov"))
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: .of(1, 8), easing: .easeInOut), in: .of(1, 2))
     let text = try OpenTimelineDocument(composition).text()
-    // Without our values only the plain ones are left.
+    // Without our metadata, only OpenTimelineIO's own values remain.
     let plain = text.replacingOccurrences(of: "\"overcrank\"", with: "\"elsewhere\"")
     let found = try read(plain)
     #expect(found.warnings.isEmpty)
@@ -172,8 +172,8 @@ struct OpenTimelineTests {
     #expect(found.composition.segments.count > 20)
     for step in 0..<199 as Range<Int128> {
       let instant = composition.duration.seconds * Rational(step, over: 200)
-      let exact = try #require(try composition.sight(at: instant)).time.doubleValue
-      let near = try #require(try found.composition.sight(at: instant)).time.doubleValue
+      let exact = try #require(try composition.visibleFrame(at: instant)).time.doubleValue
+      let near = try #require(try found.composition.visibleFrame(at: instant)).time.doubleValue
       #expect(abs(exact - near) < 0.001)
     }
   }
@@ -183,13 +183,13 @@ struct OpenTimelineTests {
     ("{\"a\": 1}", "not an OpenTimelineIO"),
     ("{\"OTIO_SCHEMA\": \"Marker.2\"}", "not an OpenTimelineIO timeline"),
   ])
-  func `What is no project says so`(text: String, what: String) {
+  func `Text that is not a project is refused with a reason`(text: String, what: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
     #expect(error?.description.contains(what) == true, "\(error?.description ?? "")")
   }
 
-  @Test func `What cannot be played is refused or named`() throws {
+  @Test func `Items that cannot be played are refused or cause a warning`() throws {
     func refuses(_ item: String) {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
       #expect(error is MediaError, "\(item)")
@@ -215,7 +215,7 @@ struct OpenTimelineTests {
   }
 
   /// Damaged projects: an error or a composition, never a trap.
-  @Test func `Damaged projects end in an error or a composition`() throws {
+  @Test func `A damaged project gives an error or a valid composition`() throws {
     var composition = Composition(try source("a.mov"))
     try composition.reverse(.of(0, 2))
     composition.tracks.removeLast()
@@ -247,7 +247,7 @@ struct OpenTimelineTests {
 }
 
 extension String {
-  /// The text with the first so many of something replaced.
+  /// The text with the first `count` occurrences replaced.
   fileprivate func replacingOccurrences(
     of text: String, with other: String, first count: Int
   ) -> String {

@@ -35,7 +35,7 @@ struct OtherProjectsTests {
     }
     """
 
-  @Test func `LosslessCut's segments follow each other`() throws {
+  @Test func `LosslessCut segments play in sequence`() throws {
     let found = try read(Self.llc)
     #expect(found.format == .losslessCut)
     #expect(
@@ -67,7 +67,7 @@ struct OtherProjectsTests {
     * SOURCE FILE: second.mov
     """
 
-  @Test func `A list of edits has speeds, gaps, reversals and freezes`() throws {
+  @Test func `An EDL can have speeds and gaps and reversals and freezes`() throws {
     let found = try read(Self.list)
     #expect(found.format == .editDecisionList)
     #expect(found.name == "List of edits")
@@ -85,7 +85,7 @@ struct OtherProjectsTests {
     #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }
   }
 
-  @Test func `Time codes of cameras are places in the file, and drop-frame ones count`() throws {
+  @Test func `Camera and drop-frame time codes map to file positions`() throws {
     let hours = """
       001  A001     V     C        01:00:02:00 01:00:03:00 00:00:00:00 00:00:01:00
       * FROM CLIP NAME:  first.mov
@@ -102,9 +102,9 @@ struct OtherProjectsTests {
     } timeCodeRate: { _ in
       FrameRate(30_000, over: 1_001)
     }
-    // Two codes are left out at the minute, so that these are two frames.
+    // Drop-frame time code skips two codes at the minute, so the range has two frames.
     #expect(television.composition.duration == (MediaTime(2_002, over: 30_000)))
-    // One second cannot be two without a line that says how.
+    // Two seconds cannot play in one without a speed line (M2).
     let odd = "001  A001     V     C        00:00:02:00 00:00:04:00 00:00:00:00 00:00:01:00"
     #expect(throws: MediaError.self) { try read(odd) }
   }
@@ -134,7 +134,7 @@ struct OtherProjectsTests {
     </spine></sequence></project></event></library></fcpxml>
     """
 
-  @Test func `Final Cut's clips, speeds and connected clips are played`() throws {
+  @Test func `Final Cut clips and speeds and connected clips are read`() throws {
     let found = try read(Self.finalCut)
     #expect(found.format == .finalCut)
     #expect(found.name == "P & Q")
@@ -156,7 +156,7 @@ struct OtherProjectsTests {
   @Test(arguments: [
     "", "hello", "<xmeml version=\"4\"/>", "<a><b></a>", "{\"tracks\": []}", "[1, 2]", "{",
   ])
-  func `A project that is not understood names the formats that are`(text: String) {
+  func `The error for an unknown project names the known formats`(text: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
     let names = [".otio", ".llc", ".edl", ".fcpxml"]
@@ -166,7 +166,7 @@ struct OtherProjectsTests {
 
   /// Damaged projects: an error or a composition, never a trap.
   @Test(arguments: [llc, list, finalCut])
-  func `Damaged projects of others end in an error or a composition`(text: String) throws {
+  func `Damaged foreign projects give an error or a composition`(text: String) throws {
     let bytes = Array(text.utf8)
     var random = SeededGenerator(seed: 11)
     var readable = 0
@@ -193,7 +193,7 @@ struct OtherProjectsTests {
     #expect(readable * 30 > full(1_200))
   }
 
-  @Test func `XML that grows without bounds is refused`() {
+  @Test func `Malformed and unbounded XML is refused`() {
     let deep = String(repeating: "<a>", count: 100_000)
     let entities = "<!DOCTYPE a [<!ENTITY b \"bb\">]><a c=\"&b;\"/>"
     for text in [deep, entities, "<a b=\"&c;\"/>", "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<a"] {

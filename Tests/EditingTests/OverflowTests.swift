@@ -9,7 +9,8 @@ import Testing
 /// edit that fails changes nothing.
 struct OverflowTests {
   @Test(
-    "Values of time never trap and never hold an invalid number", arguments: 0..<40 as Range<UInt64>
+    "Time arithmetic never traps and never returns invalid values",
+    arguments: 0..<40 as Range<UInt64>
   )
   func values(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
@@ -99,7 +100,7 @@ struct OverflowTests {
     return [found.start, found.end]
   }
 
-  @Test("Instants at which a source time plays fit, or throw", arguments: 0..<40 as Range<UInt64>)
+  @Test("Target times of a source time are valid or throw", arguments: 0..<40 as Range<UInt64>)
   func targetTimes(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let source = try MediaSource(path: "a", duration: MediaTime(.max, over: .max))
@@ -121,7 +122,8 @@ struct OverflowTests {
     }
   }
 
-  @Test("An edit fits, or throws and changes nothing", arguments: 0..<60 as Range<UInt64>)
+  @Test(
+    "An extreme edit succeeds or throws and changes nothing", arguments: 0..<60 as Range<UInt64>)
   func edits(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let source = try MediaSource(path: "a", duration: MediaTime(.max, over: .max))
@@ -138,7 +140,7 @@ struct OverflowTests {
         #expect(composition == before)
         refused += 1
       }
-      // What cannot be told apart from a trap later on.
+      // An invalid number would trap later on.
       for segment in composition.segments {
         #expect(segment.mapping.map { $0.sourceStart.isValid && $0.sourceEnd.isValid } ?? true)
       }

@@ -29,7 +29,7 @@ struct SamsungMarkersTests {
 
   private let ranges = "1000:2000:4*2500:3000:1"
 
-  @Test func `The ranges have the speed of their level`() throws {
+  @Test func `Samsung slow-motion ranges have the speed of their level`() throws {
     let tail = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail))
     #expect(
@@ -41,7 +41,7 @@ struct SamsungMarkersTests {
     #expect(try markers.composition(of: source).duration == MediaTime(seconds: 11))
   }
 
-  @Test func `A movie that is stored slower than it was plays fast outside of them`() throws {
+  @Test func `A Samsung clip stored slow plays fast outside its ranges`() throws {
     let tail = trailer(("SlowMotion_Data", "8000:16000:4"))
     let eight = try Speed.of(8)
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail, elsewhere: eight))
@@ -55,7 +55,7 @@ struct SamsungMarkersTests {
       ])
   }
 
-  @Test func `Other files have none, and damage is an error`() throws {
+  @Test func `A damaged Samsung trailer throws and other files have none`() throws {
     #expect(try SlowMotionMarkers(samsungTrailer: []) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: Array("a movie and no more".utf8)) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: trailer(("Other", "1:2:3"))) == nil)

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// What phones say of their slow motion.
+/// Slow-motion metadata of phones.
 struct SlowMotionMarkersTests {
   /// The region and the speed of an iPhone's file that rae.tnir.org/archives/tag/aae shows; the
   /// binary list inside is by Python's plistlib.
@@ -17,7 +17,7 @@ struct SlowMotionMarkersTests {
     AAEBAAAAAAAAABcAAAAAAAAAAAAAAAAAAACP
     """
 
-  /// The same with keys and numbers of other kinds beside it.
+  /// The same with additional keys and numbers of other types.
   private static let crowded = """
     YnBsaXN0MDDTAQIDBBksWnNsb3dNb3Rpb25jAOUA5AD2XxAoeHh4eHh4eHh4eHh4eHh4eHh4eHh4\
     eHh4eHh4eHh4eHh4eHh4eHh4eNIFBgcIVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEJ0QoLWXRpbWVS\
@@ -49,7 +49,7 @@ struct SlowMotionMarkersTests {
     """
   }
 
-  @Test func `An iPhone's file names the range and the speed`() throws {
+  @Test func `An iPhone AAE file gives the range and the speed`() throws {
     for data in [Self.plain, Self.crowded] {
       let markers = try SlowMotionMarkers(aae: aae(data))
       let range = try TimeRange(
@@ -66,7 +66,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  @Test func `Other files and damaged ones say so`() {
+  @Test func `Other and damaged AAE files are refused`() {
     for text in ["", "<plist>", aae(Self.plain, kind: "com.apple.photo"), aae("AAAA"), aae("%%")] {
       let error = #expect(throws: MediaError.self) { try SlowMotionMarkers(aae: text) }
       #expect(error?.code == .invalidProject)
@@ -90,7 +90,7 @@ struct SlowMotionMarkersTests {
     return Data(bytes).base64EncodedString()
   }
 
-  @Test func `Lists that nest without end are refused`() {
+  @Test func `Deeply nested property lists are refused`() {
     let deep = String(repeating: "<array>", count: 200_000)
     for text in [aae(Self.nested(200_000)), "<plist>\(deep)", aae("</data>\(deep)"), "((((((("] {
       let error = #expect(throws: MediaError.self) { try SlowMotionMarkers(aae: text) }
@@ -98,7 +98,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  @Test func `Damaged files end in an error or in ranges`() throws {
+  @Test func `A damaged AAE file gives an error or valid ranges`() throws {
     var random = SeededGenerator(seed: 3)
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let whole = Array(Self.crowded)
@@ -116,7 +116,7 @@ struct SlowMotionMarkersTests {
     }
   }
 
-  @Test func `Android's markers hold until the next one`() throws {
+  @Test func `An Android marker applies until the next one`() throws {
     func marker(_ microseconds: Int64, _ speed: Float) -> [UInt8] {
       let time = (0..<8).reversed().map { UInt8(truncatingIfNeeded: microseconds >> ($0 * 8)) }
       return time

@@ -2,13 +2,13 @@
 
 import OvercrankMediaCore
 
-/// A timeline as OpenTimelineIO has it, as a tree.
+/// An OpenTimelineIO timeline as a tree.
 indirect enum TimelineItem {
   struct Common {
     /// In the time of the item's content; nil for all of it.
     var range: (start: Rational, duration: Rational)?
     var speeds: [Rational] = []
-    /// Frames by which each frame is off, at a rate.
+    /// The offset of each frame in frames, at a rate.
     var lookup: (offsets: [Int], rate: Int64)?
     var isEnabled = true
   }
@@ -20,7 +20,7 @@ indirect enum TimelineItem {
   case transition(before: Rational, after: Rational)
 }
 
-/// An interpreter of OpenTimelineIO's rules: slow, and too plain to be wrong.
+/// A reference interpreter of OpenTimelineIO's rules: slow and simple.
 extension TimelineItem {
   var isTransition: Bool { if case .transition = self { true } else { false } }
 
@@ -47,21 +47,21 @@ extension TimelineItem {
     }
   }
 
-  /// What is seen at an instant of the item's own length.
-  func sight(at time: Rational) throws -> Sight? {
+  /// The source time that is visible at an instant of the item's own length.
+  func visibleFrame(at time: Rational) throws -> VisibleFrame? {
     guard try time >= .zero && time < length() else { return nil }
     switch self {
     case .gap, .transition: return nil
     case .clip(let path, let available, let common):
       guard common.isEnabled else { return nil }
-      return Sight(path: path, time: try content(time, common) - available)
+      return VisibleFrame(path: path, time: try content(time, common) - available)
     case .track(let children, let common):
       guard common.isEnabled else { return nil }
       let inside = try content(time, common)
       var start = Rational.zero
       for child in children {
         let end = try start + child.length()
-        if start <= inside && inside < end { return try child.sight(at: inside - start) }
+        if start <= inside && inside < end { return try child.visibleFrame(at: inside - start) }
         start = end
       }
       return nil
@@ -70,7 +70,7 @@ extension TimelineItem {
       let inside = try content(time, common)
       // From the top down.
       for child in children.reversed() {
-        if let seen = try child.sight(at: inside) { return seen }
+        if let seen = try child.visibleFrame(at: inside) { return seen }
       }
       return nil
     }

@@ -4,7 +4,7 @@ import OvercrankEditing
 import OvercrankMediaCore
 import Testing
 
-/// Compositions of several tracks, and what holds, turns and ramps they take.
+/// Compositions of several tracks, with freeze frames, reversals and ramps.
 struct TracksTests {
   let clip: MediaSource
   let silent: MediaSource
@@ -20,14 +20,14 @@ struct TracksTests {
     track?.segments.map(\.description) ?? []
   }
 
-  @Test func `A source brings its tracks with what they are`() throws {
+  @Test func `Inserted source tracks keep their rotation and language`() throws {
     let composition = Composition(clip)
     #expect(composition.tracks.map(\.mediaType) == [.video, .audio])
     #expect(composition.tracks[0].segments == composition.tracks[1].segments)
     #expect(composition.track(.video)?.rotation == 90)
     #expect(composition.track(.audio)?.language == "swe")
     #expect(composition.sources == [clip])
-    // What a track is already, another source does not change.
+    // Another source does not change the properties of an existing track.
     var other = Composition(silent)
     try other.insertTimeRange(.of(0, 1), of: clip, at: .zero)
     #expect(other.track(.video)?.rotation == 90)
@@ -36,14 +36,14 @@ struct TracksTests {
     #expect(other.track(.video)?.rotation == 180)
   }
 
-  @Test func `What a source lacks is empty meanwhile`() throws {
+  @Test func `A track that the source lacks is empty for that range`() throws {
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(0, 1), of: silent, at: MediaTime(seconds: 2))
     #expect(
       table(composition.track(.audio)) == [
         "clip.mov 0/1..2/1 -> 0/1..2/1", "empty -> 2/1..3/1", "clip.mov 2/1..4/1 -> 3/1..5/1",
       ])
-    // A kind that is new starts where it is inserted.
+    // A track of a new media type starts where it is inserted.
     var other = Composition(silent)
     try other.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: 1))
     #expect(
@@ -51,7 +51,7 @@ struct TracksTests {
     #expect(other.duration == MediaTime(seconds: 5))
   }
 
-  @Test func `An edit reaches as far as each track does`() throws {
+  @Test func `An edit of the composition is clipped to each track`() throws {
     var composition = Composition(clip)
     try composition.tracks[1].removeTimeRange(.of(2, 4))
     var scaled = composition
@@ -90,7 +90,7 @@ struct TracksTests {
     }
   }
 
-  @Test func `Several edits are made, or none`() throws {
+  @Test func `A failed group of edits leaves the composition unchanged`() throws {
     let whole = Composition(clip)
     var composition = whole
     try composition.insertTimeRanges(
@@ -114,7 +114,7 @@ struct TracksTests {
     #expect(composition == whole)
   }
 
-  @Test func `A held frame is silent, and at the end it is the last`() throws {
+  @Test func `A freeze frame is silent and at the end holds the last frame`() throws {
     var composition = Composition(clip)
     try composition.freezeFrame(at: MediaTime(seconds: 1), for: MediaTime(seconds: 2))
     #expect(
@@ -134,7 +134,7 @@ struct TracksTests {
     }
   }
 
-  @Test func `A ramp takes the mean of its speeds, and none crosses a cut`() throws {
+  @Test func `A ramp lasts by its mean speed and may not cross a cut`() throws {
     var composition = Composition(clip)
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))
@@ -145,7 +145,7 @@ struct TracksTests {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))
     }
     #expect(error?.code == .cutInRamp)
-    // A cut that changes nothing is none.
+    // A cut between continuous ranges does not count.
     var cut = Composition()
     try cut.insertTimeRange(.of(0, 2), of: clip, at: .zero)
     try cut.insertTimeRange(.of(2, 4), of: clip, at: MediaTime(seconds: 2))
@@ -153,7 +153,7 @@ struct TracksTests {
     #expect(cut.segments.count == 3)
   }
 
-  @Test func `Points of speed make ramps and jumps`() throws {
+  @Test func `Speed points make ramps and jumps`() throws {
     typealias Point = Composition.SpeedPoint
     let points = try [
       Point(MediaTime(seconds: 1), .normal), Point(MediaTime(seconds: 2), .of(1, 8)),
@@ -177,7 +177,7 @@ struct TracksTests {
   }
 
   @Test(arguments: RetimingPreset.allCases)
-  func `A preset plays all of the source, and is at its slowest at its instant`(
+  func `A preset plays the whole source and slows at its instant`(
     preset: RetimingPreset
   ) throws {
     for milliseconds in [0, 50, 1_300, 3_990, 4_000] as [Int64] {

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Compositions of which only ranges of the source are kept, held against the whole ones.
+/// Compositions trimmed to ranges of the source, compared with the untrimmed ones.
 struct TrimmedCompositionTests {
   private func source() throws -> MediaSource {
     try MediaSource(
@@ -19,7 +19,7 @@ struct TrimmedCompositionTests {
       end: MediaTime(end, over: timescale))
   }
 
-  /// What is wrong with a part of a composition; nil where it plays as it did there.
+  /// Describes how a trimmed part differs from the whole composition; nil if it plays the same.
   private func complaint(
     about trimmed: Composition, of whole: Composition, _ range: TimeRange, isRamped: Bool
   ) throws -> String? {
@@ -27,28 +27,28 @@ struct TrimmedCompositionTests {
     guard let first = mappings.first, let last = mappings.last else { return "nothing plays" }
     let (start, end) = (range.start.seconds, range.end.seconds)
     guard first.sourceStart >= start, last.sourceEnd <= end else {
-      return "\(first.sourceStart) to \(last.sourceEnd) juts out of \(range)"
+      return "\(first.sourceStart) to \(last.sourceEnd) exceeds \(range)"
     }
     let lost = max(first.sourceStart - start, end - last.sourceEnd)
     // A tick at the highest speed of the test.
     guard lost <= (isRamped ? Rational(2, over: 24_000) : .zero) else {
       return "\(lost) s are lost"
     }
-    let places = whole.segments.compactMap(\.mapping)
-    let begin = places.first { mapping in
+    let original = whole.segments.compactMap(\.mapping)
+    let begin = original.first { mapping in
       mapping.motion == .hold
         ? mapping.sourceStart == start : mapping.sourceEnd > first.sourceStart
     }
     let offset = try #require(begin).instant(of: first.sourceStart.doubleValue)
     for position in 0...1_000 {
       let time = trimmed.duration.doubleValue * Double(position) / 1_001
-      let (one, other) = (mappings.played(at: time), places.played(at: offset + time))
+      let (one, other) = (mappings.played(at: time), original.played(at: offset + time))
       if abs(one - other) > 1e-9 { return "\(one) plays for \(other)" }
     }
     return nil
   }
 
-  @Test func `What is kept plays as it did in the whole, and nothing beside it`() throws {
+  @Test func `A trimmed range plays as in the untrimmed composition`() throws {
     let source = try source()
     var random = SeededGenerator(seed: 20)
     func next(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
@@ -85,7 +85,7 @@ struct TrimmedCompositionTests {
     }
   }
 
-  @Test func `An instant that is held belongs to the range that starts with it`() throws {
+  @Test func `A freeze frame belongs to the range that starts with it`() throws {
     let source = try source()
     let whole = try RetimingPreset.freeze.composition(
       of: source, at: MediaTime(seconds: 4), width: MediaTime(seconds: 3))
@@ -99,7 +99,7 @@ struct TrimmedCompositionTests {
     #expect(try end.trimmed(to: [range(9, 10, 1)], of: source).duration == MediaTime(seconds: 2))
   }
 
-  @Test func `Several ranges play in the order given; those that share time are refused`() throws {
+  @Test func `Trimmed ranges play in the given order and may not overlap`() throws {
     let (source, whole) = (try source(), Composition(try source()))
     let parts = try whole.trimmed(to: [range(6, 7, 1), range(1, 2, 1), range(2, 4, 1)], of: source)
     #expect(parts.segments.map(\.mapping?.sourceStart) == [6, 1, 2] as [Rational])
@@ -121,7 +121,7 @@ struct TrimmedCompositionTests {
   }
 }
 
-// The definitions again, in floating point.
+// The same definitions in floating point.
 extension PlaybackMapping {
   fileprivate func played(at time: Double) -> Double {
     let (start, end) = (sourceStart.doubleValue, sourceEnd.doubleValue)
@@ -140,7 +140,7 @@ extension PlaybackMapping {
     }
   }
 
-  /// Where a source time plays, by halving.
+  /// The instant at which a source time plays, by bisection.
   fileprivate func instant(of source: Double) -> Double {
     var (low, high) = (target.start.doubleValue, target.end.doubleValue)
     guard motion != .hold, source > sourceStart.doubleValue else { return low }

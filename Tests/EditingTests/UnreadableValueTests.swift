@@ -4,8 +4,8 @@ import OvercrankEditing
 import OvercrankMediaCore
 import Testing
 
-/// A value of a project that is there and cannot be read is refused: without it another film would
-/// be made.
+/// A project value that is present but unreadable is refused, since ignoring it would change the
+/// movie.
 struct UnreadableValueTests {
   private static func project(_ changes: [String: String] = [:]) -> String {
     func value(_ key: String, _ plain: String) -> String { changes[key] ?? plain }
@@ -46,9 +46,9 @@ struct UnreadableValueTests {
     .composition.track(.video)?.segments.map(\.description) ?? []
   }
 
-  @Test func `A project whose values can be read plays them`() throws {
+  @Test func `A project with readable values plays them`() throws {
     #expect(try table(Self.project()) == ["a.mov 1/1..3/1 -> 0/1..2/1"])
-    // What is absent by the format's own rules.
+    // The format allows these values to be null.
     #expect(
       try table(Self.project(["source_range": "null"])) == ["a.mov 0/1..100/1 -> 0/1..100/1"])
     #expect(
@@ -63,7 +63,7 @@ struct UnreadableValueTests {
     ("available.value", "available_range.start_time.value"),
     ("length.rate", "available_range.duration.rate"),
   ])
-  func `A number that cannot be read is named with its place`(key: String, name: String) throws {
+  func `An unreadable number is named with its position`(key: String, name: String) throws {
     for value in ["1e308", "\"2\"", "null", "NaN", "-Infinity", "true", "[]", "{}"]
       + (key.hasSuffix("rate") ? ["-24", "0", "1e11"] : [])
     {
@@ -96,7 +96,7 @@ struct UnreadableValueTests {
       #"[{"OTIO_SCHEMA": "FreezeFrame.1", "effect_name": "", "enabled": "no"}]"#
     ),
   ])
-  func `A value of the wrong kind is refused`(key: String, value: String) throws {
+  func `A project value of the wrong type is refused`(key: String, value: String) throws {
     let text = Self.project([key: value])
     do {
       Issue.record("\(key) = \(value) plays \(try table(text))")

@@ -14,7 +14,9 @@ struct AnimatedImageSearchTests {
   private static let frame = VideoSize(width: 64, height: 48)
 
   @Test(arguments: [VideoEncoding.gif, .webp(), .webp(quality: 50), .webp(quality: 20)])
-  func `The best step that fits is found, with few attempts`(encoding: VideoEncoding) throws {
+  func `The animated image search finds the best step that fits`(encoding: VideoEncoding)
+    throws
+  {
     let steps = AnimatedImageSearch(limit: 1, encoding).steps
     #expect(Set(steps).count == steps.count && steps[0].sixteenths == 16)
     for best in steps.indices {
@@ -38,7 +40,7 @@ struct AnimatedImageSearchTests {
     #expect(error?.code == .fileLengthRefused)
   }
 
-  @Test func `Sizes that do not fall with the steps end the search too`() throws {
+  @Test func `The animated image search ends for sizes in any order`() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<500 {
       var search = AnimatedImageSearch(limit: 1_000, .gif)
@@ -59,9 +61,8 @@ struct AnimatedImageSearchTests {
   }
 
   @Test(arguments: [VideoEncoding.gif, .webp()])
-  func `An image is made smaller until it fits, and keeps its times`(encoding: VideoEncoding) throws
-  {
-    let folder = try Scratch()
+  func `Export shrinks an animated image until it fits the limit`(encoding: VideoEncoding) throws {
+    let directory = try Scratch()
     let format = try #require(LibAVPixelFormat(named: "bgr0"))
     var random = SeededGenerator(seed: 7)
     let frames = try (0..<10).map { _ in
@@ -69,17 +70,17 @@ struct AnimatedImageSearchTests {
         Int(x + y) + Int.random(in: 0..<120, using: &random)
       }
     }
-    let asset = try Asset.lossless(frames, rate: 30, at: folder.file("source.mov"))
+    let asset = try Asset.lossless(frames, rate: 30, at: directory.file("source.mov"))
     let name = encoding == .gif ? "a.gif" : "a.webp"
     func export(_ limit: Int64?) throws -> ExportReport {
       var settings = ExportSettings(
-        path: folder.file(name), mode: .constant(30, RenderSettings(encoding: encoding)))
+        path: directory.file(name), mode: .constant(30, RenderSettings(encoding: encoding)))
       settings.fileLengthLimit = limit
       settings.overwrites = true
       return try ExportSession(try Composition(asset), of: asset).export(settings)
     }
     _ = try export(nil)
-    let full = Int64(try bytes(of: folder.file(name)).count)
+    let full = Int64(try bytes(of: directory.file(name)).count)
     for share in [100, 80, 30, 12] as [Int64] {
       let limit = full * share / 100
       let report = try export(limit)

@@ -12,12 +12,12 @@ import Testing
 
 /// Exports of animated GIF and WebP.
 struct AnimatedImageTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   @Test(arguments: [30, 24, 50, 12.5, 7] as [Double])
-  func `Frames of a GIF begin at the nearest hundredth`(fps: Double) throws {
+  func `GIF frames start at the nearest hundredth of a second`(fps: Double) throws {
     let rate = try FrameRate(Rational(Int128(fps * 2), over: 2))
     let report = try export(to: "a.gif", .gif, rate: rate)
     let image = try Asset(path: report.path)
@@ -41,7 +41,7 @@ struct AnimatedImageTests {
     #expect(try loopCount(report.path) == 0)
   }
 
-  @Test func `Frames of a GIF show their colors`() throws {
+  @Test func `GIF frames keep the colors of the source`() throws {
     let report = try export(to: "a.gif", .gif, rate: 30)
     let image = try Asset(path: report.path)
     var reader = try FrameReader(image)
@@ -49,7 +49,7 @@ struct AnimatedImageTests {
     for slot in 0..<Int(report.framesEncoded) {
       let frame = try converter.convert(try reader.mediaFrame(at: slot))
       let pixels = try #require(frame.planeData(0))
-      // Above is one color per frame, below are bars.
+      // The upper half has one color per frame; the lower half has bars.
       let pixel = pixels + 10 * frame.bytesPerRow(0) + 4 * 20
       #expect(abs(Int(pixel[1]) - green(of: slot)) <= 2, "slot \(slot): \(pixel[1])")
       for bar in 0..<4 {
@@ -61,7 +61,7 @@ struct AnimatedImageTests {
     }
   }
 
-  @Test func `Frames of a WebP begin at the nearest millisecond`() throws {
+  @Test func `WebP frames start at the nearest millisecond`() throws {
     let report = try export(to: "a.webp", .webp(), rate: 30)
     #expect(report.framesEncoded == 24)
     let file = try bytes(of: report.path)
@@ -71,7 +71,7 @@ struct AnimatedImageTests {
     #expect(file[anim.upperBound + 8..<anim.upperBound + 10].allSatisfy { $0 == 0 })
   }
 
-  @Test func `Frames of a WebP show their colors`() throws {
+  @Test func `WebP frames keep the colors of the source`() throws {
     let report = try export(to: "a.webp", .webp(quality: 90), rate: 30)
     let image = try #require(try AnimatedWebP(try bytes(of: report.path)))
     let frames = try image.images()
@@ -87,20 +87,20 @@ struct AnimatedImageTests {
     }
   }
 
-  @Test func `A single frame is an image`() throws {
+  @Test func `A clip of one frame exports as a GIF or WebP of one frame`() throws {
     let asset = try movie()
     var one = Composition()
     try one.append(asset, range: try range(0, 33))
     for (name, encoding) in [("a.gif", VideoEncoding.gif), ("a.webp", .webp())] {
       let report = try ExportSession(one, of: asset).export(
         ExportSettings(
-          path: folder.file(name), mode: .constant(30, RenderSettings(encoding: encoding))))
+          path: directory.file(name), mode: .constant(30, RenderSettings(encoding: encoding))))
       #expect(report.framesEncoded == 1)
       #expect(try Asset(path: report.path).videoTrack?.frameCount == 1)
     }
   }
 
-  @Test func `Without an encoder, the error names it`() throws {
+  @Test func `A missing WebP encoder is named in the error`() throws {
     let settings = ExportSettings(
       path: "a.webp", mode: .constant(30, RenderSettings(encoding: .webp())))
     let error = #expect(throws: MediaError.self) {
@@ -110,7 +110,7 @@ struct AnimatedImageTests {
     #expect(error?.message.contains("libwebp_anim") == true)
   }
 
-  @Test func `What an animated image cannot hold is refused`() throws {
+  @Test func `Rejects modes and frame rates an animated image cannot store`() throws {
     func code(_ path: String, _ mode: ExportMode) -> MediaError.Code? {
       #expect(throws: MediaError.self) {
         try AnimatedImageCheck.check(ExportSettings(path: path, mode: mode))
@@ -130,7 +130,7 @@ struct AnimatedImageTests {
     histogram.add(try frame { x, _ in x % 2 == 0 ? [0, 0, 0] : [255, 255, 255] })
     let palette = ColorPalette(histogram)
     #expect(Set(palette.colors.map(\.red)) == [0, 255])
-    // Where the palette has the gray levels around a color, dithering mixes them.
+    // Dithering mixes the palette's gray levels around a color.
     var steps = ColorHistogram()
     steps.add(try frame { x, _ in [x / 4 * 16, x / 4 * 16, x / 4 * 16] })
     var renderer = PaletteRenderer(ColorPalette(steps))
@@ -155,11 +155,11 @@ struct AnimatedImageTests {
   ) throws -> ExportReport {
     let asset = try movie()
     let settings = ExportSettings(
-      path: folder.file(name), mode: .constant(rate, RenderSettings(encoding: encoding)))
+      path: directory.file(name), mode: .constant(rate, RenderSettings(encoding: encoding)))
     return try ExportSession(try Composition(asset), of: asset).export(settings)
   }
 
-  /// 24 frames at 30 fps: a color for each above bars.
+  /// 24 frames at 30 fps: a color per frame in the upper half, bars in the lower half.
   private func movie() throws -> Asset {
     let rgb = try #require(LibAVPixelFormat(named: "bgr0"))
     var frames: [MediaFrame] = []
@@ -169,10 +169,10 @@ struct AnimatedImageTests {
           y < 24 ? [20, green(of: index), 90] : Self.bars[x / 16]
         })
     }
-    return try .lossless(frames, rate: 30, at: folder.file("source.mov"))
+    return try .lossless(frames, rate: 30, at: directory.file("source.mov"))
   }
 
-  /// A frame of a color per pixel.
+  /// A frame with a given color for each pixel.
   private func frame(
     _ format: LibAVPixelFormat = .bgra, _ color: (_ x: Int, _ y: Int) -> [Int]
   ) throws -> MediaFrame {

@@ -4,10 +4,11 @@ import OvercrankLibAV
 import TestSupport
 import Testing
 
-/// The frames of an animated WebP, by the container's specification; libavcodec decodes single images
-/// alone.
+/// The frames of an animated WebP, by the container's specification.
+///
+/// libavcodec decodes only single images.
 struct AnimatedWebP {
-  /// A part of the image, and how long it is shown.
+  /// A rectangle of the image and its duration.
   struct Frame {
     let x: Int
     let y: Int
@@ -65,10 +66,10 @@ struct AnimatedWebP {
       for y in 0..<frame.height {
         for x in 0..<frame.width {
           let pixel = pixels + y * image.bytesPerRow(0) + 4 * x
-          let at = (frame.y + y) * width + frame.x + x
-          // Alpha is all or nothing here.
+          let index = (frame.y + y) * width + frame.x + x
+          // The encoder writes alpha as either 0 or 255.
           if frame.isBlended, pixel[3] < 128 { continue }
-          canvas[at] = SIMD4(pixel[0], pixel[1], pixel[2], pixel[3])
+          canvas[index] = SIMD4(pixel[0], pixel[1], pixel[2], pixel[3])
         }
       }
       let shown = canvas

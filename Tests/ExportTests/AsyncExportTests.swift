@@ -7,22 +7,22 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Exports that suspend their task, tell how far they are and are cancelled with it.
+/// Asynchronous exports: progress and cancellation with the task.
 struct AsyncExportTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func session() throws -> ExportSession {
-    let asset = try Asset.made(.constant(100, count: 100), in: folder)
+    let asset = try Asset.made(.constant(100, count: 100), in: directory)
     return try ExportSession(Composition(asset))
   }
 
   private func settings(_ mode: ExportMode = .passthrough()) -> ExportSettings {
-    ExportSettings(path: folder.file("a.mov"), mode: mode)
+    ExportSettings(path: directory.file("a.mov"), mode: mode)
   }
 
-  @Test func `Steps rise to the last frame, and end with the export`() async throws {
+  @Test func `Progress steps rise to the last frame and then end`() async throws {
     let session = try session()
     let progress = ExportProgress()
     let (first, second) = (progress.steps, progress.steps)
@@ -34,7 +34,7 @@ struct AsyncExportTests {
     #expect(last.done == last.total && last.total == 30)
     #expect(steps.map(\.done) == steps.map(\.done).sorted())
     #expect(steps.allSatisfy { $0.total == last.total })
-    // Who listens later, or slowly, has the last step all the same.
+    // A late or slow listener receives the last step, too.
     var late: [ExportProgress.Step] = []
     for await step in second { late.append(step) }
     #expect(late == [last])
@@ -42,7 +42,7 @@ struct AsyncExportTests {
     #expect(try await throughJSON(report) == report)
   }
 
-  @Test func `A task that is cancelled leaves nothing behind, and its steps end`() async throws {
+  @Test func `A cancelled export task leaves no file and ends its progress`() async throws {
     let session = try session()
     let settings = settings()
     let progress = ExportProgress()
@@ -57,12 +57,12 @@ struct AsyncExportTests {
       ($0 as? MediaError)?.code == .cancelled
     }
     for await step in steps { #expect(step.done < step.total) }
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `What is refused is refused by the form that suspends as well`() async throws {
+  @Test func `The async export also refuses an existing output file`() async throws {
     let session = try session()
-    _ = try folder.write([1, 2, 3], as: "a.mov")
+    _ = try directory.write([1, 2, 3], as: "a.mov")
     let settings = settings()
     await #expect {
       try await session.export(settings)

@@ -9,11 +9,11 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// The sound beside the pictures: as long as they are, and each event at its instant.
+/// The audio of an export: its length is that of the video, and each click is at its exact time.
 struct AudioTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private static let clicks = [12_000, 36_000, 60_000, 90_000, 130_000, 180_000]
 
@@ -34,7 +34,7 @@ struct AudioTests {
         Float((sample &* 7_919 + channel &* 13) % 32_768) / 32_768
       }
     }
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   private func settings(
@@ -42,7 +42,7 @@ struct AudioTests {
     isCopy: Bool = true
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file(name), mode: isCopy ? .passthrough() : .constant(FrameRate(30)))
+      path: directory.file(name), mode: isCopy ? .passthrough() : .constant(FrameRate(30)))
     settings.audioTimePitchAlgorithm = algorithm
     settings.overwrites = true
     return settings
@@ -50,16 +50,16 @@ struct AudioTests {
 
   private func centroid(_ samples: [Float], in range: Range<Int>) -> Double? {
     var (weight, sum) = (0.0, 0.0)
-    for place in range.clamped(to: samples.indices) {
-      let energy = Double(samples[place]) * Double(samples[place])
+    for index in range.clamped(to: samples.indices) {
+      let energy = Double(samples[index]) * Double(samples[index])
       weight += energy
-      sum += energy * Double(place)
+      sum += energy * Double(index)
     }
     return weight > 1e-4 ? sum / weight : nil
   }
 
   @Test(arguments: [("aac", "mov"), ("aac", "mp4"), ("pcm_s16le", "mov")], [true, false])
-  func `The sound is as long as the composition, to the sample, and its clicks are in place`(
+  func `Audio matches the composition length and click positions`(
     kind: (codec: String, container: String), isCopy: Bool
   ) async throws {
     let asset = try asset(kind.codec, container: kind.container)
@@ -90,7 +90,7 @@ struct AudioTests {
       #expect(abs(found - expected) < 5, "the click of \(click): \(found), not \(expected)")
     }
     guard FFmpeg.isInstalled else { return }
-    // Someone else's decoder: the same samples; with AAC it gives the whole last block.
+    // FFmpeg's decoder returns the same samples, and with AAC the whole last block.
     let theirs = try await FFmpeg.audio(of: report.path, channelCount: 2)
     let excess = theirs[0].count - 528_000
     #expect(kind.codec == "aac" ? (0..<1_024).contains(excess) : excess == 0)
@@ -102,13 +102,13 @@ struct AudioTests {
   @Test(arguments: [
     (AudioTimePitchAlgorithm.varispeed, 0.1), (.timeDomain, 1.0), (.spectral, 5.0),
   ])
-  func `Clicks in ramps and after them lie where the map has them`(
+  func `Audio clicks in and after ramps follow the time mapping`(
     algorithm: AudioTimePitchAlgorithm, milliseconds: Double
   ) throws {
-    // Of the eight one is in each ramp, and one in the slow part between them.
+    // One of the eight clicks is in each ramp, and one is in the slow range between them.
     let clicks = (Self.clicks + [43_200, 82_000]).sorted()
     let asset = try asset("pcm_s16le", clicks: clicks)
-    // 1 to an eighth and back, by way of a slow part, and a halt.
+    // From normal speed to 1/8, a slow range, back to normal speed; and a freeze frame.
     var composition = try Composition.ramped(
       asset.mediaSource(),
       points: [
@@ -122,18 +122,19 @@ struct AudioTests {
     let planes = try Asset(path: report.path).audio()
     for click in clicks {
       let middle = Double(click) + Double(MovieRecipe.Audio.clickLength - 1) / 2
-      func place(_ sample: Double) throws -> Int {
+      func position(ofSample sample: Double) throws -> Int {
         let time = Rational(Int128(sample * 2), over: 96_000)
         let times = try composition.targetTimes(
           ofSource: time, in: asset.mediaSource(), timescale: 48_000, rounding: .halfAwayFromZero)
         return Int(try #require(times.first).value)
       }
-      let expected = try place(middle)
+      let expected = try position(ofSample: middle)
       let window = expected - 2_400..<expected + 2_400
       let found = try #require(centroid(planes[0], in: window), "the click of \(click)")
-      // By their own engines sounds are found to within some of the source's milliseconds, which
-      // are more where it is slow.
-      let stretch = Double(try place(middle + 240) - place(middle - 240)) / 480
+      // Time-domain and spectral stretching place clicks within some milliseconds of the source,
+      // which are longer in slow ranges.
+      let stretch =
+        Double(try position(ofSample: middle + 240) - position(ofSample: middle - 240)) / 480
       let scale = algorithm == .varispeed ? 1 : max(1, stretch)
       let error = (found - Double(expected)) / 48
       #expect(
@@ -143,7 +144,7 @@ struct AudioTests {
   }
 
   @Test(arguments: [44_100, 48_000, 96_000], [997, 1_013])
-  func `Any length is forced to its nearest sample`(rate: Int, milliseconds: Int64) throws {
+  func `The audio length is rounded to the nearest sample`(rate: Int, milliseconds: Int64) throws {
     let asset = try asset(rate: rate)
     let composition = try asset.retimed([
       (range(100, 100 + milliseconds), speed(3, 7)), (range(2_000, 2_500), speed(13, 10)),
@@ -156,7 +157,7 @@ struct AudioTests {
   }
 
   @Test(arguments: AudioTimePitchAlgorithm.allCases)
-  func `Parts at speed 1 keep their very samples, whatever the algorithm`(
+  func `Audio at normal speed keeps its samples in every algorithm`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     let asset = try asset("pcm_s16le", isWave: true)
@@ -183,7 +184,7 @@ struct AudioTests {
     }
   }
 
-  @Test func `Where nothing is retimed the packets of the sound are copied`() throws {
+  @Test func `Audio packets are copied if no range is retimed`() throws {
     for codec in ["aac", "pcm_s16le"] {
       let asset = try asset(codec)
       for isCopy in [true, false] {
@@ -210,7 +211,7 @@ struct AudioTests {
     return packets
   }
 
-  @Test func `A range by itself has its own part of the sound`() throws {
+  @Test func `Ranges of a composition play their own audio samples`() throws {
     let asset = try asset("pcm_s16le", isWave: true)
     var composition = Composition()
     for part in [try range(2_000, 2_010), try range(500, 1_000)] {
@@ -222,7 +223,7 @@ struct AudioTests {
     #expect(result[1] == Array(source[1][96_000..<96_480] + source[1][24_000..<48_000]))
   }
 
-  @Test func `MP4 has no uncompressed sound, so it becomes AAC`() throws {
+  @Test func `PCM audio becomes AAC in MP4`() throws {
     let asset = try asset("pcm_s16le")
     for composition in [
       try Composition(asset), try asset.retimed([(range(0, 1_000), speed(1, 2))]),
@@ -236,7 +237,7 @@ struct AudioTests {
   }
 
   @Test(arguments: ["pcm_s24le", "pcm_f32le", "pcm_s16be"])
-  func `Uncompressed sound keeps its kind`(codec: String) throws {
+  func `Uncompressed audio keeps its sample format`(codec: String) throws {
     let asset = try asset(codec)
     let composition = try asset.retimed([(range(0, 1_000), speed(1, 2))])
     let report = try ExportSession(composition, of: asset).export(settings())
@@ -245,7 +246,7 @@ struct AudioTests {
     #expect(try result.audio()[0][96_000...].elementsEqual(asset.audio()[0][48_000...]))
   }
 
-  @Test func `A speed that the sound cannot follow is refused, unless it is muted`() throws {
+  @Test func `A speed too slow for audio is refused unless it is muted`() throws {
     let asset = try asset()
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 64))])
     let error = try refusal(composition, of: asset, settings(.spectral))
@@ -255,13 +256,13 @@ struct AudioTests {
     #expect(report.audio?.samples == 3_216_000)
   }
 
-  @Test func `Sound that ends before the pictures is followed by silence`() throws {
+  @Test func `Silence follows audio that ends before the video`() throws {
     var recipe = MovieRecipe.constant(100, count: 200)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.codec = "pcm_s16le"
     recipe.audio?.sampleCount = 48_000
     recipe.audio?.clicks = [100]
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([(range(500, 1_500), speed(1, 2))])
     let report = try ExportSession(composition, of: asset).export(settings())
     #expect(report.audio?.samples == 144_000)

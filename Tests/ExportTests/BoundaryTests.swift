@@ -8,13 +8,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Cuts inside groups of pictures, of which a part is encoded so that the rest can be copied.
+/// Cuts inside GOPs: part of the group is encoded so that the rest can be copied.
 struct BoundaryTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
-  /// Three seconds of 100 fps, a key frame each second, with sets of parameters in each group too.
+  /// Three seconds at 100 fps with a key frame each second, and parameter sets in each GOP.
   private func asset(
     reordered: Bool, more parameters: String = "", options: [String: String] = [:]
   ) throws -> Asset {
@@ -23,7 +23,7 @@ struct BoundaryTests {
       gop: 100, reordered: reordered,
       options: ["x264-params": frames + ":repeat-headers=1" + parameters]
         .merging(options) { $1 })
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   private func composition(of asset: Asset, _ ranges: [(Int64, Int64)]) throws -> Composition {
@@ -36,13 +36,13 @@ struct BoundaryTests {
   }
 
   private func settings(_ boundary: CutPolicy) -> ExportSettings {
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("cut.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: boundary)
     settings.overwrites = true
     return settings
   }
 
-  /// Exports ranges; the file shows what it should, and other programs decode all of it.
+  /// Exports ranges, and checks that the file shows the right frames and that FFmpeg decodes all.
   private func check(
     _ asset: Asset, _ ranges: [(Int64, Int64)], _ boundary: CutPolicy = .render
   ) async throws -> ExportReport {
@@ -66,7 +66,7 @@ struct BoundaryTests {
     let encoded = report.cuts.reduce(0) { $0 + ($1.method == .rendered ? $1.frames : 0) }
     #expect(encoded == report.framesEncoded)
     #expect(report.cuts.allSatisfy { $0.method != .rendered || $0.frames <= 100 })
-    // Every packet that is said to be copied is there, byte by byte and in order.
+    // The file has every packet that the report counts as copied, byte by byte and in order.
     let source = try packets(of: asset.path)
     let expected = report.copies.flatMap { copy in
       source[Int(copy.firstPacket)..<Int(copy.firstPacket + copy.packetCount)]
@@ -89,10 +89,9 @@ struct BoundaryTests {
     return packets
   }
 
-  /// Stock ffmpeg finds all frames and nothing to complain of, also where it may use no set of
-  /// parameters but those beside the track.
+  /// Checks that FFmpeg decodes all frames without errors, also without in-band parameter sets.
   private func decodes(_ path: String, shownCount: Int) async throws {
-    let stripped = folder.file("stripped.mov")
+    let stripped = directory.file("stripped.mov")
     let strip = try await run(
       "ffmpeg",
       [
@@ -114,18 +113,18 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled), arguments: [false, true])
-  func `Only a part of a group is encoded at a cut, and all of it decodes`(
+  func `A cut encodes only part of a GOP and the output decodes`(
     reordered: Bool
   ) async throws {
     let asset = try asset(reordered: reordered)
-    // Off at both ends, back in time, and inside one group.
+    // Between key frames at both ends, back in time, and inside one GOP.
     let report = try await check(asset, [(1_300, 2_500), (100, 1_410), (250, 300)])
     #expect(report.framesHidden == 0 && report.hiddenDuration.wholeNanoseconds == 0)
     #expect(report.cuts.filter(\.isStart).map(\.frames) == [70, 90, 5])
     #expect(report.cuts.filter(\.isStart).map(\.method) == [.rendered, .rendered, .rendered])
     #expect(report.cuts[0].freeBefore == .milliseconds(1_000))
     #expect(report.cuts[0].freeAfter == .milliseconds(2_000))
-    // Where no frame is reordered, an end is free.
+    // Without reordered frames, an end costs nothing.
     let ends = report.cuts.filter { !$0.isStart }
     #expect(ends.allSatisfy { reordered ? $0.frames <= 2 : $0.method == .free })
     let whole = try await check(asset, [(0, 3_000)])
@@ -133,7 +132,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled), arguments: ["baseline", "main", "high", "high422"])
-  func `What is encoded is of the source's profile`(profile: String) async throws {
+  func `Frames encoded at a cut use the H.264 profile of the source`(profile: String) async throws {
     let asset = try asset(
       reordered: false, more: profile == "high422" ? ":qp=10" : "",
       options: ["profile": profile])
@@ -145,7 +144,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `Few frames are hidden and many encoded, unless one of them is asked for`() async throws {
+  func `The auto policy hides few frames and encodes many`() async throws {
     let asset = try asset(reordered: true)
     let few = try await check(asset, [(0, 500), (1_300, 2_000)], .auto)
     #expect(few.framesHidden > 0 && few.framesEncoded == 0)
@@ -155,7 +154,7 @@ struct BoundaryTests {
     let error = try refusal(
       composition(of: asset, [(0, 500), (1_800, 3_000)]), of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)
-    // Where frames are on for too short a time to hide any between them, they are encoded.
+    // Frames that are shown too briefly to hide others between them are encoded.
     var fast = try composition(of: asset, [(0, 1_000), (1_300, 3_000)])
     try fast.scaleTimeRange(range(0, 1_000), toDuration: MediaTime(200, over: 240_000))
     let report = try await ExportSession(fast, of: asset).export(settings(.auto))
@@ -163,7 +162,7 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `An end that needs a later picture is encoded, or hides it in the last tick`() async throws {
+  func `A range end that needs a later frame is encoded or hides it`() async throws {
     let asset = try asset(reordered: true)
     // I0 P3 B1 B2 P6 B4 B5: frames 1 and 2 need 3.
     let report = try await check(asset, [(1_000, 1_020)], .auto)
@@ -173,17 +172,17 @@ struct BoundaryTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled))
-  func `Open groups are told by the kind of their pictures, and never joined`() async throws {
+  func `A cut inside an open GOP is encoded and never copied`() async throws {
     let asset = try asset(reordered: true, more: ":open-gop=1")
     let composition = try composition(of: asset, [(0, 500), (1_950, 2_100)])
     let error = try refusal(composition, of: asset, settings(.keyframe))
     #expect(error.code == .cutNotOnKeyFrame)
-    // Nothing after the first picture can be decoded by itself, so all of it is encoded.
+    // No frame after the first key frame can be decoded by itself, so all are encoded.
     let report = try await check(asset, [(0, 500), (1_950, 2_100)], .render)
     #expect(report.cuts.last { $0.isStart }?.frames == 15)
   }
 
-  @Test func `What cannot be encoded at a cut is refused with the reason`() throws {
+  @Test func `An HEVC cut that needs encoding is refused with a reason`() throws {
     var recipe = MovieRecipe.constant(100, count: 100)
     recipe.codec = "libx265"
     recipe.pixelFormat = .yuv420p
@@ -191,7 +190,7 @@ struct BoundaryTests {
     recipe.options = [
       "preset": "ultrafast", "x265-params": "log-level=none:open-gop=0:bframes=2:min-keyint=80",
     ]
-    let hevc = try Asset.made(recipe, in: folder, "hevc")
+    let hevc = try Asset.made(recipe, in: directory, "hevc")
     let late = try composition(of: hevc, [(0, 520), (700, 800)])
     for boundary in [CutPolicy.auto, .render] {
       let error = try refusal(late, of: hevc, settings(boundary))

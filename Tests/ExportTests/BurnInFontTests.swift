@@ -15,8 +15,9 @@ struct BurnInFontTests {
   @Test(
     arguments: zip(
       [320, 960, 320, 320, 320], ["yuv420p", "yuv420p", "yuv422p10le", "yuv444p10le", "bgr0"]))
-  func `The text of an installed font names the source frame`(width: Int, name: String) throws {
-    let folder = try Scratch()
+  func `Burned-in font text shows the source time and frame number`(width: Int, name: String) throws
+  {
+    let directory = try Scratch()
     let format = try #require(LibAVPixelFormat(named: name))
     let shift = format.depth - 8
     let frames = try (0..<12).map { index in
@@ -24,10 +25,10 @@ struct BurnInFontTests {
         (component.number == 0 ? 60 + 5 * index : 128) << shift
       }
     }
-    let asset = try Asset.lossless(frames, rate: 240, at: folder.file("source.mov"))
+    let asset = try Asset.lossless(frames, rate: 240, at: directory.file("source.mov"))
     let font = try BurnInFont(named: "monospace")
     var settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(240, RenderSettings(encoding: .ffv1)))
+      path: directory.file("out.mov"), mode: .constant(240, RenderSettings(encoding: .ffv1)))
     settings.render { $0.burnIn = BurnIn(items: [.time, .frame], font: font) }
     let report = try ExportSession(try Composition(asset), of: asset).export(settings)
     var reader = try FrameReader(try Asset(path: report.path))
@@ -36,13 +37,13 @@ struct BurnInFontTests {
       let time = try BurnInText.text(Rational(Int128(index), over: 240))
       let text = Text(frame, lineCount: 2, scale: max(2, width / 320), font)
       #expect(text.lines == ["\(time) s", "frame \(index)"], "frame \(index)")
-      // Lossless, so every pixel is as drawn, but for its rounding.
+      // The codec is lossless, so every pixel is as drawn, apart from rounding.
       #expect(text.largestDifference <= 1.01 * Double(1 << shift), "frame \(index)")
       #expect(FrameSamples.code(frame, x: width - 4, y: 8) == (60 + 5 * index) << shift)
     }
   }
 
-  @Test func `Narrow frames have the font of dots`() throws {
+  @Test func `Narrow frames use the dot font`() throws {
     let font = try BurnInFont(named: "monospace")
     for width in [160, 271, 272] {
       let frame = try FrameSamples.frame(width: width, height: 64, .yuv420p) { _, _, _ in 128 }
@@ -56,17 +57,17 @@ struct BurnInFontTests {
     }
   }
 
-  @Test func `Every character has a shape of its own, and the same one each time`() throws {
+  @Test func `Each font character has its own reproducible shape`() throws {
     let font = try BurnInFont(named: "monospace")
     #expect(try BurnInFont(named: "monospace") == font)
     let shapes = BurnInFont.characters.map { font.scaled($0, width: 24, height: 36) }
     #expect(Set(shapes).count == shapes.count)
-    // A space is empty, and so is what ASCII does not print.
+    // A space is empty, and so are characters that ASCII does not print.
     #expect(shapes.filter { $0.allSatisfy { $0 == 0 } }.count == 1)
     #expect(font.scaled(0xC3, width: 24, height: 36).allSatisfy { $0 == 0 })
   }
 
-  @Test func `All characters have one baseline, and are centered`() throws {
+  @Test func `Font characters share a baseline and are centered`() throws {
     let font = try BurnInFont(named: "monospace")
     func rows(_ character: Character) throws -> ClosedRange<Int> {
       let shape = font.scaled(try #require(character.asciiValue), width: 80, height: 120)
@@ -86,7 +87,7 @@ struct BurnInFontTests {
   }
 
   @Test(arguments: ["", "/none/font.ttf", "fonts/mono"])
-  func `A path is no name of a font`(name: String) throws {
+  func `A path is rejected as a font name`(name: String) throws {
     let error = #expect(throws: MediaError.self) { try BurnInFont(named: name) }
     #expect(error?.code == .burnInRefused)
   }
@@ -110,7 +111,7 @@ private struct Text {
     }
     for line in 0..<lineCount {
       var characters: [UInt8] = []
-      // As many as the longest line has.
+      // The longest line has 10 characters.
       for position in 0..<10 {
         let (left, upper) = ((2 + position * 6) * scale, top + (1 + line * 9) * scale)
         let codes = (0..<width * height).map {

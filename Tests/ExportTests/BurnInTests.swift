@@ -13,12 +13,12 @@ import Testing
 /// Exports that draw text and a logo into their frames.
 struct BurnInTests {
   private static let (width, height) = (320, 96)
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   @Test(arguments: ["yuv420p", "yuv420p10le", "yuv422p", "yuv422p10le", "yuv444p10le", "bgr0"])
-  func `The text in each frame names the source frame`(name: String) throws {
+  func `Burned-in text names the source frame`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let asset = try movie(format)
     let slow = try asset.retimed([(try range(0, 50), speed(1, 8))])
@@ -40,7 +40,7 @@ struct BurnInTests {
   }
 
   @Test(arguments: ["yuv420p", "yuv444p10le"])
-  func `The text survives H.264`(name: String) throws {
+  func `Burned-in text is readable after H.264 encoding`(name: String) throws {
     let asset = try movie(try #require(LibAVPixelFormat(named: name)))
     var reversed = try Composition(asset)
     try reversed.reverse(TimeRange(duration: asset.duration))
@@ -56,10 +56,10 @@ struct BurnInTests {
   }
 
   @Test(arguments: ["yuv420p", "yuv422p10le", "bgr0"])
-  func `A logo is mixed into the upper right corner`(name: String) throws {
+  func `A logo is blended into the upper right corner`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let asset = try movie(format)
-    let logo = folder.file("logo.png")
+    let logo = directory.file("logo.png")
     try writeLogo(to: logo)
     let report = try ExportSession(try Composition(asset), of: asset).export(
       settings(BurnIn(items: [], logoPath: logo), .ffv1, rate: 240))
@@ -77,10 +77,10 @@ struct BurnInTests {
     #expect(luma(frame, x: 300, y: 26) == background)
   }
 
-  @Test func `Rotated movies get upright frames`() throws {
+  @Test func `Burn-in turns the frames of a rotated movie upright`() throws {
     var recipe = MovieRecipe.constant(240, count: 4)
     recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let report = try ExportSession(try Composition(asset), of: asset).export(
       settings(BurnIn(items: [.frame]), .ffv1))
     let track = try #require(try Asset(path: report.path).videoTrack)
@@ -89,7 +89,7 @@ struct BurnInTests {
   }
 
   @Test(arguments: [false, true])
-  func `The text of a synthesized frame names its instant`(isReversed: Bool) throws {
+  func `Burned-in text of a synthesized frame names its exact time`(isReversed: Bool) throws {
     let asset = try movie(.yuv420p)
     var composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     if isReversed { try composition.reverse(TimeRange(duration: composition.duration)) }
@@ -118,11 +118,11 @@ struct BurnInTests {
     #expect(synthesizedCount == report.framesSynthesized && synthesizedCount > 60)
   }
 
-  @Test func `A missing logo is refused`() throws {
+  @Test func `A missing logo file is refused`() throws {
     let asset = try movie(.yuv420p)
     let session = ExportSession(try Composition(asset), of: asset)
     let missing = #expect(throws: MediaError.self) {
-      try session.export(settings(BurnIn(items: [], logoPath: folder.file("none.png")), .ffv1))
+      try session.export(settings(BurnIn(items: [], logoPath: directory.file("none.png")), .ffv1))
     }
     #expect(missing?.code.rawValue == "file_not_found")
   }
@@ -133,7 +133,7 @@ struct BurnInTests {
     _ burnIn: BurnIn, _ encoding: VideoEncoding, rate: FrameRate = 30
   ) -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(rate, RenderSettings(encoding: encoding)))
+      path: directory.file("out.mov"), mode: .constant(rate, RenderSettings(encoding: encoding)))
     settings.render { $0.burnIn = burnIn }
     settings.overwrites = true
     return settings
@@ -159,7 +159,7 @@ struct BurnInTests {
         component, _, _ in codes[min(component.number, 1)]
       }
     }
-    return try .lossless(frames, rate: 240, at: folder.file("source.mov"))
+    return try .lossless(frames, rate: 240, at: directory.file("source.mov"))
   }
 
   /// A red square, its right half with an alpha of one half.
@@ -169,9 +169,9 @@ struct BurnInTests {
     let plane = try #require(frame.planeData(0))
     for y in 0..<16 {
       for x in 0..<16 {
-        let at = y * frame.bytesPerRow(0) + 4 * x
-        (plane[at], plane[at + 1], plane[at + 2]) = (255, 0, 0)
-        plane[at + 3] = x < 8 ? 255 : 128
+        let offset = y * frame.bytesPerRow(0) + 4 * x
+        (plane[offset], plane[offset + 1], plane[offset + 2]) = (255, 0, 0)
+        plane[offset + 3] = x < 8 ? 255 : 128
       }
     }
     var settings = Encoder.VideoSettings(
@@ -181,8 +181,8 @@ struct BurnInTests {
     try encoder.send(frame)
     try encoder.send(nil)
     let packet = try #require(try encoder.nextPacket())
-    _ = try folder.write(packet.withBytes { [UInt8]($0) }, as: "logo.png")
-    #expect(path == folder.file("logo.png"))
+    _ = try directory.write(packet.withBytes { [UInt8]($0) }, as: "logo.png")
+    #expect(path == directory.file("logo.png"))
   }
 
   // MARK: Reading

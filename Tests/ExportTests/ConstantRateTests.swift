@@ -10,15 +10,15 @@ import Testing
 
 /// A constant rate: as many frames as fit, each the last one that is due, by its painted number.
 struct ConstantRateTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func settings(
     _ numerator: Int64, _ denominator: Int64 = 1, _ codec: VideoEncoding = .h264()
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file("out.mov"),
+      path: directory.file("out.mov"),
       mode: .constant(FrameRate(Int(numerator), over: Int(denominator))))
     settings.render { $0.encoding = codec }
     settings.overwrites = true
@@ -66,8 +66,8 @@ struct ConstantRateTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Eleven seconds at 30 fps are 330 frames, each the last that is due`() async throws {
-    let asset = try Asset.made(.constant(240, count: 960), in: folder)
+  func `Eleven seconds at 30 fps give 330 frames`() async throws {
+    let asset = try Asset.made(.constant(240, count: 960), in: directory)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (result, _) = try export(composition, of: asset, settings(30), count: 330)
     #expect(result.videoTrack?.codec == .h264)
@@ -77,11 +77,11 @@ struct ConstantRateTests {
         == ["yuv420p,30/1,330"])
   }
 
-  /// In microseconds, which cannot say 1/240 s, or in 600ths, a frame's time may be just after its
-  /// slot.
+  /// In microseconds, which cannot represent 1/240 s, or in 600ths, a frame's time may be just after
+  /// its slot.
   @Test(arguments: [240_000, 1_000_000, 600, 1_000] as [Int32])
-  func `No frame is repeated because its time is rounded`(timescale: Int32) throws {
-    let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: folder)
+  func `Rounded frame times cause no repeated frame`(timescale: Int32) throws {
+    let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: directory)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (_, report) = try export(composition, of: asset, settings(30), count: 330)
     #expect(report.framesDuplicated == 0)
@@ -90,7 +90,7 @@ struct ConstantRateTests {
 
   @Test(arguments: VideoEncoding.all)
   func `Every codec stores every frame`(codec: VideoEncoding) throws {
-    let asset = try Asset.made(.constant(100, count: 100), in: folder)
+    let asset = try Asset.made(.constant(100, count: 100), in: directory)
     let composition = try asset.retimed([(range(200, 400), speed(1, 4))])
     let (result, _) = try export(
       composition, of: asset, settings(60_000, 1_001, codec), count: 96)
@@ -99,24 +99,25 @@ struct ConstantRateTests {
 
   /// Frames of 10 ms: 333 ms make 9.99 slots of 30 fps, and so on.
   @Test(arguments: [(330, 10), (340, 11), (360, 11), (370, 12), (10, 1), (2_000, 60)])
-  func `The number of frames is the duration's, rounded up`(milliseconds: Int64, count: Int) throws
+  func `The frame count is the duration in frames rounded up`(milliseconds: Int64, count: Int)
+    throws
   {
-    let asset = try Asset.made(.constant(100, count: milliseconds / 10), in: folder)
+    let asset = try Asset.made(.constant(100, count: milliseconds / 10), in: directory)
     try export(Composition(asset), of: asset, settings(30), count: count)
   }
 
-  @Test func `A remainder that the source's ticks cannot tell makes no frame`() throws {
-    // 100 frames at 30 fps end at 3.333333 s; in ticks rounded up there is a third of one left.
+  @Test func `A remainder below the timestamp precision adds no frame`() throws {
+    // 100 frames at 30 fps end at 3.333333 s; in ticks rounded up, a third of a tick remains.
     var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)
     recipe.end += 1
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     try export(Composition(asset), of: asset, settings(30), count: 100)
     // The same an eighth as fast: the tick is eight times as long there.
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
     try export(slow, of: asset, settings(30), count: 800)
   }
 
-  @Test func `Uneven times are sampled as a viewer sees them`() throws {
+  @Test func `Each slot of an uneven source shows the frame visible then`() throws {
     var recipe = MovieRecipe.constant(120, count: 240).h264(gop: 40, reordered: true)
     var generator = SeededGenerator(seed: 3)
     recipe.times = recipe.times.map {
@@ -124,7 +125,7 @@ struct ConstantRateTests {
     }
     recipe.times[0] = 0
     recipe.times.sort()
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     #expect(asset.videoTrack?.frames.isVariable == true)
     let composition = try asset.retimed([
       (range(300, 700), speed(1, 5)), (range(900, 1_500), speed(7, 2)),
@@ -134,9 +135,9 @@ struct ConstantRateTests {
     try export(composition, of: asset, settings(48), count: Int(slots))
   }
 
-  @Test func `Ranges out of order and twice need no key frame`() throws {
+  @Test func `Rendered ranges in any order need no key frame`() throws {
     let asset = try Asset.made(
-      MovieRecipe.constant(100, count: 100).h264(gop: 50, reordered: true), in: folder)
+      MovieRecipe.constant(100, count: 100).h264(gop: 50, reordered: true), in: directory)
     var composition = Composition()
     for part in [try range(510, 610), try range(110, 210), try range(110, 210)] {
       try composition.insertTimeRange(part, of: asset.mediaSource(), at: composition.duration)
@@ -144,8 +145,8 @@ struct ConstantRateTests {
     try export(composition, of: asset, settings(100), count: 30)
   }
 
-  @Test func `Time in which nothing plays is black`() throws {
-    let asset = try Asset.made(.constant(100, count: 20), in: folder)
+  @Test func `Empty time in a composition renders as black`() throws {
+    let asset = try Asset.made(.constant(100, count: 20), in: directory)
     var composition = try Composition(asset)
     try composition.insertEmptyTimeRange(range(100, 150))
     for codec in VideoEncoding.all {
@@ -167,21 +168,21 @@ struct ConstantRateTests {
   }
 
   @Test(arguments: VideoEncoding.all)
-  func `Odd sizes keep every pixel`(codec: VideoEncoding) throws {
+  func `Odd frame sizes are kept or padded and never cropped`(codec: VideoEncoding) throws {
     var recipe = MovieRecipe.constant(50, count: 10)
     recipe.width = PaintedBlocks.width + 1
     recipe.height = PaintedBlocks.height + 1
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let (result, _) = try export(Composition(asset), of: asset, settings(50, 1, codec), count: 10)
     let video = try #require(result.videoTrack)
     #expect(video.width == recipe.width + (codec == .h264() || codec == .hevc() ? 1 : 0))
     #expect(video.height == recipe.height + (codec == .h264() || codec == .hevc() ? 1 : 0))
   }
 
-  /// Painted code values 32 and 208 of JPEG's full range, and what they must look like after.
+  /// The painted code values 32 and 208 of JPEG's full range must look the same afterwards.
   @Test(arguments: VideoEncoding.all)
-  func `Grey levels survive the change of codec and range`(codec: VideoEncoding) throws {
-    let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: folder)
+  func `Gray levels survive a change of codec and range`(codec: VideoEncoding) throws {
+    let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: directory)
     let report = try ExportSession(Composition(asset), of: asset).export(settings(30, 1, codec))
     var reader = try FrameReader(try Asset(path: report.path))
     var writer = try RawFrameWriter(.gray)

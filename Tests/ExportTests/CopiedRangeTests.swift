@@ -14,9 +14,9 @@ import Testing
 
 /// Packets that the kernel copies: the same movie as with packets that are read and written.
 struct CopiedRangeTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// Two seconds of 240 fps, with audio for Motion JPEG.
   private func asset(_ kind: String) throws -> Asset {
@@ -28,7 +28,7 @@ struct CopiedRangeTests {
     } else {
       recipe = recipe.h264(gop: 60, reordered: kind == "reordered")
     }
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   private func export(
@@ -61,7 +61,7 @@ struct CopiedRangeTests {
     return packets
   }
 
-  /// The boxes of the index but those with the positions of packets, as bytes.
+  /// The boxes of the index, except those with the positions of packets, as bytes.
   private func tables(_ path: String) throws -> [[UInt8]] {
     let file = try MovieBoxes(opening: path, forWriting: false)
     var found: [[UInt8]] = []
@@ -86,7 +86,7 @@ struct CopiedRangeTests {
   }
 
   @Test(arguments: ["mjpeg", "h264", "reordered"])
-  func `Both ways of copying make the same movie`(kind: String) throws {
+  func `Kernel copies and written packets make the same movie`(kind: String) throws {
     let asset = try asset(kind)
     #expect(PacketLayout(asset)?.locations.count == 480)
     var cut = Composition()
@@ -94,15 +94,15 @@ struct CopiedRangeTests {
       try cut.insertTimeRange(part, of: asset.mediaSource(), at: cut.duration)
     }
     for composition in [try asset.retimed([(range(500, 1_000), speed(1, 8))]), cut] {
-      let copied = try export(composition, of: asset, to: folder.file("copied.mov"))
+      let copied = try export(composition, of: asset, to: directory.file("copied.mov"))
       let written = try export(
-        composition, of: asset, to: folder.file("written.mov"), copiesRanges: false)
+        composition, of: asset, to: directory.file("written.mov"), copiesRanges: false)
       #expect(try packets(copied) == packets(written))
       #expect(try tables(copied) == tables(written))
     }
   }
 
-  @Test func `A movie in memory is copied to a disk, and back`() throws {
+  @Test func `A copy between tmpfs and disk keeps every packet`() throws {
     let asset = try asset("mjpeg")
     let memory = "/dev/shm/overcrank-\(getpid())-copied.mov"
     defer { unlink(memory) }
@@ -110,15 +110,15 @@ struct CopiedRangeTests {
     let there = try export(composition, of: asset, to: memory)
     #expect(try frameBytes(there) == frameBytes(asset.path))
     let inMemory = try Asset(path: there)
-    let back = try export(Composition(inMemory), of: inMemory, to: folder.file("back.mov"))
+    let back = try export(Composition(inMemory), of: inMemory, to: directory.file("back.mov"))
     #expect(try packets(back) == packets(there))
   }
 
-  @Test func `A source that shrinks meanwhile is refused, and no file is left`() throws {
+  @Test func `A source truncated during a copy fails and leaves no file`() throws {
     let asset = try asset("mjpeg")
     let size = try RandomAccessFile(opening: asset.path, forWriting: false).count()
     let session = ExportSession(try Composition(asset), of: asset)
-    let settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough())
+    let settings = ExportSettings(path: directory.file("out.mov"), mode: .passthrough())
     let error = #expect(throws: MediaError.self) {
       _ = try session.export(
         settings,
@@ -132,7 +132,7 @@ struct CopiedRangeTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `A full disk is reported, and no file is left`() throws {
+  func `A full disk fails the copy and leaves no file`() throws {
     let asset = try asset("mjpeg")
     let size = try RandomAccessFile(opening: asset.path, forWriting: false).count()
     try #require(size > 120_000)
@@ -149,13 +149,13 @@ struct CopiedRangeTests {
     #expect(access(scratch.file("out.mov"), F_OK) != 0)
   }
 
-  @Test func `Holes of a source are copied as zeros, over the borders of files' blocks`() throws {
-    let source = folder.file("holes")
+  @Test func `Holes in a sparse file are copied as zeros`() throws {
+    let source = directory.file("holes")
     let bytes = [UInt8](unsafeUninitializedCapacity: 300_000) { buffer, count in
       for index in 0..<300_000 { buffer[index] = UInt8(truncatingIfNeeded: index &* 31 >> 3) }
       count = 300_000
     }
-    let target = folder.file("target")
+    let target = directory.file("target")
     for path in [source, target] {
       let made = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
       try #require(made >= 0)

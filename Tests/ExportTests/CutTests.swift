@@ -8,19 +8,20 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Compositions that start late, end early, jump or repeat: copied where that is possible, refused
-/// with the nearest places where it would be.
+/// Compositions that start late, end early, jump or repeat.
+///
+/// They are copied if possible, or refused with the nearest possible cuts.
 struct CutTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private var settings: ExportSettings {
     settings(.keyframe)
   }
 
   private func settings(_ boundary: CutPolicy) -> ExportSettings {
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("cut.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: boundary)
     return settings
   }
@@ -29,15 +30,15 @@ struct CutTests {
   private func asset(_ kind: Kind) throws -> Asset {
     let recipe = MovieRecipe.constant(100, count: 200)
     switch kind {
-    case .mjpeg: return try .made(recipe, in: folder)
-    case .plain: return try .made(recipe.h264(gop: 20, reordered: false), in: folder)
-    case .reordered: return try .made(recipe.h264(gop: 20, reordered: true), in: folder)
+    case .mjpeg: return try .made(recipe, in: directory)
+    case .plain: return try .made(recipe.h264(gop: 20, reordered: false), in: directory)
+    case .reordered: return try .made(recipe.h264(gop: 20, reordered: true), in: directory)
     case .openGOP:
       return try .made(
         recipe.h264(
           gop: 20, reordered: true,
           options: ["x264-params": "bframes=2:b-adapt=0:b-pyramid=none:ref=2:open-gop=1"]),
-        in: folder)
+        in: directory)
     }
   }
 
@@ -67,23 +68,23 @@ struct CutTests {
     return try result.numbers()
   }
 
-  @Test func `Pictures that stand alone can be cut anywhere, in any order`() throws {
+  @Test func `Motion JPEG can be cut at any frame in any order`() throws {
     let found = try numbers(.mjpeg, [(1_230, 1_260), (40, 70), (40, 70)])
     #expect(found == [123, 124, 125, 4, 5, 6, 4, 5, 6])
   }
 
-  @Test func `A cut inside a frame shows the frame that is on from the cut`() throws {
-    // Frame 12 is on from 0.12 to 0.13 s; 4 ms of it are left, then 13, then 6 ms of 14.
+  @Test func `A cut inside a frame shows that frame from the cut on`() throws {
+    // Frame 12 is visible from 0.12 to 0.13 s: 4 ms of it remain, then frame 13, then 6 ms of 14.
     #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])
   }
 
   @Test(arguments: [Kind.plain, .reordered])
-  func `Closed groups can be cut at their start, repeated and reordered`(kind: Kind) throws {
+  func `Closed GOPs can be cut at their start and reordered`(kind: Kind) throws {
     let found = try numbers(kind, [(1_000, 1_200), (200, 400), (200, 400), (1_800, 2_000)])
     #expect(found == (Array(100..<120) + Array(20..<40) + Array(20..<40) + Array(180..<200)))
   }
 
-  @Test func `Without reordering a range may end at any frame`() throws {
+  @Test func `A range may end at any frame of H.264 without B-frames`() throws {
     #expect(try numbers(.plain, [(400, 470), (0, 130)]) == Array(40..<47) + Array(0..<13))
   }
 
@@ -93,7 +94,7 @@ struct CutTests {
     (.reordered, 10, 600, "starts at 0.01 s", "cut at 0 s or 0.2 s"),
     (.openGOP, 250, 600, "starts at 0.25 s", "cut at 0 s, "),
   ])
-  func `A range that starts inside a group is refused, with the nearest cuts`(
+  func `Refuses a start inside a GOP and suggests nearby cuts`(
     kind: Kind, start: Int64, end: Int64, what: String, cuts: String
   ) throws {
     let asset = try asset(kind)
@@ -102,10 +103,10 @@ struct CutTests {
     #expect(error.code.rawValue == "cut_not_on_key_frame")
     #expect(error.message.contains(what) && error.message.contains(asset.path), "\(error)")
     #expect(error.recoverySuggestion.contains(cuts), "\(error)")
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `A range that ends before what its B-frames need is refused, with the nearest cuts`()
+  @Test func `Refuses an end before the reference frame of a B-frame`()
     throws
   {
     let asset = try asset(.reordered)
@@ -119,7 +120,7 @@ struct CutTests {
     #expect(try numbers(.reordered, [(0, 40)]) == [0, 1, 2, 3])
   }
 
-  @Test func `Cuts that a refusal names are free`() throws {
+  @Test func `Cuts suggested by a refusal are accepted`() throws {
     for kind in Kind.allCases {
       let asset = try asset(kind)
       for start in stride(from: 15, to: 1_990, by: 185) as StrideTo<Int64> {
@@ -159,17 +160,17 @@ struct CutTests {
     #expect(try visible.map { try result.times()[$0] } == wanted.map(\.time))
     let numbers = try result.numbers()
     #expect(visible.map { numbers[$0] } == wanted.map(\.index))
-    // Before the first cut nobody sees anything; elsewhere a quarter of a millisecond at most.
+    // Frames hidden before the first cut take no time; each later cut takes 0.25 ms at most.
     #expect(report.hiddenDuration.wholeNanoseconds <= 250_000 * Int64(ranges.count - 1))
     #expect(Int64(table.entries.count) <= report.framesCopied + report.framesHidden)
     return report
   }
 
   @Test(arguments: [Kind.plain, .reordered])
-  func `Off key frames, what is needed is hidden and the wanted frames are exact`(kind: Kind)
+  func `Squeeze hides reference frames and shows the exact range`(kind: Kind)
     throws
   {
-    // B-frames at the very end would need a later picture: the last range ends with a group.
+    // B-frames at the very end would need a later frame, so the last range ends with a GOP.
     let first = try checkSqueezed(kind, [(510, 700), (1_130, 1_250), (250, 400)])
     #expect(first.framesHidden > 0 && first.maxTimeError.wholeNanoseconds == 0)
     let alone = try checkSqueezed(kind, [(510, 600)])
@@ -185,14 +186,14 @@ struct CutTests {
     }
   }
 
-  @Test func `What cannot be hidden is refused, with the nearest cuts`() throws {
+  @Test func `Squeeze refuses a cut inside an open GOP`() throws {
     let asset = try asset(.openGOP)
     let composition = try composition(of: asset, [(0, 500), (950, 2_000)])
     let error = try refusal(composition, of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)
   }
 
-  @Test func `A change of speed inside a group is no cut`() throws {
+  @Test func `A speed change inside a GOP needs no cut`() throws {
     for kind in Kind.allCases {
       let asset = try asset(kind)
       let composition = try asset.retimed([(range(333, 777), speed(1, 2))])
@@ -204,13 +205,13 @@ struct CutTests {
     }
   }
 
-  @Test func `A source whose first pictures are hidden is copied whole, and cut at key frames`()
+  @Test func `A source with hidden leading frames is copied whole`()
     throws
   {
     var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)
     recipe.times = recipe.times.map { $0 - 50_000 }
     recipe.end -= 50_000
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     #expect(asset.videoTrack?.frameCount == 55)
     let report = try ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == 55 && report.framesHidden == 5)
@@ -222,7 +223,7 @@ struct CutTests {
     #expect(error.recoverySuggestion.contains("cut at 0.15 s"), "\(error)")
   }
 
-  @Test func `Time in which nothing plays is refused in words`() throws {
+  @Test func `A copy refuses empty time and suggests a frame rate`() throws {
     let asset = try asset(.mjpeg)
     var composition = try Composition(asset)
     try composition.insertEmptyTimeRange(range(500, 600))

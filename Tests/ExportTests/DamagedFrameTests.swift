@@ -7,15 +7,15 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Clips of which one frame cannot be decoded, or of which the end is missing.
+/// Clips with undecodable frames or a missing end.
 struct DamagedFrameTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
-  /// A clip of JPEG frames, some of which are nothing but zeros.
+  /// A clip of JPEG frames, some of which are only zeros.
   private func damaged(_ frames: [Int]) async throws -> Asset {
-    let path = folder.file("plain.mov")
+    let path = directory.file("plain.mov")
     try await FFmpeg.makeClip(path, frames: 30, ["-c:v", "mjpeg"])
     var movie = try bytes(of: path)
     let packets = try await FFmpeg.probe(path, "packet=pos,size", stream: "v:0")
@@ -24,14 +24,14 @@ struct DamagedFrameTests {
       let (size, start) = (numbers[0], numbers[1])
       movie.replaceSubrange(start..<start + size, with: repeatElement(0, count: size))
     }
-    return try Asset(path: folder.write(movie, as: "damaged.mov"))
+    return try Asset(path: directory.write(movie, as: "damaged.mov"))
   }
 
   private func export(
     _ asset: Asset, _ policy: UndecodableFramePolicy
   ) throws -> ExportReport {
     var settings = ExportSettings(
-      path: folder.file("\(policy).mov"), mode: .constant(FrameRate(30)))
+      path: directory.file("\(policy).mov"), mode: .constant(FrameRate(30)))
     settings.render { $0.encoding = .mjpeg }
     settings.undecodableFrames = policy
     return try ExportSession(Composition(asset), of: asset).export(settings)
@@ -41,7 +41,7 @@ struct DamagedFrameTests {
     try await CopyJudge.frames(of: path, countsHidden: true).map(\.hash)
   }
 
-  @Test func `One frame that cannot be decoded stops, is held, or is skipped`() async throws {
+  @Test func `An undecodable frame stops the export or is held or skipped`() async throws {
     let asset = try await damaged([7])
     let error = #expect(throws: MediaError.self) { try export(asset, .stop) }
     #expect(error?.code.rawValue == "invalid_data")
@@ -62,7 +62,7 @@ struct DamagedFrameTests {
     #expect(frames.map(\.hash) == shown.enumerated().filter { $0.offset != 7 }.map(\.element))
   }
 
-  @Test func `At the start the first that can be decoded is shown, and the last is held`()
+  @Test func `Undecodable first and last frames show the nearest good one`()
     async throws
   {
     let asset = try await damaged([0, 1, 12, 13, 29])
@@ -77,7 +77,7 @@ struct DamagedFrameTests {
     }
   }
 
-  @Test func `Nothing that can be decoded is an error whatever is asked for`() async throws {
+  @Test func `A clip without decodable frames fails under every policy`() async throws {
     let asset = try await damaged(Array(0..<30))
     for policy in UndecodableFramePolicy.allCases {
       #expect(throws: MediaError.self) { try export(asset, policy) }
@@ -86,17 +86,17 @@ struct DamagedFrameTests {
 
   /// A clip whose index lies in front, cut off in its middle.
   private func cutOff(_ options: [String]) async throws -> (whole: String, cut: String) {
-    let whole = folder.file("whole.mp4")
+    let whole = directory.file("whole.mp4")
     try await FFmpeg.makeClip(whole, frames: 60, options + ["-movflags", "+faststart"])
     let movie = try bytes(of: whole)
-    return (whole, try folder.write(Array(movie.prefix(movie.count * 6 / 10)), as: "cut.mp4"))
+    return (whole, try directory.write(Array(movie.prefix(movie.count * 6 / 10)), as: "cut.mp4"))
   }
 
   @Test(arguments: [
     ["-c:v", "libx264", "-bf", "2", "-g", "20"], ["-c:v", "libx264", "-bf", "0"],
     ["-c:v", "mjpeg"],
   ])
-  func `What is there of a file that is cut off can be read and copied`(
+  func `The readable part of a truncated file is read and copied`(
     options: [String]
   ) async throws {
     let (whole, cut) = try await cutOff(options)
@@ -109,7 +109,7 @@ struct DamagedFrameTests {
     #expect((10..<59).contains(count))
     #expect(try Asset(path: whole, allowsTruncation: true).truncation == nil)
 
-    let settings = ExportSettings(path: folder.file("there.mov"), mode: .passthrough())
+    let settings = ExportSettings(path: directory.file("there.mov"), mode: .passthrough())
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == Int64(count))
     // Among the last ones some may wait for a frame that is lost.

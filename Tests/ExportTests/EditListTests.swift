@@ -12,9 +12,9 @@ import Testing
 /// Clips whose edit list hides packets that shown frames refer to, as phones and trimmers write
 /// them; `ffmpeg` judges each copy.
 struct EditListTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// A coding in which frames are reordered.
   enum Coding {
@@ -48,7 +48,7 @@ struct EditListTests {
 
   /// Three seconds of 30 fps.
   private func clip(_ coding: Coding) async throws -> String {
-    let path = folder.file("\(coding).mp4")
+    let path = directory.file("\(coding).mp4")
     try await FFmpeg.makeClip(path, coding.options)
     return path
   }
@@ -59,7 +59,7 @@ struct EditListTests {
   ) throws -> String {
     var movie = try PatchedMovie(clip)
     try movie.replace("moov/trak/edts/elst", with: PatchedMovie.editList(entries))
-    return try folder.write(movie.bytes, as: "\(name).mp4")
+    return try directory.write(movie.bytes, as: "\(name).mp4")
   }
 
   /// Copies all of a clip, or ranges of it in milliseconds.
@@ -72,7 +72,7 @@ struct EditListTests {
       try composition.insertTimeRange(
         range(start, end), of: asset.mediaSource(), at: composition.duration)
     }
-    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: boundary)
     settings.overwrites = true
     return (try ExportSession(composition, of: asset).export(settings), composition, asset)
@@ -90,12 +90,12 @@ struct EditListTests {
   }
 
   @Test(arguments: Coding.reordered)
-  func `Packets behind the end of an edit list are kept where shown frames refer to them`(
+  func `A copy keeps references after the end of the edit list`(
     coding: Coding
   ) async throws {
     let clip = try await clip(coding)
     var hidden: Set<Int64> = []
-    // Frames end at each place among the B-frames of a group.
+    // The edit list ends at each position among the B-frames of a GOP.
     for frames in 58...65 as ClosedRange<UInt32> {
       let path = try edited(clip, [(frames * 100 / 3, 1_024)], "end")
       let report = try await checkWhole(path, frames % 2 == 0 ? .auto : .keyframe)
@@ -105,7 +105,7 @@ struct EditListTests {
     #expect(hidden.count > 1 && hidden.contains { $0 > 0 }, "\(hidden)")
   }
 
-  /// Writes the packets of a movie again as they are, but for one of them.
+  /// Writes the packets of a movie again unchanged, except for one.
   private func rewrite(_ path: String, to other: String, without dropped: Int64) throws {
     var demuxer = try Demuxer(opening: path)
     let track = try #require(demuxer.tracks.first)
@@ -122,20 +122,20 @@ struct EditListTests {
     let length = try #require(demuxer.index(ofTrack: 0).ticks)
     for (position, packet) in packets.enumerated() where Int64(position) != dropped {
       let (pts, dts) = (try #require(packet.pts), try #require(packet.dts))
-      // libavformat makes the last one longer by what is decoded before zero.
+      // libavformat lengthens the last packet by the time decoded before zero.
       let duration = position == packets.count - 1 ? length + first - dts : packet.duration
       try writer.write(packet, track: number, pts: pts, dts: dts, duration: duration)
     }
     try writer.finish()
   }
 
-  @Test func `A copy without one of its packets fails the judge`() async throws {
+  @Test func `CopyJudge reports any packet missing from a copy`() async throws {
     let path = try edited(try await clip(.h264), [(2_100, 1_024)], "end")
     let report = try await checkWhole(path, .auto)
     #expect(report.framesHidden > 0)
     let count = report.framesCopied + report.framesHidden
     func complaints(dropping packet: Int64) async throws -> [String] {
-      let other = folder.file("other.mov")
+      let other = directory.file("other.mov")
       try rewrite(report.path, to: other, without: packet)
       return try await CopyJudge.complaints(about: other, of: path)
     }
@@ -149,11 +149,11 @@ struct EditListTests {
   }
 
   @Test(arguments: Coding.reordered)
-  func `A lossless trim is copied whole, with what decoding its first frames needs`(
+  func `A lossless trim keeps the hidden frames its start needs`(
     coding: Coding
   ) async throws {
     let clip = try await clip(coding)
-    let trimmed = folder.file("trimmed.mp4")
+    let trimmed = directory.file("trimmed.mp4")
     for start in ["0.10", "0.35", "0.95", "1.30"] {
       try await FFmpeg.make(trimmed, ["-ss", start, "-i", clip, "-c", "copy"])
       for boundary in [CutPolicy.auto, .squeeze, .keyframe] {
@@ -164,21 +164,21 @@ struct EditListTests {
     }
   }
 
-  @Test func `A trim may need more packets than a cut could hide`() async throws {
-    let clip = folder.file("fast.mp4")
+  @Test func `A copy of a lossless trim may hide more than 100 frames`() async throws {
+    let clip = directory.file("fast.mp4")
     try await FFmpeg.makeClip(
       clip, frames: 240, rate: "240",
       ["-c:v", "libx265", "-tag:v", "hvc1"]
         + ["-x265-params", "log-level=error:bframes=3:keyint=240"])
-    let trimmed = folder.file("trimmed.mp4")
+    let trimmed = directory.file("trimmed.mp4")
     try await FFmpeg.make(trimmed, ["-ss", "0.6", "-i", clip, "-c", "copy"])
     let report = try await checkWhole(trimmed, .auto)
     #expect(report.framesHidden > 100)
   }
 
   @Test(arguments: Coding.reordered)
-  func `Cuts in a trimmed clip hide what they need`(coding: Coding) async throws {
-    let trimmed = folder.file("trimmed.mp4")
+  func `Cuts in a trimmed clip hide the reference frames they need`(coding: Coding) async throws {
+    let trimmed = directory.file("trimmed.mp4")
     try await FFmpeg.make(
       trimmed, ["-ss", "0.35", "-i", try await clip(coding), "-c", "copy"])
     let compositions: [[(Int64, Int64)]] = [
@@ -197,10 +197,10 @@ struct EditListTests {
   }
 
   @Test(arguments: [Coding.plainH264, .plainHEVC])
-  func `What an edit list jumps over is hidden where frames refer to it`(
+  func `Reference frames that an edit list skips are hidden`(
     coding: Coding
   ) async throws {
-    // From 0.5 s on half a second, then from 1.7 s on: neither is a key frame.
+    // Half a second from 0.5 s, then from 1.7 s on; neither starts at a key frame.
     let path = try edited(
       try await clip(coding), [(500, 7_680), (700, 26_112)], "jump")
     let report = try await checkWhole(path, .auto)
@@ -210,11 +210,11 @@ struct EditListTests {
     )
   }
 
-  @Test func `Frames are read exactly whatever an edit list hides`() async throws {
+  @Test func `Frames are decoded exactly despite gaps in an edit list`() async throws {
     let path = try edited(
       try await clip(.plainH264), [(500, 7_680), (700, 26_112)], "jump")
     let settings = ExportSettings(
-      path: folder.file("plain.mov"), mode: .constant(FrameRate(30)))
+      path: directory.file("plain.mov"), mode: .constant(FrameRate(30)))
     var lossless = settings
     lossless.render { $0.encoding = .ffv1 }
     let asset = try Asset(path: path)
@@ -224,10 +224,10 @@ struct EditListTests {
     #expect(shown.map(\.hash) == made.map(\.hash))
   }
 
-  /// Where key frames are decoded long before they are shown, libavformat's readers leave out what
-  /// follows one whose decoding would reach beyond the edit list.
-  @Test func `Readers find every frame of a copy, whichever range is slow`() async throws {
-    let plain = folder.file("plain.mp4")
+  /// libavformat drops the frames after a key frame that is decoded long before it is shown, if its
+  /// decoding time lies beyond the edit list.
+  @Test func `FFmpeg finds every frame of a copy with any slow range`() async throws {
+    let plain = directory.file("plain.mp4")
     let keyFrames = [0, 1, 4, 7, 10]
     let isKeyFrame = keyFrames.map { "eq(n,\($0))" }.joined(separator: "+")
     try await FFmpeg.makeClip(
@@ -241,7 +241,7 @@ struct EditListTests {
     try movie.append("ctts", PatchedMovie.table(delays.map { [1, $0 * frame] }), to: table)
     try movie.replace(
       "moov/trak/edts/elst", with: PatchedMovie.editList([(12_000, Int32(3 * frame))]))
-    let path = try folder.write(movie.bytes, as: "reordered.mp4")
+    let path = try directory.write(movie.bytes, as: "reordered.mp4")
     let asset = try Asset(path: path)
     #expect(asset.videoTrack?.frameCount == 12)
     for start in 0..<Int64(12) {
@@ -250,7 +250,7 @@ struct EditListTests {
         try composition.scaleTimeRange(
           range(start * 1_000, end * 1_000),
           toDuration: MediaTime(seconds: (end - start) * 4))
-        var settings = ExportSettings(path: folder.file("slow.mov"), mode: .passthrough())
+        var settings = ExportSettings(path: directory.file("slow.mov"), mode: .passthrough())
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
         let shown = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")

@@ -9,11 +9,13 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Random plans over sources of many kinds and rates, copied, and judged by stock ffmpeg: which
-/// pictures it decodes, and when it shows them, against a slow model that knows no packets.
+/// Random plans over sources of many kinds and rates, exported as copies.
+///
+/// FFmpeg decodes each copy. Its frames and their times are compared with a slow model that knows no
+/// packets.
 @Suite(.enabled(if: FFmpeg.isInstalled))
 struct ExactnessTests {
-  /// One of them in particular, to see what becomes of it: `OVERCRANK_PLAN=935`.
+  /// A single plan to run, for debugging: `OVERCRANK_PLAN=935`.
   private static let chosen = ProcessInfo.processInfo.environment["OVERCRANK_PLAN"]
     .flatMap { UInt64($0) }
   private static let firstPlan = chosen ?? 0
@@ -22,7 +24,7 @@ struct ExactnessTests {
     chosen != nil
     ? 1 : ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 50 : 1_000
 
-  @Test("Copied frames are the wanted ones, once and in order, at their exact times")
+  @Test("Random copies show each wanted frame once at its exact time")
   func randomPlans() async throws {
     let sources = try await Source.all()
     // As many at a time as there are cores, since most of the time goes into ffmpeg's starting.
@@ -45,14 +47,14 @@ struct ExactnessTests {
     let wrong = outcomes.filter { !$0.complaints.isEmpty }
     #expect(wrong.isEmpty, "\(wrong.count) of \(outcomes.count): \(wrong.prefix(3))")
     guard Self.chosen == nil else { return }
-    // What is refused is refused for a reason, and that is not what most plans meet.
+    // A refusal has its reason, and few plans are refused.
     #expect(outcomes.count { $0.isRefused } * 5 <= outcomes.count)
     #expect(outcomes.contains { $0.encodedCount > 0 } && outcomes.contains { $0.hiddenCount > 0 })
     #expect(outcomes.contains { $0.isExact } && outcomes.contains { !$0.isExact && !$0.isRefused })
   }
 }
 
-/// What became of a plan.
+/// The result of a plan.
 private struct Outcome: Sendable, CustomStringConvertible {
   let seed: UInt64
   let name: String
@@ -65,7 +67,7 @@ private struct Outcome: Sendable, CustomStringConvertible {
   var description: String { "plan \(seed) of \(name): \(complaints.prefix(4))" }
 }
 
-/// A decoded frame as `ffmpeg -f framemd5` tells of it.
+/// A decoded frame as `ffmpeg -f framemd5` reports it.
 private struct DecodedFrame: Sendable {
   let ticks: Int64
   let duration: Int64
@@ -102,17 +104,17 @@ private struct Source: Sendable {
   let asset: Asset
   /// When each frame is shown, and then the end: by the recipe, not by the file.
   let times: [Rational]
-  /// What ffmpeg decodes each frame to.
+  /// The hash of each frame that FFmpeg decodes.
   let hashes: [Substring]
   let isH264: Bool
-  /// Holds the folder in which it lies.
-  let folder: Scratch
+  /// Keeps the directory of the clip.
+  let directory: Scratch
 
   private static let frameCount = 64
 
   /// Each kind at each rate.
   static func all() async throws -> [Source] {
-    let folder = try Scratch()
+    let directory = try Scratch()
     let kinds = ["h264", "reordered", "hevc", "mjpeg", "ffv1"]
     let rates: [(name: String, step: Int64, scale: Int32)] = [
       ("24", 1, 24), ("29.97", 1_001, 30_000), ("59.94", 1_001, 60_000), ("120", 5, 600),
@@ -134,16 +136,16 @@ private struct Source: Sendable {
         recipe.end = time
         recipe = encoded(recipe, kind, gop: [8, 16, 30][position % 3])
         let name = "\(kind) \(rate.name)"
-        let asset = try Asset.made(recipe, in: folder, name)
+        let asset = try Asset.made(recipe, in: directory, name)
         let hashes = try await DecodedFrame.all(of: asset.path).frames.map(\.hash)
         guard hashes.count == frameCount, Set(hashes).count == frameCount else {
-          throw Unexpected(description: "\(name): \(Set(hashes).count) pictures")
+          throw Unexpected(description: "\(name): \(Set(hashes).count) distinct frames")
         }
         sources.append(
           Source(
             name: name, asset: asset,
             times: (recipe.times + [time]).map { Rational(Int128($0), over: Int128(rate.scale)) },
-            hashes: hashes, isH264: kind == "h264" || kind == "reordered", folder: folder))
+            hashes: hashes, isH264: kind == "h264" || kind == "reordered", directory: directory))
       }
     }
     return sources
@@ -212,12 +214,12 @@ private struct Plan {
     while composition.segments.count < count {
       let ends = try [time(), time()].sorted()
       let part = try TimeRange(start: ends[0], end: ends[1])
-      // A part of less than a frame of 240 a second is no slow motion.
+      // Shorter parts may contain no frame at low rates.
       guard part.duration > (Rational(1, over: 100)) else { continue }
-      // Every now and then one that goes on where the last one ended.
+      // One range in four continues where the last one ended.
       let start = composition.segments.last?.mapping?.line?.source.end
-      let goesOn = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
-      let range = Int.random(in: 0..<4, using: &random) == 0 ? goesOn ?? part : part
+      let continued = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
+      let range = Int.random(in: 0..<4, using: &random) == 0 ? continued ?? part : part
       guard range.duration > (Rational(1, over: 100)) else { continue }
       let speed = speeds.randomElement(using: &random) ?? .one
       do {
@@ -237,10 +239,10 @@ private struct Plan {
     self.composition = composition
   }
 
-  /// What is to be seen, by the definition: of each range the frames whose time overlaps it, each
-  /// from the instant at which it is on in it.
+  /// The frames that must be visible, by the definition: those whose time overlaps a range, each from
+  /// the instant at which it starts in that range.
   ///
-  /// Edges that are as near to a frame's time as the file can tell are at that time.
+  /// An edge within the timestamp precision of a frame's time counts as that time.
   private func wanted() throws -> [Wanted] {
     let slack = try source.asset.slack()
     var wanted: [Wanted] = []
@@ -267,8 +269,8 @@ private struct Plan {
   func outcome() async throws -> Outcome {
     var outcome = Outcome(
       seed: seed, name: "\(source.name), \(composition.segments.count) ranges, \(boundary)")
-    let folder = try Scratch()
-    var settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough())
+    let directory = try Scratch()
+    var settings = ExportSettings(path: directory.file("out.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: boundary)
     let report: ExportReport
     do throws(MediaError) {
@@ -296,10 +298,10 @@ private struct Plan {
     outcome.isExact = exact.allSatisfy { $0.denominator == 1 }
     if outcome.isExact != (report.maxTimeError.wholeNanoseconds == 0) {
       outcome.complaints.append(
-        "a time error of \(report.maxTimeError.wholeNanoseconds) ns is told")
+        "a time error of \(report.maxTimeError.wholeNanoseconds) ns is reported")
     }
     if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
-    // Where an exact timescale fits, there is one: by the least common multiple of all times.
+    // The output has an exact timescale if one fits: by the least common multiple of all times.
     if !outcome.isExact, try hasExactTimescale(wanted.map(\.time) + [end]) {
       outcome.complaints.append("an exact timescale would fit")
     }
@@ -316,7 +318,7 @@ private struct Plan {
         position += 1
         hiddenRun = 0
       } else {
-        // Not wanted: on for one tick, and with its like for a quarter of a millisecond at most.
+        // A frame that is not wanted is shown for one tick, and a run of them for 0.25 ms at most.
         hiddenRun += next - frame.ticks
         if next - frame.ticks > 1 || hiddenRun * 4_000 > timescale {
           outcome.complaints.append("frame \(index) is seen from tick \(frame.ticks) to \(next)")
@@ -326,12 +328,12 @@ private struct Plan {
     if position != wanted.count {
       outcome.complaints.append("\(position) of \(wanted.count) frames")
     }
-    // What is encoded may well come out as it went in.
+    // An encoded frame may have the hash of its source.
     if strangers.count > Int(report.framesEncoded) {
       outcome.complaints.append(
-        "\(strangers.count) other pictures, \(report.framesEncoded) encoded")
+        "\(strangers.count) other frames, \(report.framesEncoded) encoded")
     }
-    // What the first cut hides lies before the track's zero, and belongs to its length.
+    // Frames that the first cut hides lie before the track's zero, and belong to its length.
     if report.cuts.first?.method != .hidden {
       let length = try await FFmpeg.probe(report.path, "stream=duration_ts", stream: "v")
       if length.first.flatMap({ Int128($0) }) != ticks[wanted.count] {
@@ -340,7 +342,7 @@ private struct Plan {
     }
     if !strangers.isEmpty { try checkEncoded(report, wanted, ticks.map(Int64.init), &outcome) }
     guard seed % 5 == 0 else { return }
-    // Who ignores the edit list sees the same frames, and before them what the first cut hides.
+    // Without the edit list the same frames are shown, after those that the first cut hides.
     let all = try await DecodedFrame.all(of: report.path, ignoringEditList: true).frames
     if all.suffix(frames.count).map(\.hash) != frames.map(\.hash) {
       outcome.complaints.append("other frames without the edit list")
@@ -358,17 +360,17 @@ private struct Plan {
     return true
   }
 
-  /// What was encoded shows the frames that it should, by the numbers painted into them.
+  /// Checks that encoded frames are the wanted ones, by the numbers painted into them.
   private func checkEncoded(
     _ report: ExportReport, _ wanted: [Wanted], _ ticks: [Int64], _ outcome: inout Outcome
   ) throws {
     let result = try Asset(path: report.path)
     let entries = try #require(result.videoTrack).frames.entries
     let numbers = try result.numbers()
-    // By their times: what is hidden may leave a frame that is on for some ticks only one of them.
-    let places = Dictionary(uniqueKeysWithValues: zip(entries.map(\.ticks), entries.indices))
+    // Frames are found by their times: hidden frames may leave a short frame only one tick.
+    let positions = Dictionary(uniqueKeysWithValues: zip(entries.map(\.ticks), entries.indices))
     for (frame, tick) in zip(wanted, ticks) {
-      let shown = places[tick].flatMap { numbers[$0] }
+      let shown = positions[tick].flatMap { numbers[$0] }
       guard shown == frame.number else {
         outcome.complaints.append(
           "\(shown.map(String.init) ?? "nothing") in place of \(frame.number) at tick \(tick)")

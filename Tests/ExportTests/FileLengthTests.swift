@@ -40,11 +40,11 @@ struct FileLengthTests {
     throw Unexpected(description: "the search does not end")
   }
 
-  @Test func `A search ends within ten attempts between 90 and 100 percent, or is refused`()
+  @Test func `A size search fills 90 percent of the limit in ten attempts`()
     throws
   {
     var random = SeededGenerator(seed: 28)
-    var most = 0
+    var maximum = 0
     for _ in 0..<2_000 {
       let model = Model(
         fixed: .random(in: 0...200_000, using: &random),
@@ -55,16 +55,16 @@ struct FileLengthTests {
         #expect(model.size(51) > limit)
         continue
       }
-      most = max(most, found.attemptCount)
+      maximum = max(maximum, found.attemptCount)
       let crf = try #require(found.crf)
       #expect(found.byteCount <= limit && found.byteCount == model.size(crf))
       #expect(found.crf == 18 || found.byteCount * 10 >= limit * 9, "\(model) \(limit)")
     }
-    print("most attempts: \(most)")
-    #expect(most <= 10)
+    print("maximum attempts: \(maximum)")
+    #expect(maximum <= 10)
   }
 
-  @Test func `Sizes that jump over the wanted range give the best that fits`() throws {
+  @Test func `A size search accepts the best fit if sizes jump`() throws {
     var search = FileLengthSearch(limit: 1_000, crf: 18)
     var kept: ExportReport.FileLength?
     while kept == nil { kept = try search.kept(search.crf < 33.3 ? 2_000 : 500, path: "a.mp4") }
@@ -74,35 +74,35 @@ struct FileLengthTests {
   }
 
   private func export(
-    _ asset: Asset, _ folder: Scratch, limit: Int64, _ encoding: VideoEncoding
+    _ asset: Asset, _ directory: Scratch, limit: Int64, _ encoding: VideoEncoding
   ) throws -> ExportReport {
     var settings = ExportSettings(
-      path: folder.file("out.mp4"),
+      path: directory.file("out.mp4"),
       mode: .constant(FrameRate(30), RenderSettings(encoding: encoding)))
     settings.fileLengthLimit = limit
     settings.overwrites = true
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
 
-  private func noise(_ folder: Scratch) throws -> Asset {
+  private func noise(_ directory: Scratch) throws -> Asset {
     var recipe = MovieRecipe.constant(30, count: 45)
     recipe.height += 96
     recipe.hasNoise = true
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 24_000
-    return try Asset.made(recipe, in: folder)
+    return try Asset.made(recipe, in: directory)
   }
 
   @Test(arguments: [VideoEncoding.h264(EncoderSettings(preset: "veryfast")), .hevc()])
-  func `A movie is encoded until it fits, and has all its frames`(encoding: VideoEncoding) throws {
-    let folder = try Scratch()
-    let asset = try noise(folder)
-    let whole = try export(asset, folder, limit: .max, encoding)
+  func `Export encodes a movie again until it fits the limit`(encoding: VideoEncoding) throws {
+    let directory = try Scratch()
+    let asset = try noise(directory)
+    let whole = try export(asset, directory, limit: .max, encoding)
     let full = try #require(whole.fileLength)
     #expect(full.attemptCount == 1 && full.crf == 18)
     for share in [80, 50, 30] as [Int64] {
       let limit = full.byteCount * share / 100
-      let report = try export(asset, folder, limit: limit, encoding)
+      let report = try export(asset, directory, limit: limit, encoding)
       let found = try #require(report.fileLength)
       print("\(found.byteCount) of \(limit) bytes, \(found.attemptCount) attempts")
       #expect(found.byteCount <= limit && found.byteCount * 10 >= limit * 9)
@@ -111,29 +111,29 @@ struct FileLengthTests {
     }
   }
 
-  @Test func `What cannot be reached is refused, and the old file stays`() throws {
-    let folder = try Scratch()
-    let asset = try noise(folder)
-    let old = try folder.write(Array("old".utf8), as: "out.mp4")
+  @Test func `An unreachable size limit is refused and keeps the old file`() throws {
+    let directory = try Scratch()
+    let asset = try noise(directory)
+    let old = try directory.write(Array("old".utf8), as: "out.mp4")
     let error = #expect(throws: MediaError.self) {
-      try export(asset, folder, limit: 2_000, .h264())
+      try export(asset, directory, limit: 2_000, .h264())
     }
     #expect(error?.code == .fileLengthRefused)
     #expect(error?.message.contains("2000 bytes") == true, "\(error.debugDescription)")
     #expect(try bytes(of: old) == Array("old".utf8))
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 2)
   }
 
-  @Test func `Only what is encoded with a quality has a limit`() throws {
-    let folder = try Scratch()
-    let asset = try Asset.made(.constant(30, count: 4), in: folder)
+  @Test func `A size limit needs an encoding with a quality setting`() throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(.constant(30, count: 4), in: directory)
     let session = ExportSession(try Composition(asset), of: asset)
     let modes: [ExportMode] = [
       .passthrough(), .constant(30, RenderSettings(encoding: .mjpeg)),
       .constant(30, RenderSettings(encoding: .ffv1)),
     ]
     for mode in modes {
-      var settings = ExportSettings(path: folder.file("out.mov"), mode: mode)
+      var settings = ExportSettings(path: directory.file("out.mov"), mode: mode)
       settings.fileLengthLimit = 1_000_000
       let error = #expect(throws: MediaError.self) { try session.plan(settings) }
       #expect(error?.code == .fileLengthRefused)

@@ -13,9 +13,9 @@ import Testing
 
 /// Exports that even out the flicker of the lighting.
 struct FlickerRemovalTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// The amplitude of 100 Hz at a frame rate, in a part without cuts.
   private func amplitude(_ values: ArraySlice<Double>, rate: Double = 240) -> Double {
@@ -38,7 +38,7 @@ struct FlickerRemovalTests {
   private func scene(_ frame: Int) -> Double { frame < 120 ? 1 - 0.004 * Double(frame) : 1.6 }
 
   @Test(arguments: [60, 120, 240, 480, 1_000, 2_000] as [Int64])
-  func `Gains remove flicker, and keep fades, cuts and unknown frames`(rate: Int64) throws {
+  func `Gains remove flicker and keep fades and cuts`(rate: Int64) throws {
     let lit = (0..<240).map { 80 * scene($0) * light($0, rate: Double(rate)) }
     var known: [Double?] = lit
     known[50] = nil
@@ -55,7 +55,7 @@ struct FlickerRemovalTests {
     #expect(before > 4.5 && after < before / 8, "\(before) before, \(after) after")
   }
 
-  @Test func `A frame has the same gain in every export`() throws {
+  @Test func `A frame gets the same gain in every export`() throws {
     let asset = try movie(.yuv420p)
     let all = (0..<240).map { ConstantRatePlan.Frame(source: 0, index: $0) }
     let whole = try FlickerRemoval(all, [asset], isCancelled: { false })
@@ -65,7 +65,7 @@ struct FlickerRemovalTests {
     }
   }
 
-  @Test func `A cancelled export measures no further`() throws {
+  @Test func `Cancellation stops the flicker measurement`() throws {
     let asset = try movie(.yuv420p)
     var asked = 0
     let error = #expect(throws: MediaError.self) {
@@ -86,7 +86,7 @@ struct FlickerRemovalTests {
     var known: [Double]?
     for count in [1, 3] {
       var settings = ExportSettings(
-        path: folder.file("\(count).mov"), mode: .constant(240, RenderSettings(encoding: .ffv1)))
+        path: directory.file("\(count).mov"), mode: .constant(240, RenderSettings(encoding: .ffv1)))
       settings.render { $0.removesFlicker = true }
       settings.processorCount = count
       let calm = try brightness(of: Asset(path: session.export(settings).path))
@@ -107,7 +107,7 @@ struct FlickerRemovalTests {
   private func movie(_ format: LibAVPixelFormat) throws -> Asset {
     try .lossless(
       try (0..<240).map { try frame(format, scene($0) * light($0)) }, rate: 240,
-      at: folder.file("lit.mov"))
+      at: directory.file("lit.mov"))
   }
 
   /// A frame of bars with a mean signal of 0.3 and some color.
@@ -147,7 +147,7 @@ struct FlickerRemovalTests {
 /// Gains of frames.
 struct FrameGainTests {
   @Test(arguments: ["yuv420p", "yuvj420p", "yuv422p10le", "gbrp", "rgb24", "gray", "yuva444p"])
-  func `A gain brightens, and keeps black, hues and alpha`(name: String) throws {
+  func `A gain brightens a frame but keeps black level and alpha`(name: String) throws {
     let format = try #require(LibAVPixelFormat(named: name))
     let layout = try #require(PixelComponents(format))
     let isFullRange = format.isFullRange || name == "gray"

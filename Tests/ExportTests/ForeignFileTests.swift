@@ -9,16 +9,16 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// What containers and trackers of other programs do: pixel aspects, color profiles, fields, sync
-/// tables that lie, encryption, codecs that have no place in MOV or MP4.
+/// Files of other programs: pixel aspects, color profiles, fields, wrong sync tables, encryption, and
+/// codecs that MOV or MP4 cannot store.
 struct ForeignFileTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func copy(_ path: String, as name: String = "copy.mov") throws -> ExportReport {
     let asset = try Asset(path: path)
-    var settings = ExportSettings(path: folder.file(name), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file(name), mode: .passthrough())
     settings.overwrites = true
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
@@ -29,21 +29,21 @@ struct ForeignFileTests {
   ) throws -> ExportReport {
     let asset = try Asset(path: path)
     var settings = ExportSettings(
-      path: folder.file(name), mode: .constant(FrameRate(30)))
+      path: directory.file(name), mode: .constant(FrameRate(30)))
     settings.render { $0.encoding = codec }
     settings.overwrites = true
     change(&settings)
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
 
-  @Test func `The container's pixel aspect wins over the codec's, in copies and renderings`()
+  @Test func `The container pixel aspect ratio overrides the codec one`()
     async throws
   {
-    let narrow = folder.file("narrow.mp4")
+    let narrow = directory.file("narrow.mp4")
     try await FFmpeg.makeClip(narrow, frames: 10, ["-vf", "setsar=27/64", "-c:v", "libx264"])
-    let square = folder.file("square.mp4")
+    let square = directory.file("square.mp4")
     try await FFmpeg.make(square, ["-i", narrow, "-c", "copy", "-aspect", "4:3"])
-    let wide = folder.file("wide.mkv")
+    let wide = directory.file("wide.mkv")
     try await FFmpeg.makeClip(wide, frames: 10, ["-vf", "setsar=64/45", "-c:v", "mjpeg"])
     for (path, aspect) in [(narrow, "27:64"), (square, "1:1"), (wide, "64:45")] {
       for container in ["mov", "mp4"] {
@@ -57,18 +57,18 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `A color profile is kept`() async throws {
-    let path = folder.file("tagged.mov")
+  @Test func `An embedded color profile is kept`() async throws {
+    let path = directory.file("tagged.mov")
     try await FFmpeg.makeClip(
       path, frames: 10,
       ["-c:v", "libx264", "-color_primaries", "bt709", "-color_trc", "bt709"]
         + ["-colorspace", "bt709"])
-    // QuickTime's tags are six bytes behind their name: the shortest profile there ever was.
+    // QuickTime's color tags are six bytes after their type. Here they serve as a short profile.
     var movie = try bytes(of: path)
     let tags = try #require(movie.firstRange(of: Array("colrnclc".utf8)))
     movie.replaceSubrange(tags, with: Array("colrprof".utf8))
     let profile = Array(movie[tags.upperBound..<tags.upperBound + 6])
-    let profiled = try folder.write(movie, as: "profiled.mov")
+    let profiled = try directory.write(movie, as: "profiled.mov")
     for container in ["mov", "mp4"] {
       let reports = [
         try copy(profiled, as: "copy.\(container)"),
@@ -86,10 +86,10 @@ struct ForeignFileTests {
   }
 
   @Test(arguments: ["mjpeg", "libx264"])
-  func `FFV1 of a full-range clip has its pixels, its range and its tags`(
+  func `FFV1 output of a full-range clip keeps pixels and color tags`(
     encoder: String
   ) async throws {
-    let path = folder.file("full.mov")
+    let path = directory.file("full.mov")
     try await FFmpeg.makeClip(
       path, frames: 20,
       ["-c:v", encoder, "-pix_fmt", "yuvj420p", "-color_primaries", "bt709"]
@@ -100,35 +100,35 @@ struct ForeignFileTests {
       try await FFmpeg.probe(report.path, entries) == ["pc,bt470bg,iec61966-2-1,bt709"])
     // The judge hashes the samples, whichever range they claim.
     #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
-    // And again as a copy, in which the box must lie in front too.
+    // A copy of the copy must have the color box in the same position.
     let copied = try copy(report.path)
     #expect(try await FFmpeg.probe(copied.path, "stream=color_range") == ["pc"])
     #expect(try await CopyJudge.complaints(about: copied.path, of: path) == [])
     #expect(try Asset(path: copied.path).videoTrack?.frameCount == 20)
   }
 
-  @Test func `What a container cannot hold is refused by name, before anything is written`()
+  @Test func `Codecs that a container cannot store are refused by name`()
     async throws
   {
-    let vp8 = folder.file("clip.webm")
+    let vp8 = directory.file("clip.webm")
     try await FFmpeg.makeClip(vp8, frames: 10, ["-c:v", "libvpx"])
     for container in ["mov", "mp4"] {
       let asset = try Asset(path: vp8)
       let error = try refusal(
         Composition(asset), of: asset,
-        ExportSettings(path: folder.file("a.\(container)"), mode: .passthrough()))
+        ExportSettings(path: directory.file("a.\(container)"), mode: .passthrough()))
       #expect(error.code == .unsupportedContainer)
       #expect(error.message.contains("vp8") && error.message.contains(container.uppercased()))
     }
-    let h264 = folder.file("clip.mp4")
+    let h264 = directory.file("clip.mp4")
     try await FFmpeg.makeClip(h264, frames: 10, ["-c:v", "libx264"])
     let asset = try Asset(path: h264)
     var settings = ExportSettings(
-      path: folder.file("a.mp4"), mode: .constant(FrameRate(30)))
+      path: directory.file("a.mp4"), mode: .constant(FrameRate(30)))
     settings.render { $0.encoding = .ffv1 }
     #expect(
       try refusal(Composition(asset), of: asset, settings).code == .unsupportedContainer)
-    let raw = folder.file("clip.h264")
+    let raw = directory.file("clip.h264")
     try await FFmpeg.makeClip(raw, frames: 10, ["-c:v", "libx264"])
     let untimed = #expect(throws: MediaError.self) { try Asset(path: raw) }
     #expect(untimed?.message.contains("does not say when") == true)
@@ -138,10 +138,10 @@ struct ForeignFileTests {
     ("libopus", "mkv", "mov"), ("flac", "mkv", "mp4"), ("adpcm_ima_wav", "avi", "mov"),
     ("adpcm_ms", "avi", "mp4"), ("wmav2", "mkv", "mp4"),
   ])
-  func `Audio that a container cannot hold is encoded`(
+  func `Audio that a container cannot store is encoded as AAC`(
     codec: String, source: String, container: String
   ) async throws {
-    let path = folder.file("clip.\(source)")
+    let path = directory.file("clip.\(source)")
     try await FFmpeg.make(
       path,
       ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
@@ -155,17 +155,17 @@ struct ForeignFileTests {
     #expect((power * 128).squareRoot() > 0.9 && (power * 128).squareRoot() < 1.1)
   }
 
-  @Test func `The AMR audio of a phone's clip is copied into MOV, and encoded for MP4`()
+  @Test func `AMR audio is copied into MOV and encoded for MP4`()
     async throws
   {
-    // Two seconds of frames in the lowest mode: a head of one byte, and whatever bits.
-    var renderer = Array("#!AMR\n".utf8)
+    // Two seconds of frames in the lowest mode: a header of one byte, then arbitrary bits.
+    var voice = Array("#!AMR\n".utf8)
     for frame in 0..<100 {
-      renderer.append(0x04)
-      renderer += (0..<12).map { UInt8(truncatingIfNeeded: frame * 7 + $0) }
+      voice.append(0x04)
+      voice += (0..<12).map { UInt8(truncatingIfNeeded: frame * 7 + $0) }
     }
-    let raw = try folder.write(renderer, as: "voice.amr")
-    let path = folder.file("clip.3gp")
+    let raw = try directory.write(voice, as: "voice.amr")
+    let path = directory.file("clip.3gp")
     try await FFmpeg.make(
       path,
       ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "amr", "-i", raw, "-t", "2"]
@@ -178,9 +178,9 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `The two fields of an AVCHD camera's frame are one frame`() async throws {
-    let raw = try folder.write(FieldCodedVideo(frameCount: 13).bytes, as: "fields.h264")
-    let path = folder.file("fields.ts")
+  @Test func `Two AVCHD fields are read as one frame`() async throws {
+    let raw = try directory.write(FieldCodedVideo(frameCount: 13).bytes, as: "fields.h264")
+    let path = directory.file("fields.ts")
     try await FFmpeg.make(
       path,
       ["-framerate", "25", "-f", "h264", "-i", raw, "-f", "lavfi", "-i", "sine=440:r=48000"]
@@ -192,11 +192,11 @@ struct ForeignFileTests {
     #expect(track.nominalFrameRate == FrameRate(25))
     var reader = try FrameReader(asset)
     for frame in Array(0..<13) + [4, 11, 0] {
-      let picture = try reader.mediaFrame(at: frame)
-      let rows = try #require(picture.planeData(0))
+      let image = try reader.mediaFrame(at: frame)
+      let rows = try #require(image.planeData(0))
       #expect(rows[0] == FieldCodedVideo.luma(ofFrame: frame, isBottom: false))
       #expect(
-        rows[picture.bytesPerRow(0)] == FieldCodedVideo.luma(ofFrame: frame, isBottom: true))
+        rows[image.bytesPerRow(0)] == FieldCodedVideo.luma(ofFrame: frame, isBottom: true))
     }
     let report = try copy(path)
     #expect(report.framesCopied == 13)
@@ -206,24 +206,24 @@ struct ForeignFileTests {
     #expect(packets.count == 13)
   }
 
-  @Test func `Frames that are shown before the key frame a stream begins with are kept`()
+  @Test func `A copy keeps leading frames before the first key frame`()
     async throws
   {
-    let whole = folder.file("whole.mp4")
+    let whole = directory.file("whole.mp4")
     try await FFmpeg.makeClip(
       whole,
       ["-c:v", "libx264", "-bf", "2", "-g", "30"]
         + ["-x264-params", "b-adapt=0:b-pyramid=none:open-gop=1"])
-    // A broadcast that was tuned into: it begins with the second group, which is an open one.
-    let stream = folder.file("whole.ts")
+    // Like a recorded broadcast, it begins with the second GOP, which is open.
+    let stream = directory.file("whole.ts")
     try await FFmpeg.make(
       stream, ["-i", whole, "-c", "copy", "-bsf:v", "h264_mp4toannexb,dump_extra=freq=keyframe"])
     let entries = try await FFmpeg.probe(stream, "packet=pos,flags", stream: "v:0")
     let start = try #require(entries.filter { $0.contains("K") }.dropFirst().first)
     let position = try #require(start.split(separator: ",").compactMap { Int($0) }.first)
     let all = try bytes(of: stream)
-    // The tables of programs stand in the first packets.
-    let path = try folder.write(Array(all[..<564] + all[position...]), as: "tuned.ts")
+    // The first packets contain the program tables.
+    let path = try directory.write(Array(all[..<564] + all[position...]), as: "tuned.ts")
     let asset = try Asset(path: path)
     let frames = try #require(asset.videoTrack).frames.entries
     #expect(frames.first?.decodeIndex != 0)
@@ -238,8 +238,8 @@ struct ForeignFileTests {
     }
   }
 
-  @Test func `Sync samples that are none mislead nobody`() async throws {
-    let plain = folder.file("plain.mp4")
+  @Test func `Wrong sync sample entries do not affect reading or copying`() async throws {
+    let plain = directory.file("plain.mp4")
     try await FFmpeg.makeClip(
       plain, ["-c:v", "libx264", "-bf", "2", "-g", "30", "-x264-params", "b-adapt=0"])
     var movie = try PatchedMovie(plain)
@@ -248,7 +248,7 @@ struct ForeignFileTests {
     table.append(UInt32(90))
     for sample in 1...90 as ClosedRange<UInt32> { table.append(sample) }
     try movie.replace("moov/trak/mdia/minf/stbl/stss", with: table.bytes)
-    let path = try folder.write(movie.bytes, as: "lying.mp4")
+    let path = try directory.write(movie.bytes, as: "lying.mp4")
     let asset = try Asset(path: path)
     let keys = try #require(asset.videoTrack).frames.entries.indices.filter {
       asset.videoTrack?.frames.entries[$0].isKeyFrame == true
@@ -269,22 +269,22 @@ struct ForeignFileTests {
   }
 
   @Test(arguments: [["h263", "-s", "128x96"], ["mpeg4", "-bf", "0"], ["mpeg2video", "-bf", "0"]])
-  func `A movie without a table of sync samples has those that its pictures are`(
+  func `Key frames are detected without a sync sample table`(
     coding: [String]
   ) async throws {
-    let plain = folder.file("plain.mov")
+    let plain = directory.file("plain.mov")
     try await FFmpeg.makeClip(plain, frames: 40, ["-g", "12", "-c:v"] + coding)
     var movie = try bytes(of: plain)
     let table = try #require(movie.firstRange(of: Array("stss".utf8)))
     movie.replaceSubrange(table, with: Array("free".utf8))
-    let path = try folder.write(movie, as: "tableless.mov")
+    let path = try directory.write(movie, as: "tableless.mov")
     let asset = try Asset(path: path)
     let entries = try #require(asset.videoTrack).frames.entries
     let keys = entries.indices.filter { entries[$0].isKeyFrame }
     #expect(keys == (coding[0] == "h263" ? [0] : [0, 12, 24, 36]))
     var composition = Composition()
     try composition.insertTimeRange(range(700, 1_200), of: asset.mediaSource(), at: .zero)
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("cut.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: .squeeze)
     let report = try await ExportSession(composition, of: asset).export(settings)
     #expect(report.framesHidden > 0)
@@ -296,13 +296,13 @@ struct ForeignFileTests {
     #expect(complaints == [])
   }
 
-  @Test func `An encrypted track is refused by name`() async throws {
-    let plain = folder.file("plain.mp4")
+  @Test func `An encrypted file is refused and named in the error`() async throws {
+    let plain = directory.file("plain.mp4")
     try await FFmpeg.make(
       plain,
       ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
         + ["-i", "sine=440:r=48000", "-t", "1", "-c:v", "libx264", "-c:a", "aac"])
-    let path = folder.file("encrypted.mp4")
+    let path = directory.file("encrypted.mp4")
     try await FFmpeg.make(
       path,
       ["-i", plain, "-c", "copy", "-encryption_scheme", "cenc-aes-ctr", "-encryption_key"]

@@ -11,9 +11,9 @@ import TestSupport
 import Testing
 
 /// Random plans on sources with jitter: which frame each slot shows, by the numbers painted into
-/// the pictures that come out.
+/// the exported frames.
 struct FrameRuleTests {
-  /// All of them where somebody has the time.
+  /// All seeds with `OVERCRANK_FULL=1`, else the first 40.
   private static let seeds: Range<UInt64> =
     ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == "1" ? 0..<500 : 0..<40
 
@@ -33,13 +33,13 @@ struct FrameRuleTests {
   }
 
   @Test(arguments: seeds)
-  func `Each slot shows the frame that the rule names`(seed: UInt64) throws {
-    let folder = try Scratch()
-    let asset = try Asset.made(Self.recipe(seed % 8), in: folder)
+  func `Each output slot shows the frame due by the sampling rule`(seed: UInt64) throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(Self.recipe(seed % 8), in: directory)
     var random = SeededGenerator(seed: seed + 1_000)
     let (above, below) = [(30, 1), (30_000, 1_001), (24, 1), (60, 1), (25, 2)][Int(seed % 5)]
     let rate = FrameRate(Int(above), over: Int(below))
-    // Up to three ranges at speeds of their own, what lies between at 1.
+    // Up to three ranges have their own speeds; the rest plays at normal speed.
     let total = try asset.duration.nanoseconds(.towardNegativeInfinity) / 1_000_000
     var cuts = Set((0..<6).map { _ in Int64.random(in: 0...total, using: &random) }).sorted()
     if cuts.count % 2 == 1 { cuts.removeLast() }
@@ -52,7 +52,7 @@ struct FrameRuleTests {
       )
     }
     let composition = try asset.retimed(changes)
-    var settings = ExportSettings(path: folder.file("out.mov"), mode: .constant(rate))
+    var settings = ExportSettings(path: directory.file("out.mov"), mode: .constant(rate))
     let sampling = seed % 3 == 0 ? FrameSampling.nearest : .hold
     settings.render { ($0.encoding, $0.sampling) = (.ffv1, sampling) }
     let report = try ExportSession(composition, of: asset).export(settings)
@@ -60,13 +60,13 @@ struct FrameRuleTests {
     let numbers = try Asset(path: report.path).numbers()
     let slots = composition.duration.seconds * rate.framesPerSecond
     let exact = try Int(slots.rounded(.towardPositiveInfinity))
-    // The remainder may be less than a tick of the source where it plays last.
+    // The remainder may be less than a tick of the source at its end.
     #expect(numbers.count == exact || numbers.count == exact - 1)
     let shown = try composition.shownTimes(of: asset, isForSlots: sampling == .hold)
     let times = numbers.indices.map { Rational(Int128($0 * below), over: Int128(above)) }
     var due = times.map { time in
       let held = shown.lastIndex { $0.time <= time } ?? 0
-      // Past the middle to the next one it is nearer.
+      // Past the middle, the next frame is nearer.
       let isNearer =
         sampling == .nearest && held + 1 < shown.count
         && shown[held + 1].time - time < time - shown[held].time
@@ -83,12 +83,12 @@ struct FrameRuleTests {
     #expect(report.framesSkipped == Int64(skipped))
   }
 
-  /// Lets frames that no slot shows have the slot before them, one after the other: by trying.
+  /// Moves frames that no slot shows to the slot before them, one after the other, by trying.
   private static func spread(
     _ due: inout [Int], _ slots: [Rational], _ times: [Rational], over composition: Composition,
     _ perSlot: Rational, segment: (Int) -> Int
   ) throws {
-    /// Whether a frame can be shown in the slot before it, where one is to be had.
+    /// Whether a frame can be shown in the slot before it.
     func move(_ frame: Int, _ due: inout [Int]) throws -> Bool {
       guard let slot = slots.lastIndex(where: { $0 < times[frame] }), frame > 0 else {
         return false
@@ -99,7 +99,7 @@ struct FrameRuleTests {
         late * Rational(2) <= perSlot, holder < frame,
         segment(holder) == segment(frame)
       else { return false }
-      // What has but this slot needs another.
+      // A frame whose only slot this is needs another one.
       if due.count(where: { $0 == holder }) < 2 {
         guard try move(holder, &due) else { return false }
       }
@@ -116,16 +116,16 @@ struct FrameRuleTests {
     }
   }
 
-  /// As a camera's driver stamps them: none is where its number says, by up to a fifth of a frame.
+  /// Timestamps as a camera driver sets them: off by up to a fifth of a frame.
   @Test(arguments: [0, 1, 2] as [UInt64])
-  func `Jittered frames are each shown once where there is a slot for each`(seed: UInt64) throws {
-    let folder = try Scratch()
+  func `Jittered frames are all shown if enough slots exist`(seed: UInt64) throws {
+    let directory = try Scratch()
     var recipe = MovieRecipe.constant(240, count: 300, timescale: 1_000_000)
     var generator = SeededGenerator(seed: seed)
     for index in recipe.times.indices.dropFirst() {
       recipe.times[index] += Int64.random(in: -800...800, using: &generator)
     }
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let cases: [(slowness: Int64, rate: Int64, most: Int)] = [
       (8, 30, 1), (8, 60, 2), (4, 60, 1), (16, 30, 2),
     ]
@@ -134,7 +134,7 @@ struct FrameRuleTests {
         (TimeRange(duration: asset.duration), speed(1, slowness))
       ])
       var settings = ExportSettings(
-        path: folder.file("\(slowness)-\(rate).mov"), mode: .constant(FrameRate(Int(rate))))
+        path: directory.file("\(slowness)-\(rate).mov"), mode: .constant(FrameRate(Int(rate))))
       settings.render { $0.encoding = .mjpeg }
       let report = try ExportSession(composition, of: asset).export(settings)
       let numbers = try Asset(path: report.path).numbers()
@@ -144,13 +144,13 @@ struct FrameRuleTests {
     }
   }
 
-  @Test func `Slowed to an eighth, 240 frames a second are each shown once at 30`() throws {
-    let folder = try Scratch()
-    let asset = try Asset.made(.constant(240, count: 60, timescale: 240_000), in: folder)
+  @Test func `240 fps at 1/8 speed shows each frame once at 30 fps`() throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(.constant(240, count: 60, timescale: 240_000), in: directory)
     let composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
     for sampling in FrameSampling.allCases {
       var settings = ExportSettings(
-        path: folder.file("\(sampling).mov"), mode: .constant(FrameRate(30)))
+        path: directory.file("\(sampling).mov"), mode: .constant(FrameRate(30)))
       settings.render { $0.encoding = .mjpeg }
       settings.render { $0.sampling = sampling }
       let report = try ExportSession(composition, of: asset).export(settings)
@@ -159,12 +159,12 @@ struct FrameRuleTests {
     }
   }
 
-  @Test func `Fewer frames than slots are said, where and how few`() throws {
-    let folder = try Scratch()
-    let asset = try Asset.made(.constant(60, count: 120, timescale: 240_000), in: folder)
+  @Test func `The plan reports ranges with fewer frames than slots`() throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(.constant(60, count: 120, timescale: 240_000), in: directory)
     let composition = try asset.retimed([(range(500, 1_000), speed(1, 8))])
     let settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(FrameRate(30)))
+      path: directory.file("out.mov"), mode: .constant(FrameRate(30)))
     let plan = try ExportSession(composition, of: asset).plan(settings)
     let slow = try TimeRange(start: .milliseconds(500), end: .milliseconds(4_500))
     #expect(plan.sparse.map(\.range) == [slow])

@@ -9,22 +9,22 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// What travels along: every tag of a source is in the result, or the report names it.
+/// Metadata: every tag of a source is in the result, or the report names it.
 @Suite(.enabled(if: FFmpeg.isInstalled))
 struct MetadataTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// Runs ffmpeg to make a fixture.
   private func make(_ name: String, _ arguments: [String]) async throws -> Asset {
-    let path = folder.file(name)
+    let path = directory.file(name)
     let made = try await run("ffmpeg", ["-v", "error", "-y"] + arguments + [path])
     try #require(made.status == 0, "\(made.errors)")
     return try Asset(path: path)
   }
 
-  /// What ffprobe says that a user would miss, a line each.
+  /// Metadata from ffprobe that a user would miss, one fact per line.
   private func facts(_ path: String) async throws -> Set<String> {
     let probed = try await run(
       "ffprobe",
@@ -66,7 +66,7 @@ struct MetadataTests {
     let source = try await facts(asset.path)
     for container in ["mov", "mp4"] {
       for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
-        var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
+        var settings = ExportSettings(path: directory.file("out.\(container)"), mode: mode)
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
         let kept = try await facts(report.path)
@@ -94,11 +94,11 @@ struct MetadataTests {
 
   private func plain() throws -> Asset {
     let recipe = MovieRecipe.constant(100, count: 100).h264(gop: 25, reordered: true)
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   @Test(arguments: ["mov", "mp4"])
-  func `Tags, turn, language, shape of pixels and colours are kept`(
+  func `Export keeps the tags and rotation and colors of the source`(
     container: String
   ) async throws {
     var recipe = MovieRecipe.constant(100, count: 100).h264(gop: 25, reordered: true)
@@ -106,7 +106,8 @@ struct MetadataTests {
     let rotated = try await make(
       "turned.\(container)",
       [
-        "-i", Asset.made(recipe, in: folder).path, "-f", "lavfi", "-i", "sine=d=1", "-map", "0:v",
+        "-i", Asset.made(recipe, in: directory).path, "-f", "lavfi", "-i", "sine=d=1", "-map",
+        "0:v",
         "-map", "1:a",
         "-c:v", "copy", "-c:a", "aac", "-bsf:v",
         "h264_metadata=sample_aspect_ratio=4/3:colour_primaries=1:transfer_characteristics=1"
@@ -126,8 +127,8 @@ struct MetadataTests {
     try await check(rotated)
   }
 
-  @Test func `HDR10 travels with its pictures, and with its track`() async throws {
-    let inPictures = try await make(
+  @Test func `HDR10 metadata in frames or in the track is kept`() async throws {
+    let inFrames = try await make(
       "hdr.mov",
       [
         "-i", plain().path, "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le",
@@ -137,12 +138,12 @@ struct MetadataTests {
           + ":colormatrix=bt2020nc:max-cll=1000,400:master-display="
           + "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)",
       ])
-    try await check(inPictures)
-    // Rendered, the track says it; copied from there, it says it again.
+    try await check(inFrames)
+    // A rendered track has the HDR10 metadata, and so does a copy of it.
     var settings = ExportSettings(
-      path: folder.file("track.mov"), mode: .constant(FrameRate(50)))
+      path: directory.file("track.mov"), mode: .constant(FrameRate(50)))
     settings.overwrites = true
-    let report = try await ExportSession(Composition(inPictures), of: inPictures).export(settings)
+    let report = try await ExportSession(Composition(inFrames), of: inFrames).export(settings)
     let inTrack = try Asset(path: report.path)
     let found = try await facts(report.path)
     #expect(found.contains("video Content light level metadata max_content=1000"), "\(found)")
@@ -152,15 +153,15 @@ struct MetadataTests {
     try await check(inTrack)
   }
 
-  @Test func `Languages that a container has no code for are named`() async throws {
+  @Test func `Languages that MOV cannot store are reported as lost`() async throws {
     var recipe = MovieRecipe.constant(50, count: 10)
     recipe.container = "mp4"
     for (language, isKept) in [("fre", true), ("slo", true), ("swe", true), ("glg", false)] {
       recipe.language = language
-      let asset = try Asset.made(recipe, in: folder, language)
+      let asset = try Asset.made(recipe, in: directory, language)
       for container in ["mov", "mp4"] {
         var settings = ExportSettings(
-          path: folder.file("out.\(container)"), mode: .passthrough())
+          path: directory.file("out.\(container)"), mode: .passthrough())
         settings.overwrites = true
         let report = try await ExportSession(Composition(asset), of: asset).export(settings)
         let isNamed = report.lostMetadata == ["language=\(language)"]
@@ -171,7 +172,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `Other tracks are named`() async throws {
+  @Test func `Dropped subtitle and timecode tracks are reported`() async throws {
     let subtitled = try await make(
       "subtitled.mov",
       [
@@ -179,12 +180,12 @@ struct MetadataTests {
         "mov_text", "-timecode", "01:02:03:04",
       ])
     let report = try ExportSession(Composition(subtitled), of: subtitled)
-      .plan(ExportSettings(path: folder.file("out.mov"), mode: .passthrough()))
+      .plan(ExportSettings(path: directory.file("out.mov"), mode: .passthrough()))
     #expect(report.lostMetadata == ["subtitle track (mov_text)", "timecode track"])
   }
 
   private func subtitles() throws -> String {
-    let path = folder.file("words.srt")
+    let path = directory.file("subtitles.srt")
     try "1\n00:00:00,100 --> 00:00:00,500\nsplash\n".write(
       toFile: path, atomically: true, encoding: .utf8)
     return path
@@ -192,7 +193,7 @@ struct MetadataTests {
 
   /// A second in three chapters.
   private func chaptered() async throws -> Asset {
-    let list = folder.file("chapters.txt")
+    let list = directory.file("chapters.txt")
     let text = [(0, 300, "before"), (300, 600, "the hit"), (600, 1_000, "after")]
       .map { "[CHAPTER]\nTIMEBASE=1/1000\nSTART=\($0.0)\nEND=\($0.1)\ntitle=\($0.2)\n" }
       .joined()
@@ -202,10 +203,10 @@ struct MetadataTests {
       ["-i", plain().path, "-f", "ffmetadata", "-i", list, "-map_chapters", "1", "-c", "copy"])
   }
 
-  @Test func `Chapters are moved by the map, in both ways`() async throws {
+  @Test func `Chapters follow the time mapping in copies and renders`() async throws {
     let asset = try await chaptered()
     #expect(asset.chapters.map(\.title) == ["before", "the hit", "after"])
-    // The hit at a quarter of the speed, and then once more from its middle on, alone.
+    // The hit at a quarter of the speed, then once more from its middle on.
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
     try composition.insertTimeRange(
       range(450, 700), of: asset.mediaSource(), at: composition.duration)
@@ -215,7 +216,7 @@ struct MetadataTests {
     ]
     for container in ["mov", "mp4"] {
       for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
-        var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
+        var settings = ExportSettings(path: directory.file("out.\(container)"), mode: mode)
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
         #expect(report.lostMetadata.isEmpty)
@@ -223,8 +224,8 @@ struct MetadataTests {
         #expect(result.chapters.map(\.title) == expected.map(\.0))
         #expect(result.chapters.map(\.start) == (expected.map { Rational($0.1, over: 1_000) }))
         #expect(result.chapters.map(\.end) == (expected.map { Rational($0.2, over: 1_000) }))
-        // A copy of the copy has them still, and the track of their names is no track to miss.
-        settings.path = folder.file("again.\(container)")
+        // A copy of the copy has them, too. The track of their names does not count as lost.
+        settings.path = directory.file("again.\(container)")
         settings.mode = .passthrough()
         let again = try await ExportSession(Composition(result), of: result).export(settings)
         #expect(again.lostMetadata.isEmpty)
@@ -233,7 +234,7 @@ struct MetadataTests {
     }
   }
 
-  @Test func `Markers of a composition become chapters, beside those of the movie`() async throws {
+  @Test func `Composition markers are merged into the movie chapters`() async throws {
     let asset = try await chaptered()
     var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
     // The first one is the chapter itself, the second lies inside it, the last one after the end.
@@ -243,7 +244,7 @@ struct MetadataTests {
         name, try TimeRange(start: .milliseconds(time), end: .milliseconds(time)))
     }
     for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
-      var settings = ExportSettings(path: folder.file("marked.mov"), mode: mode)
+      var settings = ExportSettings(path: directory.file("marked.mov"), mode: mode)
       settings.overwrites = true
       let report = try await ExportSession(composition, of: asset).export(settings)
       #expect(report.lostMetadata == ["marker late"])
@@ -258,8 +259,8 @@ struct MetadataTests {
     }
   }
 
-  @Test func `A marker at a frame is a mark at that frame, with its capture time`() throws {
-    let path = folder.file("source.mov")
+  @Test func `A marker at a frame becomes a mark with its capture time`() throws {
+    let path = directory.file("source.mov")
     try MovieRecipe.constant(240, count: 100, timescale: 240_000).write(to: path)
     let asset = try Asset(path: path)
     var composition = try Composition(asset)
@@ -268,7 +269,7 @@ struct MetadataTests {
     composition.markers = [CompositionMarker("hit", try TimeRange(start: time, end: time))]
     for container in ["mov", "mp4"] {
       let settings = ExportSettings(
-        path: folder.file("marked.\(container)"), mode: .passthrough())
+        path: directory.file("marked.\(container)"), mode: .passthrough())
       let report = try ExportSession(composition, of: asset).export(settings)
       let result = try Asset(path: report.path)
       let mark = try #require(result.marks.first)
@@ -277,12 +278,12 @@ struct MetadataTests {
     }
   }
 
-  @Test func `Chapters follow ramps, halts and reverses`() async throws {
+  @Test func `Chapters follow ramps and freeze frames and reversal`() async throws {
     let asset = try await chaptered()
     var composition = try Composition(asset)
     try composition.freezeFrame(at: .milliseconds(450), for: .milliseconds(1_000))
     var settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(FrameRate(30)))
+      path: directory.file("out.mov"), mode: .constant(FrameRate(30)))
     settings.overwrites = true
     func chapters() throws -> [String] {
       let report = try ExportSession(composition, of: asset).export(settings)

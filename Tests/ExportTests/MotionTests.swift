@@ -12,17 +12,17 @@ import Testing
 /// Ramps, held frames, reverses and many ranges in any order, judged by what the exported file
 /// shows at each instant.
 struct MotionTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func settings(_ mode: ExportMode = .passthrough()) -> ExportSettings {
-    var settings = ExportSettings(path: folder.file("moved.mov"), mode: mode)
+    var settings = ExportSettings(path: directory.file("moved.mov"), mode: mode)
     settings.overwrites = true
     return settings
   }
 
-  /// The frame of a source that is on at one of its times: by the definition.
+  /// The frame of a source that is visible at a time: by the definition.
   private func frame(_ asset: Asset, at time: Rational, isBefore: Bool) throws -> Int? {
     try asset.times().lastIndex { isBefore ? $0 < time : $0 <= time }
   }
@@ -99,13 +99,13 @@ struct MotionTests {
   }
 
   private func mjpeg(_ name: String = "clip", _ count: Int64 = 120) throws -> Asset {
-    try .made(.constant(60, count: count), in: folder, name)
+    try .made(.constant(60, count: count), in: directory, name)
   }
 
   @Test(arguments: SpeedRamp.Easing.allCases)
-  func `A ramp is copied along its curve, every frame once`(easing: SpeedRamp.Easing) throws {
+  func `A copied speed ramp keeps each frame once on its curve`(easing: SpeedRamp.Easing) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: true)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     typealias Point = Composition.SpeedPoint
     let composition = try Composition.ramped(
       asset.mediaSource(),
@@ -121,12 +121,12 @@ struct MotionTests {
     #expect(composition.duration.seconds == (Rational(209, over: 45)))
   }
 
-  @Test func `A frame is held by showing it longer, without another packet`() throws {
+  @Test func `A freeze frame lengthens a frame without another packet`() throws {
     for recipe in [
       MovieRecipe.constant(60, count: 120),
       MovieRecipe.constant(60, count: 120).h264(gop: 30, reordered: true),
     ] {
-      let asset = try Asset.made(recipe, in: folder, recipe.codec)
+      let asset = try Asset.made(recipe, in: directory, recipe.codec)
       for time in [0, 505, 1_000, 2_000] as [Int64] {
         var composition = try Composition(asset)
         try composition.freezeFrame(at: .milliseconds(time), for: .milliseconds(700))
@@ -137,7 +137,7 @@ struct MotionTests {
     }
   }
 
-  @Test func `Pictures that stand alone play backwards as they are`() throws {
+  @Test func `Motion JPEG frames are copied in reverse order`() throws {
     let asset = try mjpeg()
     var composition = try Composition(asset)
     try composition.reverse(range(0, 2_000))
@@ -145,7 +145,7 @@ struct MotionTests {
     #expect(try result.numbers() == (0..<120).reversed().map { $0 })
     #expect(report.framesCopied == 120)
     #expect(try frameBytes(result.path) == frameBytes(asset.path).reversed())
-    // Forwards, backwards more slowly with a halt on the way, and forwards again.
+    // Forwards, backwards more slowly with a freeze frame, and forwards again.
     var swing = try Composition(asset)
     try swing.insertTimeRange(range(500, 1_007), of: asset.mediaSource(), at: .milliseconds(1_007))
     try swing.reverse(range(1_007, 1_514))
@@ -154,24 +154,24 @@ struct MotionTests {
     try check(swing, of: [asset])
   }
 
-  @Test func `What needs other pictures is not copied backwards, with the reason`() throws {
+  @Test func `Copying H.264 in reverse is refused with a reason`() throws {
     let recipe = MovieRecipe.constant(60, count: 60, timescale: 60_000)
       .h264(gop: 30, reordered: false)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     var composition = try Composition(asset)
     try composition.reverse(range(0, 500))
     let error = try refusal(composition, of: asset, settings())
     #expect(error.code == .unsupportedSource)
     #expect(error.message.contains("backwards from 0.5 to 0 s"), "\(error)")
     #expect(error.recovery?.steps == [.change(.outputFrameRate)])
-    // Rendered, it is the definition again: a frame a slot.
+    // A render follows the definition: one frame per slot.
     let rate = FrameRate(60)
     let report = try ExportSession(composition, of: asset).export(settings(.constant(rate)))
     let found = try Asset(path: report.path).numbers()
     #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
   }
 
-  @Test func `A constant rate shows at each slot what is due, along ramps, halts and reverses`()
+  @Test func `Each slot shows the due frame on ramps and in reverse`()
     throws
   {
     let asset = try mjpeg()
@@ -193,7 +193,7 @@ struct MotionTests {
     #expect(try Int128(found.count) == slots.rounded(.towardPositiveInfinity))
   }
 
-  @Test func `Several files that are stored alike go into one track`() throws {
+  @Test func `Files with the same format are copied into one track`() throws {
     let assets = [try mjpeg("one", 60), try mjpeg("two", 90)]
     var composition = Composition()
     for (number, start) in [(1, 100), (0, 0), (1, 700), (0, 555)] as [(Int, Int64)] {
@@ -203,7 +203,7 @@ struct MotionTests {
     try check(composition, of: assets)
     let other = try Asset.made(
       MovieRecipe.constant(60, count: 30, timescale: 60_000).h264(gop: 30, reordered: false),
-      in: folder, "other")
+      in: directory, "other")
     try composition.insertTimeRange(range(0, 500), of: other.mediaSource(), at: .zero)
     let error = #expect(throws: MediaError.self) {
       try ExportSession(composition, of: assets + [other]).plan(settings())
@@ -217,16 +217,16 @@ struct MotionTests {
   }
 
   @Test(
-    "Any 1 to 50 ranges in any order are shown as they should be",
+    "Copies of 1 to 50 random ranges show the right frames",
     arguments: 0..<12 as Range<UInt64>)
   func randomRanges(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var recipe = MovieRecipe.constant(60, count: 120)
     if seed % 3 == 0 {
-      // Unsteady, as a phone's.
+      // Frame times vary, as those of a phone.
       recipe.times = recipe.times.map { $0 + Int64.random(in: 0...9_000, using: &random) }
     }
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let source = try asset.mediaSource()
     let last = try asset.duration.converted(to: 1_000, rounding: .towardZero).value
     var composition = Composition()
@@ -265,21 +265,21 @@ struct MotionTests {
     try check(composition, of: [asset], instants: 300)
   }
 
-  @Test func `Sound goes along ramps and backwards, as long as the picture`() throws {
+  @Test func `Audio follows ramps and reverse playback with the video`() throws {
     var recipe = MovieRecipe.constant(60, count: 120)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.codec = "pcm_s16le"
     recipe.audio?.sampleCount = 96_000
     recipe.audio?.clicks = [24_000, 84_000]
-    let asset = try Asset.made(recipe, in: folder)
-    // Backwards: the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
+    let asset = try Asset.made(recipe, in: directory)
+    // In reverse, the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
     var rotated = try Composition(asset)
     try rotated.reverse(range(0, 2_000))
     let report = try ExportSession(rotated, of: asset).export(settings())
     let backwards = try Asset(path: report.path).audio()
     #expect(backwards == (try asset.audio()).map { $0.reversed() })
     #expect(report.avEndDifference?.wholeNanoseconds == 0)
-    // Along a ramp: the click after it where the exact curve has it, within a millisecond.
+    // The click after a ramp is where the exact curve puts it, within a millisecond.
     let composition = try Composition.ramped(
       asset.mediaSource(),
       points: [

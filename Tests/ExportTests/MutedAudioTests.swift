@@ -12,9 +12,9 @@ import Testing
 
 /// Long silence: encoded once, and repeated.
 struct MutedAudioTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// Four seconds of 100 fps with clicks in the first, second, third and fourth second.
   private func asset(_ codec: String) throws -> Asset {
@@ -24,7 +24,7 @@ struct MutedAudioTests {
     recipe.audio?.sampleRate = 48_000
     recipe.audio?.sampleCount = 192_000
     recipe.audio?.clicks = [12_000, 36_000, 60_000, 90_000, 130_000, 180_000]
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   private func loudest(_ samples: ArraySlice<Float>) -> Int? {
@@ -32,10 +32,10 @@ struct MutedAudioTests {
   }
 
   @Test(arguments: ["aac", "pcm_s16le"])
-  func `The audio around a muted part keeps its times`(codec: String) throws {
+  func `Audio around a muted range keeps its times`(codec: String) throws {
     let asset = try asset(codec)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 64))])
-    var settings = ExportSettings(path: folder.file("muted.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("muted.mov"), mode: .passthrough())
     settings.audioTimePitchAlgorithm = .mute
     let report = try ExportSession(composition, of: asset).export(settings)
     #expect(report.audio?.samples == 3_216_000)

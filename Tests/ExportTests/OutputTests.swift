@@ -9,81 +9,80 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// The file of an export: where it appears, what it keeps, and that nothing else is left.
+/// The file of an export: its path, its metadata, and that no other file remains.
 struct OutputTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func asset(_ change: (inout MovieRecipe) -> Void = { _ in }) throws -> Asset {
     var recipe = MovieRecipe.constant(100, count: 100)
     change(&recipe)
-    return try .made(recipe, in: folder)
+    return try .made(recipe, in: directory)
   }
 
   private func settings(_ name: String, _ mode: ExportMode = .passthrough()) -> ExportSettings {
-    ExportSettings(path: folder.file(name), mode: mode)
+    ExportSettings(path: directory.file(name), mode: mode)
   }
 
   @Test(arguments: ["mov", "mp4", "m4v", "MOV"])
-  func `The extension names the container`(suffix: String) throws {
+  func `The file extension selects the container`(suffix: String) throws {
     let asset = try asset()
     let report = try ExportSession(Composition(asset), of: asset).export(settings("a.\(suffix)"))
     #expect(try Asset(path: report.path).videoTrack?.frameCount == 100)
-    #expect(try folder.names().sorted() == ["a.\(suffix)", "clip.mov"].sorted())
+    #expect(try directory.names().sorted() == ["a.\(suffix)", "clip.mov"].sorted())
   }
 
   @Test(arguments: ["a.mkv", "a.avi", "a", "mov", ".", "a.mov.txt", ""])
-  func `Other extensions are refused with the names of those there are`(name: String) throws {
+  func `Unknown extensions are refused with the supported ones`(name: String) throws {
     let asset = try asset()
     let error = try refusal(Composition(asset), of: asset, settings(name))
     #expect(error.code == .unsupportedContainer)
     #expect(error.code.rawValue == "unsupported_container")
     #expect(error.recoverySuggestion.contains(".mov, .mp4 or .m4v"))
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `A file that exists is refused and kept, or replaced when that is asked for`() throws {
+  @Test func `An existing file is refused unless overwriting is allowed`() throws {
     let asset = try asset()
     var settings = settings("taken.mov")
-    _ = try folder.write([1, 2, 3], as: "taken.mov")
+    _ = try directory.write([1, 2, 3], as: "taken.mov")
     let error = try refusal(Composition(asset), of: asset, settings)
     #expect(error.code == .outputExists && error.code.rawValue == "output_exists")
     #expect(try bytes(of: settings.path) == [1, 2, 3])
     settings.overwrites = true
     try ExportSession(Composition(asset), of: asset).export(settings)
     #expect(try Asset(path: settings.path).videoTrack?.frameCount == 100)
-    #expect(try folder.names() == ["clip.mov", "taken.mov"])
+    #expect(try directory.names() == ["clip.mov", "taken.mov"])
   }
 
-  @Test func `A movie may be written over itself, because it is whole before it is renamed`() throws
-  {
+  @Test func `An export can overwrite its own source`() throws {
     let asset = try asset()
     var settings = settings("clip.mov")
     settings.overwrites = true
     let composition = try asset.retimed([(range(0, 500), speed(1, 2))])
     try ExportSession(composition, of: asset).export(settings)
     #expect(try Asset(path: settings.path).duration == .milliseconds(1_500))
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
-  @Test func `A folder that is not there, or a file in its place, cannot be written to`() throws {
+  @Test func `An unusable output directory or path is refused`() throws {
     let asset = try asset()
-    _ = try folder.write([1], as: "file")
+    _ = try directory.write([1], as: "file")
     for name in ["missing/a.mov", "file/a.mov"] {
       let error = try refusal(Composition(asset), of: asset, settings(name))
       #expect(error.code == .cannotCreate && error.code.rawValue == "cannot_create")
       #expect(error.message.contains(name))
     }
     try FileManager.default.createDirectory(
-      atPath: folder.file("dir.mov"), withIntermediateDirectories: false)
+      atPath: directory.file("dir.mov"), withIntermediateDirectories: false)
     var settings = settings("dir.mov")
     settings.overwrites = true
     #expect(try refusal(Composition(asset), of: asset, settings).code == .cannotCreate)
   }
 
   @Test(arguments: [true, false], [0, 1, 40, 49])
-  func `A cancelled export leaves nothing behind`(isCopy: Bool, after count: Int) throws {
+  func `A cancelled export leaves no file`(isCopy: Bool, after count: Int) throws {
     let asset = try asset()
     let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     let session = ExportSession(try Composition(asset), of: asset)
@@ -96,12 +95,12 @@ struct OutputTests {
     } catch {
       #expect(error.code == .cancelled && error.code.rawValue == "cancelled")
     }
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
-  /// However far it has come: sound and pictures are made at a time.
+  /// Cancelled at several points, since audio and video are made in turn.
   @Test(arguments: [true, false], [1, 2, 5, 20, 60])
-  func `An export with sound that is cancelled leaves nothing behind`(
+  func `A cancelled export with audio leaves no file`(
     isCopy: Bool, question: Int
   ) throws {
     let asset = try asset {
@@ -121,43 +120,43 @@ struct OutputTests {
         })
     }
     #expect(error?.code == .cancelled)
-    #expect(try folder.names() == ["clip.mov"])
+    #expect(try directory.names() == ["clip.mov"])
   }
 
   @Test(arguments: [true, false])
-  func `Progress never goes back and ends with all`(isCopy: Bool) throws {
+  func `Progress never decreases and ends at the total`(isCopy: Bool) throws {
     let asset = try asset()
     let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
-    var told: [Int64] = []
+    var reported: [Int64] = []
     var totals: Set<Int64> = []
     let report = try ExportSession(Composition(asset), of: asset).export(
       settings("a.mov", mode), isCancelled: { false }
     ) {
-      told.append($0)
+      reported.append($0)
       totals.insert($1)
     }
-    #expect(told == told.sorted())
+    #expect(reported == reported.sorted())
     #expect(totals == [report.framesCopied + report.framesEncoded])
-    #expect(told.last == totals.first)
+    #expect(reported.last == totals.first)
   }
 
-  @Test func `A source that is gone or cut off meanwhile is an error, and leaves nothing`() throws {
+  @Test func `A truncated or missing source fails and leaves no file`() throws {
     let asset = try asset { $0.hasIndexInFront = true }
     let session = ExportSession(try Composition(asset), of: asset)
     let content = try bytes(of: asset.path)
     for mode in [ExportMode.passthrough(), .constant(FrameRate(100))] {
-      _ = try folder.write(Array(content.dropLast(2_000)), as: "clip.mov")
+      _ = try directory.write(Array(content.dropLast(2_000)), as: "clip.mov")
       #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
       try FileManager.default.removeItem(atPath: asset.path)
       #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
-      #expect(try folder.names() == [])
+      #expect(try directory.names() == [])
     }
   }
 
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
     arguments: ["mov", "mp4"])
-  func `Tags, turn, language and date are kept in both ways`(container: String) async throws {
+  func `Copies and renders keep tags and rotation and language`(container: String) async throws {
     let asset = try asset {
       $0.metadata = [
         "com.overcrank.capture_frame_rate": "240/1", "com.android.capture.fps": "240.000000",
@@ -184,7 +183,7 @@ struct OutputTests {
       let language = try await FFmpeg.probe(report.path, "stream_tags=language", stream: "v")
       #expect(language == ["ger,"])
     }
-    // Where every frame keeps its time, the recorder's account still holds.
+    // The recorder's account stays valid if every frame keeps its time.
     let whole = try await ExportSession(Composition(asset), of: asset)
       .export(settings("whole.\(container)"))
     #expect(whole.lostMetadata == [])
@@ -192,7 +191,7 @@ struct OutputTests {
       try Asset(path: whole.path).metadata["com.overcrank.recording"] == "{\"device\":\"d\"}")
   }
 
-  @Test func `What cannot be exported is refused in words`() throws {
+  @Test func `Empty compositions and sources without video are refused`() throws {
     let asset = try asset()
     let empty = try refusal(Composition(), of: asset, settings("a.mov"))
     #expect(empty.code == .unsupportedSource)
@@ -202,7 +201,7 @@ struct OutputTests {
     var recipe = MovieRecipe()
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 4_800
-    let audio = try Asset.made(recipe, in: folder, "sound")
+    let audio = try Asset.made(recipe, in: directory, "audio")
     let silent = try refusal(Composition(audio), of: audio, settings("a.mov"))
     #expect(silent.code == .unsupportedSource)
   }

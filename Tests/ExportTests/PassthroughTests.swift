@@ -10,15 +10,15 @@ import Testing
 
 /// Copied packets with new times: each frame once, byte for byte, at its exact instant.
 struct PassthroughTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func settings(_ name: String = "slow.mov") -> ExportSettings {
-    ExportSettings(path: folder.file(name), mode: .passthrough())
+    ExportSettings(path: directory.file(name), mode: .passthrough())
   }
 
-  /// Exports, and checks what holds of every passthrough of one continuous run.
+  /// Exports, and checks the rules for every passthrough of one continuous run.
   @discardableResult
   private func export(
     _ composition: Composition, of asset: Asset, _ name: String = "slow.mov",
@@ -56,9 +56,9 @@ struct PassthroughTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A second of four at one eighth lasts 11 s, and no time is off by any tick`() async throws {
+  func `A copy at 1/8 speed has exact frame times`() async throws {
     let recipe = MovieRecipe.constant(240, count: 960)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     #expect(asset.duration == MediaTime(seconds: 4))
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (result, report) = try export(composition, of: asset)
@@ -72,7 +72,7 @@ struct PassthroughTests {
     #expect(
       report.maxTimeError.wholeNanoseconds == 0 && report.hiddenDuration.wholeNanoseconds == 0)
     #expect(report.audio == nil && report.avEndDifference == nil)
-    // Written out, without any mapping: before, inside and after the slow second.
+    // The expected times before, inside and after the slow second, without a time mapping.
     let times = try result.times()
     for (number, tick) in recipe.times.enumerated() {
       let expected =
@@ -83,9 +83,9 @@ struct PassthroughTests {
   }
 
   @Test(arguments: [false, true])
-  func `H.264 keeps its pictures, with B-frames too`(isReordered: Bool) throws {
+  func `A retimed H.264 copy decodes to the same frames`(isReordered: Bool) throws {
     let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([
       (range(333, 1_001), speed(1, 8)), (range(1_500, 1_750), speed(3)),
     ])
@@ -102,11 +102,11 @@ struct PassthroughTests {
     #expect(report.maxTimeError.wholeNanoseconds == 0)
   }
 
-  /// Where the last frames have other durations than those before, decoding order shows.
+  /// The last frame in decoding order can differ from the last one shown, and their durations differ.
   @Test(arguments: 57...62)
-  func `The end is exact whichever frame is decoded last`(count: Int64) throws {
+  func `The duration is exact whichever frame is decoded last`(count: Int64) throws {
     let recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let last = MediaTime(recipe.times[Int(count) - 1] + 5, over: 1_000_000)
     let composition = try asset.retimed([
       (TimeRange(start: last, end: asset.duration), speed(1, 32))
@@ -119,16 +119,17 @@ struct PassthroughTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `A speed whose times fit no timescale is off by half a tick at most, and says so`()
+  func `Times that fit no timescale are off by at most half a tick`()
     async throws
   {
-    let asset = try Asset.made(.constant(240, count: 240), in: folder)
+    let asset = try Asset.made(.constant(240, count: 240), in: directory)
     let composition = try asset.retimed([(range(0, 1_000), speed(997, 101))])
     let (result, report) = try export(composition, of: asset)
     #expect(report.maxTimeError.wholeNanoseconds > 0)
     #expect(report.maxTimeError.wholeNanoseconds <= 500)
     #expect(result.videoTrack?.timescale == 1_000_000)
-    let coarse = try Asset.made(.constant(30, count: 60, timescale: 15_360), in: folder, "coarse")
+    let coarse = try Asset.made(
+      .constant(30, count: 60, timescale: 15_360), in: directory, "coarse")
     let other = try export(
       coarse.retimed([(range(0, 1_000), speed(997, 101))]), of: coarse, "other.mov")
     #expect(other.asset.videoTrack?.timescale == 240_000)
@@ -139,10 +140,10 @@ struct PassthroughTests {
     (600, 8, 1, 240_000), (15_360, 1, 8, 245_760), (90_000, 1, 1, 270_000),
     (240_000, 1001, 1000, 240_240_000),
   ])
-  func `The timescale is the source's times what the plan needs`(
+  func `The output timescale is a multiple of the source timescale`(
     timescale: Int32, above: Int64, below: Int64, expected: Int32
   ) throws {
-    let asset = try Asset.made(.constant(240, count: 240, timescale: timescale), in: folder)
+    let asset = try Asset.made(.constant(240, count: 240, timescale: timescale), in: directory)
     let composition = try asset.retimed([(range(0, 1_000), speed(above, below))])
     let (result, report) = try export(composition, of: asset)
     if expected > 10_000_000 {
@@ -153,19 +154,19 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `Thirty-two times faster from coarse ticks, no two frames collide`() throws {
+  @Test func `Frames stay distinct at 32 times speed from coarse ticks`() throws {
     let recipe = MovieRecipe.constant(240, count: 960, timescale: 600)
       .h264(gop: 60, reordered: true)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([(range(0, 4_000), speed(32))])
     let (result, _) = try export(composition, of: asset)
     #expect(result.duration == (MediaTime(1, over: 8)))
     #expect(try result.numbers() == (0..<960).map(Int.init))
   }
 
-  @Test func `Random plans over a continuous source are exact`() throws {
+  @Test func `Random speed changes of a whole source are copied exactly`() throws {
     let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let packets = try frameBytes(asset.path)
     var generator = SeededGenerator(seed: 42)
     for number in 0..<25 {
@@ -188,10 +189,10 @@ struct PassthroughTests {
     }
   }
 
-  @Test func `A source in fragments is copied like any other`() throws {
+  @Test func `A fragmented source is copied exactly`() throws {
     var recipe = MovieRecipe.constant(240, count: 240)
     recipe.fragmentMicroseconds = 100_000
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([(range(250, 500), speed(1, 4))])
     let (result, report) = try export(composition, of: asset)
     #expect(result.duration == .milliseconds(1_750))
@@ -199,9 +200,9 @@ struct PassthroughTests {
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
   }
 
-  /// libavformat's files take some 256 KiB at a time.
+  /// libavformat's buffers hold some 256 KiB.
   @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
-  func `Packets larger than any buffer are copied whole`(
+  func `Packets above 256 KiB are copied whole`(
     container: String, fragment: Int64?
   ) throws {
     var recipe = MovieRecipe.constant(240, count: 12)
@@ -210,7 +211,7 @@ struct PassthroughTests {
     recipe.container = container
     recipe.fragmentMicroseconds = fragment
     recipe = recipe.h264(gop: 4, reordered: false, options: ["crf": "1"])
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let packets = try frameBytes(asset.path)
     #expect(packets.allSatisfy { $0.count > 1 << 18 })
     let composition = try asset.retimed([(range(0, 25), speed(1, 8))])

@@ -10,11 +10,11 @@ import Testing
 
 @testable import OvercrankExport
 
-/// Exports of ranges that play backwards, of frames that need earlier frames.
+/// Exports of ranges that play backwards, with frames that depend on earlier ones.
 struct ReverseExportTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func clip() throws -> Asset {
     var recipe = MovieRecipe.constant(60, count: 120, timescale: 60_000)
@@ -24,7 +24,7 @@ struct ReverseExportTests {
     audio.sampleCount = 96_000
     audio.clicks = [12_000, 60_000]
     recipe.audio = audio
-    return try Asset.made(recipe, in: folder)
+    return try Asset.made(recipe, in: directory)
   }
 
   private func source(
@@ -38,26 +38,26 @@ struct ReverseExportTests {
   /// Requests frames, checks the numbers painted in them, and returns the greatest number of frames
   /// kept at once.
   private func read(_ source: FrameSource, _ requests: [Int]) throws -> Int {
-    var most = 0
+    var maximum = 0
     for index in requests {
       let frame = try #require(try source.mediaFrame(at: index, mayLeaveOut: false))
       #expect(PaintedBlocks.number(in: frame) == index)
-      most = max(most, source.kept.count)
+      maximum = max(maximum, source.kept.count)
     }
-    return most
+    return maximum
   }
 
   // A decoder needs a few packets of the next group before it returns the last frame of a group.
   private static let delay = 8
 
-  @Test func `Each group is decoded once`() throws {
+  @Test func `Reverse reading decodes each GOP once`() throws {
     let requests = Array((0..<120).reversed())
     let source = source(try clip(), requests)
     #expect(try read(source, requests) == 30)
     #expect((120...120 + 4 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `A group beyond the limit is decoded in parts`() throws {
+  @Test func `A GOP above the memory limit is decoded in parts`() throws {
     let asset = try clip()
     var reader = try FrameReader(asset)
     let size = try reader.mediaFrame(at: 0).byteCount
@@ -68,19 +68,19 @@ struct ReverseExportTests {
     #expect((240...240 + 12 * Self.delay).contains(source.sentPacketCount))
   }
 
-  @Test func `A change of direction inside a group decodes it once more at most`() throws {
+  @Test func `A direction change decodes its GOP at most once more`() throws {
     let requests = Array(0...20) + (5..<20).reversed() + [5, 5, 6, 7] + (0..<7).reversed()
     let source = source(try clip(), requests)
     _ = try read(source, requests)
     #expect(source.sentPacketCount <= 5 * (30 + Self.delay))
   }
 
-  @Test func `Frames that are not requested are not kept`() throws {
+  @Test func `Frames that are not requested are not kept in memory`() throws {
     let requests = [110, 100, 91, 50, 31]
     #expect(try read(source(try clip(), requests), requests) == 3)
   }
 
-  @Test func `A stopped export ends within a group`() throws {
+  @Test func `A stopped export ends within a GOP`() throws {
     let source = source(try clip(), [29, 28], isStopped: { true })
     let error = #expect(throws: MediaError.self) {
       try source.mediaFrame(at: 29, mayLeaveOut: false)
@@ -88,14 +88,14 @@ struct ReverseExportTests {
     #expect(error?.code == .cancelled)
   }
 
-  @Test func `A range backwards at half speed shows its frames twice, and its audio ends first`()
+  @Test func `Reverse at half speed shows frames twice and reverses audio`()
     throws
   {
     let asset = try clip()
     let half = Composition.SpeedChange(
       Speed(1, over: 2), in: try range(500, 1_500), isReversed: true)
     let composition = try Composition.retimed(asset.mediaSource(), changes: [half])
-    var settings = ExportSettings(path: folder.file("back.mov"), mode: .constant(FrameRate(60)))
+    var settings = ExportSettings(path: directory.file("back.mov"), mode: .constant(FrameRate(60)))
     settings.audioTimePitchAlgorithm = .varispeed
     let report = try ExportSession(composition, of: asset).export(settings)
     let backwards = (30..<90).reversed().flatMap { [$0, $0] }
@@ -111,7 +111,7 @@ struct ReverseExportTests {
     #expect((second + 2 * MovieRecipe.Audio.clickLength - end).magnitude <= 4)
   }
 
-  @Test func `Trimmed ranges play backwards each on its own`() throws {
+  @Test func `Trimming a reversed composition keeps its frames reversed`() throws {
     let asset = try clip()
     let media = try asset.mediaSource()
     let back = Composition.SpeedChange(.normal, in: try range(500, 1_500), isReversed: true)
@@ -126,7 +126,7 @@ struct ReverseExportTests {
     for (number, (kept, frames)) in cases.enumerated() {
       let trimmed = try whole.trimmed(to: kept.map { try range($0.0, $0.1) }, of: media)
       let settings = ExportSettings(
-        path: folder.file("trimmed\(number).mov"), mode: .constant(FrameRate(60)))
+        path: directory.file("trimmed\(number).mov"), mode: .constant(FrameRate(60)))
       let report = try ExportSession(trimmed, of: asset).export(settings)
       #expect(try Asset(path: report.path).numbers() == frames, "\(kept)")
     }

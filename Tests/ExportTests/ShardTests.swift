@@ -12,20 +12,20 @@ import Testing
 
 /// An export in shards: the same file from any number of them, with every frame once.
 struct ShardTests {
-  private let folder: Scratch
+  private let directory: Scratch
   private let asset: Asset
   private let composition: Composition
   /// 35 s at 5 fps: 18 groups of 10 frames, the last of 5.
   private static let (frameCount, groupLength) = (175, 10)
 
   init() throws {
-    folder = try Scratch()
+    directory = try Scratch()
     var recipe = MovieRecipe.constant(20, count: 400).h264(gop: 50, reordered: true)
     var audio = MovieRecipe.Audio()
     audio.sampleCount = 20 * 48_000
     audio.clicks = (1..<20).map { $0 * 48_000 }
     recipe.audio = audio
-    asset = try Asset.made(recipe, in: folder)
+    asset = try Asset.made(recipe, in: directory)
     composition = try asset.retimed([(range(5_000, 10_000), speed(1, 4))])
   }
 
@@ -34,10 +34,10 @@ struct ShardTests {
   private func settings(
     _ name: String, _ codec: VideoEncoding = .h264(EncoderSettings(preset: "superfast"))
   ) throws -> ExportSettings {
-    let directory = folder.file(name)
+    let output = directory.file(name)
     try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true)
-    var settings = ExportSettings(path: "\(directory)/film.mov", mode: .constant(FrameRate(5)))
+      atPath: output, withIntermediateDirectories: true)
+    var settings = ExportSettings(path: "\(output)/movie.mov", mode: .constant(FrameRate(5)))
     settings.render { $0.encoding = codec }
     settings.audioTimePitchAlgorithm = .varispeed
     settings.part = .joined
@@ -66,7 +66,7 @@ struct ShardTests {
     return nil
   }
 
-  @Test func `The joined file is the same for any number of shards, and exact`() throws {
+  @Test func `The joined file is the same for any number of shards`() throws {
     var files: [[UInt8]] = []
     var path = ""
     for count in [1, 2, 3, 8, 17] {
@@ -107,7 +107,7 @@ struct ShardTests {
   @Test(arguments: [
     VideoEncoding.h264(), .hevc(EncoderSettings(preset: "ultrafast")), .ffv1, .mjpeg,
   ])
-  func `Every codec can be joined`(codec: VideoEncoding) throws {
+  func `Shards of every codec can be joined`(codec: VideoEncoding) throws {
     var files: [[UInt8]] = []
     for count in [1, 5] {
       let settings = try settings("\(count)", codec)
@@ -119,8 +119,8 @@ struct ShardTests {
     #expect(files[0] == files[1])
   }
 
-  @Test func `A shard that is missing, damaged or foreign is named`() throws {
-    let settings = try settings("film")
+  @Test func `A missing or damaged or foreign shard is named`() throws {
+    let settings = try settings("movie")
     let paths = try make(1...4, of: 4, settings)
     let good = try bytes(of: paths[2])
     func refused(_ code: MediaError.Code, _ recovery: String = "make shard 3/4 again, then join")
@@ -151,7 +151,7 @@ struct ShardTests {
     try refused(.shardForeign)
     try FileManager.default.removeItem(atPath: paths[0])
     try refused(.shardMissing, "make the shards 1/4, 3/4 again, then join")
-    // What it says to run again is enough.
+    // Making the shards that the error names is enough.
     try make([1, 3], of: 4, settings)
     #expect(try session.export(settings).framesEncoded == Int64(Self.frameCount))
     #expect(session.isFinished(settings))
@@ -164,8 +164,8 @@ struct ShardTests {
     return part
   }
 
-  @Test func `A shard of another plan is foreign, and a finished one is recognized`() throws {
-    let settings = try settings("film")
+  @Test func `Shards of another plan count as foreign and not as finished`() throws {
+    let settings = try settings("movie")
     try make(1...4, of: 4, settings)
     #expect(session.isFinished(try part(2, settings)))
     var other = settings
@@ -180,27 +180,27 @@ struct ShardTests {
   }
 
   @Test func `Shards of an older plan do not hide a complete set`() throws {
-    var older = try settings("film")
+    var older = try settings("movie")
     older.render { $0.encoding = .h264(EncoderSettings(crf: 30)) }
     older.digest = try session.digest(older, version: "1")
     try make(1...2, of: 2, older)
-    let settings = try settings("film")
+    let settings = try settings("movie")
     try make(1...2, of: 3, settings)
     #expect(refusal(settings)?.code == .shardForeign)
     try make([3], of: 3, settings)
     #expect(try session.export(settings).framesEncoded == Int64(Self.frameCount))
-    // The older set is still one, too.
+    // The older set is still complete, too.
     older.overwrites = true
     #expect(try session.export(older).framesEncoded == Int64(Self.frameCount))
   }
 
-  @Test func `A tag that looks like a seal changes nothing`() throws {
+  @Test func `A title tag that looks like a shard seal is kept`() throws {
     var recipe = MovieRecipe.constant(20, count: 100).h264(gop: 50, reordered: true)
     recipe.metadata = ["title": "sha256:" + String(repeating: "a", count: 64), "zz": "sha256:"]
-    let tagged = try Asset.made(recipe, in: folder, "tagged")
+    let tagged = try Asset.made(recipe, in: directory, "tagged")
     #expect(tagged.metadata["title"]?.hasPrefix("sha256:") == true)
     let session = ExportSession(try Composition(tagged), of: tagged)
-    var settings = try settings("film")
+    var settings = try settings("movie")
     settings.digest = try session.digest(settings, version: "1")
     for number in 1...2 {
       settings.part = .shard(try shard(number, 2))
@@ -212,8 +212,8 @@ struct ShardTests {
     #expect(try Asset(path: session.export(settings).path).metadata["title"] != nil)
   }
 
-  @Test func `What has no shards is refused before any work`() throws {
-    let settings = try settings("film")
+  @Test func `Invalid shard requests are refused before any file is made`() throws {
+    let settings = try settings("movie")
     #expect(refusal(settings)?.code == .shardMissing)
     var refused = settings
     refused.part = .shard(try shard(1, 19))
@@ -224,7 +224,7 @@ struct ShardTests {
     refused.undecodableFrames = .stop
     refused.mode = .passthrough()
     #expect(refusal(refused)?.code == .shardRefused)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("film")) == [])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("movie")) == [])
     for (number, count) in [(0, 1), (2, 1), (1, 0), (-1, 3)] {
       #expect(ExportShard(exactly: number, of: count) == nil)
     }

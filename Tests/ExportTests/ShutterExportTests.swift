@@ -16,9 +16,9 @@ struct ShutterExportTests {
   private static let (dark, bright) = (40.0, 200.0)
   private static let (start, thickness) = (24.0, 24.0)
   private static let transfer = TransferFunction(curve: .bt709, red: 0.299, blue: 0.114)
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private static func light(_ code: Double) -> Double { transfer.linearize((code - 16) / 219) }
 
@@ -48,14 +48,14 @@ struct ShutterExportTests {
   private func movie(_ rate: Int32, step: Double, count: Int) throws -> Asset {
     try .lossless(
       (0..<count).map { try Self.frame(movedBy: Double($0) * step) }, rate: rate,
-      at: folder.file("\(rate)-\(step).mov"))
+      at: directory.file("\(rate)-\(step).mov"))
   }
 
   private func export(
     _ asset: Asset, _ sampling: FrameSampling, degrees: Int64?,
     playing composition: Composition? = nil, processorCount: Int? = nil
   ) throws -> (report: ExportReport, frames: [MediaFrame]) {
-    var settings = ExportSettings(path: folder.file("out.mov"), mode: .constant(FrameRate(30)))
+    var settings = ExportSettings(path: directory.file("out.mov"), mode: .constant(FrameRate(30)))
     settings.render {
       ($0.encoding, $0.sampling) = (.ffv1, sampling)
       $0.shutterAngle = degrees.flatMap { ShutterAngle(exactly: Rational($0)) }
@@ -73,7 +73,7 @@ struct ShutterExportTests {
     return (report, try (0..<count).map { try reader.mediaFrame(at: $0) })
   }
 
-  /// How much of the bar each column has in linear light, from 0 to 1, over all rows.
+  /// The share of the bar in each column, in linear light from 0 to 1, over all rows.
   private static func profile(_ frame: MediaFrame) -> [Double] {
     (0..<width).map { x in
       let codes = (0..<height).map { y in
@@ -87,7 +87,7 @@ struct ShutterExportTests {
   /// The length of the bar's edges: how far it moved while the shutter was open.
   ///
   /// An edge that moves evenly over L pixels is a slope of L pixels. Its area above one half, and
-  /// what is missing below, are each L/8.
+  /// the missing area below, are each L/8.
   private static func blurWidth(_ frame: MediaFrame) -> Double {
     let values = profile(frame).map { min(max($0, 0), 1) }
     let mixed = values.reduce(0) { $0 + min($1, 1 - $1) }
@@ -96,7 +96,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [90, 180, 360] as [Int64])
-  func `A blend averages the captured frames of the window, and the blur is as wide as the motion`(
+  func `Blend averages the frames captured while the shutter is open`(
     degrees: Int64
   ) throws {
     // 16 frames in an output period, 1 pixel each.
@@ -126,7 +126,7 @@ struct ShutterExportTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast], [90, 180, 360] as [Int64])
-  func `Synthesized frames fill a shutter that has too few captured ones`(
+  func `Synthesized frames fill a shutter with too few captured ones`(
     sampling: FrameSampling, degrees: Int64
   ) throws {
     let asset = try movie(30, step: 12, count: 5)
@@ -149,7 +149,7 @@ struct ShutterExportTests {
   }
 
   /// The instants of a shutter on an eased ramp have too large fractions to be exact.
-  @Test(arguments: [false, true]) func `A shutter is open on an eased ramp`(
+  @Test(arguments: [false, true]) func `The shutter angle scales motion blur on an eased ramp`(
     isReversed: Bool
   ) throws {
     let asset = try movie(30, step: 4, count: 31)
@@ -165,7 +165,7 @@ struct ShutterExportTests {
     #expect(abs(widths.0 - 2) < 0.5 && widths.1 < 1.5, "\(widths)")
   }
 
-  @Test func `Enough captured frames need no synthesized ones`() throws {
+  @Test func `Flow synthesizes no frame when enough frames are captured`() throws {
     let asset = try movie(480, step: 1, count: 32)
     let (report, frames) = try export(asset, .flow, degrees: 180)
     let (_, blended) = try export(asset, .blend, degrees: 180)
@@ -185,7 +185,7 @@ struct ShutterExportTests {
 
   /// The window opens while a frame is visible, in the middle of it.
   @Test(arguments: [false, true], [FrameSampling.flow, .flowFast])
-  func `Enough visible frames are those of a blend, after a trim and in reverse`(
+  func `Flow equals blend for trimmed and reversed 480 fps clips`(
     isReversed: Bool, sampling: FrameSampling
   ) throws {
     let asset = try movie(480, step: 1, count: 64)

@@ -11,23 +11,23 @@ import Testing
 /// A source is a file, whatever path leads to it.
 struct SourceIdentityTests {
   @Test(arguments: ["dotted", "linked"])
-  func `An asset is found under another name of its file`(name: String) throws {
-    let folder = try Scratch()
-    let asset = try Asset.made(.constant(30, count: 12), in: folder)
-    let other = name == "dotted" ? folder.file("./clip.mov") : folder.file("linked.mov")
+  func `An asset is matched to a source under another path`(name: String) throws {
+    let directory = try Scratch()
+    let asset = try Asset.made(.constant(30, count: 12), in: directory)
+    let other = name == "dotted" ? directory.file("./clip.mov") : directory.file("linked.mov")
     if name == "linked" { try #require(symlink(asset.path, other) == 0) }
     let source = try Asset(path: other).mediaSource()
     var composition = Composition()
     try composition.insertTimeRange(range(100, 300), of: source, at: .zero)
     let one = try ExportSession(composition, of: asset)
-      .plan(ExportSettings(path: folder.file("one.mov"), mode: .constant(FrameRate(30))))
+      .plan(ExportSettings(path: directory.file("one.mov"), mode: .constant(FrameRate(30))))
     let several = try ExportSession(composition, of: [asset])
-      .plan(ExportSettings(path: folder.file("all.mov"), mode: .constant(FrameRate(30))))
+      .plan(ExportSettings(path: directory.file("all.mov"), mode: .constant(FrameRate(30))))
     #expect(one.framesEncoded == 6 && several.framesEncoded == 6)
     let missing = try #require(
       #expect(throws: MediaError.self) {
         try ExportSession(
-          composition, of: [Asset.made(.constant(30, count: 3), in: folder, "another")])
+          composition, of: [Asset.made(.constant(30, count: 3), in: directory, "another")])
       })
     #expect(missing.code == .unsupportedSource)
   }

@@ -17,7 +17,7 @@ extension MediaTime {
 }
 
 extension ExportSettings {
-  /// Changes how pictures at a constant rate are rendered.
+  /// Changes the render settings of a constant frame rate.
   mutating func render(_ change: (inout RenderSettings) -> Void) {
     guard case .constant(let rate, var rendering) = mode else { preconditionFailure("copied") }
     change(&rendering)
@@ -41,11 +41,11 @@ func speed(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
 }
 
 extension Asset {
-  /// The movie of a recipe, in a folder.
-  static func made(_ recipe: MovieRecipe, in folder: Scratch, _ name: String = "clip") throws
+  /// The movie of a recipe, in a directory.
+  static func made(_ recipe: MovieRecipe, in directory: Scratch, _ name: String = "clip") throws
     -> Asset
   {
-    let path = folder.file("\(name).\(recipe.container)")
+    let path = directory.file("\(name).\(recipe.container)")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
@@ -70,7 +70,7 @@ extension Asset {
     }
   }
 
-  /// All samples of the sound.
+  /// All samples of the audio.
   func audio() throws -> [[Float]] {
     var reader = try AudioReader(self)
     let track = try #require(audioTrack)
@@ -95,7 +95,7 @@ extension Asset {
 extension Composition {
   /// When each frame of an asset is shown, by plain search: the definition, not the plan.
   ///
-  /// For what plays forwards at constant speeds. A frame within the slack of a segment's edge is
+  /// For segments that play forwards at constant speeds. A frame within the slack of a segment's edge is
   /// meant to be at the edge. For slots, frames are due as much earlier as their times may be late.
   func shownTimes(
     of asset: Asset, isForSlots: Bool = false
@@ -106,7 +106,7 @@ extension Composition {
     var end: MediaTime?
     for (number, segment) in segments.enumerated() {
       guard let mapping = segment.mapping?.line else { continue }
-      let goesOn = mapping.source.start == end
+      let isContinued = mapping.source.start == end
       end = mapping.source.end
       let edges = (mapping.source.start.seconds, mapping.source.end.seconds)
       for index in frames.entries.indices {
@@ -115,7 +115,7 @@ extension Composition {
         guard start < edges.1 - slack, end > edges.0 + slack else {
           continue
         }
-        if goesOn, let last = shown.last, last.index == index { continue }
+        if isContinued, let last = shown.last, last.index == index { continue }
         let isFirst = start <= edges.0 + slack
         let time = isFirst ? edges.0 : isForSlots ? start - slack : start
         shown.append((index, mapping.targetSeconds(of: time), number))
@@ -134,7 +134,7 @@ func refusal(
   var planned: MediaError?
   do throws(MediaError) { _ = try session.plan(settings) } catch { planned = error }
   do throws(MediaError) { try session.export(settings) } catch {
-    // Creating the file is the one thing that a plan does not try.
+    // A plan checks everything except creating the file.
     if error.code != .outputExists && error.code != .cannotCreate {
       #expect(planned == error, sourceLocation: sourceLocation)
     }

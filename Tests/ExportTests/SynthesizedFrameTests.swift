@@ -14,9 +14,9 @@ import Testing
 /// Exports that synthesize frames at exact instants.
 struct SynthesizedFrameTests {
   private static let (width, height) = (128, 80)
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// A frame of waves that moved some pixels to the right.
   private static func frame(movedBy moved: Double, scene: Double = 0) throws -> MediaFrame {
@@ -42,13 +42,13 @@ struct SynthesizedFrameTests {
 
   /// A lossless movie at 30 fps.
   private func movie(_ frames: [MediaFrame], name: String = "source.mov") throws -> Asset {
-    try .lossless(frames, rate: 30, at: folder.file(name))
+    try .lossless(frames, rate: 30, at: directory.file(name))
   }
 
   private func settings(
     _ name: String = "out.mov", _ sampling: FrameSampling = .flow
   ) throws -> ExportSettings {
-    var settings = ExportSettings(path: folder.file(name), mode: .constant(FrameRate(30)))
+    var settings = ExportSettings(path: directory.file(name), mode: .constant(FrameRate(30)))
     settings.render { ($0.encoding, $0.sampling) = (.ffv1, sampling) }
     settings.overwrites = true
     return settings
@@ -74,7 +74,7 @@ struct SynthesizedFrameTests {
   }
 
   @Test(arguments: [FrameSampling.flow, .flowFast])
-  func `Each output frame is at its exact instant`(sampling: FrameSampling) throws {
+  func `Synthesized frames show their exact instant`(sampling: FrameSampling) throws {
     let source = try (0..<5).map { try Self.frame(movedBy: Double($0) * 4) }
     let asset = try movie(source)
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 3))])
@@ -104,7 +104,7 @@ struct SynthesizedFrameTests {
     #expect(asset.synthesizedFrames == nil)
   }
 
-  @Test func `A ramp and reverse playback show the exact source time`() throws {
+  @Test func `Ramps and reverse playback show the exact source time`() throws {
     let asset = try movie(try (0..<9).map { try Self.frame(movedBy: Double($0) * 4) })
     let source = try asset.mediaSource()
     let ramped = try Composition.ramped(
@@ -130,7 +130,7 @@ struct SynthesizedFrameTests {
     }
   }
 
-  @Test func `A cut is held, and repeated frames keep their times`() throws {
+  @Test func `Flow holds the last frame before a scene cut`() throws {
     var source = try (0..<4).map { try Self.frame(movedBy: Double($0) * 4) }
     source.append(source[3])
     source += try (5..<7).map { try Self.frame(movedBy: Double($0) * 4) }
@@ -148,7 +148,7 @@ struct SynthesizedFrameTests {
     #expect(try made[14].packedBytes() == source[7].packedBytes())
   }
 
-  @Test func `The number of processors changes nothing, and shards are refused`() throws {
+  @Test func `Flow output does not depend on the processor count`() throws {
     let asset = try movie(try (0..<4).map { try Self.frame(movedBy: Double($0) * 5) })
     let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 4))])
     let session = ExportSession(slow, of: asset)

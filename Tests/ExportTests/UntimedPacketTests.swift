@@ -7,11 +7,11 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Files whose packets do not say when their frames are shown; `ffmpeg` judges each copy.
+/// Files whose packets have no presentation times; `CopyJudge` checks each copy with FFmpeg.
 struct UntimedPacketTests {
-  private let folder: Scratch
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   /// A container that leaves out times, and a coding with B-frames.
   enum Kind: String, CaseIterable {
@@ -38,22 +38,22 @@ struct UntimedPacketTests {
   }
 
   private func clip(_ kind: Kind) async throws -> Asset {
-    let path = folder.file(kind.rawValue)
+    let path = directory.file(kind.rawValue)
     try await FFmpeg.makeClip(path, kind.options)
     return try Asset(path: path)
   }
 
   @Test(arguments: Kind.allCases)
-  func `A copy shows the frames in the decoder's order, at even times`(kind: Kind) async throws {
+  func `A copy of untimed packets shows frames at even times`(kind: Kind) async throws {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 90)
     let seconds = (0...90 as ClosedRange<Int64>).map { Rational(Int128($0), over: 30) }
     #expect(
       try (0...90 as ClosedRange<Int64>).map { try frames.time(ofFrame: $0).seconds } == seconds)
-    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("copy.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: .keyframe)
-    // The judge's own times of such a file are guesses: these are the clip's.
+    // FFmpeg only guesses the times of such a file, so the clip's times are given.
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == 90 && report.framesHidden == 0)
     let expected = seconds.dropLast().enumerated().map {
@@ -65,10 +65,10 @@ struct UntimedPacketTests {
   }
 
   @Test(arguments: Kind.allCases)
-  func `Frames of it can be read in any order`(kind: Kind) async throws {
+  func `Frames of untimed packets can be read in any order`(kind: Kind) async throws {
     let asset = try await clip(kind)
     var settings = ExportSettings(
-      path: folder.file("frames.mov"), mode: .constant(FrameRate(30)))
+      path: directory.file("frames.mov"), mode: .constant(FrameRate(30)))
     settings.render { $0.encoding = .ffv1 }
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let shown = try await CopyJudge.frames(of: asset.path, countsHidden: true)
@@ -84,7 +84,7 @@ struct UntimedPacketTests {
     }
   }
 
-  @Test func `A change of speed keeps the order, and cuts hide what they need`() async throws {
+  @Test func `Cuts and speed changes of untimed packets are exact`() async throws {
     let asset = try await clip(.h264Pyramid)
     let source = try asset.mediaSource()
     var composition = Composition()
@@ -92,7 +92,7 @@ struct UntimedPacketTests {
       try composition.insertTimeRange(range(start, end), of: source, at: composition.duration)
     }
     try composition.scaleTimeRange(range(600, 700), toDuration: .milliseconds(800))
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("cut.mov"), mode: .passthrough())
     settings.mode = .passthrough(boundary: .squeeze)
     let report = try await ExportSession(composition, of: asset).export(settings)
     let expected = try composition.shownTimes(of: asset).map {

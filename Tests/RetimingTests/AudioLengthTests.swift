@@ -33,7 +33,7 @@ struct LengthCase: Sendable, CustomTestStringConvertible {
 }
 
 struct AudioLengthTests {
-  @Test("Any input makes exactly the samples of its duration", arguments: LengthCase.all)
+  @Test("Retimed audio has exactly the samples of its duration", arguments: LengthCase.all)
   func exactLength(entry: LengthCase) throws {
     let retimer = try AudioRetimer(
       algorithm: entry.algorithm, sampleRate: 48_000, channelCount: entry.channelCount,
@@ -54,7 +54,7 @@ struct AudioLengthTests {
   }
 
   @Test(
-    "All rates and many channels work",
+    "Retiming supports all sample rates and many channels",
     arguments: [(8000, 1), (11_025, 3), (44_100, 2), (96_000, 2), (192_000, 1), (48_000, 12)])
   func formats(sampleRate: Int, channelCount: Int) throws {
     let audio = Audio.noise(length: 2000, channelCount: channelCount)
@@ -73,7 +73,7 @@ struct AudioLengthTests {
   }
 
   @Test(
-    "Random plans: exact total, speed 1 bit for bit, gaps silent",
+    "Random plans keep length and samples at normal speed",
     arguments: 0..<30 as Range<UInt64>)
   func randomPlans(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -119,7 +119,7 @@ struct AudioLengthTests {
         #expect(rendering.samples[channel][last..<first].allSatisfy { $0 == 0 })
       }
       if try mapping.speed() == .normal, first < next {
-        // What plays at the sample: within half a sample of the source's own.
+        // The source sample that plays here, rounded to the nearest one.
         let position = try sample(
           mapping.sourceSeconds(of: Rational(Int128(first), over: 48_000)))
         let expected = audio.samples(Int64(position), next - first)
@@ -134,7 +134,7 @@ struct AudioLengthTests {
     for channel in 0..<2 { #expect(rendering.samples[channel][last...].allSatisfy { $0 == 0 }) }
   }
 
-  @Test func `A cut that changes nothing changes no sample`() throws {
+  @Test func `A cut between continuous ranges changes no sample`() throws {
     let audio = Audio.noise(length: 20_000)
     for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
       let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
@@ -148,7 +148,7 @@ struct AudioLengthTests {
     }
   }
 
-  @Test func `Memory does not grow: reads and writes are small, and reads stay near`() throws {
+  @Test func `Audio is read in one pass of small blocks`() throws {
     for (above, below) in [(1, 32), (32, 1), (970, 31)] as [(Int64, Int64)] {
       for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
         let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
@@ -158,7 +158,7 @@ struct AudioLengthTests {
         _ = try retimer.render(
           mappings: [TimeMapping.of(50_000, above > 32 ? 97_000 : 6400, at: speed)],
           read: { start, count in
-            // One pass forward, without holes.
+            // One pass forward, without gaps.
             #expect(expected == nil || expected == start)
             #expect(start > 0)
             expected = start + Int64(count)

@@ -13,8 +13,8 @@ struct AudioRetimerTests {
     return nil
   }
 
-  /// Three ranges that do not follow each other, so that each is a piece of its own.
-  private func apart() throws -> [TimeMapping] {
+  /// Four ranges that do not follow each other, so that each becomes a separate piece.
+  private func separateMappings() throws -> [TimeMapping] {
     var end = MediaTime.zero
     return try
       ([(30_000, 1, 2), (1000, 3, 2), (20_000, 1, 1), (8000, 4, 5)] as [(Int64, Int64, Int64)])
@@ -26,12 +26,12 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "Pieces made in parallel are the same, and read by the caller's thread alone",
+    "Parallel rendering equals serial and reads on the caller",
     arguments: [.spectral, .timeDomain, .varispeed, .lowQuality] as [AudioTimePitchAlgorithm])
   func parallel(_ algorithm: AudioTimePitchAlgorithm) throws {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
     let noise = Audio.noise(length: 48_000, channelCount: 2)
-    let mappings = try apart()
+    let mappings = try separateMappings()
     let plain = try retimer.render(mappings, of: noise)
     let caller = pthread_self()
     for parallelism in [2, 5] {
@@ -48,10 +48,10 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Pieces made in parallel end when cancelled, or when reading fails`() throws {
+  @Test func `Parallel rendering stops on cancellation or a read error`() throws {
     struct Broken: Error {}
     let retimer = try AudioRetimer(algorithm: .timeDomain, sampleRate: 48_000, channelCount: 1)
-    let mappings = try apart()
+    let mappings = try separateMappings()
     var blocks = 0
     #expect(
       code {
@@ -71,7 +71,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `The algorithms have their names`() {
+  @Test func `Time pitch algorithms have stable raw values`() {
     #expect(
       AudioTimePitchAlgorithm.allCases.map(\.rawValue) == [
         "spectral", "time-domain", "varispeed", "low-quality", "mute",
@@ -79,7 +79,7 @@ struct AudioRetimerTests {
   }
 
   @Test(
-    "Formats outside the limits are refused",
+    "Sample rates and channel counts out of range are refused",
     arguments: [(7999, 1), (192_001, 1), (48_000, 0), (48_000, 65), (-1, -1)])
   func formats(sampleRate: Int, channelCount: Int) {
     #expect(
@@ -89,7 +89,7 @@ struct AudioRetimerTests {
       } == .unsupportedFormat)
   }
 
-  @Test func `Speeds outside 1/32 to 32 are refused, unless muted`() throws {
+  @Test func `Speeds outside 1/32 to 32 are refused unless muted`() throws {
     for (above, below) in [(1, 33), (33, 1), (3201, 100)] as [(Int64, Int64)] {
       let mapping = try TimeMapping.of(0, 96_000, at: .of(above, below))
       for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
@@ -105,7 +105,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Mappings that overlap or overrun are refused before anything is read`() throws {
+  @Test func `Overlapping mappings are refused before any read`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let first = try TimeMapping(source: .of(0, 1), target: .of(0, 2))
     let overlapping = try TimeMapping(source: .of(0, 1), target: .of(1, 3))
@@ -127,7 +127,7 @@ struct AudioRetimerTests {
     try render([], nil)
   }
 
-  @Test func `A reader that gives too little is caught, and what closures throw comes through`()
+  @Test func `A short read is refused and thrown errors are passed on`()
     throws
   {
     struct Stop: Error {}
@@ -145,7 +145,7 @@ struct AudioRetimerTests {
     }
   }
 
-  @Test func `Cancelling stops before the next block`() throws {
+  @Test func `Cancellation stops before the next block`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     var written = 0
     let mapping = try TimeMapping.of(0, 48_000, at: .of(1, 8))

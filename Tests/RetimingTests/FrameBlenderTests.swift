@@ -6,7 +6,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Mixing as light, against the definition in plain double precision, pixel by pixel.
+/// Blending in linear light, compared with the definition in double precision for each pixel.
 struct FrameBlenderTests {
   /// Code values of every plane, by the row, without padding.
   private typealias Planes = [[[Int]]]
@@ -17,7 +17,7 @@ struct FrameBlenderTests {
   ]
 
   @Test(arguments: formats, 0..<5)
-  func `Every pixel is within one code value of the definition`(
+  func `Blended pixels are within one code value of the definition`(
     name: String, curve: Int
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -31,15 +31,15 @@ struct FrameBlenderTests {
         width: width, height: height, pixelFormat: format, isFullRange: format.isFullRange,
         transfer: transfer))
     var random = SeededGenerator(seed: UInt64(curve + 7))
-    // Twice with one blender: what was mixed before must be forgotten.
+    // Twice with one blender, which must start anew after each blend.
     for shares in [[0.5, 0.25, 0.25], [0.1, 0.9]] as [[Float]] {
-      let pictures = try shares.map { _ in
-        try picture(format, layout, width, height, &random)
+      let frames = try shares.map { _ in
+        try noiseFrame(format, layout, width, height, &random)
       }
-      for (picture, share) in zip(pictures, shares) { try blender.add(picture, share: share) }
+      for (frame, share) in zip(frames, shares) { try blender.add(frame, share: share) }
       let mixed = planes(of: try blender.finish(), layout)
       let expected = reference(
-        pictures.map { planes(of: $0, layout) }, shares.map(Double.init), layout, width, height,
+        frames.map { planes(of: $0, layout) }, shares.map(Double.init), layout, width, height,
         format.isFullRange, transfer)
       for (number, plane) in mixed.enumerated() {
         for (y, row) in plane.enumerated() {
@@ -52,21 +52,21 @@ struct FrameBlenderTests {
     }
   }
 
-  @Test func `Half of black and half of white is as bright as half the light`() throws {
+  @Test func `Black and white blend in linear light`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let blender = try #require(
       FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
     for level in [0, 255] as [UInt8] {
-      let picture = try MediaFrame.video(width: 2, height: 2, pixelFormat: .gray8)
-      picture.planeData(0)?.update(repeating: level, count: picture.bytesPerRow(0) * 2)
-      try blender.add(picture, share: 0.5)
+      let frame = try MediaFrame.video(width: 2, height: 2, pixelFormat: .gray8)
+      frame.planeData(0)?.update(repeating: level, count: frame.bytesPerRow(0) * 2)
+      try blender.add(frame, share: 0.5)
     }
     // 1.099 · 0.5^0.45 - 0.099 = 0.7053; mixed as code values it would be 128.
     #expect(try blender.finish().packedBytes() == [180, 180, 180, 180])
   }
 
-  @Test func `Pictures of another kind are refused`() throws {
+  @Test func `Frames of another format are refused`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let pal8 = try #require(LibAVPixelFormat(named: "pal8"))
     #expect(
@@ -82,27 +82,28 @@ struct FrameBlenderTests {
 
   // MARK: The definition
 
-  /// Red, green and blue of each pixel from its own samples, those to light, the mean, and back.
+  /// Converts each pixel to red, green and blue in linear light, blends them, and converts back.
   private func reference(
-    _ pictures: [Planes], _ shares: [Double], _ layout: PixelComponents, _ width: Int,
+    _ frames: [Planes], _ shares: [Double], _ layout: PixelComponents, _ width: Int,
     _ height: Int, _ isFullRange: Bool, _ transfer: TransferFunction
   ) -> [[[Double]]] {
-    let most = Double((1 << layout.depth) - 1)
+    let maximum = Double((1 << layout.depth) - 1)
     let unit = Double(1 << layout.depth) / 256
-    let (black, span, chroma) = isFullRange ? (0, most, most) : (16 * unit, 219 * unit, 224 * unit)
+    let (black, span, chroma) =
+      isFullRange ? (0, maximum, maximum) : (16 * unit, 219 * unit, 224 * unit)
     let middle = Double(1 << (layout.depth - 1))
     func mean(_ value: (Int) -> Double) -> Double {
       let light = shares.indices.reduce(0) { $0 + shares[$1] * transfer.linearize(value($1)) }
       return transfer.encode(light / shares.reduce(0, +))
     }
-    func clamp(_ value: Double) -> Double { min(max(value, 0), most) }
-    var result = pictures[0].map { $0.map { $0.map { _ in 0.0 } } }
+    func clamp(_ value: Double) -> Double { min(max(value, 0), maximum) }
+    var result = frames[0].map { $0.map { $0.map { _ in 0.0 } } }
     let colors = layout.components.count >= 3
     for number in (colors ? 3 : 1)..<max(layout.components.count, colors ? 3 : 1) {
       for y in 0..<height {
         for x in 0..<width {
           result[number][y][x] = shares.indices.reduce(0) {
-            $0 + shares[$1] * Double(pictures[$1][number][y][x])
+            $0 + shares[$1] * Double(frames[$1][number][y][x])
           }
         }
       }
@@ -112,7 +113,7 @@ struct FrameBlenderTests {
         for y in 0..<height {
           for x in 0..<width {
             result[number][y][x] = clamp(
-              black + span * mean { (Double(pictures[$0][number][y][x]) - black) / span })
+              black + span * mean { (Double(frames[$0][number][y][x]) - black) / span })
           }
         }
       }
@@ -125,8 +126,8 @@ struct FrameBlenderTests {
     for y in 0..<height {
       for x in 0..<width {
         let (cx, cy) = (x >> sx, y >> sy)
-        func parts(_ picture: Int) -> (Double, Double, Double) {
-          let planes = pictures[picture]
+        func parts(_ frame: Int) -> (Double, Double, Double) {
+          let planes = frames[frame]
           let bright = (Double(planes[0][y][x]) - black) / span
           let cb = (Double(planes[1][cy][cx]) - middle) / chroma
           let cr = (Double(planes[2][cy][cx]) - middle) / chroma
@@ -153,10 +154,10 @@ struct FrameBlenderTests {
     return result
   }
 
-  // MARK: Pictures
+  // MARK: Frames
 
-  /// Noise whose colours are not too far beyond what a screen can show.
-  private func picture(
+  /// Noise whose colors are mostly inside the gamut of a display.
+  private func noiseFrame(
     _ format: LibAVPixelFormat, _ layout: PixelComponents, _ width: Int, _ height: Int,
     _ random: inout SeededGenerator
   ) throws -> MediaFrame {

@@ -7,7 +7,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Frames between frames: the same bytes everywhere, and the right motion.
+/// Interpolated frames: reproducible bytes and the right motion.
 struct FrameInterpolatorTests {
   private static let formats = [
     "yuv420p", "yuv422p", "yuv444p", "yuvj420p", "gray", "yuv420p10le", "yuv422p10le",
@@ -34,7 +34,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: formats, [(16, 16), (17, 19), (33, 70)])
-  func `The plain twin gives the same bytes as SIMD instructions`(
+  func `Scalar code gives the same bytes as SIMD code`(
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -49,7 +49,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: ["yuv420p", "yuv420p10le"], [false, true])
-  func `The plain twin gives the same bytes where motion is searched in a smaller image`(
+  func `Scalar and SIMD code agree with a downscaled motion search`(
     name: String, isFast: Bool
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
@@ -63,11 +63,11 @@ struct FrameInterpolatorTests {
 
   @Test(
     arguments: ["yuv420p", "yuv422p", "yuv420p10le", "gray"], [(33, 35), (64, 47), (131, 96)])
-  func `The bytes are the same in front of a still background`(
+  func `Scalar and SIMD code agree on a static background`(
     name: String, size: (Int, Int)
   ) throws {
     let format = try #require(LibAVPixelFormat(named: name))
-    // Enough frames for the wall to be known as still.
+    // There are enough frames to detect the wall as static.
     let frames = try (0..<6).map { number in
       try FrameSamples.frame(width: size.0, height: size.1, format) { component, x, y in
         let scaleX = component.width < size.0 ? 2 : 1
@@ -80,14 +80,14 @@ struct FrameInterpolatorTests {
     let plain = try bytes(frames, usesSIMD: false)
     #expect(try bytes(frames) == plain)
     #expect(try bytes(frames, threadCount: 3) == plain)
-    // The wall is as it was, and the ball is not.
+    // The wall is unchanged, and the ball has moved.
     let last = try #require(plain.last)
     let captured = try frames[5].packedBytes()
     #expect(last != captured && zip(last, captured).count { $0 != $1 } < last.count / 3)
   }
 
   @Test(arguments: [false, true])
-  func `Any number of threads gives the same bytes`(isFast: Bool) throws {
+  func `Interpolation does not depend on the thread count`(isFast: Bool) throws {
     let texture = MovingTexture(seed: 4)
     let frames = try (0..<2).map { try texture.frame(134, 150, movedBy: Double($0) * 5.3, 2) }
     let one = try bytes(frames, at: [0.4], isFast: isFast)
@@ -98,7 +98,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: [false, true])
-  func `A moving picture is where it belongs at any instant`(isFast: Bool) throws {
+  func `A moving image is interpolated at its exact position`(isFast: Bool) throws {
     let texture = MovingTexture(seed: 5)
     let (width, height) = (160, 96)
     let interpolator = try #require(
@@ -122,7 +122,7 @@ struct FrameInterpolatorTests {
   }
 
   @Test(arguments: [6.0, 12, 20])
-  func `A ball is one area where it belongs`(step: Double) throws {
+  func `A moving ball stays one area at its exact position`(step: Double) throws {
     let (width, height) = (320, 176)
     let background = MovingTexture(seed: 6, longest: 90, shortest: 30)
     func frame(_ x: Double, _ y: Double) throws -> MediaFrame {
@@ -186,7 +186,7 @@ struct FrameInterpolatorTests {
     return count
   }
 
-  @Test func `A burnt-in timer stays where it is`() throws {
+  @Test func `A burned-in timer stays in place`() throws {
     let texture = MovingTexture(seed: 7)
     let (width, height) = (160, 96)
     // Bars like those of digits, in a corner.
@@ -216,7 +216,7 @@ struct FrameInterpolatorTests {
     #expect(10 * log10(255 * 255 * count / max(sum, 1e-9)) > 38)
   }
 
-  @Test func `Scenes are told apart`() throws {
+  @Test func `Scene cuts are detected`() throws {
     let interpolator = try #require(
       FrameInterpolator(width: 96, height: 64, pixelFormat: .yuv420p))
     let scenes = (0..<6).map { MovingTexture(seed: 20 + $0) }
@@ -229,7 +229,7 @@ struct FrameInterpolatorTests {
     }
   }
 
-  @Test func `Frames that cannot be interpolated are refused`() throws {
+  @Test func `Unsupported pixel formats and sizes are refused`() throws {
     for name in ["rgb24", "gbrp", "yuva420p", "nv12", "pal8"] {
       let format = try #require(LibAVPixelFormat(named: name))
       #expect(FrameInterpolator(width: 64, height: 64, pixelFormat: format) == nil)

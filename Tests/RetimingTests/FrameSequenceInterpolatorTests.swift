@@ -50,18 +50,18 @@ struct FrameSequenceInterpolatorTests {
     }
   }
 
-  private func picture(_ moved: Double, of texture: MovingTexture = texture) throws -> MediaFrame {
+  private func frame(_ moved: Double, of texture: MovingTexture = texture) throws -> MediaFrame {
     try texture.frame(Self.width, Self.height, movedBy: moved)
   }
 
-  @Test func `An output frame at a captured frame is that frame`() throws {
-    let images = try (0..<3).map { try picture(Double($0) * 6) }
+  @Test func `An output frame at a capture time is the captured frame`() throws {
+    let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images))
     #expect(made.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 1, 4])
     #expect(made[0].image === images[0] && made[4].image === images[1])
     #expect(made[8].image === images[2] && made[8].confidence == nil)
     for (number, output) in made.prefix(8).enumerated() {
-      let truth = try picture(Double(number) * 1.5)
+      let truth = try frame(Double(number) * 1.5)
       #expect(output.image.signalToNoise(truth, border: 12) > 34)
       #expect((output.confidence == nil) == (number % 4 == 0))
     }
@@ -69,28 +69,28 @@ struct FrameSequenceInterpolatorTests {
 
   @Test func `A repeated frame is dropped and its time kept`() throws {
     // Frame 3 repeats frame 2, with a little noise, as an encoder makes it.
-    var images = try (0..<5).map { try picture(Double($0) * 6) }
+    var images = try (0..<5).map { try frame(Double($0) * 6) }
     images[3] = try MovingTexture.frame(Self.width, Self.height) { x, y in
       Self.texture.luma(x - 12, y) + (Int(x + 3 * y) % 3 == 0 ? 2 : -1)
     }
     let made = try outputs(inputs(images), dropped: 1)
-    // Between frames 2 and 4, motion goes on evenly over two seconds.
+    // Between frames 2 and 4, motion continues evenly over two seconds.
     for number in 8..<16 {
-      let truth = try picture(12 + Double(number - 8) * 1.5)
+      let truth = try frame(12 + Double(number - 8) * 1.5)
       #expect(made[number].image.signalToNoise(truth, border: 12) > 32, "output \(number)")
     }
   }
 
-  @Test func `Slow motion is no repetition`() throws {
+  @Test func `Slow motion is not taken for repeated frames`() throws {
     // A tenth of a pixel for each frame, from the beginning.
-    let images = try (0..<5).map { try picture(Double($0) * 0.1) }
+    let images = try (0..<5).map { try frame(Double($0) * 0.1) }
     _ = try outputs(inputs(images))
   }
 
-  @Test func `A still is shown to its end`() throws {
-    let still = try picture(12)
-    let images = try [picture(0), picture(6), still, still, still, still, still, still, still]
-    // After four repetitions in a row, one is taken for a still, and more follow.
+  @Test func `A still image is shown to its end`() throws {
+    let still = try frame(12)
+    let images = try [frame(0), frame(6), still, still, still, still, still, still, still]
+    // After four repetitions in a row, one frame counts as a still image, and more follow.
     let made = try outputs(inputs(images), dropped: 5)
     let due = try still.packedBytes()
     for output in made.suffix(12) {
@@ -99,27 +99,27 @@ struct FrameSequenceInterpolatorTests {
     }
   }
 
-  @Test func `A cut is held and never morphed`() throws {
+  @Test func `A frame is held before a cut and never morphed`() throws {
     let other = MovingTexture(seed: 31)
     let images = try [
-      picture(0), picture(6), picture(0, of: other), picture(6, of: other),
+      frame(0), frame(6), frame(0, of: other), frame(6, of: other),
     ]
     let made = try outputs(inputs(images))
     let held = made.filter { $0.image === images[1] }
     #expect(held.reduce(0) { $0 + $1.count } == 4)
     // After the cut, motion is followed again.
-    let truth = try picture(3, of: other)
+    let truth = try frame(3, of: other)
     #expect(made.contains { $0.image.signalToNoise(truth, border: 12) > 32 })
   }
 
-  @Test func `A jump of playback is held`() throws {
-    let images = try (0..<3).map { try picture(Double($0) * 6) }
+  @Test func `A frame is held before a jump in playback`() throws {
+    let images = try (0..<3).map { try frame(Double($0) * 6) }
     let made = try outputs(inputs(images, disconnected: 1))
     #expect(made[0].image === images[0] && made[0].count == 4)
   }
 
-  @Test func `Where confidence is low, a policy decides`() throws {
-    let images = try [picture(0), picture(6)]
+  @Test func `The fallback policy applies at low confidence`() throws {
+    let images = try [frame(0), frame(6)]
     let held = try outputs(inputs(images), fallback: .hold, threshold: 1.1)
     #expect(held[0].image === images[0] && held[0].count == 4)
     let blended = try outputs(inputs(images), fallback: .blend, threshold: 1.1)

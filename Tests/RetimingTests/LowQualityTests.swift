@@ -13,7 +13,7 @@ struct LowQualityTests {
   }
 
   @Test(
-    "The speeds that it has keep the pitch and the length",
+    "Low quality keeps pitch and length at its fixed speeds",
     arguments: [(1, 2), (2, 3), (666_667, 1_000_000), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1)]
       as [(Int64, Int64)])
   func speeds(above: Int64, below: Int64) throws {
@@ -33,7 +33,7 @@ struct LowQualityTests {
     #expect((fitted.amplitude - 0.5).magnitude < 0.01)
   }
 
-  @Test("Claps are not heard twice where sound is half as long again", arguments: [44_100, 48_000])
+  @Test("Claps are not doubled at 2/3 speed in low quality", arguments: [44_100, 48_000])
   func claps(rate: Int) throws {
     // Bursts of 4 ms, not in step with the grains.
     let length = rate / 250
@@ -60,7 +60,7 @@ struct LowQualityTests {
     #expect(lengths[0] > 0)
   }
 
-  @Test func `Other speeds are refused, by name and with the nearest`() throws {
+  @Test func `Other speeds are refused and the nearest is suggested`() throws {
     for (above, below, nearest) in [
       (3, 5, "2/3"), (1, 8, "1/2"), (9, 10, "1/1"), (31, 1, "2/1"), (1_000_003, 1_000_000, "1/1"),
     ] as [(Int64, Int64, String)] {
@@ -79,9 +79,10 @@ struct LowQualityTests {
     }
   }
 
-  @Test func `Snapped sound keeps its place, and the report says so`() throws {
+  @Test func `Audio at a snapped speed keeps its position`() throws {
     let audio = Audio.noise(length: 100_000)
-    // Slower than it plays: it ends early. Faster: it is cut. As fast: nothing is said.
+    // Audio that plays faster than requested ends early, and slower audio is cut. An exact speed is
+    // not reported.
     let slow = try TimeMapping.of(10_000, 12_000, at: .of(3, 5))
     let fast = try TimeMapping.of(30_000, 12_000, at: .of(3), from: slow.target.end)
     let exact = try TimeMapping.of(50_000, 12_000, at: .of(4, 5), from: fast.target.end)

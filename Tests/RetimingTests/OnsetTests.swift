@@ -9,7 +9,7 @@ import Testing
 
 struct OnsetTests {
   @Test(
-    "Bursts are found at every sampling rate, whatever the blocks",
+    "Bursts are found at all sample rates and block sizes",
     arguments: [8000, 44_100, 48_000, 192_000])
   func bursts(sampleRate: Int) {
     let second = Double(sampleRate)
@@ -28,10 +28,10 @@ struct OnsetTests {
       for start in stride(from: 0, to: plane.count, by: block) {
         let part = Array(plane[start..<min(plane.count, start + block)])
         found += detector.append([part.map { -$0 }, part])
-        // What is told later lies later.
+        // Onsets are reported in order.
         #expect(found.allSatisfy { $0.position <= detector.scanned + Int64(sampleRate / 100) })
       }
-      // The noise itself starts, too.
+      // The start of the noise is an onset, too.
       #expect(found.count == starts.count + 1)
       for (start, offset) in zip(starts, found.dropFirst()) {
         #expect((-0.001...0.0045).contains(Double(Int(offset.position) - start) / second))
@@ -40,7 +40,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `Steady tones, pulses of a voice and silence are no onsets`() {
+  @Test func `Steady tones and voice pulses and silence have no onsets`() {
     let audios: [(Int) -> Float] = [
       { _ in 0 }, { Float(sin(0.1 * Double($0))) },
       // A hundred pulses a second.
@@ -49,13 +49,13 @@ struct OnsetTests {
     for audio in audios {
       var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
       let found = detector.append([(0..<96_000).map(audio)])
-      // The start itself is one.
+      // Only the start of the signal is an onset.
       #expect(found.allSatisfy { $0.position < 2400 })
       #expect(detector.scanned > 92_000)
     }
   }
 
-  @Test func `A faint start after a loud one is weak`() throws {
+  @Test func `A faint onset after a loud one is weak`() throws {
     var random = SeededGenerator(seed: 3)
     var plane = (0..<96_000).map { _ in Float.random(in: -0.002...0.002, using: &random) }
     for (start, loudness) in [(20_000, 0.8), (50_000, 0.015), (80_000, 0.7)] as [(Int, Float)] {
@@ -89,7 +89,7 @@ struct OnsetTests {
       breakpoints: Array(breakpoints.dropFirst()))
   }
 
-  @Test func `A map of speeds runs both ways, and past its ends`() throws {
+  @Test func `A speed map inverts exactly and extends past its ends`() throws {
     let map = try SpeedMap(piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
     #expect(map.source(at: 0) == 100)
     #expect(map.source(at: 4800) == 700)
@@ -104,7 +104,7 @@ struct OnsetTests {
   }
 
   @Test(
-    "Locks keep onsets in place, at a bounded stretch, both ways",
+    "Locks keep onsets in place with a bounded stretch",
     arguments: 0..<60 as Range<UInt64>)
   func locks(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -133,7 +133,7 @@ struct OnsetTests {
       #expect(lock.before > 0 && lock.after > 0)
     }
     #expect(map.locks.count == onsets.count { (1000..<51_000).contains($0) })
-    // What a viewer of the whole map sees: never back, never far from the speed outside of locks.
+    // The whole map never runs backwards and stays near the speed outside of locks.
     var last = map.output(at: 990)
     var largest = 0.0
     for source in stride(from: 991.0, to: 51_100, by: 1) {
@@ -150,12 +150,12 @@ struct OnsetTests {
         break
       }
     }
-    // Nothing is locked outside of the piece.
+    // No onset outside of the piece is locked.
     #expect((map.output(at: 999) - base.output(at: 999)).magnitude < 1e-6)
     #expect((map.output(at: 201_001) - base.output(at: 201_001)).magnitude < 1e-6)
   }
 
-  @Test func `The sum of products is what a plain loop makes it`() {
+  @Test func `CrossCorrelation product equals a plain loop`() {
     var random = SeededGenerator(seed: 5)
     for count in [0, 1, 7, 8, 9, 64, 961] {
       let first = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
@@ -168,7 +168,7 @@ struct OnsetTests {
     }
   }
 
-  @Test func `The most alike place is found, but not an excluded one`() {
+  @Test func `The best correlation is found outside excluded positions`() {
     var samples = [Float](repeating: 0, count: 4000)
     var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
@@ -191,7 +191,7 @@ struct OnsetTests {
     #expect(CrossCorrelation.best(search, in: silence, steps) == 0)
   }
 
-  @Test("Products at several places are those at each", arguments: [1, 3, 4, 5, 19])
+  @Test("Products at several offsets equal those at each offset", arguments: [1, 3, 4, 5, 19])
   func products(count: Int) {
     var random = SeededGenerator(seed: 8)
     for length in [1, 8, 45, 720] {
@@ -211,7 +211,7 @@ struct OnsetTests {
   }
 
   @Test(
-    "Sums of products are the products with what lies between samples",
+    "Neighbor products equal those with a delayed signal",
     arguments: [-1, -0.6, 0, 0.000_001, 0.3, 0.999_999])
   func neighbors(offset: Double) {
     var random = SeededGenerator(seed: 9)
@@ -234,13 +234,13 @@ struct OnsetTests {
     #expect((fit.slope - product(slope, slope)).magnitude < 1e-3)
   }
 
-  /// To a thousandth of a sample, so that tones stay 70 dB above what is not they.
-  @Test("What lies between samples is found and read", arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
+  /// Exact to a thousandth of a sample, so that tones stay 70 dB above their distortion.
+  @Test("A subsample delay is found and applied", arguments: [0.0, 0.03, 0.4, 0.5, -0.27])
   func between(rest: Double) throws {
     for frequency in [100.0, 1000, 8000, 12_000] {
       let step = 2 * .pi * frequency / 44_100
       let samples = (0..<2000).map { Float(0.5 * sin(step * Double($0))) }
-      // What is wanted lies the rest behind sample 900.
+      // The wanted signal is `rest` samples after sample 900.
       let wanted = (0..<600).map { Float(0.5 * sin(step * (900 + Double($0) + rest))) }
       let found = CrossCorrelation.remainder(of: wanted, around: 900, in: samples)
       #expect((found - rest).magnitude < 0.001, "\(frequency) Hz: \(found)")

@@ -7,7 +7,7 @@ import Testing
 
 struct OutputFrameGridTests {
   @Test(
-    "The number of frames is the duration's, rounded up",
+    "The frame count is the duration in frames rounded up",
     arguments: [
       // Seconds, frames per second, ticks per second of the source, frames.
       ((11, 1), (30, 1), 12_800, 330), ((4, 1), (30, 1), 12_800, 120),
@@ -28,7 +28,7 @@ struct OutputFrameGridTests {
     #expect(slots.count == expected)
   }
 
-  @Test func `What cannot be cut into frames says so`() throws {
+  @Test func `An invalid duration or source tick is refused`() throws {
     let rate = FrameRate(30)
     for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
       let error = #expect(throws: MediaError.self) {
@@ -44,7 +44,7 @@ struct OutputFrameGridTests {
   }
 
   @Test(
-    "Each slot shows the last frame at or before it, or the nearest",
+    "Each slot shows the held or the nearest frame",
     arguments: 0..<500 as Range<UInt64>)
   func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -65,9 +65,9 @@ struct OutputFrameGridTests {
       duration: duration, rate: rate, sourceTick: Rational(1, over: 6000))
 
     func shown(_ sampling: FrameSampling) throws -> [Int] {
-      let pictures = try slots.frames(of: times, until: duration, sampling)
-      #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.parts != $1.parts })
-      return pictures.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
+      let frames = try slots.frames(of: times, until: duration, sampling)
+      #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.parts != $1.parts })
+      return frames.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
     }
     func instant(_ slot: Int64) throws -> Rational {
       Rational(Int128(slot) * Int128(below), over: Int128(above))
@@ -79,11 +79,11 @@ struct OutputFrameGridTests {
     var nearest: [Int] = []
     for slot in 0..<slots.count {
       #expect(slots.seconds(of: slot) == (try instant(slot)))
-      // All in parts of a tick of which the rate's numerator makes one.
+      // All times are in ticks divided by the numerator of the rate.
       let due = slot * below * 6000
       held.append(ticks.lastIndex { $0 * above <= due } ?? 0)
-      let least = ticks.map { abs($0 * above - due) }.min()
-      let first = ticks.first { abs($0 * above - due) == least } ?? 0
+      let minimum = ticks.map { abs($0 * above - due) }.min()
+      let first = ticks.first { abs($0 * above - due) == minimum } ?? 0
       nearest.append(ticks.lastIndex(of: first) ?? 0)
     }
     #expect(try shown(.hold) == held)
@@ -98,7 +98,7 @@ struct OutputFrameGridTests {
     }
   }
 
-  @Test("A blend is each frame for as long as it is on", arguments: 0..<100 as Range<UInt64>)
+  @Test("A blend weights each frame by its time in the slot", arguments: 0..<100 as Range<UInt64>)
   func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     // In ticks of which a slot has 200.
@@ -111,23 +111,23 @@ struct OutputFrameGridTests {
     let end = ticks + .random(in: 1...300, using: &random)
     let slots = try OutputFrameGrid(
       duration: Rational(Int128(end), over: scale), rate: FrameRate(Int(rate)), sourceTick: .zero)
-    let pictures = try slots.frames(
+    let frames = try slots.frames(
       of: starts.map { Rational(Int128($0), over: scale) },
       until: Rational(Int128(end), over: scale),
       .blend)
-    #expect(pictures.reduce(0) { $0 + $1.count } == slots.count)
+    #expect(frames.reduce(0) { $0 + $1.count } == slots.count)
     var slot: Int64 = 0
-    for image in pictures {
+    for image in frames {
       for _ in 0..<image.count {
         // By walking through the slot tick by tick.
-        var onFor: [Int: Int64] = [:]
+        var ticksOf: [Int: Int64] = [:]
         for tick in slot * 200..<min((slot + 1) * 200, end) {
-          onFor[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1
+          ticksOf[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1
         }
-        let total = onFor.values.reduce(0, +)
-        #expect(image.parts.map(\.frame) == onFor.keys.sorted())
+        let total = ticksOf.values.reduce(0, +)
+        #expect(image.parts.map(\.frame) == ticksOf.keys.sorted())
         for part in image.parts {
-          let expected = Double(onFor[part.frame] ?? 0) / Double(total)
+          let expected = Double(ticksOf[part.frame] ?? 0) / Double(total)
           #expect(abs(Double(part.share) / Double(image.total) - expected) < 1e-7)
         }
         slot += 1
@@ -135,7 +135,7 @@ struct OutputFrameGridTests {
     }
   }
 
-  @Test func `Frames out of order are refused, and no frame shows nothing`() throws {
+  @Test func `Unsorted frames are refused and an empty list is allowed`() throws {
     let slots = try OutputFrameGrid(
       duration: Rational(1), rate: FrameRate(30), sourceTick: Rational(1, over: 1000))
     for sampling in FrameSampling.allCases {

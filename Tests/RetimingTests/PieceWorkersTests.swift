@@ -7,7 +7,7 @@ import Testing
 @testable import OvercrankRetiming
 
 struct PieceWorkersTests {
-  /// Pieces of so many source samples, each played at 2, from places that do not follow each other.
+  /// Pieces with the given counts of source samples, each at speed 2 and separate from the others.
   private func workers(
     _ lengths: [Int64], channelCount: Int, limit: Int
   ) throws -> (workers: PieceWorkers, pieces: [AudioPiece]) {
@@ -27,7 +27,7 @@ struct PieceWorkersTests {
     return (PieceWorkers(plan.pieces, retimer: retimer, limit: limit), plan.pieces)
   }
 
-  /// Takes a piece to its end, and tells how many samples it had.
+  /// Takes a piece to its end, and returns its number of samples.
   private func takeAll(
     from worker: PieceWorker, _ workers: inout PieceWorkers, channelCount: Int,
     _ read: PieceWorkers.Reader
@@ -40,12 +40,12 @@ struct PieceWorkersTests {
     return taken
   }
 
-  @Test func `A piece that nobody takes from stands still until there is room`() throws {
+  @Test func `A worker pauses when its output buffer is full`() throws {
     let channelCount = 64
     var (workers, pieces) = try workers([320_000, 1000], channelCount: channelCount, limit: 2)
     let started = workers.start(0)
     let worker = try #require(started)
-    // As when what is written goes slower than the sound is made.
+    // As if writing were slower than rendering.
     func read(_ source: AudioSegment.Source, _ start: Int64, _ count: Int) -> Planes {
       .silence(count, channelCount: channelCount)
     }
@@ -59,9 +59,9 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
-  @Test func `Of pieces that wait for a long one, no more are made than memory is for`() throws {
+  @Test func `Waiting pieces are limited by memory behind a long one`() throws {
     let channelCount = 64
-    // Two of the short ones take more than the room there is.
+    // Two of the short pieces take more than the available space.
     let lengths: [Int64] = [320_000] + [Int64](repeating: 140_000, count: 8)
     var (workers, pieces) = try workers(lengths, channelCount: channelCount, limit: 2)
     let started = workers.start(0)
@@ -75,7 +75,7 @@ struct PieceWorkersTests {
       _ = try workers.serve(read)
       sched_yield()
     }
-    // Nothing says that no more will come: others would be begun in less than this.
+    // Without the limit, other pieces would begin within fewer turns than this.
     for _ in 0..<20_000 where begun.count < 9 {
       _ = try workers.serve(read)
       sched_yield()
@@ -90,18 +90,18 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
-  @Test func `Short pieces behind a long one do not keep others from being made`() throws {
+  @Test func `All short pieces are rendered before the first is taken`() throws {
     let lengths = [Int64](repeating: 1000, count: 6)
     var (workers, pieces) = try workers(lengths, channelCount: 1, limit: 2)
     var begun: Set<Int64> = []
     let started = workers.start(0)
     let first = try #require(started)
     while try workers.serve({ _, start, count in
-      // Where pieces start, to a few samples that are read before them.
+      // Pieces start here, except for a few samples that are read before them.
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: 1)
     }) { sched_yield() }
-    // All are made, while nothing has been taken of the first.
+    // All pieces are rendered while no sample of the first has been taken.
     #expect(begun == [1, 2, 3, 4, 5, 6])
     #expect(first.waitingSamples == pieces[0].length)
     workers.stop()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Where what is no click comes out.
+/// Output positions of audio without clicks: loudness changes and soft attacks.
 struct PlacementTests {
-  /// What carries a changing loudness.
+  /// The signal whose loudness changes.
   enum Carrier: CaseIterable {
     case tone, noise
 
@@ -36,7 +36,7 @@ struct PlacementTests {
   }
 
   @Test(
-    "Loudness that swings slowly is neither early nor late",
+    "Slow loudness changes are neither early nor late",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm], [2, 4, 8] as [Int64])
   func swings(_ algorithm: AudioTimePitchAlgorithm, stretch: Int64) throws {
     for carrier in Carrier.allCases {
@@ -60,7 +60,7 @@ struct PlacementTests {
   }
 
   @Test(
-    "A slow rise that starts out of silence is where it belongs",
+    "A soft attack out of silence keeps its position",
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm])
   func softAttacks(_ algorithm: AudioTimePitchAlgorithm) throws {
     // A twentieth at once, and all of it after 80 ms: by half in the middle.
@@ -82,9 +82,9 @@ struct PlacementTests {
   }
 
   @Test(
-    "Clicks, starts and slow rises are told apart",
+    "Clicks and starts and soft attacks are distinguished",
     arguments: [
-      // Milliseconds from nothing to the top, and at the top.
+      // Milliseconds from silence to the top, and at the top.
       (0, 4, 0.95...1.0, false), (0, 400, 0.4...0.7, false), (50, 400, 0.0...0.1, true),
     ] as [(Double, Double, ClosedRange<Double>, Bool)])
   func growth(rise: Double, top: Double, share: ClosedRange<Double>, isSoft: Bool) throws {

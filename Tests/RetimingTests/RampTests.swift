@@ -6,7 +6,7 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Sound along ramps: at each sample what the exact curve has there.
+/// Audio along ramps: each sample is at the source position of the exact curve.
 struct RampTests {
   /// A ramp over a second and a half of the source, from its start, or the middle part of it.
   private func ramp(
@@ -26,7 +26,7 @@ struct RampTests {
   private static let speeds: [(Int64, Int64)] = [(1, 1), (1, 8), (2, 1), (1, 32), (7, 3)]
 
   @Test(arguments: SpeedRamp.Easing.allCases, [false, true])
-  func `The map of a ramp is its curve, both ways`(
+  func `The speed map of a ramp inverts and matches its curve`(
     easing: SpeedRamp.Easing, isPart: Bool
   ) throws {
     for (position, (above, below)) in Self.speeds.enumerated() {
@@ -61,10 +61,10 @@ struct RampTests {
   }
 
   @Test(arguments: SpeedRamp.Easing.allCases, [440.0, 3_001])
-  func `A sine goes along a ramp by varispeed as the curve says`(
+  func `Varispeed follows the exact curve of a ramp`(
     easing: SpeedRamp.Easing, frequency: Double
   ) throws {
-    // Before, a constant speed that it runs on from; and after it one, from between two samples.
+    // A constant speed continues into the ramp, and another one after it starts between two samples.
     let first = try TimeMapping.of(345, 12_000, at: .of(1))
     var mappings = [PlaybackMapping(first)]
     let ramp = SpeedRamp(from: try .of(1), to: try .of(1, 5), easing: easing)
@@ -94,7 +94,7 @@ struct RampTests {
   }
 
   @Test(arguments: [.spectral, .timeDomain, .varispeed] as [AudioTimePitchAlgorithm])
-  func `What plays at speed 1 around ramps is the source, sample by sample`(
+  func `Audio at normal speed around ramps equals the source`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
     let first = try TimeMapping.of(1_000, 9_600, at: .of(1))
@@ -120,7 +120,7 @@ struct RampTests {
     #expect(samples[(9_600 + 2 * 7_680)...].elementsEqual(audio.samples(20_200, 9_600)[0]))
   }
 
-  @Test func `What plays backwards or too fast is refused, and what is held is silent`() throws {
+  @Test func `Reverse and 1/33 speed are refused and holds are silent`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let line = try TimeMapping.of(0, 4_800, at: .of(1))
     var error = #expect(throws: MediaError.self) {

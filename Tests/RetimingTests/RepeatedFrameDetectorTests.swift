@@ -4,7 +4,7 @@ import Testing
 
 @testable import OvercrankRetiming
 
-/// Repeated frames, told by the differences of frames from the last genuine one.
+/// Repeated frames, detected by the differences of frames from the last genuine one.
 struct RepeatedFrameDetectorTests {
   /// Returns whether each frame of a sequence repeats the one before it, from its block differences.
   private func judged(_ differences: [Float], cutAfter cut: Int? = nil) -> [Bool] {
@@ -17,34 +17,34 @@ struct RepeatedFrameDetectorTests {
     }
   }
 
-  @Test func `A much smaller difference than before is a repetition`() {
+  @Test func `A much smaller frame difference is a repetition`() {
     #expect(judged([20, 1, 18, 0.4, 21]) == [false, true, false, true, false])
     // The first difference has none before it.
     #expect(judged([1, 1]) == [false, false])
   }
 
-  @Test func `Slow motion and motion that ends slowly are genuine`() {
+  @Test func `Slow and decelerating motion are not repetitions`() {
     #expect(!judged([0.6, 0.5, 0.6, 0.4, 0.5]).contains(true))
     #expect(!judged([20, 14, 9, 6, 4, 2.5, 1.5]).contains(true))
   }
 
-  @Test func `A larger difference needs a larger one before it`() {
-    // Measured: a frame that an encoder changed much, and a genuine one of the same ratio.
+  @Test func `A repetition needs a much larger difference before it`() {
+    // Measured: a repeated frame that an encoder changed much, and a genuine one of the same ratio.
     #expect(judged([8.62, 2.7]) == [false, true])
     #expect(judged([19.48, 4.86]) == [false, false])
     #expect(judged([13.48, 3.09]) == [false, true])
-    // A large difference is no repetition, whatever was before it.
+    // A large difference never counts as a repetition.
     #expect(judged([250, 8.1]) == [false, false])
   }
 
-  @Test func `More repetitions than the limit are a still`() {
+  @Test func `More repetitions than the limit count as a still image`() {
     let limit = RepeatedFrameDetector.longestRepetition
     let frames = judged([20] + Array(repeating: 0, count: 2 * limit + 2))
     let repeated = Array(repeating: true, count: limit)
     #expect(frames == [false] + repeated + [false] + repeated + [false])
   }
 
-  @Test func `A scene cut says nothing about motion`() {
+  @Test func `A scene cut resets the difference used for comparison`() {
     #expect(judged([80, 3, 3]) == [false, true, true])
     #expect(judged([80, 3, 3], cutAfter: 1) == [false, false, false])
   }

@@ -8,7 +8,7 @@ import Testing
 /// Numbers at the edge of what fits: counts of samples and frames fit, or are typed errors.
 struct RetimingOverflowTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `A number of samples fits, or is refused`(seed: UInt64) throws {
+  func `An extreme sample count fits or throws`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let retimer = try AudioRetimer(
       algorithm: AudioTimePitchAlgorithm.allCases[
@@ -28,7 +28,7 @@ struct RetimingOverflowTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `A number of output frames fits, or is refused`(seed: UInt64) {
+  func `An extreme output frame count fits or throws`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<200 {
       let (duration, tick) = (random.extremeTime().seconds, random.extremeTime().seconds)

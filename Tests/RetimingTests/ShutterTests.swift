@@ -5,7 +5,7 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// Which frames a shutter averages, and for how long.
+/// The frames that a shutter averages, and their weights.
 struct ShutterTests {
   /// Random source frames, in ticks of which a slot has 8000.
   ///
@@ -48,7 +48,7 @@ struct ShutterTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `A blend has each frame for its time in the window, exactly`(seed: UInt64) throws {
+  func `A blend weights each frame by its time in the open shutter`(seed: UInt64) throws {
     let scene = try Scene(seed: seed)
     let shutter = try #require(scene.shutter)
     let made = try scene.grid.frames(
@@ -71,7 +71,7 @@ struct ShutterTests {
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `An exposure has the frames of its window, and instants between them if these are few`(
+  func `An exposure synthesizes instants if captured frames are few`(
     seed: UInt64
   ) throws {
     let scene = try Scene(seed: seed)
@@ -95,7 +95,7 @@ struct ShutterTests {
       }
       let range = Scene.seconds(window.lowerBound)..<Scene.seconds(window.upperBound)
       #expect(exposure.times.allSatisfy { range.contains($0) })
-      // Of frames at one time, one is visible.
+      // Only one of several frames at the same time is visible.
       let inside = Set(scene.starts.filter { window.contains($0) }).sorted()
       let total = Double(exposure.shares.reduce(0, +))
       let captured = Set(scene.times)
@@ -121,7 +121,7 @@ struct ShutterTests {
     }
   }
 
-  @Test func `A closed shutter averages nothing, and a full one what a blend does`() throws {
+  @Test func `A full shutter equals a blend and bad angles are refused`() throws {
     for text in ["0", "-1", "361", "x", "1/0", "360.0001"] {
       #expect(throws: MediaError.self) { try ShutterAngle(parsing: text) }
     }

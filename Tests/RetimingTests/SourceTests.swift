@@ -23,10 +23,10 @@ struct SourceTests {
   }
 
   @Test(arguments: [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed, .lowQuality])
-  func `Each segment is read out of its own source, in its direction`(
+  func `Each segment reads its own source in its direction`(
     algorithm: AudioTimePitchAlgorithm
   ) throws {
-    // The time runs on from one source to the next: only the source tells them apart.
+    // The source time continues from one source to the next, so only the source distinguishes them.
     let sources: [AudioSegment.Source] = [
       .init(id: 3), .init(id: 7), .init(id: 7, isReversed: true), .init(id: 3),
     ]

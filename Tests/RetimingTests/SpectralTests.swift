@@ -7,11 +7,11 @@ import Testing
 
 struct SpectralTests {
   @Test(
-    "A sine keeps its pitch",
+    "A sine keeps its pitch in spectral stretching",
     arguments: [(1, 32), (1, 8), (1, 2), (2, 1), (8, 1), (10, 1)] as [(Int64, Int64)])
   func pitch(above: Int64, below: Int64) throws {
-    // Where R3's windows lie when the stretch sets in changes with where the source starts: of
-    // 14 starts at 1/8, 6 had 12 to 16 dB in the first half second, and the others 28.
+    // The windows of R3 shift with the start of the source. Of 14 starts at 1/8, 6 had 12 to 16 dB
+    // in the first half second, and the others 28 dB. So one of several starts must be clean.
     let sines = try [20_000, 20_037, 20_074].map { start in
       try RetimedSine(.spectral, 1000, at: .of(above, below), from: start)
     }
@@ -21,7 +21,7 @@ struct SpectralTests {
   }
 
   @Test(
-    "A click comes where it belongs, as near as R3 can",
+    "A click stays near its position in spectral stretching",
     arguments: [(1, 2, 7.0), (1, 4, 25), (1, 8, 60), (2, 1, 3)] as [(Int64, Int64, Double)])
   func onset(above: Int64, below: Int64, milliseconds: Double) throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
@@ -47,7 +47,7 @@ struct SpectralTests {
     #expect(error.magnitude <= milliseconds)
   }
 
-  @Test func `Equal channels stay equal, and the stereo image stays`() throws {
+  @Test func `Spectral stretching keeps equal channels and stereo image`() throws {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 2)
     let mapping = try TimeMapping.of(20_000, 6000, at: .of(1, 8))
     let same = try retimer.render(
@@ -65,7 +65,7 @@ struct SpectralTests {
     #expect(power(left[1]) < power(left[0]) / 1000)
   }
 
-  @Test func `Joins do not click`() throws {
+  @Test func `Spectral joins between speeds do not click`() throws {
     let joined = try JoinedSpeeds(.spectral, each: 4000)
     for mapping in joined.mappings.dropFirst() {
       let join = Int(mapping.target.start.seconds.doubleValue * 48_000 + 0.5)
@@ -73,11 +73,11 @@ struct SpectralTests {
       Measured.note("spectral join", "roughness \(roughness)")
       #expect(roughness < 2.5)
     }
-    // The fade stays out of what plays at speed 1.
+    // The fade does not affect ranges at speed 1.
     #expect(joined.isCopiedAtSpeedOne)
   }
 
-  @Test func `The engine writes nothing to the terminal, at any speed`() async throws {
+  @Test func `The spectral engine writes nothing to standard error`() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardErrorContent]
     ) {

@@ -22,7 +22,7 @@ extension Speed {
 }
 
 extension TimeMapping {
-  /// From some samples of the source on, at a speed, following what ends at `target`.
+  /// A mapping of `count` source samples from `start`, at a speed, that plays from `target`.
   static func of(
     _ start: Int64, _ count: Int64, at speed: Speed, from target: MediaTime = .zero,
     sampleRate: Int32 = 48_000
@@ -33,7 +33,7 @@ extension TimeMapping {
   }
 }
 
-/// A sound of a length, one formula a channel; silent outside.
+/// Audio of a length with one formula per channel, silent outside.
 struct Audio {
   var length: Int64
   var channels: [(Double) -> Double]
@@ -67,7 +67,7 @@ struct Audio {
   }
 }
 
-/// What a rendering wrote.
+/// The samples that a rendering wrote, and its report.
 struct Rendering {
   var samples: [[Float]]
   var report: AudioRetimingReport
@@ -90,7 +90,7 @@ extension AudioRetimer {
 
 /// A sine fitted to samples by least squares.
 struct FittedSine {
-  /// Its complex amplitude at sample zero, and what is left of the samples without it.
+  /// The amplitude and phase at sample zero, and the ratio to the rest of the samples in dB.
   let amplitude: Double
   let phase: Double
   let signalToNoise: Double

@@ -11,7 +11,7 @@ struct TimeDomainTests {
   }
 
   @Test(
-    "A sine keeps its pitch and stays clean",
+    "A sine keeps its pitch in time-domain stretching",
     arguments: [
       (1, 32, 1000.0), (1, 8, 100), (1, 2, 8000), (4, 5, 1000), (2, 1, 100), (8, 1, 1000),
       (32, 1, 1000),
@@ -24,7 +24,7 @@ struct TimeDomainTests {
   }
 
   @Test(
-    "Periods of no whole number of samples stay as clean, with every algorithm of grains",
+    "Sines with fractional periods stay clean",
     arguments: [.timeDomain, .lowQuality] as [AudioTimePitchAlgorithm], [(1, 2), (2, 1)])
   func betweenSamples(_ algorithm: AudioTimePitchAlgorithm, _ speed: (Int64, Int64)) throws {
     for frequency in [100.0, 1000, 8000] {
@@ -34,7 +34,7 @@ struct TimeDomainTests {
     }
   }
 
-  @Test("Tones go on through accents", arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
+  @Test("Tones continue through accents", arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
   func accents(above: Int64, below: Int64) throws {
     // Four times a second 4 ms of noise, 12 dB below the tone.
     let noise = Audio.noise(length: 200_000).channels[0]
@@ -55,7 +55,7 @@ struct TimeDomainTests {
   }
 
   @Test(
-    "Claps are each heard once, whole, and where they belong",
+    "Each clap is heard once and whole at its position",
     arguments: [(1, 8), (1, 4), (1, 2), (4, 5), (3, 2), (2, 1)] as [(Int64, Int64)])
   func claps(above: Int64, below: Int64) throws {
     // Bursts of 2 ms, 0.2 to 0.3 s apart.
@@ -70,7 +70,7 @@ struct TimeDomainTests {
       ])
     let speed = try Speed.of(above, below)
     let samples = try retimer().render([.of(24_000, 50_000, at: speed)], of: audio).samples[0]
-    // Where sound starts after a millisecond of silence, and how much of it there is.
+    // Finds the starts after a millisecond of silence, and counts the loud samples.
     var found: [Int] = []
     var loud = 0
     var quiet = 48
@@ -90,7 +90,7 @@ struct TimeDomainTests {
     #expect((340...400).contains(loud))
   }
 
-  @Test func `All channels move together`() throws {
+  @Test func `Time-domain stretching keeps channels in phase`() throws {
     let noise = Audio.noise(length: 100_000).channels[0]
     let audio = Audio(
       length: 100_000, channels: [noise, { -0.5 * noise($0) }, { 0.25 * noise($0) }])
@@ -109,7 +109,7 @@ struct TimeDomainTests {
     }
   }
 
-  @Test func `The sound runs on from one speed into another without a click`() throws {
+  @Test func `Audio continues across a speed change without a click`() throws {
     let joined = try JoinedSpeeds(.timeDomain, each: 4002)
     let rough = joined.roughness(1..<joined.samples.count - 1)
     Measured.note("time-domain joins", "roughness \(rough)")
@@ -117,7 +117,7 @@ struct TimeDomainTests {
     #expect(joined.isCopiedAtSpeedOne)
   }
 
-  @Test func `A ramp of many speeds is one sound, and keeps its places`() throws {
+  @Test func `Onsets keep their positions on a ramp of many speeds`() throws {
     // From 9/8 down to 1/8 and up again in steps of 10 ms, with a burst every 60 ms.
     let noise = Audio.noise(length: 200_000).channels[0]
     let audio = Audio(

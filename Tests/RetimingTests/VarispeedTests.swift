@@ -5,10 +5,10 @@ import OvercrankMediaCore
 import OvercrankRetiming
 import Testing
 
-/// Sines through the resampler, against the sines that they should be.
+/// Resampled sines, compared with the expected sines.
 struct VarispeedTests {
   @Test(
-    "A sine keeps its phase, and gains nothing",
+    "Varispeed keeps the phase and level of a sine",
     arguments: [
       (1, 2, 997.0), (2, 1, 997), (1, 8, 997), (4, 5, 9001), (1, 32, 15_013), (32, 1, 97),
       (8, 1, 1009), (10_471_285, 10_000_000, 5003), (1929, 15_625, 12_007), (1, 1, 440),
@@ -39,7 +39,7 @@ struct VarispeedTests {
     #expect((fitted.amplitude - 0.5).magnitude < 0.0005)
   }
 
-  @Test func `A position between samples is met`() throws {
+  @Test func `Varispeed starts exactly between samples`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(997, length: 400_000)
     for (above, below) in [(1, 8), (2, 1), (3, 2), (5, 7), (997, 1000)] as [(Int64, Int64)] {
@@ -61,7 +61,7 @@ struct VarispeedTests {
     }
   }
 
-  @Test func `The sound that runs on from one speed into another has no jump`() throws {
+  @Test func `Varispeed has no jump between speeds`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(200, length: 100_000)
     var end = MediaTime.zero
@@ -73,7 +73,7 @@ struct VarispeedTests {
       end = mappings[mappings.count - 1].target.end
     }
     let samples = try retimer.render(mappings, of: audio).samples[0]
-    // The exact sound: the source at the position that each output sample has.
+    // The exact audio: the source at the position of each output sample.
     var worst = 0.0
     for mapping in mappings {
       let speed = try mapping.speed().fraction.doubleValue
@@ -90,7 +90,7 @@ struct VarispeedTests {
   }
 
   @Test(
-    "What the new rate cannot hold is gone, and what it can is there",
+    "Varispeed filters only frequencies above the Nyquist limit",
     arguments: [(0.9, 0.9...1.1), (1.1, 0...1e-4)])
   func band(part: Double, gains: ClosedRange<Double>) throws {
     // At twice the speed, half of the band goes.

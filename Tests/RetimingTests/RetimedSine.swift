@@ -4,18 +4,18 @@ import Glibc
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// Figures of a run, for those who ask for them with `MEASURE=1`.
+/// Figures of a run, printed with `MEASURE=1`.
 enum Measured {
   static func note(_ what: String, _ figures: String) {
     if getenv("MEASURE") != nil { print("measured: \(what): \(figures)") }
   }
 }
 
-/// What became of a steady sine at another speed.
+/// The result of playing a steady sine at another speed.
 struct RetimedSine {
-  /// Its frequency over the one that was put in.
+  /// The ratio of its frequency to the original one.
   let pitch: Double
-  /// Over the middle half.
+  /// A sine fitted to the middle half.
   let fitted: FittedSine
 
   init(
@@ -42,13 +42,13 @@ struct RetimedSine {
   }
 }
 
-/// 440 Hz that runs on through five speeds: 1, 1/8, 2, 1/2 and 1.
+/// A 440 Hz sine that continues through five speeds: 1, 1/8, 2, 1/2 and 1.
 struct JoinedSpeeds {
   let audio = Audio.sine(440, length: 100_000)
   private(set) var mappings: [TimeMapping] = []
   let samples: [Float]
 
-  /// Where the source starts, and how much of it each speed plays.
+  /// The first source sample, and the number of samples at each speed.
   private static let start: Int64 = 10_000
   private let count: Int64
 
@@ -74,7 +74,7 @@ struct JoinedSpeeds {
     }.max() ?? 0
   }
 
-  /// Whether what plays at speed 1 is the source, bit for bit.
+  /// Whether the ranges at speed 1 equal the source, bit for bit.
   var isCopiedAtSpeedOne: Bool {
     let (length, last) = (Int(count), Self.start + 4 * count)
     return samples[..<length].elementsEqual(audio.samples(Self.start, length)[0])

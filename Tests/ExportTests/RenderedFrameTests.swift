@@ -9,31 +9,31 @@ import OvercrankRetiming
 import TestSupport
 import Testing
 
-/// What a rendered export makes of the pictures themselves: mixed, cut, turned, and kept.
-struct PictureTests {
-  private let folder: Scratch
+/// The frames of a rendered export: blending, cropping, rotation, and properties that are kept.
+struct RenderedFrameTests {
+  private let directory: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { directory = try Scratch() }
 
   private func settings(
     _ rate: Int64 = 25, _ codec: VideoEncoding = .ffv1, _ container: String = "mov"
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file("out.\(container)"), mode: .constant(FrameRate(Int(rate))))
+      path: directory.file("out.\(container)"), mode: .constant(FrameRate(Int(rate))))
     settings.render { $0.encoding = codec }
     settings.overwrites = true
     return settings
   }
 
-  private func picture(_ index: Int, of asset: Asset) throws -> MediaFrame {
+  private func frame(_ index: Int, of asset: Asset) throws -> MediaFrame {
     var reader = try FrameReader(asset)
     return try reader.mediaFrame(at: index)
   }
 
-  /// The same pictures as they are stored, with nothing done to them.
+  /// The frames as they are stored, without any processing.
   private func stored(_ asset: Asset, _ rate: Int64) throws -> Asset {
     var settings = try settings(rate)
-    settings.path = folder.file("stored.mov")
+    settings.path = directory.file("stored.mov")
     return try Asset(path: ExportSession(Composition(asset), of: asset).export(settings).path)
   }
 
@@ -41,8 +41,8 @@ struct PictureTests {
 
   /// 100 frames a second at 25: a slot has four of them, at 30 three and a third.
   @Test(arguments: [25, 30] as [Int64])
-  func `A blend has all frames of its slot, each for its time`(rate: Int64) throws {
-    let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: folder)
+  func `A blend weights the frames of a slot by their time in it`(rate: Int64) throws {
+    let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: directory)
     var settings = try settings(rate)
     settings.render { $0.sampling = .blend }
     let report = try ExportSession(Composition(asset), of: asset).export(settings)
@@ -51,12 +51,12 @@ struct PictureTests {
     let count = Int((40 * rate + 99) / 100)
     #expect(result.videoTrack?.frameCount == count)
     let stored = try stored(asset, 100)
-    let source = try (0..<40).map { try picture($0, of: stored) }
+    let source = try (0..<40).map { try frame($0, of: stored) }
     let transfer = TransferFunction(curve: .bt709, red: 0.299, blue: 0.114)
     for slot in 0..<count {
-      let mixed = try picture(slot, of: result)
+      let mixed = try frame(slot, of: result)
       for block in 0..<16 {
-        // Grey: only brightness counts. In hundredths of a frame.
+        // The frames are gray, so only luma counts. Times are in hundredths of a second.
         func level(_ frame: MediaFrame) -> Int {
           Int(frame.planeData(0)?[4 * frame.bytesPerRow(0) + block * 8 + 4] ?? 0)
         }
@@ -74,18 +74,18 @@ struct PictureTests {
     }
   }
 
-  // MARK: Size and turn
+  // MARK: Size and rotation
 
-  /// The painted numbers of a picture that is wider and higher than they are.
-  @Test func `A box is filled, and what juts out is cut off in the middle`() throws {
+  /// The frame is higher than the painted numbers.
+  @Test func `Rendering crops the frame center to fill a box`() throws {
     var recipe = MovieRecipe.constant(50, count: 3)
     (recipe.width, recipe.height) = (PaintedBlocks.width, 96)
-    let asset = try Asset.made(recipe, in: folder)
-    let whole = try picture(2, of: stored(asset, 50))
+    let asset = try Asset.made(recipe, in: directory)
+    let whole = try frame(2, of: stored(asset, 50))
     var settings = try settings(50)
     settings.render { $0.box = VideoSize(width: PaintedBlocks.width, height: 32) }
     let report = try ExportSession(Composition(asset), of: asset).export(settings)
-    let cut = try picture(2, of: Asset(path: report.path))
+    let cut = try frame(2, of: Asset(path: report.path))
     #expect((cut.width, cut.height) == (128, 32))
     // 32 of 96 rows from 32 on: not a pixel was scaled.
     for y in 0..<32 {
@@ -107,27 +107,27 @@ struct PictureTests {
   }
 
   @Test(
-    "A turn is applied or kept as it is, and a box is of what is seen",
+    "Rotation is applied or kept and the box is upright",
     arguments: [
       [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30], [-65_536, 0, 0, 0, -65_536, 0, 0, 0, 1 << 30],
       [0, -65_536, 0, 65_536, 0, 0, 0, 0, 1 << 30],
     ] as [[Int32]])
-  func turned(matrix: [Int32]) async throws {
+  func rotated(matrix: [Int32]) async throws {
     var recipe = MovieRecipe.constant(50, count: 6)
     recipe.displayMatrix = matrix
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     var settings = try settings(50)
     settings.render { $0.appliesRotation = true }
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let upright = try Asset(path: report.path)
     #expect(upright.videoTrack?.rotation == 0)
     #expect(try #require(asset.videoTrack).rotation != 0)
-    let (from, to) = (try picture(5, of: stored(asset, 50)), try picture(5, of: upright))
+    let (from, to) = (try frame(5, of: stored(asset, 50)), try frame(5, of: upright))
     let onSide = matrix[0] == 0
     #expect((to.width, to.height) == (onSide ? 32 : 128, onSide ? 128 : 32))
     for q in 0..<32 {
       for p in 0..<128 {
-        // By the definition of the matrix, from the middle of one picture to that of the other.
+        // By the definition of the matrix, from the middle of one frame to that of the other.
         let (cx, cy) = (Double(p) - 63.5, Double(q) - 15.5)
         let unit = 65_536.0
         let x = (Double(matrix[0]) * cx + Double(matrix[3]) * cy) / unit
@@ -148,13 +148,13 @@ struct PictureTests {
     #expect((track.width, track.height) == (onSide ? 96 : 64, onSide ? 64 : 96))
   }
 
-  // MARK: What is kept
+  // MARK: Kept properties
 
   @Test(
     .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
     arguments: [VideoEncoding.h264(), .hevc(), .ffv1])
-  func `Ten bits and the tags of colour are kept`(codec: VideoEncoding) async throws {
-    let source = folder.file("deep.mov")
+  func `Rendering keeps ten bits and color tags`(codec: VideoEncoding) async throws {
+    let source = directory.file("deep.mov")
     _ = try await run(
       "ffmpeg",
       [
@@ -174,8 +174,8 @@ struct PictureTests {
   }
 
   @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
-  func `Preset and profile are what was asked for, and a wrong one is an error`() async throws {
-    let asset = try Asset.made(.constant(50, count: 5), in: folder)
+  func `Preset and profile are used and a wrong profile fails`() async throws {
+    let asset = try Asset.made(.constant(50, count: 5), in: directory)
     var settings = try settings(
       50, .h264(EncoderSettings(preset: "ultrafast", profile: "baseline")))
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
@@ -187,57 +187,57 @@ struct PictureTests {
       try ExportSession(Composition(asset), of: asset).export(settings)
     }
     #expect(error.message.contains("libx264"))
-    #expect(try folder.names().sorted() == ["clip.mov", "out.mov"])
+    #expect(try directory.names().sorted() == ["clip.mov", "out.mov"])
   }
 
-  /// What decoders are spared is the same to the eye.
-  @Test func `Frames that nobody asks for are left out where no other needs them`() throws {
+  /// Skipped frames do not change the others.
+  @Test func `A reader that skips unwanted frames returns the same images`() throws {
     let asset = try Asset.made(
-      MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: folder)
+      MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: directory)
     var picky = try FrameReader(asset, wanted: (0..<96).map { $0 % 8 == 1 })
     var plain = try FrameReader(asset)
     for index in stride(from: 1, to: 96, by: 8) {
       #expect(
         try picky.mediaFrame(at: index).packedBytes() == plain.mediaFrame(at: index).packedBytes())
     }
-    // And one that was not announced comes all the same.
+    // A frame that was not announced is returned, too.
     #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 50)) == 50)
     #expect(PaintedBlocks.number(in: try picky.mediaFrame(at: 57)) == 57)
   }
 
   @Test(arguments: ["mov", "mp4"])
-  func `The index stands in front, whole before the pictures`(container: String) throws {
+  func `The movie index lies before the media data`(container: String) throws {
     var recipe = MovieRecipe.constant(50, count: 50)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 48_000
     recipe.metadata = ["title": String(repeating: "long ", count: 2_000)]
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     for composition in [try Composition(asset), try asset.retimed([(range(0, 500), speed(1, 2))])] {
       let report = try ExportSession(composition, of: asset).export(
         settings(50, .h264(), container))
       let content = try bytes(of: report.path)
-      func place(of name: String) -> Int? {
+      func position(of name: String) -> Int? {
         let wanted = Array(name.utf8)
         return content.indices.dropLast(4).first { Array(content[$0..<$0 + 4]) == wanted }
       }
-      #expect(try #require(place(of: "moov")) < #require(place(of: "mdat")))
+      #expect(try #require(position(of: "moov")) < #require(position(of: "mdat")))
       #expect(try Asset(path: report.path).metadata["title"] == recipe.metadata["title"])
     }
   }
 
   @Test(arguments: [nil, AudioCodec.aac, .pcm])
-  func `Sound is stored as asked for`(codec: AudioCodec?) throws {
+  func `Audio is stored in the requested codec`(codec: AudioCodec?) throws {
     var recipe = MovieRecipe.constant(50, count: 25)
     recipe.audio = MovieRecipe.Audio()
     recipe.audio?.sampleCount = 24_000
-    let asset = try Asset.made(recipe, in: folder)
+    let asset = try Asset.made(recipe, in: directory)
     let composition = try asset.retimed([(range(0, 200), speed(1, 2))])
     var settings = try settings(50, .mjpeg)
     settings.audioCodec = codec
     let result = try Asset(path: ExportSession(composition, of: asset).export(settings).path)
     #expect(result.audioTrack?.codec == (codec ?? .aac))
     #expect(result.audioTrack?.sampleCount == 33_600)
-    settings.path = folder.file("out.mp4")
+    settings.path = directory.file("out.mp4")
     if codec == .pcm {
       #expect(try refusal(composition, of: asset, settings).code == .unsupportedContainer)
     }
