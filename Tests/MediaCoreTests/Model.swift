@@ -75,7 +75,9 @@ struct Fraction: CustomStringConvertible {
   }
 }
 
-/// Describes the error of an exact result, or returns nil. A correct result is equal and in lowest
+/// Describes the error of an exact result, or returns nil.
+///
+/// A correct result is equal and in lowest
 /// terms, or an overflow that is unavoidable.
 func complaint(
   _ result: Result<Rational, MediaError>, expected: Fraction, mayOverflow: Bool = false
