@@ -14,7 +14,7 @@ import Testing
 struct DNGTests {
   private static let (width, height) = (128, 96)
 
-  /// The samples of a frame: a value of their own for each place and color.
+  /// The samples of a frame: a distinct value for each position and color.
   private static func frame(_ pattern: BayerPattern) -> [UInt8] {
     (0..<height).flatMap { y in
       (0..<width).flatMap { x -> [UInt8] in
@@ -53,7 +53,7 @@ struct DNGTests {
     arguments: [
       "bayer_rggb8", "bayer_bggr8", "bayer_gbrg8", "bayer_grbg16le", "bayer_rggb16le",
     ])
-  func `The samples are stored as they are, with the place of their colors`(
+  func `A DNG photo stores the raw samples and their color pattern`(
     format: String
   ) async throws {
     let scratch = try Scratch()
@@ -77,7 +77,7 @@ struct DNGTests {
   @Test(
     .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
     arguments: ["bayer_rggb8", "bayer_gbrg8", "bayer_grbg16le"])
-  func `LibRaw finds the colors where they are`(format: String) async throws {
+  func `LibRaw develops a DNG photo with the correct colors`(format: String) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.dng")
     _ = try await photo(format, PhotoSettings(format: .dng, destination: .file(path)))
@@ -103,7 +103,7 @@ struct DNGTests {
   @Test(
     .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
     arguments: [MetadataReader.exiv2, .pillow, .libRaw])
-  func `Other programs read the values of a raw photo`(reader: MetadataReader) async throws {
+  func `Other programs read the Exif values of a DNG photo`(reader: MetadataReader) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.dng")
     var settings = PhotoSettings(format: .dng, destination: .file(path))
