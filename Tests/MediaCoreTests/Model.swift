@@ -77,8 +77,7 @@ struct Fraction: CustomStringConvertible {
 
 /// Describes the error of an exact result, or returns nil.
 ///
-/// A correct result is equal and in lowest
-/// terms, or an overflow that is unavoidable.
+/// A correct result is equal and in lowest terms, or an overflow that is unavoidable.
 func complaint(
   _ result: Result<Rational, MediaError>, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {
