@@ -157,7 +157,7 @@ struct TrackSpeedTests {
     }
     print("short track: \(tally)")
     #expect(tally.covered * 100 >= 95 * tally.count)
-    // The fewer positions there are, the less is known of their scatter, and an acceleration counts.
+    // With fewer positions, their scatter is less certain and an acceleration has more weight.
     #expect(tally.width <= (count > 4 ? 5 : 8) * tally.deviation)
   }
 }

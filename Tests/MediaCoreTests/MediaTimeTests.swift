@@ -4,7 +4,7 @@ import BigInt
 import OvercrankMediaCore
 import Testing
 
-/// Claims about ``MediaTime`` against integers without limits.
+/// Arithmetic of ``MediaTime``, compared with integers of unlimited size.
 struct MediaTimeTests {
   @Test func `Sums of times are exact or overflow`() {
     forAll(.timeSum) { random in

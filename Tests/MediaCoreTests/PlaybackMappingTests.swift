@@ -198,7 +198,7 @@ private struct PlaybackModel {
 
   /// -1 where a source time plays before an instant of the output, 1 where it plays after it.
   private func order(_ time: Fraction, _ instant: Fraction) -> Int {
-    // Outside the target the source stands still; what lies there decides by itself.
+    // Outside the target the source does not move, so the side of the target decides.
     if instant.compared(to: Fraction(target.start)) < 0 { return 1 }
     if instant.compared(to: Fraction(target.end)) > 0 { return -1 }
     let order = time.compared(to: source(at: instant))
@@ -231,7 +231,7 @@ private struct PlaybackModel {
     let quarters = Fraction(2 * low + (isOnHalf ? 0 : 1), 4)
     let expected = quarters.rounded(rounding, isFiner: false)
     guard BigInt(placed.ticks) == expected else { return "\(placed.ticks), not \(expected)" }
-    // The stated error is no less than the true one, and hardly more.
+    // The stated error is at least the true one, and hardly more.
     let tick = Fraction(1, scale)
     let error = Fraction(placed.error)
     let position = Fraction(BigInt(placed.ticks), scale)

@@ -20,7 +20,7 @@ enum Operation: CaseIterable {
   case rationalComparison, rationalRounding
   case range, anyMapping, boundedMapping, frameRate, speed
 
-  /// How many random inputs there are; fewer where the model is slow.
+  /// The number of random inputs; fewer if the model is slow.
   var inputCount: Int {
     switch self {
     case .timeComparison: 150_000
@@ -35,7 +35,7 @@ enum Operation: CaseIterable {
     }
   }
 
-  /// How many claims are checked on each input: six roundings, two directions.
+  /// The number of properties checked for each input: six roundings, two directions.
   var claimsPerInput: Int {
     switch self {
     case .timeConversion, .rationalRounding: 6

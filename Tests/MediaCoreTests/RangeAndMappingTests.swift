@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Claims about ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
+/// Properties of ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
 struct RangeAndMappingTests {
   @Test func `Range containment and overlap follow from the exact ends`() {
     forAll(.range) { random in

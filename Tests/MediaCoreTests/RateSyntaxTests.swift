@@ -99,7 +99,7 @@ struct RateSyntaxTests {
   @Test func `Printed numbers and rates and speeds parse as the same value`() {
     forAll(30_000) { random in
       let number = try random.rational()
-      // Its negation is no number, so it is the one that is not read.
+      // The smallest numerator has no positive counterpart, so its text cannot be parsed.
       if number.numerator != .min, try Rational(parsing: number.description) != number {
         return "\(number) reads as \(try Rational(parsing: number.description))"
       }

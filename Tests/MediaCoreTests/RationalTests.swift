@@ -4,7 +4,7 @@ import BigInt
 import OvercrankMediaCore
 import Testing
 
-/// Claims about ``Rational`` against integers without limits.
+/// Arithmetic of ``Rational``, compared with integers of unlimited size.
 struct RationalTests {
   @Test func `Sums of rationals are exact or invalid`() {
     forAll(.rationalSum) { random in

@@ -31,7 +31,7 @@ struct FieldPairsTests {
     ("FFF", ["F", "F", "F"]),
     ("1212", ["12", "12"]),
     ("a1a2a", ["a", "12", "a", "a"]),
-    // A field without its second is a packet of its own, and so is a second without its first.
+    // A first field without a second one is a packet, and so is a second field without a first.
     ("1F12", ["1", "F", "12"]),
     ("1112", ["1", "1", "12"]),
     ("212", ["2", "12"]),

@@ -42,8 +42,8 @@ struct HEICTests {
       settings.xmp = ["dc:title": "Goal"]
     }
     #expect(photo.path == path && photo.width == PhotoCamera.width && photo.sequence == 5)
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await ExifTool.values(of: path)
     for (name, value) in [
       "LensModel": "wide", "ExposureTime": "0.002", "GPSLatitudeRef": "S",

@@ -175,8 +175,8 @@ struct LivePhotoTests {
     let (made, _) = try await Self.movie(of: try #require(requests.captures.first))
     let movie = try #require(made)
     for file in [path, moviePath] {
-      let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
-      #expect(judged.output == "OK\n", "\(file): \(judged.output)\(judged.errors)")
+      let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
+      #expect(validation.output == "OK\n", "\(file): \(validation.output)\(validation.errors)")
     }
     let found = try await run(
       "exiftool",

@@ -48,8 +48,8 @@ struct PhotoFileTests {
     }
     #expect(photo.data == nil && photo.path == scratch.file(parts[1]))
     let path = scratch.file(parts[1])
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await ExifTool.values(of: path)
     for (name, value) in [
       "Model": "Synthetic camera", "Make": "Maker", "Software": "Overcrank",
@@ -100,8 +100,8 @@ struct PhotoFileTests {
       ]
     }
     let path = scratch.file("a.jpg")
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await run(
       "exiftool", ["-s3", "-XMP:Title", "-XMP:Subject", "-XMP:Rating", "-XMP:Creator", path])
     #expect(found.output == "Goal & <glory>\nice hockey, goal\n4\nAda\n")

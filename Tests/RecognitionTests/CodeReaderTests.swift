@@ -179,7 +179,7 @@ struct CodeReaderTests {
     #expect(CodeFilter.agreed([[long, square], []], besides: [short]) == [square])
     #expect(CodeFilter.agreed([[long], [far, long]], besides: []) == [long, long])
     #expect(CodeFilter.agreed([[long], []], besides: [long]) == [long])
-    // A single row of a texture is no retail code.
+    // A single row of a texture is not a retail code.
     var row = code(.ean13, "4006381333931")
     row.corners = [(0, 10), (600, 10), (600, 13), (0, 13)].map { .init(x: $0.0, y: $0.1) }
     #expect(CodeFilter.filtered([row]).isEmpty)

@@ -17,7 +17,7 @@ private struct SimulatedCard {
   let driftPPM: Int64
   /// The maximum delay of a timestamp, in nanoseconds.
   let jitter: Int64
-  /// When its sample 0 is heard, in nanoseconds of the capture clock.
+  /// The time of its sample 0, in nanoseconds of the capture clock.
   let epoch: Int64
   let wave: (_ seconds: Double) -> Double
   private(set) var sample: Int64 = 0
@@ -35,7 +35,7 @@ private struct SimulatedCard {
     random = SeededGenerator(seed: seed)
   }
 
-  /// When a sample is heard, in nanoseconds, rounded down.
+  /// The time of a sample in nanoseconds, rounded down.
   func nanoseconds(_ sample: Int64) -> Int64 {
     let scale = Int128(rate) * Int128(1_000_000 + driftPPM)
     return epoch + Int64(Int128(sample) * 1_000_000_000_000_000 / scale)

@@ -125,7 +125,7 @@ import Testing
     for (second, clip) in report.clips.enumerated() {
       let numbers = try paintedNumbers(Asset(path: clip.path)).compactMap(\.self)
       let first = max(0, second * 240 - 60)
-      // The click is loud a sample after its instant, behind which the next frame is the first.
+      // The click exceeds the threshold one sample after its time, so the next frame is the first.
       #expect(numbers.count == numbers.last.map { $0 - (numbers.first ?? 0) + 1 })
       #expect(abs((numbers.first ?? -9) - first) <= 1, "\(numbers.first ?? -1) \(first)")
       #expect(clip.ledger.dropped == 0 && clip.ledger.stored == Int64(numbers.count))

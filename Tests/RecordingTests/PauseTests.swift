@@ -131,15 +131,15 @@ struct PauseTests {
   @Test func `The ledger of a paused take excludes the paused frames`() throws {
     var account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     let camera = try ScriptedCamera(100)
-    func enter(_ number: Int64, _ outcome: FrameOutcome) throws {
+    func observe(_ number: Int64, _ outcome: FrameOutcome) throws {
       var frame = try camera.observation(number)
       frame.arrival = 0
       frame.outcome = outcome
       account.enter(frame)
     }
-    for number in [0, 1, 2, 4] as [Int64] { try enter(number, .taken) }
-    try enter(6, .paused)
-    for number in [50, 51, 53] as [Int64] { try enter(number, .taken) }
+    for number in [0, 1, 2, 4] as [Int64] { try observe(number, .taken) }
+    try observe(6, .paused)
+    for number in [50, 51, 53] as [Int64] { try observe(number, .taken) }
     account.close(FrameAccount.End())
     #expect(
       account.ledger.isBalanced && account.ledger.stored == 7 && account.ledger.expected == 10)
@@ -148,8 +148,8 @@ struct PauseTests {
     #expect(account.measuredFrameRate == (Rational(100)))
     // A pause before the first frame does not count.
     account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
-    try enter(0, .paused)
-    for number in [70, 71] as [Int64] { try enter(number, .taken) }
+    try observe(0, .paused)
+    for number in [70, 71] as [Int64] { try observe(number, .taken) }
     account.close(FrameAccount.End())
     #expect(account.ledger.expected == 2 && account.ledger.stored == 2)
   }
@@ -196,7 +196,7 @@ struct PauseTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     let (first, second) = (output.events, output.events)
     #expect(!output.isRecording)
-    // The pause is asked for before the take begins, so nothing is stored until it ends.
+    // The pause is requested before the take begins, so nothing is stored until it ends.
     output.pause()
     #expect(output.isRecordingPaused)
     try output.startRecording()

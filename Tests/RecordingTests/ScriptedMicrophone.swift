@@ -29,7 +29,7 @@ final class ScriptedMicrophone: AudioDriver {
   private nonisolated(unsafe) var steps: [Step]
   private nonisolated(unsafe) var sample: Int64 = 0
 
-  /// Prepares a script whose first sample is heard at a time of the capture clock, in nanoseconds.
+  /// Prepares a script whose first sample has a time of the capture clock, in nanoseconds.
   init(
     _ steps: [Step], rate: Int = 48_000, channels: Int = 2, atNanoseconds epoch: Int64,
     wave: @escaping @Sendable (_ seconds: Double, _ channel: Int) -> Double

@@ -152,7 +152,7 @@ struct TriggeredTakeTests {
     #expect(ring.refusals.load(ordering: .relaxed) == 0)
     #expect(clip.ledger.lostQueue == 0)
     let mark = try #require(clip.trigger)
-    // Less than asked for, and yet nearly all that the memory holds.
+    // Less than the requested duration, but nearly all that the memory holds.
     #expect(mark.time.wholeNanoseconds < 2_900_000_000)
     #expect(queue.capacity <= 1 << 19)
     #expect(Double(report.ringPeak) > 0.7 * Double(queue.capacity))
