@@ -64,7 +64,7 @@ struct AudioAlignmentTests {
       .offset(limit: limit, names: ("a.mov", "b.mov"))
   }
 
-  @Test func `At 30 dB of noise the interval holds the truth, and is not wider than needed`()
+  @Test func `The interval covers the true audio offset at 30 dB SNR`()
     throws
   {
     var (errors, widths, covered): ([Double], [Double], Int) = ([], [], 0)
@@ -89,7 +89,7 @@ struct AudioAlignmentTests {
     #expect(width <= 3 * deviation)
   }
 
-  @Test func `Noise as loud as the audio, an inverted microphone and another level do not matter`()
+  @Test func `Aligns noisy audio of inverted polarity and lower level`()
     throws
   {
     for seed in 0..<10 as Range<UInt64> {
@@ -100,13 +100,13 @@ struct AudioAlignmentTests {
     }
   }
 
-  @Test func `The second recording may begin first`() throws {
+  @Test func `Measures a negative offset if the second recording is first`() throws {
     let pair = Recordings(seed: 3, noise: 0.03)
     let found = try Self.measured(pair.second, pair.first)
     #expect(abs(found.offset.doubleValue + pair.offset) < 1e-6)
   }
 
-  @Test func `A drift of the clocks is measured, and the offset is that of its time`() throws {
+  @Test func `Measures the clock drift and the time of its offset`() throws {
     let pair = Recordings(seed: 5, noise: 0.01)
     // The second clock is 80 millionths slow: its samples are further apart.
     let drift = 80e-6
@@ -122,7 +122,7 @@ struct AudioAlignmentTests {
     #expect(abs(found.offset.doubleValue - found.time.doubleValue * drift) < 1e-6, "\(found)")
   }
 
-  @Test func `Recordings with nothing in common are refused`() throws {
+  @Test func `Refuses recordings that have no audio in common`() throws {
     for seed in 0..<10 as Range<UInt64> {
       let one = Recordings(seed: seed, noise: 0.1)
       let other = Recordings(seed: seed + 100, noise: 0.1)
@@ -136,7 +136,7 @@ struct AudioAlignmentTests {
     #expect(performing: { try Self.measured(tone, otherTone) }, throws: Self.isRefusal)
   }
 
-  @Test func `Audio that repeats is refused, unless the offset is limited`() throws {
+  @Test func `Refuses repeating audio unless the offset is limited`() throws {
     var random = SeededGenerator(seed: 9)
     let bar = (0..<9_600).map { _ in Float(random.normal() * 0.1) }
     let song = Array(repeating: bar, count: 20).flatMap(\.self)
@@ -151,7 +151,7 @@ struct AudioAlignmentTests {
     #expect(abs(found.offset.doubleValue - 700.0 / 48_000) < 1e-6, "\(found)")
   }
 
-  @Test func `A single clap is enough`() throws {
+  @Test func `A single clap suffices to align two recordings`() throws {
     var random = SeededGenerator(seed: 4)
     let clap = (0..<1_500).map { Float(random.normal() * 0.5 * exp(-Double($0) / 300)) }
     func recording(_ start: Int) -> [Float] {

@@ -7,9 +7,9 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// The offset of recordings by a light that goes on and off, with the true offset known.
+/// The offset of recordings by a light that is switched on and off, with the true offset known.
 struct FlashAlignmentTests {
-  /// What a camera sees of a light: the part of each exposure in which it is on.
+  /// The brightness that a camera sees: the part of each exposure in which the light is on.
   private static func brightness(
     rate: Double, start: Double, exposure: Double, count: Int,
     light: [Range<Double>], _ random: inout SeededGenerator
@@ -29,7 +29,7 @@ struct FlashAlignmentTests {
   }
 
   @Test(arguments: [0.3, 0.05])
-  func `A flash gives the offset to half a frame, and the interval holds the truth`(
+  func `A flash aligns recordings within the stated uncertainty`(
     shortest: Double
   ) throws {
     var (errors, widths, covered, worst): ([Double], [Double], Int, Double) = ([], [], 0, 0)
@@ -64,7 +64,7 @@ struct FlashAlignmentTests {
     #expect(width <= 3 * deviation)
   }
 
-  @Test func `Without a flash, or with a light that blinks, the offset is refused`() throws {
+  @Test func `Refuses recordings without a flash or with a blinking light`() throws {
     var random = SeededGenerator(seed: 1)
     let dark = FlashAlignment.edges(
       Self.brightness(rate: 60, start: 0, exposure: 1, count: 60, light: [], &random))

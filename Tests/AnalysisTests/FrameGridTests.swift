@@ -6,7 +6,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// Gaps are found in times alone: where they are, and how long.
+/// The position and length of gaps, from frame times alone.
 struct FrameGridTests {
   /// The rate in frames per second, the ticks per second, and the jitter as a part of the period.
   private static let clocks: [(rate: Double, timescale: Double, jitter: Double)] = [
@@ -15,7 +15,7 @@ struct FrameGridTests {
   ]
 
   @Test(arguments: clocks.indices)
-  func `Every gap is found, and nothing else`(index: Int) {
+  func `Finds exactly the gaps that were planted in frame times`(index: Int) {
     let clock = Self.clocks[index]
     for seed in 0..<40 as Range<UInt64> {
       var random = SeededGenerator(seed: seed &* 77 &+ UInt64(index))
@@ -40,13 +40,13 @@ struct FrameGridTests {
     }
   }
 
-  @Test func `A late frame is no gap`() {
+  @Test func `A late frame does not count as a gap`() {
     var ticks = (0..<200).map { Int64($0) * 1_000 }
     for index in [20, 60, 61, 150] { ticks[index] += 700 }
     #expect(FrameGrid(ticks[...]).gaps.isEmpty)
   }
 
-  @Test func `Times that follow no period have no gaps, and that is said`() {
+  @Test func `Irregular frame times are reported as irregular without gaps`() {
     var random = SeededGenerator(seed: 5)
     var ticks: [Int64] = [0]
     for _ in 0..<300 {
@@ -62,7 +62,7 @@ struct FrameGridTests {
     #expect(grid.isCoarse && grid.gaps.isEmpty)
   }
 
-  @Test func `A rate that changes divides the frames, and a gap does not`() {
+  @Test func `A frame rate change starts a segment but a gap does not`() {
     var ticks: [Int64] = [0]
     func add(_ count: Int, _ interval: Int64) {
       for _ in 0..<count { ticks.append(ticks[ticks.count - 1] + interval) }

@@ -31,7 +31,7 @@ struct RecordingSynchronizerTests {
     return try Asset(path: path)
   }
 
-  @Test func `Movies are aligned by their audio, and their project has the shared part`() throws {
+  @Test func `Aligns movies by audio and composes their shared part`() throws {
     let scratch = try Scratch()
     let first = try Self.movie("a.mov", in: scratch, from: 0)
     let second = try Self.movie("b.mov", in: scratch, from: 12_000)
@@ -57,7 +57,7 @@ struct RecordingSynchronizerTests {
     #expect(read.composition.track(.audio) == composition.tracks[2])
   }
 
-  @Test func `Movies without audio are aligned by a flash, and a movie without either is refused`()
+  @Test func `Aligns movies without audio by a flash`()
     throws
   {
     let scratch = try Scratch()
@@ -88,7 +88,7 @@ struct RecordingSynchronizerTests {
     }
   }
 
-  @Test func `Recordings of different sampling rates are compared`() throws {
+  @Test func `Aligns recordings of different sampling rates`() throws {
     let scratch = try Scratch()
     // A tone that rises is the same audio at any rate.
     func movie(_ name: String, rate: Int, start: Double) throws -> Asset {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankAnalysis
 
-/// Repeated frames are told apart from frames in which little happens.
+/// Repeated frames, distinguished from frames in which little happens.
 struct RepeatedFrameTests {
   private func differences(
     _ count: Int, types: Int32 = FrameDifference.intra,
@@ -24,7 +24,7 @@ struct RepeatedFrameTests {
     RepeatedFrames(differences).indices()
   }
 
-  @Test func `Repeated frames of a moving scene are found, alone and in stretches`() {
+  @Test func `Finds repeated frames and runs of them in a moving scene`() {
     let planted = [20, 21, 60] + Array(80...95)
     let clip = differences(150) { planted.contains($0) ? (3, 0) : (40 + Double($0 % 7), 1.2) }
     #expect(found(clip) == planted)
@@ -32,24 +32,24 @@ struct RepeatedFrameTests {
     #expect(found(twice) == Array(stride(from: 3, to: 149, by: 2)))
   }
 
-  @Test func `A scene at rest has no repeated frames, with noise or without`() {
+  @Test func `A scene at rest has no repeated frames`() {
     #expect(found(differences(200) { _ in (0, 0) }).isEmpty)
     #expect(found(differences(200) { (2 + Double($0 % 3), 1) }).isEmpty)
-    // It comes to rest, and the noise goes on.
+    // The scene comes to rest, and the noise continues.
     #expect(found(differences(200) { $0 < 100 ? (60, 1) : (3, 1) }).isEmpty)
     #expect(found(differences(200) { (80..<120).contains($0) ? (3, 1) : (60, 1) }).isEmpty)
     // Its first and its last frames are at rest.
     #expect(found(differences(200) { (20..<180).contains($0) ? (60, 0) : (0, 0) }).isEmpty)
   }
 
-  @Test func `A thing that turns back repeats no frame`() {
+  @Test func `An object that slowly reverses repeats no frame`() {
     for phase in stride(from: 0.0, through: 0.5, by: 0.05) {
       let clip = differences(120) { (abs(Double($0) - 60 + phase) * 9, 0) }
       #expect(found(clip).isEmpty, "\(phase)")
     }
   }
 
-  @Test func `A thing that bounces back repeats no frame`() {
+  @Test func `An object that bounces back repeats no frame`() {
     var clip = differences(120) { ($0 == 60 ? 3 : 50, 0) }
     #expect(found(clip) == [60])
     clip[60]?.around = 80
@@ -58,8 +58,8 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Frames without coded noise are no repeated frames`() {
-    // Of three frames, two are predicted from the same neighbors and get no noise of their own.
+  @Test func `Predicted frames without noise do not count as repeated`() {
+    // Two of three frames are predicted from the same neighbors and have no noise of their own.
     let clip = differences(120) { $0 % 3 == 0 ? (9, 1.5) : (0, 0) }.enumerated().map {
       index, difference -> FrameDifference? in
       guard var difference else { return nil }
@@ -69,7 +69,7 @@ struct RepeatedFrameTests {
     #expect(found(clip).isEmpty)
   }
 
-  @Test func `Frames whose noise repeats are found where nothing moves`() {
+  @Test func `Finds frames of a still scene whose noise is repeated`() {
     let planted = [31, 70, 71, 72]
     let clip = differences(140) {
       planted.contains($0) ? (0, 0) : (3.2, 1.4 + Double($0 % 5) * 0.1)
@@ -78,7 +78,7 @@ struct RepeatedFrameTests {
   }
 
   @Test(arguments: [(50, 240.0), (60, 200), (50, 120)])
-  func `Flicker of the mains is found, and its frequency`(mains: Int, rate: Double) throws {
+  func `Finds mains flicker with its frequency and depth`(mains: Int, rate: Double) throws {
     var random = SeededGenerator(seed: 3)
     let seconds = (0..<400).map { Double($0) / rate }
     let strips = seconds.map { time in

@@ -29,7 +29,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `A contact sheet has the painted numbers in rows, with the times of the frames`()
+  @Test func `A contact sheet shows the chosen frames in rows`()
     throws
   {
     let scratch = try Scratch()
@@ -70,7 +70,7 @@ struct StillComposerTests {
     return image.pixels.bytes[start] > 170 && image.pixels.bytes[start + 1] < 70
   }
 
-  @Test func `A strobe image shows the ball where it was, and the background elsewhere`() throws {
+  @Test func `A strobe image shows the ball at each chosen frame`() throws {
     let scratch = try Scratch()
     let asset = try Self.ball(scratch)
     let strobe = try StillComposer(asset).strobe(.every(MediaTime(10, over: 240)))
@@ -90,7 +90,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `A trail shows all positions, the older the fainter`() throws {
+  @Test func `A trail image fades the older positions of the ball`() throws {
     let scratch = try Scratch()
     let trail = try StillComposer(try Self.ball(scratch)).trail()
     func red(_ x: Int) -> Int { Int(trail.pixels.bytes[3 * (20 * trail.pixels.width + x)]) }
@@ -102,7 +102,7 @@ struct StillComposerTests {
     #expect(above == below && above < 90)
   }
 
-  @Test func `A photo finish shows the ball when it crosses the line, above a ruler`() throws {
+  @Test func `A photo finish shows when the ball crosses the line`() throws {
     let scratch = try Scratch()
     let asset = try Self.ball(scratch)
     var settings = StillComposer.FinishSettings(column: 90, slitWidth: 3)
@@ -130,7 +130,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `A range behind the last frame is outside the movie`() throws {
+  @Test func `Refuses a range after the last frame of a movie`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var recipe = MovieRecipe.constant(240, count: 24)
@@ -148,7 +148,7 @@ struct StillComposerTests {
     }
   }
 
-  @Test func `A lost frame leaves no gap in the time of a photo finish`() throws {
+  @Test func `A photo finish fills a lost frame with the one before`() throws {
     let scratch = try Scratch()
     var movie = PaintedMovie(width: 180, height: 40, rate: 240, count: 39)
     // Frame 10 is missing.
@@ -163,7 +163,7 @@ struct StillComposerTests {
     #expect(finish.frames.map(\.index) == Array(0..<10) + [9] + Array(10..<39))
   }
 
-  @Test func `Frames are shown as players rotate them`() throws {
+  @Test func `A contact sheet applies the rotation of the movie`() throws {
     let scratch = try Scratch()
     var recipe = MovieRecipe.constant(60, count: 4)
     recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
@@ -174,7 +174,7 @@ struct StillComposerTests {
     #expect(sheet.frames[0].box.width == 32 && sheet.frames[0].box.height == 128)
   }
 
-  @Test func `Movies are compared at their instants, at the same speed in real time`() throws {
+  @Test func `Compares clips at their marks at the same real-time speed`() throws {
     let scratch = try Scratch()
     func movie(_ name: String, rate: Int64, capture: String?, count: Int64) throws -> Asset {
       var recipe = MovieRecipe.constant(rate, count: count)

@@ -10,12 +10,12 @@ import Testing
 
 /// The audit of movies, with faults planted in their times and images.
 struct TimingAuditTests {
-  private let folder: Scratch
+  private let scratch: Scratch
 
-  init() throws { folder = try Scratch() }
+  init() throws { scratch = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe, _ name: String = "clip") throws -> Asset {
-    let path = folder.file("\(name).\(recipe.container)")
+    let path = scratch.file("\(name).\(recipe.container)")
     try recipe.write(to: path)
     return try Asset(path: path)
   }
@@ -37,7 +37,7 @@ struct TimingAuditTests {
   }
 
   @Test(arguments: Codec.allCases)
-  func `Gaps, repeated frames and frozen stretches are found where they were planted`(
+  func `The audit finds planted gaps and repeated or frozen frames`(
     _ codec: Codec
   ) throws {
     var recipe = recipe(codec)
@@ -64,12 +64,12 @@ struct TimingAuditTests {
     #expect(audit.measuredFrameRate == Rational(240))
     #expect(audit.intervals?.p50 == MediaTime(1, over: 240))
     #expect(audit.intervals?.max == MediaTime(4, over: 240))
-    let times = try TimingAudit(of: Asset(path: folder.file("clip.mov")), comparesImages: false)
+    let times = try TimingAudit(of: Asset(path: scratch.file("clip.mov")), comparesImages: false)
     #expect(times.problems == [.gaps] && times.gaps == audit.gaps)
     #expect(try throughJSON(audit) == audit)
   }
 
-  @Test func `A rate that the frames contradict is a problem`() throws {
+  @Test func `The audit reports a frame rate that the frames contradict`() throws {
     var twice = recipe(.mjpeg)
     twice.metadata = ["com.android.capture.fps": "240"]
     #expect(try TimingAudit(of: asset(twice), expecting: 240).isOK)
@@ -99,7 +99,7 @@ struct TimingAuditTests {
       unknown.isOK && unknown.captureFrameRate == nil && unknown.captureFrameRateAgrees == nil)
   }
 
-  @Test func `A chart shows the same as SVG and as PNG`() throws {
+  @Test func `A timing chart shows the same data as SVG and as PNG`() throws {
     var recipe = recipe(.mjpeg)
     for index in 80..<160 { recipe.times[index] += 5_000 }
     recipe.end += 5_000
@@ -128,7 +128,7 @@ struct TimingAuditTests {
     #expect(pixel(600, 250) == [255, 255, 255])
   }
 
-  @Test func `A movie of one frame and one without video`() throws {
+  @Test func `Audits a movie of one frame and refuses one without video`() throws {
     let single = try TimingAudit(of: asset(recipe(.mjpeg, count: 1)), expecting: 240)
     #expect(single.intervals == nil && single.problems == [.unexpectedRate])
     var audio = MovieRecipe()

@@ -20,7 +20,7 @@ struct TrackSpeedTests {
           x: .random(in: 1..<3, using: &random), y: .random(in: 0.5..<2, using: &random))
     }
 
-    /// As of a ball that falls.
+    /// The acceleration of a falling ball, in pixels per frame squared.
     var acceleration: Double { self == .accelerated ? 0.4 : 0 }
   }
 
@@ -28,7 +28,7 @@ struct TrackSpeedTests {
 
   /// 20 runs, or 100 with `OVERCRANK_FULL`.
   @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
-  func `The interval of a speed holds the truth, and is not wider than needed`(
+  func `The interval covers the true speed of a tracked object`(
     method: ObjectTracker.Method, motion: Motion
   ) throws {
     var tally = IntervalTally()
@@ -98,7 +98,7 @@ struct TrackSpeedTests {
   }
 
   @Test(arguments: [1.0, 3])
-  func `A bounce makes the speeds around it uncertain, and no others`(scatter: Double) throws {
+  func `A bounce widens only the speed intervals around it`(scatter: Double) throws {
     // Some frames are missing, so that intervals differ.
     let times = (0..<70).filter { ![11, 12, 20, 45, 52, 53, 54].contains($0) }
     var (around, elsewhere) = (IntervalTally(), IntervalTally())
@@ -114,7 +114,7 @@ struct TrackSpeedTests {
         }
       }
     }
-    print("bounce: \(around) beside it, \(elsewhere) elsewhere")
+    print("bounce: \(around) next to it, \(elsewhere) elsewhere")
     #expect(around.covered * 100 >= 95 * around.count)
     #expect(elsewhere.covered * 100 >= 95 * elsewhere.count)
     #expect(elsewhere.width <= 3 * elsewhere.deviation)
@@ -122,7 +122,7 @@ struct TrackSpeedTests {
   }
 
   @Test(arguments: [28, 31, 32], [1.0, 3])
-  func `A bounce between two frames makes the speeds around it uncertain beside a lost frame`(
+  func `A bounce next to a lost frame widens the speed intervals`(
     lost: Int, scatter: Double
   ) throws {
     var tallies: [Int: IntervalTally] = [:]
@@ -146,7 +146,7 @@ struct TrackSpeedTests {
 
   /// Tracks without five known positions in a row, whose scatter must widen the intervals.
   @Test(arguments: [1.0, 3, 10], [3, 4, 28])
-  func `The scatter of a short track widens its intervals`(scatter: Double, count: Int) {
+  func `The scatter of a short track widens its speed intervals`(scatter: Double, count: Int) {
     var tally = IntervalTally()
     for seed in 0..<400 as Range<UInt64> {
       let (track, truth) = Self.bounce(
@@ -157,7 +157,7 @@ struct TrackSpeedTests {
     }
     print("short track: \(tally)")
     #expect(tally.covered * 100 >= 95 * tally.count)
-    // The fewer positions there are, the less is known of their scatter, and an acceleration counts.
+    // With fewer positions, their scatter is less certain and an acceleration has more weight.
     #expect(tally.width <= (count > 4 ? 5 : 8) * tally.deviation)
   }
 }

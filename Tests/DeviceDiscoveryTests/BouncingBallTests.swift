@@ -7,11 +7,11 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 
 struct BouncingBallTests {
-  /// What Newton says: a ball that leaves the ground at some speed, again and again.
+  /// Newtonian motion of a ball that leaves the ground at the same speed after each contact.
   private struct Model {
     let ball: BouncingBall
 
-    /// Goes from contact to contact up to a time, and falls from there.
+    /// Steps from contact to contact up to a time, then computes the height.
     func state(at time: Rational) -> (contact: Int64, height: Rational) {
       var (contact, since) = (Int64(0), time)
       while since >= ball.period {
@@ -24,7 +24,7 @@ struct BouncingBallTests {
     }
   }
 
-  @Test func `Height and contacts are those of a ball under gravity`() throws {
+  @Test func `The ball height and contacts follow a model of gravity`() throws {
     var random = SeededGenerator(seed: 21)
     for _ in 0..<50 {
       let ball = try #require(
@@ -45,7 +45,7 @@ struct BouncingBallTests {
     }
   }
 
-  @Test func `It is on the ground at each contact, and as high as it was made in between`() {
+  @Test func `The ball is on the ground at contacts and peaks between them`() {
     let ball = BouncingBall()
     for number in [0, 1, 59, 1 << 40] as [Int64] {
       let contact = ball.time(ofContact: number)
@@ -58,7 +58,7 @@ struct BouncingBallTests {
     #expect(ball.gravity == Rational(1226, over: 125))
   }
 
-  @Test func `No position overflows, however long the ball bounces`() throws {
+  @Test func `The ball height never overflows at late times`() throws {
     let ball = try #require(
       BouncingBall(
         height: Rational(999_983, over: 999_979), period: Rational(999_961, over: 999_959)))
@@ -69,7 +69,7 @@ struct BouncingBallTests {
     }
   }
 
-  @Test func `What is no ball is refused`() {
+  @Test func `Refuses a ball with an invalid height or period`() {
     for (height, period) in [
       (Rational(0), Rational(1)), (-1, 1), (Rational(131, over: 100), 1), (.invalid, 1), (1, 0),
       (1, Rational(1, over: 11)), (1, 61), (1, .invalid), (Rational(1, over: 101), 1),

@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// A folder that goes with its owner.
+/// A directory that is removed with its owner.
 private final class Scratch {
   let path = "/tmp/choice-\(UUID().uuidString)"
 
@@ -21,7 +21,7 @@ private final class Scratch {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Writes a file, with the folders that it takes.
+  /// Writes a file and creates its parent directories.
   func write(_ text: String, to file: String) throws {
     let url = URL(fileURLWithPath: "\(path)/\(file)")
     try FileManager.default.createDirectory(
@@ -33,11 +33,11 @@ private final class Scratch {
 struct DeviceLocationTests {
   @Test(
     arguments: [
-      // What the kernel says of the nearest device on the way, driver, bus; and what follows.
+      // The sysfs attributes of the nearest device, driver and bus; the expected type and position.
       ("fixed", "front", "uvcvideo", "usb-1", CaptureDevice.DeviceType.builtIn, "front"),
       ("fixed", "back", "uvcvideo", "usb-1", .builtIn, "back"),
       ("fixed", "left", "uvcvideo", "usb-1", .builtIn, "unspecified"),
-      // A socket in the front of the machine: the camera may look anywhere.
+      // A connector on the front of the machine: the camera may face any direction.
       ("removable", "front", "uvcvideo", "usb-1", .external, "unspecified"),
       ("unknown", "front", "uvcvideo", "usb-1", .external, "unspecified"),
       (nil, nil, "uvcvideo", "usb-1", .external, "unspecified"),
@@ -45,7 +45,7 @@ struct DeviceLocationTests {
       (nil, nil, "vivid", "platform:vivid-000", .virtual, "unspecified"),
       (nil, nil, "Loopback", "snd_aloop.0", .virtual, "unspecified"),
     ] as [(String?, String?, String, String, CaptureDevice.DeviceType, String)])
-  func `Type and position follow from what the kernel says`(
+  func `Derives device type and position from sysfs attributes`(
     removable: String?, panel: String?, driver: String, bus: String,
     type: CaptureDevice.DeviceType, position: String
   ) throws {
@@ -58,12 +58,12 @@ struct DeviceLocationTests {
     #expect(offset.type == type && offset.position.rawValue == position)
   }
 
-  @Test func `What is nowhere in the machine has no place`() {
+  @Test func `A device missing from sysfs has an unspecified position`() {
     let offset = DeviceLocation(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
     #expect(offset.type == .builtIn && offset.position == .unspecified)
   }
 
-  @Test func `A card is listed as the kernel tells everyone of it`() throws {
+  @Test func `Parses the list of audio cards in /proc/asound/cards`() throws {
     let lines = [
       " 0 [Loopback       ]: Loopback - Loopback", "                      Loopback 1",
       "12 [C920           ]: USB-Audio - HD Pro Webcam - C920",
@@ -76,9 +76,9 @@ struct DeviceLocationTests {
     #expect(cards.map(\.name) == ["Loopback", "HD Pro Webcam - C920"])
   }
 
-  @Test func `A card whose control node may not be opened is forbidden, not absent`() throws {
+  @Test func `An audio card without permission is forbidden but present`() throws {
     let scratch = try Scratch()
-    // No machine has so many cards: the library knows nothing of this one.
+    // No machine has so many cards, so the library does not know this one.
     try scratch.write("", to: "controlC31")
     chmod("\(scratch.path)/controlC31", 0)
     let calls = LibraryCalls(nodeDirectory: scratch.path)
@@ -97,20 +97,20 @@ struct DeviceLocationTests {
 struct DefaultDeviceTests {
   private func with<Answer>(
     _ machine: any VideoSystemCalls, _ card: FakeAudioCard.Description? = nil,
-    nodesIn folder: String = "/nowhere", remembering scratch: Scratch? = nil,
+    nodesIn directory: String = "/nowhere", remembering scratch: Scratch? = nil,
     _ body: () throws -> Answer
   ) rethrows -> Answer {
     var none = FakeAudioCard.Description()
     none.describeResult = -ENOENT
     let memory = PreferredCameras(stateDirectory: scratch?.path, home: nil)
     return try DeviceSystem.$calls.withValue(machine) {
-      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none, nodeDirectory: folder)) {
+      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none, nodeDirectory: directory)) {
         try PreferredCameras.$current.withValue(memory, operation: body)
       }
     }
   }
 
-  @Test func `Devices come in the order of the types, then of the list`() throws {
+  @Test func `Discovered devices are ordered by the requested types`() throws {
     let machine = try FakeVideoSystemCalls(
       "stepwise-sensor\nhfr-usb\ncontinuous-sensor\nmono-hfr\nyuyv-1080p120")
     with(machine, FakeAudioCard.Description()) {
@@ -135,7 +135,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Nothing stands in for a camera that is not there`() throws {
+  @Test func `The synthetic camera is never the default without a camera`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("output")
     with(machine, remembering: scratch) {
@@ -151,8 +151,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Who lacks permission learns which group has it, and who lacks a device that`() throws
-  {
+  @Test func `The authorization status names the group with permission`() throws {
     let scratch = try Scratch()
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
@@ -195,11 +194,11 @@ struct DefaultDeviceTests {
       #expect(error.code == .noPermission)
       #expect(error.recoverySuggestion.contains("usermod -aG \(name) $USER"), "\(error)")
     }
-    // A node that grants its group nothing names none.
+    // No group is named if the group of the node has no permission.
     give("video0", to: video, mode: 0o600)
     #expect(status(-EACCES)[0] == .denied(group: nil))
     #expect(refusal(.video, -EACCES)?.code == .noPermission)
-    // One that another program has is one that may be opened.
+    // A device that is in use by another program may be opened.
     #expect(status(-EBUSY) == [.denied(group: nil), .authorized])
     #expect(refusal(.audio, -EBUSY) == nil)
     try machine.plug(1, "camera")
@@ -209,8 +208,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `The user's cameras are remembered, the latest of those that are there first`() throws
-  {
+  @Test func `Remembers preferred cameras and picks the latest one present`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
     try with(machine, remembering: scratch) {
@@ -220,7 +218,7 @@ struct DefaultDeviceTests {
       try CaptureDevice.setUserPreferredCamera(cameras[1])
       #expect(CaptureDevice.userPreferredCamera == cameras[1])
       #expect(CaptureDevice.systemPreferredCamera == cameras[1])
-      // The synthetic camera is one if the user says so.
+      // The synthetic camera is preferred only if the user chooses it.
       try CaptureDevice.setUserPreferredCamera(cameras[4])
       #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
       try CaptureDevice.setUserPreferredCamera(cameras[1])
@@ -229,14 +227,14 @@ struct DefaultDeviceTests {
       let file = "\(scratch.path)/overcrank/preferred-cameras"
       #expect(try String(contentsOfFile: file, encoding: .utf8) == ids.map { "\($0)\n" }.joined())
     }
-    // Another program, another day: the last one is not plugged in.
+    // In a later run, the latest camera is not plugged in.
     let others = try FakeVideoSystemCalls("tiny\nstepwise-sensor")
     try with(others, remembering: scratch) {
       #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
       try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam1"))
       #expect(CaptureDevice.userPreferredCamera?.name == "Stepwise Sensor")
     }
-    // None of them is there, but others are.
+    // No remembered camera is present, but others are.
     let stranger = try FakeVideoSystemCalls("odd-rates")
     let empty = try Scratch()
     with(stranger, remembering: empty) {
@@ -244,7 +242,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `A preferred camera that may not be opened is the user's, and not the system's`()
+  @Test func `The system preferred camera skips one without permission`()
     throws
   {
     let scratch = try Scratch()
@@ -256,7 +254,7 @@ struct DefaultDeviceTests {
       let second = CaptureDevice.discover()[1]
       try CaptureDevice.setUserPreferredCamera(second)
       try machine.plug(1, "forbidden")
-      // Its id without being opened is another: what the kernel tells everyone.
+      // A node that cannot be opened has another id, made from public attributes.
       let forbidden = CaptureDevice.discover()[1]
       try CaptureDevice.setUserPreferredCamera(forbidden)
       #expect(CaptureDevice.userPreferredCamera == forbidden)
@@ -264,7 +262,7 @@ struct DefaultDeviceTests {
     }
   }
 
-  @Test func `Eight are remembered, and what is no line of ids is none`() throws {
+  @Test func `Remembers at most eight cameras and ignores damaged lines`() throws {
     let scratch = try Scratch()
     let memory = PreferredCameras(stateDirectory: scratch.path, home: "/nowhere")
     #expect(memory.ids == [])
@@ -278,7 +276,7 @@ struct DefaultDeviceTests {
     #expect(memory.latest(among: CaptureDevice.discover().devices) == nil)
   }
 
-  @Test func `What cannot be remembered says why`() throws {
+  @Test func `Refuses to remember a camera it cannot store`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try with(machine, FakeAudioCard.Description(), remembering: scratch) {
@@ -291,7 +289,7 @@ struct DefaultDeviceTests {
         }
         #expect(error?.code == .notACaptureDevice)
       }
-      try scratch.write("a file where the folder should be", to: "overcrank")
+      try scratch.write("a file where the directory should be", to: "overcrank")
       let error = #expect(throws: MediaError.self) {
         try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam0"))
       }
@@ -306,7 +304,9 @@ struct DefaultDeviceTests {
       ("state", "/home/me", "/home/me/.local/state/overcrank/preferred-cameras"),
       ("", nil, nil), (nil, "relative", nil),
     ] as [(String?, String?, String?)])
-  func `The memory is where the XDG standard says`(state: String?, home: String?, path: String?) {
+  func `Preferred cameras are stored in the XDG state directory`(
+    state: String?, home: String?, path: String?
+  ) {
     #expect(PreferredCameras(stateDirectory: state, home: home).path == path)
   }
 }

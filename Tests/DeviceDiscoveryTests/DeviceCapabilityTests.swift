@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about what devices and their formats can do.
+/// The capabilities of devices and their formats.
 struct DeviceCapabilityTests {
   private func onMachine<Result>(
     _ configuration: String, _ body: () throws -> Result
@@ -17,7 +17,7 @@ struct DeviceCapabilityTests {
     return try DeviceSystem.$calls.withValue(machine, operation: body)
   }
 
-  @Test func `What a camera's controls allow is in its formats`() throws {
+  @Test func `Formats report the zoom and exposure limits of the controls`() throws {
     try onMachine("sensor-module;yuyv-1080p120") {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       for format in try camera.formats() {
@@ -35,12 +35,12 @@ struct DeviceCapabilityTests {
 
   @Test(
     arguments: [
-      // Rate, exposure in microseconds; whether lamps flicker at neither 50 nor 60 Hz.
+      // Frame rate, exposure in microseconds, and the mains frequencies without flicker.
       (100, nil, [50]), (50, nil, [50]), (25, nil, [50]), (20, nil, [50, 60]), (120, nil, [60]),
       (60, nil, [60]), (24, nil, [60]), (240, nil, []), (30, nil, [60]), (30, 10_000, [50, 60]),
       (30, 20_000, [50, 60]), (30, 9_000, [60]), (90, 10_000, [50]), (240, 10_000, []),
     ] as [(Int, Int64?, [Int])])
-  func `Lamps do not flicker in frames that keep time with the mains`(
+  func `Reports the mains frequencies without flicker at a rate`(
     rate: Int, microseconds: Int64?, safe: [Int]
   ) throws {
     let format = CaptureFormat(
@@ -53,7 +53,7 @@ struct DeviceCapabilityTests {
     if exposure == nil { #expect(format.flickerFreeMainsFrequencies == safe) }
   }
 
-  @Test func `An exposure that is set by hand counts, and one that the camera chooses does not`()
+  @Test func `Only a manual exposure makes a format flicker-free`()
     throws
   {
     try onMachine("sensor-module") {
@@ -70,7 +70,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `A driver says which way a sensor looks, and how it is mounted`() throws {
+  @Test func `Reads the sensor position and rotation from the driver`() throws {
     try onMachine("sensor-module;stepwise-sensor") {
       let module = try CaptureDevice.named("/dev/fakevideo0")
       #expect(module.position == .back)
@@ -81,7 +81,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `The default device is of the type and the position that are asked for`() throws {
+  @Test func `The default device has the requested type and position`() throws {
     try onMachine("stepwise-sensor;sensor-module;hfr-usb") {
       #expect(CaptureDevice.defaultDevice(.builtIn, for: .video)?.name == "Stepwise Sensor")
       #expect(
@@ -92,7 +92,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `A camera without a high frame rate says so, and which one it has`() throws {
+  @Test func `A camera without a high frame rate names its fastest mode`() throws {
     try onMachine("hfr-usb;tv-card") {
       let fast = try CaptureDevice.named("/dev/fakevideo0")
       let isFast = try fast.supportsHighFrameRateCapture
@@ -108,7 +108,7 @@ struct DeviceCapabilityTests {
     }
   }
 
-  @Test func `A model is what its vendor calls it, or its driver`() throws {
+  @Test func `The model id has the USB ids or the driver name`() throws {
     try onMachine("sensor-module") {
       let module = try CaptureDevice.named("/dev/fakevideo0")
       #expect(module.modelID == "isp:Sensor Module")

@@ -10,22 +10,22 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// A folder that stands for `/dev`, with nodes that come and go.
+/// A directory in the role of `/dev`, with nodes that appear and disappear.
 private final class ScratchDevices {
   static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
 
-  let folder = "/tmp/devices-\(UUID().uuidString)"
+  let directory = "/tmp/devices-\(UUID().uuidString)"
   let driver: StubDriver
-  /// A sound card whose nodes are the files of the folder `snd`.
+  /// An audio card whose nodes are the files of the directory `snd`.
   let card: FakeAudioCard
 
   init() throws {
     var card = FakeAudioCard.Description()
     card.hasNodesInDirectory = true
-    self.card = FakeAudioCard(card, nodeDirectory: "\(folder)/snd")
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    self.card = FakeAudioCard(card, nodeDirectory: "\(directory)/snd")
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     driver = StubDriver(
-      folder,
+      directory,
       [
         "camera": StubDriver.Node(card: "Camera", capabilities: Self.capture),
         "other": StubDriver.Node(card: "Other", capabilities: Self.capture),
@@ -43,11 +43,11 @@ private final class ScratchDevices {
       ])
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
+  deinit { try? FileManager.default.removeItem(atPath: directory) }
 
   /// Links a node as udev does.
   func link(_ number: Int, as name: String) throws {
-    let links = "\(folder)/v4l/by-id"
+    let links = "\(directory)/v4l/by-id"
     try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
       atPath: "\(links)/\(name)", withDestinationPath: "../../video\(number)")
@@ -59,12 +59,12 @@ private final class ScratchDevices {
     }
   }
 
-  /// Makes or removes a node of the sound card, as the kernel does.
-  func setAudioNode(_ name: String, isThere: Bool) throws {
-    let path = "\(folder)/snd/\(name)"
-    guard isThere else { return try FileManager.default.removeItem(atPath: path) }
+  /// Creates or removes a node of the audio card, as the kernel does.
+  func setAudioNode(_ name: String, exists: Bool) throws {
+    let path = "\(directory)/snd/\(name)"
+    guard exists else { return try FileManager.default.removeItem(atPath: path) }
     try FileManager.default.createDirectory(
-      atPath: "\(folder)/snd", withIntermediateDirectories: true)
+      atPath: "\(directory)/snd", withIntermediateDirectories: true)
     try Data().write(to: URL(fileURLWithPath: path))
   }
 
@@ -80,9 +80,9 @@ private final class ScratchDevices {
   }
 }
 
-/// Claims about which nodes are cameras.
+/// The nodes that are listed as cameras.
 struct DeviceListingTests {
-  @Test func `Only nodes that give pictures of their own are cameras, by the order of nodes`()
+  @Test func `Lists only capture nodes as cameras in the order of nodes`()
     throws
   {
     let devices = try ScratchDevices()
@@ -97,36 +97,36 @@ struct DeviceListingTests {
       list.devices.map(\.name) == ["Camera", "Planes", "video8", "Camera", "Synthetic camera"])
     #expect(list.devices.map(\.problem).compactMap(\.self).count == 1)
     let forbidden = try #require(list.devices.first { $0.problem != nil })
-    #expect(forbidden.problem == "could not open \(devices.folder)/video8: Permission denied")
+    #expect(forbidden.problem == "could not open \(devices.directory)/video8: Permission denied")
     #expect(list.warnings.count == 1)
-    // The same name and bus: told apart by a number.
+    // Devices of the same name and bus are distinguished by a number.
     #expect(list.devices.map(\.id).contains("stub-Camera-2"))
   }
 }
 
-/// Claims about devices that come and go.
+/// The changes that are reported for devices.
 ///
 /// No test waits for a time: each waits for a change.
 struct DeviceChangesTests {
-  @Test func `A microphone comes and goes with its node`() async throws {
+  @Test func `A microphone appears and disappears with its node`() async throws {
     let devices = try ScratchDevices()
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
     func next() async -> String {
       await changes.next(isolation: #isolation).map(ScratchDevices.text) ?? "end"
     }
     #expect(await next() == "+synthetic Synthetic camera")
-    try devices.setAudioNode("pcmC0D0p", isThere: true)
-    try devices.setAudioNode("pcmC0D0c", isThere: true)
+    try devices.setAudioNode("pcmC0D0p", exists: true)
+    try devices.setAudioNode("pcmC0D0c", exists: true)
     #expect(await next() == "+hw:0,0 Fake card: Microphone")
     try devices.driver.plug(0, "camera")
     #expect(await next() == "+video0 Camera")
-    try devices.setAudioNode("pcmC0D0c", isThere: false)
+    try devices.setAudioNode("pcmC0D0c", exists: false)
     #expect(await next() == "-hw:0,0")
-    try devices.setAudioNode("pcmC0D0c", isThere: true)
+    try devices.setAudioNode("pcmC0D0c", exists: true)
     #expect(await next() == "+hw:0,0 Fake card: Microphone")
   }
 
-  @Test func `Those that are there come first, then each that comes and goes`() async throws {
+  @Test func `Reports the present devices first and then each change`() async throws {
     let devices = try ScratchDevices()
     try devices.driver.plug(1, "other")
     try devices.driver.plug(0, "camera")
@@ -145,12 +145,12 @@ struct DeviceChangesTests {
     devices.driver.unplug(12)
     devices.driver.unplug(0)
     #expect(await next() == "-video0")
-    // The other camera had a number to its name, which it needs no more.
+    // The id of the other camera had a number, which it needs no longer.
     #expect(await next() == "-video11")
     #expect(await next() == "+video11 Camera")
   }
 
-  @Test func `A device that comes back as it was has gone and come`() async throws {
+  @Test func `A device that reappears is reported as removed and added`() async throws {
     let devices = try ScratchDevices()
     try devices.driver.plug(0, "camera")
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
@@ -167,12 +167,12 @@ struct DeviceChangesTests {
     }
   }
 
-  @Test func `A node is told of when udev has given it to others, with udev's name`() async throws {
+  @Test func `Reports a node once udev has set its permission and name`() async throws {
     let devices = try ScratchDevices()
     let changes = try devices.with { try CaptureDevice.changes() }
     var iterator = changes.makeAsyncIterator()
     #expect(try await iterator.next().map(ScratchDevices.text) == "+synthetic Synthetic camera")
-    // As the kernel makes it; then as udev gives it to the group.
+    // The node as the kernel creates it, then as udev gives it to the group.
     try devices.driver.plug(0, "forbidden", mode: 0o600)
     try devices.driver.plug(1, "camera")
     #expect(try await iterator.next().map(ScratchDevices.text) == "+video1 Camera")
@@ -182,10 +182,10 @@ struct DeviceChangesTests {
       Issue.record("no device was added")
       return
     }
-    #expect(device.path == "\(devices.folder)/video0")
+    #expect(device.path == "\(devices.directory)/video0")
     #expect(device.id == "usb-Maker_Camera_7")
     #expect(device.problem == nil)
-    // Permission taken away is told, too, and is not absence.
+    // A revoked permission is reported as a change, too.
     try devices.driver.plug(0, "forbidden", mode: 0o660)
     #expect(try await iterator.next() == .removed(id: "usb-Maker_Camera_7", path: device.path))
     guard case .added(let forbidden) = await iterator.next(isolation: #isolation) else {
@@ -195,7 +195,7 @@ struct DeviceChangesTests {
     #expect(forbidden.problem?.hasSuffix("Permission denied") == true)
   }
 
-  @Test func `Nothing is missed while a hundred come and go`() async throws {
+  @Test func `Reports every change while a hundred devices come and go`() async throws {
     let devices = try ScratchDevices()
     let changes = try devices.with { try CaptureDevice.changes() }
     let driver = devices.driver
@@ -212,15 +212,15 @@ struct DeviceChangesTests {
       case .added(let device): present.insert(device.path ?? device.id)
       case .removed(let id, let path): present.remove(path ?? id)
       }
-      // What was plugged in last is the last to be told of.
-      if present.contains("\(devices.folder)/video1000") { break }
+      // The device that is plugged in last is reported last.
+      if present.contains("\(devices.directory)/video1000") { break }
     }
     try await plugging.value
-    let expected = (0..<100).filter { $0 % 3 != 0 }.map { "\(devices.folder)/video\($0)" }
-    #expect(present == Set(expected + ["synthetic", "\(devices.folder)/video1000"]))
+    let expected = (0..<100).filter { $0 % 3 != 0 }.map { "\(devices.directory)/video\($0)" }
+    #expect(present == Set(expected + ["synthetic", "\(devices.directory)/video1000"]))
   }
 
-  @Test func `Cancelling ends it`() async throws {
+  @Test func `Cancelling the task ends the stream of device changes`() async throws {
     let devices = try ScratchDevices()
     let changes = try devices.with { try CaptureDevice.changes() }
     let counting = Task {
@@ -230,7 +230,7 @@ struct DeviceChangesTests {
     }
     counting.cancel()
     #expect(await counting.value <= 1)
-    // One that nobody asks closes what it watches.
+    // An unused stream closes its watcher.
     _ = try devices.with { try CaptureDevice.changes() }
   }
 }

@@ -9,13 +9,13 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about the names of devices.
+/// The names and ids of devices.
 struct DeviceNamingTests {
   private func error(_ name: String) throws -> MediaError {
     try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
   }
 
-  @Test func `A node that is missing, and things that are no camera, say so`() throws {
+  @Test func `Refuses a missing node and files that are not cameras`() throws {
     let missing = try error("/dev/video-none")
     #expect(missing.code == .deviceNotFound)
     #expect(missing.message == "could not open /dev/video-none: No such file or directory")
@@ -25,9 +25,9 @@ struct DeviceNamingTests {
     #expect(null.code == .notACaptureDevice)
     #expect(null.message == "could not open /dev/null: it is not a video device")
 
-    let folder = try error("/dev/")
-    #expect(folder.code == .notACaptureDevice)
-    #expect(folder.message == "/dev/ is not a video device")
+    let directory = try error("/dev/")
+    #expect(directory.code == .notACaptureDevice)
+    #expect(directory.message == "/dev/ is not a video device")
 
     let file = try error("/etc/passwd")
     #expect(file.code == .notACaptureDevice)
@@ -36,13 +36,13 @@ struct DeviceNamingTests {
   }
 
   @Test(
-    "A name that means no device finds none",
+    "Refuses a name that matches no device",
     arguments: ["", "cam4294967295", "cam99999999999", "video-none", "SYNTHETIC", "null"])
   func unknown(name: String) throws {
     #expect(try error(name).code == .deviceNotFound)
   }
 
-  @Test func `Devices are found by place, by id, and by a part that only one id has`() throws {
+  @Test func `Finds a device by index or id or unique part of an id`() throws {
     let devices = [
       CaptureDevice(
         id: "usb-046d_C920_AB", node: "/dev/video0", name: "C920", driver: "uvcvideo", bus: "1"),
@@ -64,7 +64,7 @@ struct DeviceNamingTests {
     #expect(throws: MediaError.self) { try find("cam3") }
   }
 
-  @Test func `Ids that would be equal are numbered`() {
+  @Test func `Equal device ids are made unique by a number`() {
     let devices = (0..<3).map { number in
       CaptureDevice(id: "isp-bus", node: "/dev/video\(number)", name: "", driver: "", bus: "")
     }
@@ -72,7 +72,7 @@ struct DeviceNamingTests {
       CaptureDevice.withUniqueIDs(devices).map(\.id) == ["isp-bus", "isp-bus-2", "isp-bus-3"])
   }
 
-  @Test func `The synthetic camera is always there, and the last camera`() throws {
+  @Test func `The synthetic camera is always listed as the last camera`() throws {
     let devices = CaptureDevice.discover().filter { $0.media == [.video] }
     #expect(devices.last?.kind == .synthetic)
     #expect(devices.last?.id == "synthetic")
@@ -81,57 +81,59 @@ struct DeviceNamingTests {
     #expect(try CaptureDevice.named("synthetic") == devices.last)
   }
 
-  @Test func `Files called video are no cameras`() throws {
-    let folder = "/tmp/nodes-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+  @Test func `Regular files named video are not listed as cameras`() throws {
+    let directory = "/tmp/nodes-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
     for name in ["video0", "video", "videox", "video-1", "video99999999999"] {
-      #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
+      #expect(FileManager.default.createFile(atPath: "\(directory)/\(name)", contents: nil))
     }
-    let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeDirectory: folder)) {
-      ALSASystem.$calls.withValue(LibraryCalls(nodeDirectory: folder)) { CaptureDevice.discover() }
+    let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeDirectory: directory)) {
+      ALSASystem.$calls.withValue(LibraryCalls(nodeDirectory: directory)) {
+        CaptureDevice.discover()
+      }
     }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])
   }
 
-  @Test func `udev's names are the ids, the first node of a camera without its index`() throws {
-    let folder = "/tmp/links-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+  @Test func `Device ids are the names of udev links`() throws {
+    let directory = "/tmp/links-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
     for (link, node) in [
       ("usb-046d_C920_AB-video-index0", "/dev/null"),
       ("usb-046d_C920_AB-video-index2", "/dev/full"),
     ] {
       try FileManager.default.createSymbolicLink(
-        atPath: "\(folder)/\(link)", withDestinationPath: node)
+        atPath: "\(directory)/\(link)", withDestinationPath: node)
     }
-    let places = "\(folder)/by-path"
-    try FileManager.default.createDirectory(atPath: places, withIntermediateDirectories: true)
+    let pathLinks = "\(directory)/by-path"
+    try FileManager.default.createDirectory(atPath: pathLinks, withIntermediateDirectories: true)
     for (link, node) in [
       ("pci-0000:00:14.0-usb-0:1:1.0-video-index0", "/dev/null"),
       ("pci-0000:00:14.0-usb-0:2:1.0-video-index0", "/dev/random"),
     ] {
       try FileManager.default.createSymbolicLink(
-        atPath: "\(places)/\(link)", withDestinationPath: node)
+        atPath: "\(pathLinks)/\(link)", withDestinationPath: node)
     }
-    let identity = DeviceIdentity(linksIn: folder, pathsIn: places)
+    let identity = DeviceIdentity(linksIn: directory, pathsIn: pathLinks)
     func name(_ node: String) -> String { identity.name(of: node, driver: "d r", bus: "usb:1/2") }
     #expect(name("/dev/null") == "usb-046d_C920_AB")
     #expect(name("/dev/full") == "usb-046d_C920_AB-video-index2")
-    // Without words of its own, the socket names it, and without that driver and bus.
+    // A device without a link by id is named after its path, or after its driver and bus.
     #expect(name("/dev/random") == "pci-0000:00:14.0-usb-0:2:1.0")
     #expect(name("/dev/zero") == "d_r-usb:1_2")
   }
 }
 
-/// Claims about the camera that needs no hardware.
+/// The synthetic camera, which needs no hardware.
 struct SyntheticCameraTests {
   private func camera(_ name: String) throws -> SyntheticCamera {
     try #require(try SyntheticCamera(parsing: name))
   }
 
-  @Test func `Left open, it lists three sizes at four rates in three formats`() throws {
+  @Test func `The synthetic camera lists 36 formats by default`() throws {
     let formats = try CaptureDevice.named("synthetic").formats()
     #expect(formats.count == 36)
     #expect(Set(formats.map(\.id)).count == 36)
@@ -141,7 +143,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "It has the mode that is asked for, listed or not",
+    "The synthetic camera has each requested mode it can draw",
     arguments: [
       ("synthetic", "320x240@1000/grey", "320x240@1000/grey"),
       ("synthetic", "@2000", "1920x1080@2000/mjpg"), ("synthetic", "640x480", "640x480@240/mjpg"),
@@ -159,7 +161,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "It has not what it cannot draw, or what its name rules out",
+    "The synthetic camera refuses modes that it cannot draw",
     arguments: [
       ("synthetic", "641x480"), ("synthetic", "126x96"), ("synthetic", "4098x2304"),
       ("synthetic", "@2001"), ("synthetic", "@1/2"), ("synthetic", "/h264"),
@@ -174,7 +176,7 @@ struct SyntheticCameraTests {
     #expect(error.code == .noMatchingFormat)
   }
 
-  @Test func `Other wishes are told apart from modes that do not exist`() throws {
+  @Test func `A mode excluded by other options has its own error message`() throws {
     let device = try CaptureDevice.named("synthetic:640x480@60/mjpg")
     let error = try #require(throws: MediaError.self) {
       try device.format(matching: .any) { !$0.isCompressed }
@@ -184,7 +186,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "Faults are exact",
+    "Parses the drop share and seed of the synthetic camera",
     arguments: [
       ("synthetic?drop=5%&seed=7", "1/20", 7), ("synthetic:640x480@240?seed=0", "0/1", 0),
       ("synthetic:?drop=0.5%", "1/200", 0), ("synthetic?drop=1/3", "1/3", 0),
@@ -198,7 +200,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "The scene is the ball on Earth, another ball or the pattern",
+    "Parses the scene of the synthetic camera",
     arguments: [
       ("synthetic", "613/500", "1/1"), ("synthetic?scene=ball", "613/500", "1/1"),
       ("synthetic?height=0.8", "4/5", "1/1"), ("synthetic?period=2/3&height=1.3", "13/10", "2/3"),
@@ -218,7 +220,7 @@ struct SyntheticCameraTests {
             BouncingBall(height: Rational(parsing: height), period: Rational(parsing: period)))))
   }
 
-  @Test func `A camera that waits for who takes its frames says so`() throws {
+  @Test func `Parses the pace option of the synthetic camera`() throws {
     let name = "synthetic:640x480@240?drop=5%&pace=max&seed=7"
     #expect(try camera(name).pace == .maximum)
     let error = try #require(throws: MediaError.self) {
@@ -228,7 +230,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(
-    "Names with mistakes in them are refused",
+    "Refuses a malformed synthetic camera name",
     arguments: [
       "synthetic:", "synthetic:big", "synthetic:641x480", "synthetic:640x480@5000",
       "synthetic:640x480/h264", "synthetic?", "synthetic?drop", "synthetic?drop=", "synthetic?=5%",
@@ -243,7 +245,7 @@ struct SyntheticCameraTests {
       "synthetic?period=1&scene=pattern",
     ])
   func mistakes(name: String) throws {
-    // An empty end is no mistake.
+    // An empty suffix is allowed.
     if ["synthetic:", "synthetic?"].contains(name) {
       #expect(try camera(name) == SyntheticCamera())
       return
@@ -254,10 +256,10 @@ struct SyntheticCameraTests {
   }
 }
 
-/// Claims about files that play a camera.
+/// Movie files that are used as a camera.
 struct FileCameraTests {
   @Test(
-    "A file's name ends at the last question mark",
+    "The path of a file camera ends at the last question mark",
     arguments: [
       ("file:clip.mp4", "clip.mp4", Pace.realTime),
       ("file:clip.mp4?pace=max", "clip.mp4", .maximum),
@@ -269,7 +271,7 @@ struct FileCameraTests {
   }
 
   @Test(
-    "Names with mistakes in them are refused",
+    "Refuses a malformed file camera name",
     arguments: ["file:", "file:?pace=max", "file:a?pace=2", "file:a?fast=1", "file:a?pace"])
   func mistakes(name: String) throws {
     let error = try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
@@ -277,7 +279,7 @@ struct FileCameraTests {
   }
 
   @Test(
-    "A movie has one mode: what its frames are when it plays a camera",
+    "A file camera has the single mode of its movie",
     .enabled(if: SystemFiles.kind(of: "/usr/bin/ffmpeg") != nil, "ffmpeg makes the movies"),
     arguments: [
       (["-c:v", "mjpeg"], "240", "160x120@240/mjpg"),
@@ -300,7 +302,7 @@ struct FileCameraTests {
     #expect(device.path == path)
   }
 
-  @Test func `A missing file, a folder and a file that is no movie are told apart`() throws {
+  @Test func `Distinguishes a missing file from one that is not a movie`() throws {
     func code(_ name: String) throws -> MediaError.Code {
       try #require(throws: MediaError.self) { try CaptureDevice.named(name).formats() }.code
     }

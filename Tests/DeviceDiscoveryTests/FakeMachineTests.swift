@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about every kind of device that the fake machine has.
+/// Each kind of device of the fake machine.
 struct FakeMachineTests {
   /// One of each kind.
   private let machine: FakeVideoSystemCalls
@@ -19,7 +19,7 @@ struct FakeMachineTests {
     try DeviceSystem.$calls.withValue(machine, operation: body)
   }
 
-  @Test func `Every camera is listed once, and nothing that is none`() throws {
+  @Test func `Lists every camera once and no other node`() throws {
     let list = with { CaptureDevice.discover() }
     #expect(list.warnings == [])
     let names = list.devices.map(\.name)
@@ -34,22 +34,22 @@ struct FakeMachineTests {
     #expect(Set(list.devices.map(\.id)).count == list.devices.count)
   }
 
-  @Test func `Every format, size and rate of every device is found, by enumeration alone`() throws {
+  @Test func `Enumerates all formats of all devices without setting any`() throws {
     var count = 0
     for device in with({ CaptureDevice.discover() }) {
       guard let path = device.path else { continue }
-      let ours = try with { try device.formatList() }
-      let ranges = Set(ours.sizeRanges.map(\.fourcc))
+      let list = try with { try device.formatList() }
+      let ranges = Set(list.sizeRanges.map(\.fourcc))
       let found = Set(
-        ours.formats.map {
+        list.formats.map {
           Triple($0.fourcc.rawValue, $0.width, $0.height, $0.frameRateRange)
         })
-      let theirs = try plainTriples(path, sizesOfRanges: ours.formats)
-      #expect(found == theirs, "\(device.name)")
-      #expect(found.count == ours.formats.count)
+      let expected = try referenceTriples(path, sizesOfRanges: list.formats)
+      #expect(found == expected, "\(device.name)")
+      #expect(found.count == list.formats.count)
       // A range has its ends and much in between.
       for fourcc in ranges {
-        #expect(ours.formats.count { $0.fourcc == fourcc } > 20)
+        #expect(list.formats.count { $0.fourcc == fourcc } > 20)
       }
       count += found.count
     }
@@ -66,7 +66,7 @@ struct FakeMachineTests {
   }
 
   @Test(
-    "The fastest mode of each device is known beforehand",
+    "Finds the fastest mode of each device",
     arguments: [
       ("HD Pro", "1280x720@60/mjpg"), ("High Frame", "1280x720@240/mjpg"),
       ("Mono", "640x400@480/grey"), ("Uncompressed", "1920x1080@120/yuyv"),
@@ -80,7 +80,7 @@ struct FakeMachineTests {
     #expect(try with { try device.fastestFormat() }.id == mode)
   }
 
-  @Test func `A size of a range that is not listed is asked for, one off the grid is refused`()
+  @Test func `Accepts an unlisted size of a range and refuses one off-grid`()
     throws
   {
     let device = try #require(
@@ -105,7 +105,7 @@ struct FakeMachineTests {
     #expect(try choose(nearest).id == nearest)
   }
 
-  @Test func `What a broken driver lists is left out, a line each`() throws {
+  @Test func `Leaves out invalid formats of a broken driver with warnings`() throws {
     let device = try #require(
       with { CaptureDevice.discover() }.first { $0.name.hasPrefix("A name of") })
     let list = try with { try device.formatList() }
@@ -126,20 +126,19 @@ struct FakeMachineTests {
     }
   }
 
-  /// What the driver says, asked again in the plainest way: each list to its end, nonsense
-  /// passed over.
-  private func plainTriples(
+  /// Reads all lists of the driver again with a simple reference, and skips invalid entries.
+  private func referenceTriples(
     _ path: String, sizesOfRanges listed: [CaptureFormat]
   ) throws -> Set<Triple> {
     let node = machine.open(path)
     defer { _ = machine.close(node) }
-    func entries<Entry>(_ request: UInt, _ question: Entry, _ place: WritableKeyPath<Entry, UInt32>)
+    func entries<Entry>(_ request: UInt, _ question: Entry, _ index: WritableKeyPath<Entry, UInt32>)
       -> [Entry]
     {
       var found: [Entry] = []
       while true {
         var entry = question
-        entry[keyPath: place] = UInt32(found.count)
+        entry[keyPath: index] = UInt32(found.count)
         guard withUnsafeMutablePointer(to: &entry, { machine.control(node, request, $0) }) >= 0
         else { return found }
         found.append(entry)

@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about what becomes of a driver's answers.
+/// The formats that are listed from a driver's answers.
 struct FormatListTests {
   private func list(_ rows: TableSource.Row...) throws -> FormatList {
     try FormatList(asking: TableSource(rows: rows))
@@ -16,7 +16,7 @@ struct FormatListTests {
 
   private let vga = DriverSizes.discrete([DriverSize(width: 640, height: 480)])
 
-  @Test func `Each single rate is a format, in the driver's order`() throws {
+  @Test func `Lists each discrete rate as a format in driver order`() throws {
     let list = try list(
       .init(
         fourcc: "YUYV",
@@ -39,7 +39,7 @@ struct FormatListTests {
     #expect(list.warnings == [])
   }
 
-  @Test func `A range of rates is one format, the shortest duration its highest rate`() throws {
+  @Test func `Lists a range of rates as one format with its highest rate`() throws {
     for intervals in [
       DriverIntervals.stepwise(
         shortest: DriverFraction(1, 240), longest: DriverFraction(1, 1),
@@ -57,7 +57,7 @@ struct FormatListTests {
     }
   }
 
-  @Test func `What a driver says twice is listed once`() throws {
+  @Test func `Lists a duplicate size or rate of a driver once`() throws {
     let twice = try list(
       .init(
         fourcc: "YUYV",
@@ -70,7 +70,7 @@ struct FormatListTests {
     #expect(twice.formats.map(\.id) == ["640x480@30/yuyv", "640x480@15/yuyv"])
   }
 
-  @Test func `Nonsense is left out with a warning`() throws {
+  @Test func `Leaves out invalid sizes and rates with a warning`() throws {
     let list = try list(
       .init(
         fourcc: "YUYV", sizes: vga,
@@ -107,7 +107,7 @@ struct FormatListTests {
       ])
   }
 
-  @Test func `Codes that differ by large and small letters keep theirs in the id`() throws {
+  @Test func `Pixel format codes that differ in case keep it in the id`() throws {
     let rates = DriverIntervals.discrete([DriverFraction(1, 60)])
     let list = try list(
       .init(fourcc: "pGAA", sizes: vga, intervals: rates),
@@ -117,7 +117,7 @@ struct FormatListTests {
       list.formats.map(\.id) == ["640x480@60/pGAA", "640x480@60/yuyv", "640x480@60/pgAA"])
   }
 
-  @Test func `A device that goes meanwhile is an error`() {
+  @Test func `A device lost during enumeration is an error`() {
     let gone = DeviceError(.listSizes, "/dev/video0", code: ENODEV)
     let source = TableSource(
       rows: [.init(fourcc: "YUYV", sizes: vga, intervals: .discrete([]))], failure: gone)
@@ -125,7 +125,7 @@ struct FormatListTests {
     #expect(MediaError(discovering: gone).code == .deviceLost)
   }
 
-  @Test func `Whatever a driver says, ids are unique and nothing traps`() throws {
+  @Test func `Random driver answers give unique format ids without a trap`() throws {
     var random = SeededGenerator(seed: 2)
     let numbers: [UInt32] = [0, 1, 2, 30, 60, 1001, 60_000, .max, .max - 1, 1 << 31]
     for _ in 0..<300 {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import OvercrankDeviceDiscovery
 
-/// Claims about which mode is the fastest.
+/// The choice of the fastest mode.
 struct FormatSelectionTests {
   @Test(
-    "The fastest of these is the one behind the arrow",
+    "Chooses the fastest of several formats",
     arguments: [
       // Rates are compared exactly: integer division would call these equal.
       (["640x480@59.94/yuyv", "320x240@60/yuyv"], "320x240@60/yuyv"),
@@ -22,7 +22,7 @@ struct FormatSelectionTests {
       (["640x480@60/byr2", "640x480@60/grey"], "640x480@60/grey"),
       (["640x480@60/yuyv", "640x480@60/rgb3", "640x480@60/xr24"], "640x480@60/xr24"),
       (["640x480@60/uyvy", "640x480@60/yuyv"], "640x480@60/uyvy"),
-      // What cannot be stored is never the answer; a range counts with its highest rate.
+      // A format that cannot be stored is never chosen; a range counts with its highest rate.
       (["640x480@240/yv12", "640x480@30/yuyv"], "640x480@30/yuyv"),
       (["640x480@1...90/yuyv", "640x480@60/mjpg"], "640x480@90/yuyv"),
     ])
@@ -32,7 +32,7 @@ struct FormatSelectionTests {
     #expect(FormatSelection.fastest(among: formats.reversed())?.id == expected)
   }
 
-  @Test func `Emulated formats, and those not wanted, are never chosen`() throws {
+  @Test func `Never chooses emulated or excluded formats`() throws {
     let emulated = try CaptureFormat.make("640x480@240/rgb3", isEmulated: true)
     let native = try CaptureFormat.make("640x480@30/yuyv", order: 1)
     #expect(FormatSelection.fastest(among: [emulated, native]) == native)
@@ -41,7 +41,7 @@ struct FormatSelectionTests {
     #expect(FormatSelection.fastest(among: []) == nil)
   }
 
-  @Test func `The quick choice is that of sorting by each key`() throws {
+  @Test func `The fastest format equals the first of a full sort`() throws {
     var random = SeededGenerator(seed: 3)
     let rates = ["1", "30", "29.97", "59.94", "60", "119.88", "120", "1201:10", "1...120"]
     let fourccs = ["MJPG", "YUYV", "UYVY", "GREY", "Y16", "BA81", "XR24", "YV12", "H264", "NV12"]
@@ -53,14 +53,15 @@ struct FormatSelectionTests {
           "\(size)@\(random.pick(rates))/\(random.pick(fourccs))", order: order,
           isEmulated: random.next() % 8 == 0)
       }
-      #expect(FormatSelection.fastest(among: formats) == slowFastest(formats))
+      #expect(FormatSelection.fastest(among: formats) == fastestBySorting(formats))
       #expect(
-        FormatSelection.fastest(among: formats.shuffled(using: &random)) == slowFastest(formats))
+        FormatSelection.fastest(among: formats.shuffled(using: &random))
+          == fastestBySorting(formats))
     }
   }
 
   /// Stable sorts by one key after another, the least important first.
-  private func slowFastest(_ formats: [CaptureFormat]) -> CaptureFormat? {
+  private func fastestBySorting(_ formats: [CaptureFormat]) -> CaptureFormat? {
     let classes: [String: Int] = [
       "MJPG": 0, "H264": 0, "YUYV": 1, "UYVY": 1, "NV12": 1, "XR24": 1, "GREY": 2, "Y16": 2,
       "BA81": 3,

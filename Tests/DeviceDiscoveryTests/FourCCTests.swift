@@ -7,10 +7,10 @@ import Testing
 
 @testable import OvercrankDeviceDiscovery
 
-/// Claims about the names of pixel formats.
+/// The names of pixel formats.
 struct FourCCTests {
   @Test(
-    "A code is written as v4l2-ctl prints it, without spaces at the end",
+    "A FourCC is written as v4l2-ctl does without final spaces",
     arguments: [
       (0x5659_5559, "YUYV"), (0x4750_4A4D, "MJPG"), (0x2036_3159, "Y16"), (0x5945_5247, "GREY"),
       (0x2036_3159 | 1 << 31, "Y16-BE"), (0x3531_5241 | 1 << 31, "AR15-BE"),
@@ -26,7 +26,7 @@ struct FourCCTests {
   }
 
   @Test(
-    "What is no code is none",
+    "Refuses a text that is not a FourCC",
     arguments: [
       "", " ", "    ", "YUYVX", "Yé", "Y/16", "a@b", "-BE", "0x123456789", "YUYV-XX",
     ])
@@ -34,7 +34,7 @@ struct FourCCTests {
     #expect(FourCC(text) == nil)
   }
 
-  @Test func `Every number is read back from its text`() {
+  @Test func `Every FourCC number is parsed back from its text`() {
     var random = SeededGenerator(seed: 1)
     for _ in 0..<20_000 {
       let code = FourCC(rawValue: UInt32(truncatingIfNeeded: random.next()))
@@ -43,14 +43,14 @@ struct FourCCTests {
   }
 }
 
-/// Claims about the table of what can be stored.
+/// The table of formats that can be stored.
 struct FourCCFormatTests {
-  @Test func `Every format is in the table once, by a name that is a code`() {
+  @Test func `The table of storable formats has each FourCC once`() {
     #expect(FourCCFormat.table.count == 64)
     #expect(Set(FourCCFormat.table.map(\.fourcc)).count == FourCCFormat.table.count)
   }
 
-  @Test("FFmpeg knows the name, and needs as many bits", arguments: FourCCFormat.table)
+  @Test("FFmpeg knows each storable format and its bits per pixel", arguments: FourCCFormat.table)
   func name(format known: FourCCFormat) throws {
     switch known.mediaSubType {
     case .codec(let name):
@@ -69,7 +69,7 @@ struct FourCCFormatTests {
   }
 
   @Test(
-    "Formats that FFmpeg has no like of cannot be stored",
+    "Formats without an FFmpeg equivalent are not storable",
     arguments: ["YV12", "NV61", "VYUY", "Y10P", "BG10", "PAL8", "HSV3", "Z16", "AVC1", "PJPG"])
   func unknown(text: String) throws {
     #expect(FourCCFormat(try #require(FourCC(text))) == nil)

@@ -9,20 +9,20 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.
+/// The inputs of a card with camera, television and HDMI connectors.
 struct InputConnectorTests {
   private static let hd = VideoTimings.cvt(width: 1280, height: 720, framesPerSecond: 60)
   private static let vga = VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120)
 
-  private let folder = "/tmp/inputs-\(UUID().uuidString)"
+  private let directory = "/tmp/inputs-\(UUID().uuidString)"
   private let driver: StubDriver
   private let path: String
 
   init() throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    path = "\(folder)/video0"
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    path = "\(directory)/video0"
     driver = StubDriver(
-      folder,
+      directory,
       [
         "card": StubDriver.Node(
           capabilities: UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING),
@@ -47,7 +47,7 @@ struct InputConnectorTests {
   }
 
   private func list(_ options: String = "") throws -> FormatList {
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+    defer { try? FileManager.default.removeItem(atPath: directory) }
     return try DeviceSystem.$calls.withValue(driver) {
       try CaptureDevice.named(path + options).formatList()
     }
@@ -57,7 +57,7 @@ struct InputConnectorTests {
     driver.state.withLock { $0.requests[request, default: 0] }
   }
 
-  @Test func `Without options nothing is set, and the input in force is told`() throws {
+  @Test func `Reports the current input without setting anything`() throws {
     let inputs = try #require(try list().inputs)
     #expect(inputs.all.map(\.name).first == "Camera 0")
     #expect(inputs.all.count == 6)
@@ -70,14 +70,14 @@ struct InputConnectorTests {
   }
 
   @Test(
-    "An input is chosen by number, name, or a part of one",
+    "Chooses an input by number or name or part of a name",
     arguments: [("1", 1), ("hdmi 0", 2), ("S-Video", 1), ("camera", 0), ("2", 2)])
   func choosing(text: String, index: Int) throws {
     #expect(try list("?input=\(text)").inputs?.current?.index == index)
   }
 
   @Test(
-    "What is no input, and timings that an input does not have, are refused",
+    "Refuses an unknown input and timings that it does not have",
     arguments: [
       ("?input=9", "bad_name"), ("?input=hdmi", "bad_name"), ("?input=aerial", "bad_name"),
       ("?input=0&timings=query", "device_failed"), ("?input=3&timings=query", "no_signal"),
@@ -91,19 +91,19 @@ struct InputConnectorTests {
   }
 
   @Test(
-    "Each reason for no picture has its words",
+    "Describes each reason why timings cannot be detected",
     arguments: [
       (3, "the input has no signal"), (4, "the signal is not stable"),
       (5, "the signal is outside the range of the device"),
     ])
-  func words(input: Int, why: String) throws {
+  func detectionProblems(input: Int, why: String) throws {
     let inputs = try #require(try list("?input=\(input)").inputs)
     #expect(inputs.detectionProblem == "could not detect the timings at \(path): \(why)")
     #expect(inputs.detectedTimings == nil)
     #expect(inputs.timings == Self.hd)
   }
 
-  @Test func `The fastest mode is no larger than what the input is set to`() throws {
+  @Test func `The fastest mode is limited by the timings of the input`() throws {
     func fastest(_ options: String) throws -> String? {
       try driver.plug(0, "card")
       let list = try DeviceSystem.$calls.withValue(driver) {
@@ -116,12 +116,12 @@ struct InputConnectorTests {
     #expect(try fastest("?input=2&timings=query") == "640x480@60/yuyv")
     let wide = "?timings=cvt,width=1366,height=768,fps=60"
     #expect(try fastest(wide) == "1366x768@60/yuyv")
-    // What is in force already is not set again.
+    // The current timings are not set again.
     let before = count(CVideo4Linux_VIDIOC_S_DV_TIMINGS)
     #expect(try fastest("?input=2" + wide.replacing("?", with: "&")) == "1366x768@60/yuyv")
     #expect(count(CVideo4Linux_VIDIOC_S_DV_TIMINGS) == before)
-    // Without anything known, the limit is what cables carry.
+    // Without known timings, the bandwidth of cables is the limit.
     #expect(try fastest("?input=0") == "7680x4320@60/yuyv")
-    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.removeItem(atPath: directory)
   }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankDeviceDiscovery
 
-/// A machine of which only the sound cards' nodes are known.
+/// A machine with only the nodes of an audio card.
 private func machine(
   _ change: (inout FakeAudioCard.Description) -> Void = { _ in }
 ) -> FakeAudioCard {
@@ -25,7 +25,7 @@ private func with<Result>(
 }
 
 struct MicrophoneTests {
-  @Test func `A microphone is listed after the cameras, with what it is`() throws {
+  @Test func `Lists a microphone after the cameras with its properties`() throws {
     let list = with(machine()) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.kind == .alsa)
@@ -40,7 +40,7 @@ struct MicrophoneTests {
     }
   }
 
-  @Test func `The id stays when the card gets another number`() throws {
+  @Test func `A microphone keeps its id when the card number changes`() throws {
     func device(_ card: UInt32, _ device: UInt32) throws -> CaptureDevice {
       let card = machine { $0.node = AudioNode(card: card, device: device) }
       return try #require(with(card) { CaptureDevice.discover() }.devices.last)
@@ -51,12 +51,12 @@ struct MicrophoneTests {
     #expect(one.id == "Fake-Fake-pcm0")
   }
 
-  @Test func `udev's name of a card comes first`() throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-    let links = folder.appending(path: "by-id")
+  @Test func `The id of a microphone is the udev name of its card`() throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    let links = directory.appending(path: "by-id")
     try FileManager.default.createDirectory(at: links, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let real = folder.resolvingSymlinksInPath()
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let real = directory.resolvingSymlinksInPath()
     try Data().write(to: real.appending(path: "controlC0"))
     try FileManager.default.createSymbolicLink(
       atPath: links.appending(path: "usb-046d_0825_A1B2-02").path,
@@ -66,7 +66,7 @@ struct MicrophoneTests {
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
 
-  @Test func `A microphone without permission is there, and says which group it takes`() throws {
+  @Test func `Lists a microphone without permission and names its group`() throws {
     let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.path == "hw:0,0")
@@ -80,7 +80,7 @@ struct MicrophoneTests {
       error?.code == .noPermission && error?.recoverySuggestion.contains("group audio") == true)
   }
 
-  @Test func `What is not there is not listed, and named as such`() {
+  @Test func `A missing microphone is not listed and not found by name`() {
     let gone = machine { $0.describeResult = -ENOENT }
     let list = with(gone) { CaptureDevice.discover() }
     #expect(list.warnings.isEmpty && list.devices.allSatisfy { $0.media == [.video] })
@@ -91,14 +91,14 @@ struct MicrophoneTests {
     #expect(with(gone) { CaptureDevice.defaultDevice(for: .audio) } == nil)
   }
 
-  @Test func `A machine without sound cards lists none and fails nothing`() {
+  @Test func `A machine without audio cards lists no microphone`() {
     let calls = LibraryCalls(nodeDirectory: "/nowhere/at/all")
     let list = ALSASystem.$calls.withValue(calls) { CaptureDevice.discover() }
     #expect(list.devices.allSatisfy { $0.media == [.video] })
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
   }
 
-  @Test func `The formats are each layout, number of channels and rate`() throws {
+  @Test func `Lists a format per layout and channel count and sample rate`() throws {
     let card = machine {
       $0.layouts = [.s16, .s24Packed, .float]
       $0.channelCounts = 1...3
@@ -117,7 +117,7 @@ struct MicrophoneTests {
     #expect(!card.isOpen)
   }
 
-  @Test func `A card in use is busy, and a microphone is no camera`() throws {
+  @Test func `Refuses formats of a busy card or of the wrong media type`() throws {
     let card = machine { $0.openResult = -EBUSY }
     let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     let busy = #expect(throws: MediaError.self) {
@@ -131,7 +131,7 @@ struct MicrophoneTests {
     #expect(other?.code == .notACaptureDevice)
   }
 
-  @Test func `A part of an id means the camera before its own microphone`() throws {
+  @Test func `A part of an id matches a camera before its microphone`() throws {
     let camera = CaptureDevice(
       id: "usb-046d_Cam_1", node: "/dev/video7", name: "Cam", driver: "uvcvideo", bus: "usb")
     let microphone = CaptureDevice(

@@ -5,10 +5,10 @@ import Testing
 
 @testable import OvercrankDeviceDiscovery
 
-/// Claims about written modes.
+/// The syntax of modes, and the formats that they choose.
 struct ModeRequestTests {
   @Test(
-    "A mode is read as this size, rate and format",
+    "Parses the size and rate and format of a mode",
     arguments: [
       ("1280x720@240/mjpg", "1280x720", "240/1", "mjpg"),
       ("1280x720@60000/1001/mjpg", "1280x720", "60000/1001", "mjpg"),
@@ -28,7 +28,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "What is no mode is refused",
+    "Refuses a text that is not a mode",
     arguments: [
       "", "@", "/", "x", "640", "640x", "x480", "640x480x2", "0x480", "640x0", "-640x480",
       "+640x480", "640x480@", "640x480@0", "640x480@-30", "640x480@fast", "640x480@60/",
@@ -43,7 +43,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "A mode matches a format exactly, or not",
+    "A mode matches a format only exactly",
     arguments: [
       ("640x480", true), ("640x360", false), ("@60", true), ("@59.94", false), ("/yuyv", true),
       ("/YUYV", true), ("/mjpg", false), ("640x480@60/yuyv", true), ("@120/2/yuyv", true),
@@ -55,7 +55,7 @@ struct ModeRequestTests {
   }
 
   @Test(
-    "Among these a request chooses",
+    "A mode request chooses the best matching format",
     arguments: [
       ("640x480", "640x480@60/mjpg"),
       ("@30", "1280x720@30/mjpg"), ("/grey", "640x480@50/grey"),
@@ -76,7 +76,7 @@ struct ModeRequestTests {
     #expect(request.choose(from: formats)?.id ?? "-" == expected)
   }
 
-  @Test func `A range is narrowed to the rate asked for`() throws {
+  @Test func `A range of rates is narrowed to the requested rate`() throws {
     let range = try CaptureFormat.make("640x480@10...50/grey")
     let chosen = try #require(try ModeRequest(parsing: "@20").choose(from: [range]))
     #expect(chosen.frameRateRange == FrameRateRange(FrameRate(20)))
@@ -88,7 +88,7 @@ struct ModeRequestTests {
     #expect(request.description == "640x480@30000/1001/GREY" && request.matches(range))
   }
 
-  @Test func `Of two codes that differ by their letters, the one written the same is chosen`()
+  @Test func `Chooses the pixel format code with the requested case`()
     throws
   {
     let rate = FrameRateRange(FrameRate(60))
@@ -98,7 +98,7 @@ struct ModeRequestTests {
         frameRateRange: rate, driverOrder: order
       ).withExactID()
     }
-    // These are no real codes, but they can be stored under a real one's row.
+    // These codes have a row in the table of storable formats.
     let formats = [try format("AR24", 0), try format("XR24", 1)]
     #expect(try ModeRequest(parsing: "/XR24").choose(from: formats)?.id == "640x480@60/XR24")
     #expect(try ModeRequest(parsing: "/xr24").choose(from: formats)?.id == "640x480@60/XR24")

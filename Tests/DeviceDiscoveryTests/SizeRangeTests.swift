@@ -6,7 +6,7 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about sizes that come as a range.
+/// Frame sizes that a driver lists as a range.
 struct SizeRangeTests {
   private let smallest = DriverSize(width: 16, height: 16)
   private let largest = DriverSize(width: 1920, height: 1200)
@@ -22,7 +22,7 @@ struct SizeRangeTests {
       smallest: smallest, largest: largest, step: DriverSize(width: width, height: height))
   }
 
-  @Test func `The ends are listed, and every well-known size that lies on the grid`() throws {
+  @Test func `Lists the ends of a size range and common sizes on its grid`() throws {
     let list = try FormatList(asking: source(stepwise(16, 8)))
     let sizes = list.formats.map { ModeRequest.Size(width: $0.width, height: $0.height) }
     #expect(sizes.first == .init(width: 16, height: 16))
@@ -32,7 +32,7 @@ struct SizeRangeTests {
     }
     #expect(Set(sizes).isSuperset(of: all))
     #expect(Set(sizes).count == sizes.count)
-    // 180 lines are no multiple of 8 above 16, and 424 pixels none of 16.
+    // 180 lines are not on the grid of 8 above 16, and 424 pixels not on that of 16.
     #expect(!sizes.contains(.init(width: 320, height: 180)))
     #expect(!sizes.contains(.init(width: 424, height: 240)))
     #expect(list.sizeRanges.map(\.description) == ["NV12 16x16 to 1920x1200 in steps of 16x8"])
@@ -41,7 +41,7 @@ struct SizeRangeTests {
     }
   }
 
-  @Test func `The size in force, the picture that comes in and the size asked for are listed`()
+  @Test func `Lists the current and the incoming and the requested size`()
     throws
   {
     var source = source(stepwise(2, 2))
@@ -57,9 +57,9 @@ struct SizeRangeTests {
     #expect(!off.formats.contains { $0.width == 1001 })
   }
 
-  @Test func `The rates are those of each size, not of the smallest`() throws {
+  @Test func `Lists the rates of each size of a range separately`() throws {
     var source = source(.continuous(smallest: smallest, largest: largest))
-    // A sensor of 240 Mpixel/s that no size makes faster than 480.
+    // A sensor of 240 Mpixel/s whose rate never exceeds 480.
     source.rates = { size in
       .discrete([DriverFraction(max(1, size.width * size.height / 500_000), 480)])
     }
@@ -73,11 +73,11 @@ struct SizeRangeTests {
     #expect(rate(1920) == "120/1")
   }
 
-  @Test func `Sizes that cannot come in are not the fastest, unless they are asked for`() throws {
+  @Test func `Sizes above the source are chosen only on request`() throws {
     let huge = DriverSizes.stepwise(
       smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
       step: DriverSize(width: 2, height: 2))
-    // Nothing known: more than 8K at 60 comes through no cable.
+    // Without a known source, 8K at 60 is the limit of cables.
     let unknown = try FormatList(asking: source(huge))
     #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
     #expect(unknown.formats.last?.exceedsSource == true)
@@ -89,14 +89,14 @@ struct SizeRangeTests {
     }
     #expect(try choice("@25") == "720x576@25/nv12")
     #expect(try choice("1920x1080") == "1920x1080@25/nv12")
-    // What a driver lists as single sizes is its own word, and taken for it.
+    // Discrete sizes of a driver are trusted.
     let discrete = try FormatList(
       asking: source(.discrete([DriverSize(width: 16384, height: 8640)])), incoming: pal)
     #expect(FormatSelection.fastest(among: discrete.formats)?.id == "16384x8640@60/nv12")
   }
 
   @Test(
-    "A size that is not on the grid has a nearest one",
+    "Finds the nearest size on the grid of a range",
     arguments: [
       ("641x481", "640x480"), ("1x1", "16x16"), ("9999x9999", "1920x1200"),
       ("31x19", "32x16"), ("31x20", "32x24"), ("1920x1199", "1920x1200"), ("640x480", "640x480"),
@@ -109,7 +109,7 @@ struct SizeRangeTests {
     #expect(range.contains(range.nearest(to: size)))
   }
 
-  @Test func `A range of one size is that size, and one of none is left out with a warning`()
+  @Test func `Lists a range of one size and warns about an empty range`()
     throws
   {
     let one = try FormatList(asking: source(.continuous(smallest: smallest, largest: smallest)))
@@ -117,13 +117,13 @@ struct SizeRangeTests {
     let none = try FormatList(asking: source(.continuous(smallest: largest, largest: smallest)))
     #expect(none.formats == [])
     #expect(none.warnings == ["NV12: the driver's range of frame sizes is none; left out"])
-    // Steps of nothing, as drivers write that have one size.
+    // Drivers with one size report steps of zero.
     let still = try FormatList(asking: source(stepwise(0, 0)))
     #expect(still.sizeRanges.map(\.step.description) == ["1x1"])
   }
 }
 
-/// Claims about rates that come as a range.
+/// Frame rates that a driver lists as a range.
 struct FrameRateRangeTests {
   private func range(_ text: String, step: (Int64, Int32)?) throws -> FrameRateRange {
     let ends = text.split(separator: "-")
@@ -133,7 +133,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "A rate is in a range of steps if its duration is whole steps from the shortest",
+    "A rate range contains durations at whole steps",
     arguments: [
       ("120", true), ("60", true), ("40", true), ("100", false), ("59.94", false), ("1", true),
       ("0.5", false), ("240", false),
@@ -145,7 +145,7 @@ struct FrameRateRangeTests {
   }
 
   @Test(
-    "The nearest rate of a range is the one with the nearest duration",
+    "The nearest rate of a range has the nearest duration",
     arguments: [
       ("120", "120/1"), ("100", "120/1"), ("70", "60/1"), ("59.94", "60/1"), ("500", "120/1"),
       ("0.1", "1/1"), ("1.001", "1/1"),
@@ -155,13 +155,13 @@ struct FrameRateRangeTests {
     #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
   }
 
-  @Test func `The longest duration counts even where no whole step ends on it`() throws {
+  @Test func `A rate range includes its longest duration off the steps`() throws {
     let range = try range("7-120", step: (1, 100))
     #expect(range.contains(FrameRate(7)))
     #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
-  @Test func `A range holds another if it has all its steps`() throws {
+  @Test func `A rate range contains another if it has all of its steps`() throws {
     let fine = try range("1-120", step: (1, 240))
     let coarse = try range("1-120", step: (1, 120))
     let free = try range("1-120", step: nil)
@@ -171,7 +171,7 @@ struct FrameRateRangeTests {
     #expect(!coarse.contains(FrameRateRange(FrameRate(100))))
   }
 
-  @Test func `A mode off the steps is refused, one nearly on them is snapped`() throws {
+  @Test func `Snaps a rate close to a step and refuses one off the steps`() throws {
     let rate = try range("1-120", step: (1, 120))
     let format = CaptureFormat(
       fourcc: .gray, width: 640, height: 480, isCompressed: false, frameRateRange: rate,

@@ -9,13 +9,13 @@ import Synchronization
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// A driver made of descriptions, for nodes that are files in a scratch folder.
+/// A driver defined by descriptions, for nodes that are files in a scratch directory.
 ///
 /// A file's text names the description of its node; `forbidden` is one that may not be opened.
 final class StubDriver: VideoSystemCalls {
   let handles = SharedHandles()
 
-  /// What a node is and has.
+  /// The properties of a node.
   struct Node: Sendable {
     var card = "Stub"
     var capabilities: UInt32
@@ -28,13 +28,13 @@ final class StubDriver: VideoSystemCalls {
   struct Input: Sendable {
     var name: String
     var timings: DriverTimings?
-    /// What comes in: timings, or the error of asking for them.
+    /// The detected timings, or the error of detecting them.
     var detected: DriverTimings?
     var detectionError = ENOLINK
     var standard: UInt64 = 0
   }
 
-  /// What changes, and what was asked.
+  /// The mutable state, and the requests that were made.
   struct State {
     var open: [CInt: String] = [:]
     var inputs: [String: Int] = [:]
@@ -46,12 +46,12 @@ final class StubDriver: VideoSystemCalls {
   private let nodesByText: [String: Node]
   let state = Mutex(State())
 
-  init(_ folder: String, _ nodes: [String: Node]) {
-    nodeDirectory = folder
+  init(_ directory: String, _ nodes: [String: Node]) {
+    nodeDirectory = directory
     nodesByText = nodes
   }
 
-  /// Plugs a node in, or changes what it is.
+  /// Plugs a node in, or replaces it.
   func plug(_ number: Int, _ text: String, mode: mode_t = 0o660) throws {
     let path = "\(nodeDirectory)/video\(number)"
     try text.write(toFile: path + ".part", atomically: false, encoding: .utf8)
@@ -160,7 +160,7 @@ final class StubDriver: VideoSystemCalls {
     withUnsafeMutableBytes(of: &answer.pointee.driver) { $0.copyBytes(from: "stub".utf8) }
     withUnsafeMutableBytes(of: &answer.pointee.bus_info) { $0.copyBytes(from: node.card.utf8) }
     answer.pointee.device_caps = node.capabilities
-    // All nodes of a device say together what it can do.
+    // `capabilities` covers all nodes of a device, `device_caps` this node.
     answer.pointee.capabilities = UInt32(V4L2_CAP_DEVICE_CAPS) | 0x00ff_ffff
     return 0
   }
@@ -180,11 +180,11 @@ final class StubDriver: VideoSystemCalls {
     let entry = argument.assumingMemoryBound(to: v4l2_frmsizeenum.self)
     guard let row = row(entry.pointee.pixel_format, node) else { return -EINVAL }
     let index = Int(entry.pointee.index)
-    func write(_ least: DriverSize, _ most: DriverSize, _ step: DriverSize) -> CInt {
+    func write(_ minimum: DriverSize, _ maximum: DriverSize, _ step: DriverSize) -> CInt {
       guard index == 0 else { return -EINVAL }
       entry.pointee.stepwise = v4l2_frmsize_stepwise(
-        min_width: least.width, max_width: most.width, step_width: step.width,
-        min_height: least.height, max_height: most.height, step_height: step.height)
+        min_width: minimum.width, max_width: maximum.width, step_width: step.width,
+        min_height: minimum.height, max_height: maximum.height, step_height: step.height)
       return 0
     }
     switch row.sizes {
@@ -194,12 +194,12 @@ final class StubDriver: VideoSystemCalls {
       entry.pointee.discrete = v4l2_frmsize_discrete(
         width: sizes[index].width, height: sizes[index].height)
       return 0
-    case .stepwise(let least, let most, let step):
+    case .stepwise(let minimum, let maximum, let step):
       entry.pointee.type = V4L2_FRMSIZE_TYPE_STEPWISE.rawValue
-      return write(least, most, step)
-    case .continuous(let least, let most):
+      return write(minimum, maximum, step)
+    case .continuous(let minimum, let maximum):
       entry.pointee.type = V4L2_FRMSIZE_TYPE_CONTINUOUS.rawValue
-      return write(least, most, DriverSize(width: 1, height: 1))
+      return write(minimum, maximum, DriverSize(width: 1, height: 1))
     }
   }
 

@@ -6,13 +6,13 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// What the bus of a camera allows, and who uses the camera.
+/// The bandwidth of a camera's bus, and its use by other programs.
 struct USBLinkTests {
   /// A binary object store with a USB 2.0 extension; SuperSpeed devices have a second capability.
   private static let usb2: [UInt8] = [5, 15, 12, 0, 1, 7, 16, 2, 6, 0, 0, 0]
   private static let usb3 = usb2 + [10, 16, 3, 0, 14, 0, 1, 10, 255, 7]
 
-  @Test func `An interface has the speed of the device above it`() throws {
+  @Test func `A USB interface has the link speed of its parent device`() throws {
     let root = try Scratch()
     try root.writeSystemFile("480\n", "1-2/speed")
     try root.writeSystemFile("1\n", "1-2/busnum")
@@ -21,12 +21,12 @@ struct USBLinkTests {
     #expect(link == USBLink(megabitsPerSecond: 480, supportsSuperSpeed: false, bus: 1))
     #expect(USBLink(ofDeviceAt: root.path) == nil)
     #expect(USBLink(ofDeviceAt: root.file("missing")) == nil)
-    // The speed of a network card, which is no USB device.
+    // A network card has a speed but is not a USB device.
     try root.writeSystemFile("1000\n", "net/speed")
     #expect(USBLink(ofDeviceAt: root.file("net")) == nil)
   }
 
-  @Test func `A device that could be faster says so itself`() throws {
+  @Test func `Detects SuperSpeed support from the USB descriptors`() throws {
     let root = try Scratch()
     try root.writeSystemFile("480\n", "a/speed")
     try root.writeSystemFile("1\n", "a/busnum")
@@ -40,17 +40,17 @@ struct USBLinkTests {
     }
   }
 
-  @Test func `A faster connection carries more`() {
+  @Test func `A faster USB link has a higher maximum byte rate`() {
     let speeds = [1, 12, 480, 5_000, 10_000, 20_000]
-    let most = speeds.map {
+    let limits = speeds.map {
       USBLink(megabitsPerSecond: $0, supportsSuperSpeed: false, bus: nil).maximumBytesPerSecond
     }
-    #expect(most == most.sorted() && Set(most).count == most.count)
-    #expect(zip(speeds, most).allSatisfy { $1 < Int64($0) * 125_000 })
+    #expect(limits == limits.sorted() && Set(limits).count == limits.count)
+    #expect(zip(speeds, limits).allSatisfy { $1 < Int64($0) * 125_000 })
   }
 
   @Test(arguments: [("hfr-usb busy=1", true), ("hfr-usb", false), ("mplane-sensor", false)])
-  func `A camera that another program streams from is known`(
+  func `Detects a camera that another program streams from`(
     cameras: String, isBusy: Bool
   ) throws {
     let machine = try FakeVideoSystemCalls(cameras)

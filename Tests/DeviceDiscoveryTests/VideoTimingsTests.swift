@@ -7,10 +7,10 @@ import Testing
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// Claims about digital timings.
+/// Digital video timings.
 struct VideoTimingsTests {
-  /// What `v4l2-ctl --set-dv-bt-timings cvt,…` of v4l-utils 1.22.1 hands to the driver: size,
-  /// rate, blanking; pixel clock, front porch, sync and back porch across and down, polarities
+  /// Timings that `v4l2-ctl --set-dv-bt-timings cvt,…` of v4l-utils 1.22.1 sends to the driver:
+  /// size, rate, blanking; pixel clock, front porch, sync and back porch across and down, polarities
   /// (1: vertical, 2: horizontal), flags.
   static let computedByOthers = """
     640x480 60 0  23750000 16 64 80 3 4 13 1 0
@@ -74,7 +74,7 @@ struct VideoTimingsTests {
     """
 
   @Test(arguments: computedByOthers.split(separator: "\n"))
-  func `Computed timings are those of v4l2-ctl, number for number`(line: Substring) throws {
+  func `Computed CVT timings equal those of v4l2-ctl`(line: Substring) throws {
     let words = line.split(separator: " ")
     let size = try #require(try ModeRequest(parsing: String(words[0])).size)
     let numbers = words.dropFirst().compactMap { Int($0) }
@@ -94,13 +94,13 @@ struct VideoTimingsTests {
     #expect(timings.width == size.width && timings.height == size.height)
   }
 
-  @Test func `Where v4l2-ctl departs from the standard, the standard holds`() throws {
+  @Test func `Computed CVT timings follow the standard over v4l2-ctl`() throws {
     // It counts pixel clocks in 32 bits, which twice the pixels of 4096x2160 at 120 exceed.
     let large = try #require(
       VideoTimings.cvt(
         width: 4096, height: 2160, framesPerSecond: 120, blanking: .reduced))
     #expect(large.pixelClock == 1_168_000_000)
-    // It rounds the width of version 2 to cells of 8 for the clock, not for the picture.
+    // It rounds the width of version 2 to cells of 8 for the clock, not for the frame.
     let odd = try #require(
       VideoTimings.cvt(
         width: 1366, height: 768, framesPerSecond: 60, blanking: .reducedTwice))
@@ -109,7 +109,7 @@ struct VideoTimingsTests {
     #expect(abs(rate.doubleValue - 60) < 0.001)
   }
 
-  @Test func `The rate is what the numbers make, exactly`() throws {
+  @Test func `The frame rate of timings is computed exactly`() throws {
     let timings = try #require(
       VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(timings.totalWidth == 848 && timings.totalHeight == 518)
@@ -124,7 +124,7 @@ struct VideoTimingsTests {
   }
 
   @Test(
-    "Numbers that no picture has are no timings",
+    "Refuses timings for an invalid size or frame rate",
     arguments: [
       (0, 480, 60), (640, 0, 60), (640, 480, 0), (-1, 480, 60), (32768, 480, 60), (7, 1, 1),
       (640, 480, 1001), (Int.max, Int.max, Int.max), (32_767, 32_767, 1000),
@@ -138,7 +138,7 @@ struct VideoTimingsTests {
     }
   }
 
-  @Test func `Whatever a driver says, a rate is computed or left out`() {
+  @Test func `Random driver timings never trap`() {
     var random = SeededGenerator(seed: 5)
     let numbers: [UInt32] = [0, 1, 40, 1080, 1920, .max, .max - 1]
     for _ in 0..<500 {
@@ -158,9 +158,9 @@ struct VideoTimingsTests {
   }
 }
 
-/// Claims about what a device's name says of its input.
+/// The input options in a device name.
 struct InputChoiceTests {
-  @Test func `Options are taken off the name`() throws {
+  @Test func `Splits the input options from a device name`() throws {
     #expect(try InputChoice.split("/dev/video0").choice == nil)
     let both = try InputChoice.split("/dev/video0?input=hdmi 0&timings=query")
     #expect(both.name == "/dev/video0")
@@ -181,7 +181,7 @@ struct InputChoiceTests {
   }
 
   @Test(
-    "Options that do not exist or mean nothing are refused",
+    "Refuses unknown and malformed input options",
     arguments: [
       "input", "input=", "colour=red", "input=1&input=2", "timings=", "timings=best",
       "timings=index", "timings=index=-1", "timings=index=3,4", "timings=cvt",
@@ -198,7 +198,7 @@ struct InputChoiceTests {
     #expect(error.code == .badName)
   }
 
-  @Test func `Only a video device has inputs`() throws {
+  @Test func `Refuses input options for a device without inputs`() throws {
     let error = try #require(throws: MediaError.self) {
       try CaptureDevice.named("cam\(CaptureDevice.discover().count - 1)?input=1")
     }

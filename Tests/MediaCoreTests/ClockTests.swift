@@ -3,10 +3,10 @@
 import OvercrankMediaCore
 import Testing
 
-/// Claims about times as people read them.
+/// The display texts of times.
 struct ClockTests {
   @Test(
-    "A time shows as on a clock",
+    "A time is displayed in hours minutes and seconds",
     arguments: [
       (0, 1, 3, "0:00.000"), (5, 4, 3, "0:01.250"), (125, 2, 3, "1:02.500"),
       (125, 2, 0, "1:03"), (125, 2, 9, "1:02.500000000"), (7205, 2, 1, "1:00:02.5"),
@@ -21,7 +21,7 @@ struct ClockTests {
   }
 
   @Test(
-    "A clock rounds as it is told",
+    "A clock text rounds in the requested direction",
     arguments: [
       (TimeRounding.towardZero, "0:01.9", "-0:01.9"),
       (.awayFromZero, "0:02.0", "-0:02.0"),
@@ -35,7 +35,7 @@ struct ClockTests {
     #expect(MediaTime(microseconds: -1_950_000).clock(decimals: 1, rounding: rounding) == below)
   }
 
-  @Test func `A clock reads back as the rounded time`() {
+  @Test func `A clock text parses as the rounded time`() {
     forAll(20_000) { random in
       let time = try random.writableTime()
       let text = time.clock(rounding: .towardZero)
@@ -48,7 +48,7 @@ struct ClockTests {
   }
 
   @Test(
-    "Seconds for people have decimals, and the fraction beside them where they are rounded",
+    "Display text adds the exact fraction to rounded seconds",
     arguments: [
       (0, 1, "0", "0 s"), (5, 4, "1.25", "1.25 s"), (-5, 4, "-1.25", "-1.25 s"),
       (7, 1_000_000_000, "0.000000007", "0.000000007 s"),
@@ -66,7 +66,7 @@ struct ClockTests {
       try TimeRange(start: min(time, .zero), end: max(time, .zero)).displayText.contains(short))
   }
 
-  @Test func `A clock has from 0 to 9 decimals`() async {
+  @Test func `A clock text has at most 9 decimals`() async {
     await #expect(processExitsWith: .failure) {
       _ = MediaTime.zero.clock(decimals: 10, rounding: .towardZero)
     }

@@ -6,13 +6,13 @@ import Testing
 /// Tests the broadcast of events while listeners come and go.
 @Suite struct EventHubTests {
   /// Receives the next event of a new listener, which then leaves.
-  private static func heard(_ event: Int, by hub: EventHub<Int>) async -> Int? {
+  private static func received(_ event: Int, by hub: EventHub<Int>) async -> Int? {
     var events = hub.events().makeAsyncIterator()
     hub.send(event)
     return await events.next()
   }
 
-  @Test func everyListenerHearsAnEvent() async {
+  @Test func `Every listener receives an event`() async {
     let hub = EventHub<Int>()
     var first = hub.events().makeAsyncIterator()
     var second = hub.events().makeAsyncIterator()
@@ -21,24 +21,24 @@ import Testing
     #expect(await second.next() == 1)
   }
 
-  @Test func anEventWithoutAListenerIsNotKept() async {
+  @Test func `An event without a listener is not kept`() async {
     let hub = EventHub<Int>()
     hub.send(1)
-    #expect(await Self.heard(2, by: hub) == 2)
+    #expect(await Self.received(2, by: hub) == 2)
     hub.send(3)
-    #expect(await Self.heard(4, by: hub) == 4)
+    #expect(await Self.received(4, by: hub) == 4)
   }
 
-  @Test func aListenerStaysWhenAnotherLeaves() async {
+  @Test func `A listener stays when another one leaves`() async {
     let hub = EventHub<Int>()
     var staying = hub.events().makeAsyncIterator()
-    #expect(await Self.heard(1, by: hub) == 1)
+    #expect(await Self.received(1, by: hub) == 1)
     hub.send(2)
     #expect(await staying.next() == 1)
     #expect(await staying.next() == 2)
   }
 
-  @Test func theEndReachesPresentAndLaterListeners() async {
+  @Test func `The end reaches present and later listeners`() async {
     let hub = EventHub<Int>()
     var present = hub.events().makeAsyncIterator()
     hub.send(1)

@@ -4,10 +4,10 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Claims about texts that nobody meant to write.
+/// The parsers against random texts.
 struct GarbageTests {
   /// Any trap would end the test process; what is accepted has to read back equal.
-  @Test func `A hundred thousand random texts are read or refused`() {
+  @Test func `Random texts are parsed or refused without a trap`() {
     forAll(100_000) { random in
       let text = random.text()
       do {
@@ -34,9 +34,9 @@ struct GarbageTests {
     }
   }
 
-  /// The grammar once more, as patterns: what they match is never a fault of syntax, and what
-  /// they do not match is never accepted.
-  @Test func `What is accepted is what the patterns of the syntax match`() throws {
+  /// The grammar once more, as patterns: a text that matches is never a syntax error, and a text
+  /// that does not match is never accepted.
+  @Test func `Parsers accept exactly the texts that the grammar matches`() throws {
     let number = #"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+"#
     let clock = #"([0-9]+:[0-5][0-9]|0*[0-5]?[0-9]):[0-5][0-9](\.[0-9]+)?"#
     let units = ["h", "(m|min)", "s", "ms", "(us|µs|μs)", "ns"]

@@ -18,7 +18,7 @@ private let timescales: [Int32] = [
 ]
 
 extension SeededGenerator {
-  /// Of any width, so that small numbers are as likely as great ones; often an edge.
+  /// A number of any bit width, so that small numbers are as likely as large ones; often an edge.
   mutating func int64() -> Int64 {
     switch below(4) {
     case 0: pick(edges)

@@ -4,9 +4,9 @@ import BigInt
 import OvercrankMediaCore
 import Testing
 
-/// Claims about ``MediaTime`` against integers without limits.
+/// Arithmetic of ``MediaTime``, compared with integers of unlimited size.
 struct MediaTimeTests {
-  @Test func `Sums are exact, or overflow where no time holds them`() {
+  @Test func `Sums of times are exact or overflow`() {
     forAll(.timeSum) { random in
       let (left, right) = try (random.time(), random.time())
       let sum = Result { () throws(MediaError) in try MediaTime(left + right) }
@@ -16,7 +16,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Differences are exact, or overflow where no time holds them`() {
+  @Test func `Differences of times are exact or overflow`() {
     forAll(.timeDifference) { random in
       let (left, right) = try (random.time(), random.time())
       let difference = Result { () throws(MediaError) in try MediaTime(left - right) }
@@ -26,7 +26,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Products are exact, or overflow where no time holds them`() {
+  @Test func `Products of a time and a number are exact or overflow`() {
     forAll(.timeProduct) { random in
       let (time, factor) = try (random.time(), random.rational())
       let product = Result { () throws(MediaError) in try MediaTime(time * factor) }
@@ -36,14 +36,14 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `What a negation could not hold is subtracted all the same`() throws {
+  @Test func `Subtracts the smallest time although its negation overflows`() throws {
     let least = MediaTime(seconds: .min)
     #expect(least - least == 0)
     #expect(try MediaTime(MediaTime(seconds: -1) - least) == MediaTime(seconds: .max))
     #expect(code { _ = try MediaTime(MediaTime.zero - least) } == .overflow)
   }
 
-  @Test func `Comparison is that of the exact times`() {
+  @Test func `Times compare as their exact values do`() {
     forAll(.timeComparison) { random in
       let (left, right) = try (random.time(), random.time())
       let order = Fraction(left).compared(to: Fraction(right))
@@ -53,7 +53,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `Equal times hash alike, however they are spelled`() {
+  @Test func `Equal times of different timescales have the same hash`() {
     forAll(.timeHash) { random in
       let time = try random.time()
       let factor = Int64(random.below(1000)) + 1
@@ -63,11 +63,11 @@ struct MediaTimeTests {
       }
       let other = MediaTime(value, over: timescale)
       return time == other && time.hashValue == other.hashValue && Set([time, other]).count == 1
-        ? nil : "\(time) and \(other) are told apart"
+        ? nil : "\(time) and \(other) differ"
     }
   }
 
-  @Test func `Conversion rounds in all six ways as they are defined`() {
+  @Test func `Timescale conversion follows each of the six roundings`() {
     forAll(.timeConversion) { random in
       let time = try random.time()
       let timescale = random.timescale()
@@ -92,7 +92,7 @@ struct MediaTimeTests {
     }
   }
 
-  @Test func `A timescale is above zero`() {
+  @Test func `Refuses a timescale of zero or below`() {
     for timescale: Int32 in [0, -1, .min] {
       #expect(MediaTime(exactly: 1, over: timescale) == nil)
       #expect(

@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-/// What a movie can store, and what it cannot.
+/// Metadata that a movie can store, and metadata that it cannot.
 struct MetadataItemTests {
   @Test(arguments: [
     ("", "a"), ("with space", "a"), ("nul\0", "a"), ("com.example.a", "zero\0byte"),
@@ -11,7 +11,7 @@ struct MetadataItemTests {
     (String(repeating: "k", count: 256), "a"),
     ("com.example.a", String(repeating: "x", count: 65_536)),
   ])
-  func `What cannot be stored is a typed error`(key: String, value: String) {
+  func `Refuses a key or value that a movie cannot store`(key: String, value: String) {
     let error = #expect(throws: MediaError.self) {
       try MetadataItem(.init(rawValue: key), .text(value))
     }
@@ -19,7 +19,7 @@ struct MetadataItemTests {
     #expect(error?.message.utf8.contains(0) == false)
   }
 
-  @Test func `Numbers must be finite`() throws {
+  @Test func `Refuses a number that is not finite`() throws {
     for number in [Double.nan, .infinity, -.infinity] {
       #expect(throws: MediaError.self) { try MetadataItem(.init(rawValue: "a"), .number(number)) }
     }
@@ -39,12 +39,12 @@ struct MetadataItemTests {
     ("+46.9481+007.4474+542.5/", "+46.9481+007.4474+542.5/", 46.9481, 7.4474),
     ("+27.9881+086.9250-8/", "+27.9881+086.9250-8/", 27.9881, 86.925),
   ])
-  func `Places of ISO 6709 are read, poles too`(
+  func `Parses ISO 6709 locations and normalizes them`(
     text: String, stored: String, latitude: Double, longitude: Double
   ) throws {
-    let place = try GeographicLocation(parsing: text)
-    #expect(place.iso6709 == stored)
-    #expect(abs(place.latitude - latitude) < 1e-6 && abs(place.longitude - longitude) < 1e-6)
+    let location = try GeographicLocation(parsing: text)
+    #expect(location.iso6709 == stored)
+    #expect(abs(location.latitude - latitude) < 1e-6 && abs(location.longitude - longitude) < 1e-6)
     #expect(try MetadataItem(.location, .text(text)).value == .text(stored))
     #expect(try GeographicLocation(parsing: stored).iso6709 == stored)
   }
@@ -56,12 +56,12 @@ struct MetadataItemTests {
     "+46.9481+007.4474/+1/", "+46.9481 +007.4474/", "+٤٦+007/", "+nan+007/", "+46.9481+007.4474\0/",
     "+46+007+12345678901/", "+123+007/", "+46+12345/junk",
   ])
-  func `What is no place is a typed error`(text: String) {
+  func `Refuses a text that is not an ISO 6709 location`(text: String) {
     let error = #expect(throws: MediaError.self) { try GeographicLocation(parsing: text) }
     #expect(error?.code == .invalidMetadata)
   }
 
-  @Test func `Places are made of degrees`() throws {
+  @Test func `Writes degrees as an ISO 6709 location`() throws {
     #expect(
       try GeographicLocation(latitude: -46.94812, longitude: 7.5).iso6709
         == "-46.9481200+007.5000000/")

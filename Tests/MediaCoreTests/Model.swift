@@ -3,9 +3,9 @@
 import BigInt
 import OvercrankMediaCore
 
-/// A fraction of integers without limits: what exact results are measured by.
+/// A fraction of integers of unlimited size, the reference for exact results.
 ///
-/// It is never reduced but to say whether a result fits, because that is slow.
+/// It is reduced only to decide whether a result fits, because reducing is slow.
 struct Fraction: CustomStringConvertible {
   let above: BigInt
   /// Above zero.
@@ -75,8 +75,9 @@ struct Fraction: CustomStringConvertible {
   }
 }
 
-/// What is wrong with an exact result, or nil: it is either equal and in lowest terms, or an
-/// overflow that had to be.
+/// Describes the error of an exact result, or returns nil.
+///
+/// A correct result is equal and in lowest terms, or an overflow that is unavoidable.
 func complaint(
   _ result: Result<Rational, MediaError>, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {

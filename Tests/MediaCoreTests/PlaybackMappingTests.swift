@@ -5,9 +5,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Ramps, reverses and holds, beside a model that integrates the speed with fractions of any size.
+/// Ramps, reverses and holds, against a model that integrates the speed with fractions of any size.
 struct PlaybackMappingTests {
-  @Test func `A ramp's source time is the integral of its speed`() {
+  @Test func `The source time of a ramp is the integral of its speed`() {
     forAll(full(1_000)) { random in
       let item = try random.playback()
       for _ in 0..<4 {
@@ -22,7 +22,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `The tick of a source time is the exact instant, rounded once`() {
+  @Test func `The tick of a source time is its exact instant rounded once`() {
     forAll(600) { random in
       let item = try random.playback()
       let timescale: Int32 = random.pick([1, 24, 600, 15_360, 240_000, 1_000_000, 10_000_000])
@@ -43,7 +43,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Parts of a mapping play what the whole does`() {
+  @Test func `The parts of a split mapping play the same as the whole`() {
     forAll(full(1_000)) { random in
       let item = try random.playback()
       var parts = [item.mapping]
@@ -69,11 +69,13 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Backwards twice is forwards, and once is the mirror`() {
+  @Test func `Reversing a mapping twice restores it`() {
     forAll(full(500)) { random in
       let mapping = try random.playback().mapping
       let mirrored = try mapping.reversed()
-      if try mirrored.reversed() != mapping { return "\(mapping) came back another" }
+      if try mirrored.reversed() != mapping {
+        return "\(mapping) changed when it was reversed twice"
+      }
       let time = try random.instant(in: mapping.target)
       let other = mapping.target.start.seconds + mapping.target.end.seconds - time
       return try mirrored.sourceSeconds(of: time) == mapping.sourceSeconds(of: other)
@@ -81,7 +83,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Speed has no jump where a ramp meets its neighbours`() throws {
+  @Test func `A ramp starts and ends at the speeds of its neighbors`() throws {
     for easing in SpeedRamp.Easing.allCases {
       let ramp = SpeedRamp(
         from: .normal, to: try Speed(Rational(1, over: 8)), easing: easing)
@@ -103,7 +105,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `Halfway in time a linear ramp to a halt of an eighth has played three quarters`()
+  @Test func `A linear ramp to 1/8 speed has the expected midpoint`()
     throws
   {
     let ramp = SpeedRamp(from: .normal, to: try Speed(Rational(1, over: 8)))
@@ -117,7 +119,7 @@ struct PlaybackMappingTests {
     #expect(tick == 8 * 240_000)
   }
 
-  @Test func `What is held shows one instant, and is placed at its start`() throws {
+  @Test func `A held frame shows one instant during its whole target range`() throws {
     let held = try PlaybackMapping(
       holding: MediaTime(seconds: 3),
       target: TimeRange(start: MediaTime(seconds: 1), end: MediaTime(seconds: 5)))
@@ -139,7 +141,7 @@ struct PlaybackMappingTests {
     }
   }
 
-  @Test func `What does not fit is an error, not a trap`() {
+  @Test func `Mappings that overflow throw an error instead of trapping`() {
     forAll(2_000) { random in
       let ends = try [random.time(), random.time(), random.time(), random.time()]
       let speeds = try [random.rational(), random.rational()]
@@ -196,20 +198,20 @@ private struct PlaybackModel {
 
   /// -1 where a source time plays before an instant of the output, 1 where it plays after it.
   private func order(_ time: Fraction, _ instant: Fraction) -> Int {
-    // Outside the target the source stands still; what lies there decides by itself.
+    // Outside the target the source does not move, so the side of the target decides.
     if instant.compared(to: Fraction(target.start)) < 0 { return 1 }
     if instant.compared(to: Fraction(target.end)) > 0 { return -1 }
     let order = time.compared(to: source(at: instant))
     return isReversed ? -order : order
   }
 
-  /// What is wrong with a rounded tick, or nil.
+  /// Describes the error of a rounded tick, or returns nil.
   func complaint(
     _ placed: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
     rounding: TimeRounding
   ) -> String? {
-    // The floor by halving, then what each rounding makes of it and of what is left. The halving
-    // begins beside the tick that was found, once the exact instant is shown to lie there.
+    // The floor is found by bisection, then rounded. The bisection begins near the tick that was
+    // found, once the exact instant is shown to lie there.
     let scale = BigInt(timescale)
     func instant(_ twice: BigInt) -> Fraction { Fraction(twice, 2 * scale) }
     let found = 2 * BigInt(placed.ticks)
@@ -229,7 +231,7 @@ private struct PlaybackModel {
     let quarters = Fraction(2 * low + (isOnHalf ? 0 : 1), 4)
     let expected = quarters.rounded(rounding, isFiner: false)
     guard BigInt(placed.ticks) == expected else { return "\(placed.ticks), not \(expected)" }
-    // The stated error is no less than the true one, and hardly more.
+    // The stated error is at least the true one, and hardly more.
     let tick = Fraction(1, scale)
     let error = Fraction(placed.error)
     let position = Fraction(BigInt(placed.ticks), scale)
@@ -243,7 +245,7 @@ private struct PlaybackModel {
 }
 
 extension SeededGenerator {
-  /// A mapping with sizes that films have, and its model.
+  /// A mapping with sizes that movies have, and its model.
   fileprivate mutating func playback() throws -> (mapping: PlaybackMapping, model: PlaybackModel) {
     let scales: [Int32] = [1, 24, 240, 600, 1_001, 15_360, 48_000, 90_000, 240_000]
     func range(_ random: inout SeededGenerator) throws -> TimeRange {

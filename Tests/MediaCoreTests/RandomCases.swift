@@ -13,14 +13,14 @@ extension SeededGenerator {
   }
 }
 
-/// What is tried on random cases, together at least a million.
+/// Operations that are tested with random inputs, at least a million cases in total.
 enum Operation: CaseIterable {
   case timeSum, timeDifference, timeProduct, timeComparison, timeHash, timeConversion
   case rationalSum, rationalDifference, rationalProduct, rationalQuotient
   case rationalComparison, rationalRounding
-  case range, anyMapping, saneMapping, frameRate, speed
+  case range, anyMapping, boundedMapping, frameRate, speed
 
-  /// How many random inputs there are; fewer where the model is slow.
+  /// The number of random inputs; fewer if the model is slow.
   var inputCount: Int {
     switch self {
     case .timeComparison: 150_000
@@ -30,16 +30,16 @@ enum Operation: CaseIterable {
     case .timeConversion, .range: 40_000
     case .rationalSum, .rationalDifference, .rationalProduct, .rationalQuotient: 30_000
     case .frameRate, .speed: 25_000
-    case .anyMapping, .saneMapping: 15_000
+    case .anyMapping, .boundedMapping: 15_000
     case .rationalRounding: 10_000
     }
   }
 
-  /// How many claims are checked on each input: six roundings, two directions.
+  /// The number of properties checked for each input: six roundings, two directions.
   var claimsPerInput: Int {
     switch self {
     case .timeConversion, .rationalRounding: 6
-    case .anyMapping, .saneMapping: 2
+    case .anyMapping, .boundedMapping: 2
     default: 1
     }
   }
@@ -47,8 +47,8 @@ enum Operation: CaseIterable {
 
 /// Tries a property on random cases, and reports the first that fails with what repeats it.
 ///
-/// The property answers with what is wrong, or nil. The seed is fixed, so that a run can be
-/// trusted tomorrow; `TIMING_SEED=n swift test` tries other cases.
+/// The property returns a description of the error, or nil. The seed is fixed, so that a run can be
+/// repeated; `TIMING_SEED=n swift test` tries other cases.
 func forAll(
   _ operation: Operation, sourceLocation: SourceLocation = #_sourceLocation,
   _ property: (inout SeededGenerator) throws -> String?
@@ -82,12 +82,12 @@ func forAll(
 func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
 
 struct RandomCasesTests {
-  @Test func `A million random cases are tried in all`() {
+  @Test func `The random tests check a million cases in total`() {
     let total = Operation.allCases.reduce(0) { $0 + $1.inputCount * $1.claimsPerInput }
     #expect(total >= 1_000_000)
   }
 
-  @Test func `A property that fails on one case, or throws, is reported`() {
+  @Test func `Reports a property that fails on one case or throws`() {
     withKnownIssue {
       var tried = 0
       forAll(100) { _ in

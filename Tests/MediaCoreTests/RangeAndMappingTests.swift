@@ -5,9 +5,9 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Claims about ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
+/// Properties of ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
 struct RangeAndMappingTests {
-  @Test func `Ranges contain, overlap and intersect as their exact ends do`() {
+  @Test func `Range containment and overlap follow from the exact ends`() {
     forAll(.range) { random in
       let (first, second) = try (random.range(), random.range())
       let time = try random.time()
@@ -39,7 +39,7 @@ struct RangeAndMappingTests {
     }
   }
 
-  @Test func `Ranges that only touch share nothing, and none ends before it starts`() throws {
+  @Test func `Adjacent ranges do not overlap and reversed ones are refused`() throws {
     let (first, second) = try (range(0, 1), range(1, 2))
     #expect(!first.overlaps(second))
     #expect(first.intersection(second) == nil)
@@ -53,7 +53,7 @@ struct RangeAndMappingTests {
       code { _ = try TimeRange(start: second1, duration: MediaTime(seconds: .max)) } == .overflow)
   }
 
-  @Test func `A mapping is exact both ways, or overflows`() {
+  @Test func `A time mapping is exact in both directions or overflows`() {
     forAll(.anyMapping) { random in
       let (source, target) = try (random.range(), random.range())
       guard !source.isEmpty, !target.isEmpty else {
@@ -66,8 +66,8 @@ struct RangeAndMappingTests {
   }
 
   /// The sizes that the documentation promises.
-  @Test func `A mapping of sane sizes is exact both ways and never overflows`() {
-    forAll(.saneMapping) { random in
+  @Test func `A time mapping of documented sizes never overflows`() {
+    forAll(.boundedMapping) { random in
       let bits = random.below(2) == 0 ? 53 : 32
       let scales = (0..<5).map { _ in Int32(1 + random.below(1_000_000)) }
       // Up to 2^53 a range is on one timescale; below 2^32 all five times may differ.
@@ -97,14 +97,14 @@ struct RangeAndMappingTests {
         back, expected: (Fraction(time) - targetStart) * speed + start, mayOverflow: mayOverflow)
       ?? complaint(ratio, expected: speed)
     if let wrong { return "\(source) to \(target) at \(time): \(wrong)" }
-    // Where nothing may overflow, an overflow is wrong even if the exact result did not fit.
+    // An overflow is wrong here even if the exact result did not fit.
     for result in [there, back] where !mayOverflow && !result.isValid {
       return "\(source) to \(target) at \(time): \(result)"
     }
     return nil
   }
 
-  @Test func `Frames of 240 a second play eight times slower on 30 a second`() throws {
+  @Test func `Frames captured at 240 fps play at 1/8 speed at 30 fps`() throws {
     let mapping = try TimeMapping(source: range(1, 2), target: range(5, 13))
     #expect(try mapping.speed() == Speed(Rational(1, over: 8)))
     #expect(
@@ -112,7 +112,7 @@ struct RangeAndMappingTests {
     #expect(mapping.sourceSeconds(of: Rational(13)) == Rational(2))
   }
 
-  @Test func `Frame rates are exact and reduced, and so is their order`() {
+  @Test func `Frame rates are exact and ordered by their exact values`() {
     forAll(.frameRate) { random in
       let (above, below) = (random.int64(), random.int64())
       let quotient = Rational(Int128(above), over: Int128(below))
@@ -143,7 +143,7 @@ struct RangeAndMappingTests {
     }
   }
 
-  @Test func `A speed divides durations exactly, and none is zero or negative`() {
+  @Test func `A speed is positive and divides durations exactly`() {
     forAll(.speed) { random in
       let (time, fraction) = try (random.time(), random.rational())
       guard fraction > .zero else {

@@ -4,10 +4,10 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-/// Claims about written ranges: what they mean in one source, and what is no range.
+/// The syntax of time ranges, and their meaning in one source.
 struct RangeSyntaxTests {
   @Test(
-    "A written range means this in a source of 10 s and 240 fps",
+    "A range expression resolves in a source of 10 s at 240 fps",
     arguments: [
       ("1.2..1.5", "6/5", "3/2"), ("2..end", "2/1", "10/1"), ("0.5+1.25", "1/2", "7/4"),
       ("-2s..end", "8/1", "10/1"), ("-2s..-1s", "8/1", "9/1"), ("start..end", "0/1", "10/1"),
@@ -28,7 +28,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "Marks are times",
+    "A range expression resolves marks to their times",
     arguments: [
       ("@run..@hit", "1/1", "5/2"), ("@hit+1", "5/2", "7/2"), ("..@ball hit", "0/1", "3/1"),
       ("@hit..end", "5/2", "10/1"),
@@ -51,7 +51,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "What is no range is refused as such",
+    "Refuses a text that is not a range as a syntax error",
     arguments: [
       "", " ", "+", "..", ".", "...", "....", "1", "1.5", "end", "1..2..3", "1...2", "1.. 2",
       "1 ..2",
@@ -64,7 +64,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "A range that can be seen to be empty or reversed is refused at once",
+    "Refuses an empty or reversed range when it is parsed",
     arguments: [
       "1..1", "0.5..1/2", "2..1", "end..end", "end..", "..start", "..0", "-1s..-2s", "end..-1s",
       "120f..120f", "120f..119f", "-1f..-2f", "1+0", "1+0f", "120f+0f", "120f+0",
@@ -74,7 +74,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "A range that turns out empty or reversed in this source is refused",
+    "Refuses a range that is empty or reversed in its source",
     arguments: ["10..end", "11..end", "-1s..5", "2400f..end", "end..5", "120f..0.5", "..-10"])
   func emptyHere(text: String) throws {
     let written = try TimeRangeExpression(parsing: text)
@@ -82,7 +82,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "A range of frames that are not there is refused",
+    "Refuses a range of frames outside the source",
     arguments: ["0f..2401f", "2300f+101f", "-1f+2f", "1f+9223372036854775807f", "-11s..end"])
   func outside(text: String) throws {
     let written = try TimeRangeExpression(parsing: text)
@@ -90,7 +90,7 @@ struct RangeSyntaxTests {
   }
 
   @Test(
-    "The sentence quotes the range, and the part of it that is wrong",
+    "The error message quotes the range and its wrong part",
     arguments: [
       ("2..1", #""2..1" is not a range: it ends before it starts"#),
       ("1+0", #""1+0" is not a range: it is empty"#),
@@ -107,7 +107,7 @@ struct RangeSyntaxTests {
     #expect(message { _ = try TimeRangeExpression(parsing: text) } == expected)
   }
 
-  @Test func `Frames are only asked for where they are needed`() throws {
+  @Test func `A range expression needs the frames only if it names frames`() throws {
     for (text, needsFrames) in [
       ("1..2", false), ("-1s..end", false), ("1+2", false), ("1f..2", true), ("0..-1f", true),
       ("1f+2", true), ("start+2f", true),
@@ -117,7 +117,7 @@ struct RangeSyntaxTests {
     #expect(try resolved(.whole) == TimeRange(duration: MediaTime(seconds: 10)))
   }
 
-  @Test func `What is printed reads back equal`() {
+  @Test func `A printed range expression parses as the same expression`() {
     var madeCount = 0
     forAll(30_000) { random in
       let start = try random.expression()

@@ -3,10 +3,10 @@
 import OvercrankMediaCore
 import Testing
 
-/// Claims about written frame rates, speeds and numbers.
+/// The syntax of frame rates, speeds and numbers.
 struct RateSyntaxTests {
   @Test(
-    "A written frame rate means this",
+    "Parses a frame rate from a decimal or fraction",
     arguments: [
       ("240", "240/1"), ("0240.0", "240/1"), ("60000/1001", "60000/1001"), ("480/2", "240/1"),
       ("23.976", "24000/1001"), ("23.98", "24000/1001"), ("29.97", "30000/1001"),
@@ -22,7 +22,7 @@ struct RateSyntaxTests {
   }
 
   @Test(
-    "A written speed means this",
+    "Parses a speed from a decimal or fraction or percentage",
     arguments: [
       ("0.125", "1/8"), ("1/8", "1/8"), ("12.5%", "1/8"), ("1", "1/1"), ("100%", "1/1"),
       ("2", "2/1"), ("4/32", "1/8"), ("0.1", "1/10"), ("33.3%", "333/1000"), ("000.5", "1/2"),
@@ -34,7 +34,7 @@ struct RateSyntaxTests {
   }
 
   @Test(
-    "What is neither a rate nor a speed is refused as such",
+    "Refuses a text that is neither a rate nor a speed",
     arguments: [
       "", " ", "+", "-", "+1", "1 ", " 1", "1e5", "nan", "inf", "0x10", ".5", "5.", "1.2.3", "1,5",
       "1..2", "1/", "/8", "1/-8", "1//8", "1/2/3", "1.5/2", "1/2.5", "1/8%", "%", "1%%", "8x",
@@ -47,21 +47,21 @@ struct RateSyntaxTests {
     #expect(code { _ = try Rational(parsing: text) } == .syntax)
   }
 
-  @Test("A percentage is a speed and nothing else")
+  @Test("Only a speed can be a percentage")
   func percentage() {
     #expect(code { _ = try FrameRate(parsing: "12.5%") } == .syntax)
     #expect(code { _ = try Rational(parsing: "12.5%") } == .syntax)
   }
 
   @Test(
-    "Zero and negative numbers are neither a rate nor a speed",
+    "Refuses zero and negative frame rates and speeds",
     arguments: ["0", "0.000", "0/5", "-1", "-0", "-1/8", "-0.5", "1/0", "0/0"])
   func notPositive(text: String) {
     #expect(code { _ = try FrameRate(parsing: text) } == .notPositive)
     #expect(code { _ = try Speed(parsing: text) } == .notPositive)
   }
 
-  @Test func `The sentence quotes the text`() {
+  @Test func `The error message quotes the text of the rate or speed`() {
     #expect(
       message { _ = try Speed(parsing: "0") } == #""0" is not a speed: it is not above zero"#)
     #expect(
@@ -73,7 +73,7 @@ struct RateSyntaxTests {
   }
 
   @Test(
-    "Numbers of any length are exact or an overflow",
+    "Numbers of any length are parsed exactly or overflow",
     arguments: [
       (String(repeating: "9", count: 38), true),
       ("170141183460469231731687303715884105727", true),
@@ -90,16 +90,16 @@ struct RateSyntaxTests {
     #expect(code { _ = try Rational(parsing: "-" + text) } == (fits ? nil : .overflow))
   }
 
-  @Test func `A frame rate has 32 bits above and below`() {
+  @Test func `A frame rate has a 32-bit numerator and denominator`() {
     #expect(code { _ = try FrameRate(parsing: "2147483648") } == .overflow)
     #expect(code { _ = try FrameRate(parsing: "1/2147483648") } == .overflow)
     #expect(code { _ = try FrameRate(parsing: String(repeating: "9", count: 50)) } == .overflow)
   }
 
-  @Test func `What is printed reads back equal`() {
+  @Test func `Printed numbers and rates and speeds parse as the same value`() {
     forAll(30_000) { random in
       let number = try random.rational()
-      // Its negation is no number, so it is the one that is not read.
+      // The smallest numerator has no positive counterpart, so its text cannot be parsed.
       if number.numerator != .min, try Rational(parsing: number.description) != number {
         return "\(number) reads as \(try Rational(parsing: number.description))"
       }

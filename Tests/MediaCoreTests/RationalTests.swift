@@ -4,9 +4,9 @@ import BigInt
 import OvercrankMediaCore
 import Testing
 
-/// Claims about ``Rational`` against integers without limits.
+/// Arithmetic of ``Rational``, compared with integers of unlimited size.
 struct RationalTests {
-  @Test func `Sums are exact, or invalid where no fraction holds them`() {
+  @Test func `Sums of rationals are exact or invalid`() {
     forAll(.rationalSum) { random in
       let (left, right) = try random.rationals()
       let sum = left + right
@@ -16,7 +16,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Differences are exact, or invalid where no fraction holds them`() {
+  @Test func `Differences of rationals are exact or invalid`() {
     forAll(.rationalDifference) { random in
       var (left, right) = try random.rationals()
       if random.below(4) == 0, right.numerator != .min { right = -right }
@@ -27,7 +27,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Products are exact, or invalid where no fraction holds them`() {
+  @Test func `Products of rationals are exact or invalid`() {
     forAll(.rationalProduct) { random in
       let (left, right) = try random.rationals()
       let product = left * right
@@ -37,7 +37,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Quotients are exact, or invalid where no fraction holds them`() {
+  @Test func `Quotients of rationals are exact or invalid`() {
     forAll(.rationalQuotient) { random in
       let (left, right) = try random.rationals()
       let quotient = left / right
@@ -48,7 +48,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Comparison and hashing are those of the exact numbers`() {
+  @Test func `Rationals compare and hash as their exact values do`() {
     forAll(.rationalComparison) { random in
       let left = try random.rational()
       let right = try random.below(4) == 0 ? nextTo(left) : random.rational()
@@ -61,7 +61,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Whole numbers are rounded in all six ways as they are defined`() {
+  @Test func `Rounding to an integer follows each of the six roundings`() {
     forAll(.rationalRounding) { random in
       let number = try random.rational()
       for rounding in TimeRounding.allCases {
@@ -75,7 +75,7 @@ struct RationalTests {
     }
   }
 
-  @Test func `Results that fit only once they are reduced are found`() {
+  @Test func `Results that fit only after reduction are valid`() {
     let huge = Rational(.max, over: 3)
     #expect(huge + Rational(.max, over: 6) == Rational(.max, over: 2))
     #expect(least / least == 1)
@@ -85,13 +85,13 @@ struct RationalTests {
     }
   }
 
-  @Test func `A denominator is above zero`() {
+  @Test func `A denominator of zero or below makes an invalid rational`() {
     #expect(Rational(1, over: 0) == .invalid)
     #expect(Rational(1, over: .min) == .invalid)
     #expect(Rational(0, over: -1) == .invalid)
   }
 
-  @Test func `What is computed from an invalid number is invalid`() {
+  @Test func `Arithmetic with an invalid rational gives an invalid one`() {
     for number: Rational in [0, 1, -7, Rational(1, over: 3), least, .invalid] {
       for result in [
         number + .invalid, number - .invalid, number * .invalid, number / .invalid,
@@ -104,13 +104,13 @@ struct RationalTests {
     #expect(Rational.invalid.displayText == "invalid")
   }
 
-  @Test func `An invalid number is greater than all others, so that no order is broken`() {
+  @Test func `An invalid rational is greater than all others`() {
     let ordered: [Rational] = [least, -1, 0, Rational(1, over: 3), Rational(Int128.max), .invalid]
     #expect(ordered.shuffled().sorted() == ordered)
     #expect(!(Rational.invalid < .invalid) && Rational.invalid <= .invalid)
   }
 
-  @Test func `An invalid number becomes no time, range, rate or speed`() {
+  @Test func `An invalid rational overflows as a time or rate or speed`() {
     #expect(code { _ = try MediaTime(.invalid) } == .overflow)
     #expect(code { _ = try FrameRate(.invalid) } == .overflow)
     #expect(code { _ = try Speed(.invalid) } == .overflow)
@@ -124,7 +124,7 @@ struct RationalTests {
 
   private let least = Rational(Int128.min)
 
-  /// The same fraction, or one so near that only 256 bits tell them apart.
+  /// The same fraction, or one so near that only 256 bits distinguish them.
   private func nextTo(_ number: Rational) throws -> Rational {
     guard number.numerator < .max, number.denominator < .max else { return number }
     return Rational(number.numerator + 1, over: number.denominator + 1)

@@ -6,7 +6,7 @@ import Testing
 /// Each rounding as a table that can be read.
 struct RoundingTests {
   @Test(
-    "Halves and thirds of a second become whole seconds",
+    "Halves and thirds of a second round to whole seconds",
     arguments: [
       //                                 -1.5 -0.5  0.5  1.5  -4/3 -1/3  1/3  4/3  -5/3 -2/3 2/3 5/3
       (TimeRounding.halfAwayFromZero, [-2, -1, 1, 2, -1, 0, 0, 1, -2, -1, 1, 2]),
@@ -25,7 +25,7 @@ struct RoundingTests {
   }
 
   @Test(
-    "QuickTime rounds toward zero into coarser units, away from zero into finer ones",
+    "QuickTime rounding depends on the direction of conversion",
     arguments: [
       // value/from in units of 1/to
       (1, 3, 4, 2), (-1, 3, 4, -2), (2, 3, 4, 3), (-2, 3, 4, -3),
@@ -37,7 +37,7 @@ struct RoundingTests {
     #expect(try time.converted(to: to, rounding: .quickTime).value == expected)
   }
 
-  @Test("What is exact is the same in every rounding", arguments: TimeRounding.allCases)
+  @Test("An exact conversion is the same in every rounding", arguments: TimeRounding.allCases)
   func exact(rounding: TimeRounding) throws {
     for value: Int64 in [-240, -1, 0, 1, 239, 240] {
       let time = MediaTime(value, over: 240)

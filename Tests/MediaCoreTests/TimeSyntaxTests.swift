@@ -3,10 +3,10 @@
 import OvercrankMediaCore
 import Testing
 
-/// Claims about written times: what they mean in one source, and what is no time.
+/// The syntax of times, and their meaning in one source.
 struct TimeSyntaxTests {
   @Test(
-    "A written time means this in a source of 10 s and 240 fps",
+    "A time expression resolves in a source of 10 s at 240 fps",
     arguments: [
       ("0", "0/1"), ("1.25", "5/4"), ("1.25s", "5/4"), ("007", "7/1"), ("1.50000000000000", "3/2"),
       ("0.000000001", "1/1000000000"), ("1/3", "1/3"), ("1/3s", "1/3"), ("2/4ms", "1/2000"),
@@ -30,7 +30,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "A time prints as it would be written",
+    "A time expression is printed in its canonical form",
     arguments: [
       ("1.250s", "1.25"), ("1:02.500", "62.5"), ("0", "0"), ("start", "0"), ("1/3", "1/3"),
       ("120f", "120f"), ("00120f", "120f"), ("end", "end"), ("-0ms", "end"), ("-0f", "end"),
@@ -42,7 +42,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "What is no time is refused as such",
+    "Refuses a text that is not a time as a syntax error",
     arguments: [
       "", " ", "+", "-", ".", "..", "+1", "--1", "1 ", " 1", "1 s", "1e5", "nan", "inf", "0x10",
       ".5", "5.", "1.2.3", "1,5", "1_000", "1s2", "1M", "1H", "1h30", "30m1h", "1m1min", "1m1m",
@@ -60,7 +60,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "A time that fits no exact time is an overflow",
+    "A time that cannot be represented exactly is an overflow",
     arguments: [
       "9223372036854775808", "99999999999999999999f", "0.0000000001", "1/2147483648",
       "153722867280912931min", "9223372036854775807:00:00", "99999999999999999999:00:00",
@@ -73,14 +73,14 @@ struct TimeSyntaxTests {
     #expect(code { _ = try TimeExpression(parsing: "-" + text) } == .overflow)
   }
 
-  @Test func `Needless zeros are read however many there are`() throws {
+  @Test func `Parses a number with a million leading and trailing zeros`() throws {
     let zeros = String(repeating: "0", count: 1_000_000)
     #expect(try TimeExpression(parsing: zeros + "1." + zeros) == TimeExpression(parsing: "1"))
     #expect(code { _ = try TimeExpression(parsing: "1/" + zeros) } == .notPositive)
   }
 
   @Test(
-    "A duration is a time without a place in a source",
+    "Parses a duration",
     arguments: [
       ("2", 2_000_000), ("1m", 60_000_000), ("1h30m", 5_400_000_000), ("250ms", 250_000),
       ("1:02.5", 62_500_000), ("40us", 40),
@@ -90,13 +90,14 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "A duration has no frames, no ends and no sign", arguments: ["120f", "end", "start", "-2s"])
+    "Refuses a duration with a frame number or an end or a sign",
+    arguments: ["120f", "end", "start", "-2s"])
   func noDuration(text: String) {
     #expect(code { _ = try MediaTime(parsing: text) } == .syntax)
   }
 
   @Test(
-    "A place before the start, or a frame too many, is refused",
+    "Refuses a time or frame outside the source",
     arguments: [
       "-10.001", "-2401f", "2401f", "9223372036854775807f", "-9223372036854775807f",
     ])
@@ -105,7 +106,7 @@ struct TimeSyntaxTests {
     #expect(code { _ = try resolved(written) } == .outsideSource)
   }
 
-  @Test func `Nothing negative is made into an expression`() throws {
+  @Test func `Refuses a time expression of a negative time or frame`() throws {
     let negative = MediaTime(seconds: -1)
     #expect(code { _ = try TimeExpression(negative) } == .outsideSource)
     #expect(code { _ = try TimeExpression(beforeEnd: negative) } == .outsideSource)
@@ -113,7 +114,7 @@ struct TimeSyntaxTests {
     #expect(code { _ = try TimeExpression(framesBeforeEnd: .min) } == .outsideSource)
   }
 
-  @Test func `Frames are only asked for where they are needed, and their failures pass`() throws {
+  @Test func `Requests frames only if needed and rethrows their errors`() throws {
     let noIndex = MediaError(.readFailed, "no index")
     let noCount = MediaError(.readFailed, "no count")
     for text in ["1.5", "end", "-2s", "start", "1:00"] {
@@ -137,7 +138,7 @@ struct TimeSyntaxTests {
   }
 
   @Test(
-    "The sentence quotes the text, on one line and not all of it",
+    "The error message quotes the text of the time",
     arguments: [
       ("1:75", #""1:75" is not a time: minutes and seconds of a clock end at 59"#),
       (
@@ -154,14 +155,14 @@ struct TimeSyntaxTests {
     #expect(message { _ = try TimeExpression(parsing: text) } == expected)
   }
 
-  @Test func `Control characters and long texts are not repeated as they are`() throws {
+  @Test func `The error message escapes and truncates the quoted text`() throws {
     let text = "\u{1B}[2J\n\0\u{202E}é" + String(repeating: "x", count: 1_000_000)
     let shown = try #require(message { _ = try TimeExpression(parsing: text) })
     #expect(shown.hasPrefix(#""\u{1B}[2J\n\0\u{202E}éxxx"#))
     #expect(shown.unicodeScalars.count < 200)
   }
 
-  @Test func `What is printed reads back equal`() {
+  @Test func `A printed time expression parses as the same expression`() {
     forAll(40_000) { random in
       let written: TimeExpression
       switch random.below(4) {
@@ -188,7 +189,7 @@ private func resolved(
   }
 }
 
-/// What is said of a failure that is expected; nil when there is none.
+/// The message of the error that a closure throws, or nil if it throws none.
 func message(_ body: () throws -> Void) -> String? {
   do {
     try body()

@@ -6,7 +6,7 @@ import Testing
 @testable import OvercrankMediaCore
 
 struct WideIntegerTests {
-  @Test func `Sums, differences and products of wide numbers have the right sign`() {
+  @Test func `Wide integer arithmetic gives the correct sign`() {
     forAll(20_000) { random in
       let numbers = (0..<4).map { _ in random.int128() }
       let wide = numbers.map { WideInteger($0) }

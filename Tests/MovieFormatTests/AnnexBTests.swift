@@ -4,9 +4,9 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// The NAL units of a byte stream, against the obvious way to find them.
+/// NAL units of random byte streams, compared with a simple reference parser.
 struct AnnexBTests {
-  @Test func `The units of a byte stream are those between start codes`() {
+  @Test func `Finds the NAL units between start codes of a byte stream`() {
     var random = SeededGenerator(seed: 5)
     for _ in 0..<2_000 {
       // Few values, so that start codes and runs of zeros are common.
@@ -16,12 +16,12 @@ struct AnnexBTests {
       let found = stream.withUnsafeBytes { bytes in
         AnnexB.units(of: bytes).map { [UInt8](bytes[$0]) }
       }
-      #expect(found == Self.plainUnits(of: stream), "\(stream)")
+      #expect(found == Self.referenceUnits(of: stream), "\(stream)")
     }
   }
 
-  /// The obvious way: cut at each 00 00 01, then drop zeros at the ends.
-  private static func plainUnits(of stream: [UInt8]) -> [[UInt8]] {
+  /// A simple reference: cuts at each 00 00 01, then drops trailing zeros.
+  private static func referenceUnits(of stream: [UInt8]) -> [[UInt8]] {
     var units: [[UInt8]] = []
     var unit: [UInt8]?
     var index = 0

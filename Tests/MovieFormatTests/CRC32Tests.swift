@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 struct CRC32Tests {
-  /// A bit at a time, as the standard has it.
-  private static func plain(_ bytes: [UInt8]) -> UInt32 {
+  /// The definition of the standard, one bit at a time.
+  private static func bitwise(_ bytes: [UInt8]) -> UInt32 {
     var sum = UInt32.max
     for byte in bytes {
       sum ^= UInt32(byte)
@@ -15,16 +15,16 @@ struct CRC32Tests {
     return ~sum
   }
 
-  @Test func `The check value of the standard is met`() {
+  @Test func `The checksum of 123456789 is the check value of CRC-32`() {
     let digits = Array("123456789".utf8)
     #expect(digits.withUnsafeBytes { CRC32.checksum(of: $0) } == 0xCBF4_3926)
   }
 
-  @Test func `Tables give what single bits give, for any bytes of any length`() {
+  @Test func `The checksum by tables equals the one computed bit by bit`() {
     var random = SeededGenerator(seed: 32)
     for count in 0..<200 {
       let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-      #expect(bytes.withUnsafeBytes { CRC32.checksum(of: $0) } == Self.plain(bytes), "\(count)")
+      #expect(bytes.withUnsafeBytes { CRC32.checksum(of: $0) } == Self.bitwise(bytes), "\(count)")
     }
   }
 }

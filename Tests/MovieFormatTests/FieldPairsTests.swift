@@ -31,7 +31,7 @@ struct FieldPairsTests {
     ("FFF", ["F", "F", "F"]),
     ("1212", ["12", "12"]),
     ("a1a2a", ["a", "12", "a", "a"]),
-    // A field without its second is a packet of its own, and so is a second without its first.
+    // A first field without a second one is a packet, and so is a second field without a first.
     ("1F12", ["1", "F", "12"]),
     ("1112", ["1", "1", "12"]),
     ("212", ["2", "12"]),
@@ -39,17 +39,17 @@ struct FieldPairsTests {
     ("1aa", ["1", "a", "a"]),
     ("12a1", ["12", "a", "1"]),
   ])
-  func `Two fields of a frame are one packet, and none is lost`(
+  func `Joins the two fields of a frame and keeps unpaired fields`(
     packets: String, expected: [String]
   ) {
     #expect(paired(packets) == expected)
   }
 
-  @Test func `What waits is forgotten when reading goes on elsewhere`() {
+  @Test func `A reset discards the field and packets that are waiting`() {
     #expect(paired("1a2F", resettingAt: 2) == ["2", "F"])
   }
 
-  @Test func `What fails to join fails the pairing`() {
+  @Test func `An error of the join closure is thrown by append`() {
     struct Refusal: Error {}
     var fields = FieldPairs<Int>()
     fields.append(1, .firstField) { _, _ in 0 }

@@ -11,9 +11,9 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// The file as it grows, against a list of all that was put into it.
+/// The file while it is written, compared with a list of the samples that were appended.
 @Suite struct FragmentedMovieWriterTests {
-  /// A sample that was put in.
+  /// A sample that was appended.
   private struct Sample: Equatable {
     let track: Int
     let ticks: Int64
@@ -39,7 +39,7 @@ import Testing
       ], settings: .init(container: "mov", movieTimescale: 1_000_000))
   }
 
-  private static func growing(
+  private static func writer(
     _ path: String, samplesPerFragment: Int = 80, unsettledFrames: Int = 0
   ) throws -> FragmentedMovieWriter {
     try Data().write(to: URL(fileURLWithPath: path))
@@ -50,20 +50,20 @@ import Testing
         unsettledFrames: unsettledFrames))
   }
 
-  /// Pictures of a jittered camera, and now and then a block of sound that is due.
+  /// Frames of a camera with jitter, interleaved with the blocks of audio that are due.
   private static func samples(seed: UInt64, count: Int) -> [Sample] {
     var random = SeededGenerator(seed: seed)
     func bytes(_ range: ClosedRange<Int>, _ random: inout SeededGenerator) -> [UInt8] {
       let size = Int.random(in: range, using: &random)
       return (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
-    var (images, audios) = (Int64(0), Int64(0))
+    var (frames, audios) = (Int64(0), Int64(0))
     var samples: [Sample] = []
     while samples.count < count {
-      samples.append(Sample(track: 0, ticks: images, bytes: bytes(1...3_000, &random)))
-      images += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
-      images += Int64.random(in: 0..<900, using: &random)
-      while audios * 125 <= images * 6 {  // 1 000 000 ticks are 48 000 samples.
+      samples.append(Sample(track: 0, ticks: frames, bytes: bytes(1...3_000, &random)))
+      frames += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
+      frames += Int64.random(in: 0..<900, using: &random)
+      while audios * 125 <= frames * 6 {  // 1 000 000 ticks are 48 000 samples.
         samples.append(Sample(track: 1, ticks: audios, bytes: bytes(1_024...1_024, &random)))
         audios += 256
       }
@@ -82,7 +82,7 @@ import Testing
     try result.get()
   }
 
-  /// What a reader finds in the file, by track.
+  /// The samples that a demuxer reads from the file, by track.
   private static func read(_ path: String) throws -> [[Sample]] {
     var demuxer = try Demuxer(opening: path)
     var found: [[Sample]] = [[], []]
@@ -96,22 +96,22 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `A file that nobody finished holds all fragments but the last`(seed: UInt64) throws {
+  func `An unfinished file holds all samples before the last 200 ms`(seed: UInt64) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 77)
     let samples = Self.samples(seed: seed, count: Int.random(in: 2...600, using: &random))
-    // Two samples of room: every fragment ends early.
+    // A fragment of at most two samples ends before its duration is reached.
     let space = seed.isMultiple(of: 3) ? 2 : 80
     do {
-      var movie = try Self.growing(path, samplesPerFragment: space)
+      var movie = try Self.writer(path, samplesPerFragment: space)
       for sample in samples { try Self.append(sample, to: &movie) }
     }
     let last = samples.last { $0.track == 0 }?.ticks ?? 0
     for (track, found) in try Self.read(path).enumerated() {
-      let put = samples.filter { $0.track == track }
-      #expect(found == Array(put.prefix(found.count)))
-      let missing = put.dropFirst(found.count).first.map {
+      let appended = samples.filter { $0.track == track }
+      #expect(found == Array(appended.prefix(found.count)))
+      let missing = appended.dropFirst(found.count).first.map {
         track == 0 ? $0.ticks : $0.ticks * 125 / 6
       }
       #expect(last - (missing ?? last) <= 200_000)
@@ -119,20 +119,20 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>, [0, 8])
-  func `Of a file that nobody finished no picture is lost but the latest`(
+  func `An unfinished file lacks only its latest unsettled frames`(
     seed: UInt64, unsettledFrames: Int
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 99)
     let count = Int.random(in: 2...200, using: &random)
-    let images = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
+    let frames = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
     var firstFragment: Int64 = 0
     var settledCount = 0
     do {
-      var movie = try Self.growing(path, unsettledFrames: unsettledFrames)
+      var movie = try Self.writer(path, unsettledFrames: unsettledFrames)
       firstFragment = movie.byteCount
-      for (index, sample) in images.enumerated() {
+      for (index, sample) in frames.enumerated() {
         try Self.append(sample, to: &movie)
         try movie.note(
           FrameObservation(sequence: UInt32(index), microseconds: sample.ticks))
@@ -146,45 +146,45 @@ import Testing
       in: try MovieBoxes(opening: path, forWriting: false), from: firstFragment
     ).fragments
     let ticks = found.flatMap { $0.samples.map(\.ticks) }
-    #expect(ticks == images.prefix(ticks.count).map(\.ticks))
-    // Each picture has its frame, and each frame its picture.
+    #expect(ticks == frames.prefix(ticks.count).map(\.ticks))
+    // Each stored sample has one frame record, and each record one sample.
     #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
-    #expect(ticks.count >= max(settledCount, images.count - unsettledFrames))
+    #expect(ticks.count >= max(settledCount, frames.count - unsettledFrames))
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `A finished file holds every sample, in fragments and made plain`(seed: UInt64) throws {
+  func `A finalized file holds every sample of its fragments`(seed: UInt64) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let samples = Self.samples(seed: seed, count: 200 + Int(seed) * 30)
-    var movie = try Self.growing(path)
+    var movie = try Self.writer(path)
     for sample in samples { try Self.append(sample, to: &movie) }
     movie.endLast(ofTrack: 0, duration: 5_555)
     try movie.finish()
     #expect(movie.byteCount == Int64(try bytes(of: path).count))
-    let put = [0, 1].map { track in samples.filter { $0.track == track } }
-    #expect(try Self.read(path) == put)
-    let end = (put[0].last?.ticks ?? 0) + 5_555
+    let appended = [0, 1].map { track in samples.filter { $0.track == track } }
+    #expect(try Self.read(path) == appended)
+    let end = (appended[0].last?.ticks ?? 0) + 5_555
     let counts = try MovieFinalizer.finish(
       RandomAccessFile(opening: path).file,
-      ends: [.at(end), .at(Int64(put[1].count * 256))], metadata: [:])
-    #expect(counts == put.map { Int64($0.count) })
+      ends: [.at(end), .at(Int64(appended[1].count * 256))], metadata: [:])
+    #expect(counts == appended.map { Int64($0.count) })
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
     var demuxer = try Demuxer(opening: path)
-    #expect(demuxer.tracks[0].indexedCount == put[0].count)
+    #expect(demuxer.tracks[0].indexedCount == appended[0].count)
     var durations: [Int64] = []
     while let packet = try demuxer.nextPacket() {
       if packet.trackIndex == 0 { durations.append(packet.duration) }
     }
-    let times = put[0].map(\.ticks) + [end]
+    let times = appended[0].map(\.ticks) + [end]
     #expect(durations == zip(times, times.dropFirst()).map { $1 - $0 })
-    #expect(try Self.read(path)[0] == put[0])
+    #expect(try Self.read(path)[0] == appended[0])
   }
 
-  @Test func `Times that stand still, go back or leap are refused, and lose nothing`() throws {
+  @Test func `Refuses non-increasing or leaping times and keeps the rest`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    var movie = try Self.growing(path)
+    var movie = try Self.writer(path)
     try Self.append(Sample(track: 0, ticks: 0, bytes: [1, 2]), to: &movie)
     try Self.append(Sample(track: 0, ticks: 9, bytes: [3]), to: &movie)
     for ticks in [9, 8, Int64.min, Int64.max, 10 + Int64(Int32.max)] {
@@ -205,19 +205,19 @@ import Testing
   }
 
   @Test(arguments: [(AVPixelFormatName.gray, 64), (.gray, 63), (.rgb24, 63), (.rgb24, 64)])
-  func `Uncompressed pictures are stored as libavformat stores them`(
+  func `Stores uncompressed frames as libavformat stores them`(
     format: AVPixelFormatName, width: Int
   ) throws {
     let scratch = try Scratch()
     var random = SeededGenerator(seed: UInt64(width))
     let rowBytes = width * (format == .gray ? 1 : 3)
-    let picture = (0..<(rowBytes * 48)).map { _ in UInt8.random(in: 0...255, using: &random) }
+    let image = (0..<(rowBytes * 48)).map { _ in UInt8.random(in: 0...255, using: &random) }
     var settings = Encoder.VideoSettings(
       codec: "rawvideo", width: width, height: 48,
       pixelFormat: format == .gray ? .gray8 : .rgb24, timescale: 1_000_000)
     settings.frameRate = FrameRate(100)
     let parameters = try Encoder(video: settings).parameters
-    let packet = try picture.withUnsafeBytes {
+    let packet = try image.withUnsafeBytes {
       try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
     }
     let theirs = try scratch.write([], as: "theirs.mov")
@@ -235,15 +235,15 @@ import Testing
     var movie = try FragmentedMovieWriter(
       RandomAccessFile(opening: ours).file, head: head.bytes(path: ours), tracks: head.layouts,
       layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
-    try Self.append(Sample(track: 0, ticks: 0, bytes: picture), to: &movie)
+    try Self.append(Sample(track: 0, ticks: 0, bytes: image), to: &movie)
     try movie.finish()
     let stored = try frameBytes(theirs)
-    #expect((stored[0] == picture) == (format == .gray || width == 64))
+    #expect((stored[0] == image) == (format == .gray || width == 64))
     if format == .gray {
       for path in [theirs, ours] {
         let read = try Demuxer(opening: path).tracks[0].parameters
         #expect(read.pixelFormat == .gray8)
-        // The sample entry tells of no palette: a depth of 24 bits, and no table of colours.
+        // The sample entry declares no palette: a depth of 24 bits, and no color table.
         let file = try bytes(of: path)
         let tag = try #require(
           file.indices.dropLast(82).first { file[$0...].starts(with: "Y800".utf8) })

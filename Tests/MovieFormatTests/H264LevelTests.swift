@@ -5,14 +5,14 @@ import OvercrankMovieFormat
 import Testing
 
 struct H264LevelTests {
-  /// From what the table of the specification lists as examples (A.3.4.1, table A-6).
+  /// Examples of the specification (A.3.4.1, table A-6).
   @Test(arguments: [
     (176, 144, 15, "1"), (352, 288, 30, "1.3"), (720, 480, 30, "3"), (1_280, 720, 30, "3.1"),
     (1_280, 720, 60, "3.2"), (1_920, 1_080, 30, "4"), (1_920, 1_080, 60, "4.2"),
     (1_280, 720, 240, "5.1"), (1_920, 1_080, 120, "5.1"), (3_840, 2_160, 60, "5.2"),
     (3_840, 2_160, 120, "6"),
   ])
-  func `The lowest level that takes a size and rate`(
+  func `Chooses the lowest level that allows a size and frame rate`(
     width: Int, height: Int, rate: Int64, name: String
   ) throws {
     let level = H264Level.least(
@@ -20,7 +20,7 @@ struct H264LevelTests {
     #expect(level?.name == name)
   }
 
-  @Test func `More bits need a higher level, and too much has none`() throws {
+  @Test func `A higher bit rate needs a higher level up to the highest`() throws {
     let rate = FrameRate(30)
     func level(_ bits: Int64) -> String? {
       H264Level.least(width: 640, height: 480, frameRate: rate, bitRate: bits)?.name

@@ -6,9 +6,9 @@ import OvercrankMovieFormat
 import TestSupport
 import Testing
 
-/// Who has the name of a recording's file, from its creation to its end.
+/// The ownership of a recording's file name, from its creation to its end.
 struct MovieFileTests {
-  @Test func `Of two files of one name the second is refused, and the old one comes back`() throws {
+  @Test func `Refuses a second file of one name and restores the old one`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
@@ -21,7 +21,7 @@ struct MovieFileTests {
     }
     #expect(FileLock.isHeld(on: path))
     #expect(try bytes(of: path) == EmptyMovie.bytes)
-    // Whoever is refused leaves nothing behind.
+    // A refused file leaves no temporary file.
     #expect(try scratch.names().count == 2)
     file.discard()
     #expect(try bytes(of: path) == [1, 2, 3])
@@ -29,7 +29,7 @@ struct MovieFileTests {
     #expect(!FileLock.isHeld(on: path))
   }
 
-  @Test func `A file that holds nothing leaves its name free, or to who took it`() throws {
+  @Test func `A discarded file frees its name unless another file took it`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     try MovieFile(creating: path, overwrites: false).discard()
@@ -44,13 +44,13 @@ struct MovieFileTests {
       #expect(hadName && !hasName && open.currentPath == nil)
       file.discard()
       #expect(try bytes(of: path) == [4, 5])
-      // What was to be replaced is not lost.
+      // The replaced file is kept under its temporary name.
       #expect(try scratch.names().count == (old == nil ? 1 : 2))
       unlink(path)
     }
   }
 
-  @Test func `A file that is removed before it holds anything gives the old one its name`() throws {
+  @Test func `Discarding a deleted file restores the replaced one`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let file = try MovieFile(creating: path, overwrites: true)
@@ -60,7 +60,7 @@ struct MovieFileTests {
     #expect(try scratch.names() == ["a.mov"])
   }
 
-  @Test func `A link is replaced itself, and comes back`() throws {
+  @Test func `Replaces a symbolic link itself and restores it on discard`() throws {
     let scratch = try Scratch()
     let target = try scratch.write([1], as: "target.mov")
     let path = scratch.file("a.mov")
@@ -78,7 +78,7 @@ struct MovieFileTests {
     }
   }
 
-  @Test func `A copy takes the file's place only where that has its name`() throws {
+  @Test func `A copy replaces the file only while the file has its name`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var file = try MovieFile(creating: path, overwrites: false)
@@ -98,12 +98,12 @@ struct MovieFileTests {
     } catch { #expect(error.errorNumber == ESTALE) }
     #expect(try bytes(of: path) == [9])
     #expect(try scratch.names() == ["a.mov"])
-    // It still can be read, whatever has its name.
+    // The file can still be read although another file has its name.
     let kept = RandomAccessFile(file.file).read(2, at: 0)
     #expect(kept == [1, 2])
   }
 
-  @Test func `A name is claimed only where it is free`() throws {
+  @Test func `Claims a file name only where no other file has it`() throws {
     let scratch = try Scratch()
     let one = try scratch.write([1], as: "one")
     let two = try scratch.write([2], as: "two")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import OvercrankMovieFormat
 
-/// What tells whether all of a sample reached the disk.
+/// The check value that shows whether all of a sample reached the disk.
 struct SampleCheckTests {
-  @Test func `A sample is checked alike in one piece and in many, and each lost sector shows`() {
+  @Test func `A sample check in pieces is equal and finds lost sectors`() {
     var random = SeededGenerator(seed: 512)
     for _ in 0..<300 {
       let count = Int.random(in: 1...5_000, using: &random)

@@ -14,7 +14,7 @@ import Testing
 struct DNGTests {
   private static let (width, height) = (128, 96)
 
-  /// The samples of a frame: a value of their own for each place and color.
+  /// The samples of a frame: a distinct value for each position and color.
   private static func frame(_ pattern: BayerPattern) -> [UInt8] {
     (0..<height).flatMap { y in
       (0..<width).flatMap { x -> [UInt8] in
@@ -54,7 +54,7 @@ struct DNGTests {
     arguments: [
       "bayer_rggb8", "bayer_bggr8", "bayer_gbrg8", "bayer_grbg16le", "bayer_rggb16le",
     ])
-  func `The samples are stored as they are, with the place of their colors`(
+  func `A DNG photo stores the raw samples and their color pattern`(
     format: String
   ) async throws {
     let scratch = try Scratch()
@@ -66,8 +66,8 @@ struct DNGTests {
     let image = Self.frame(pattern)
     let samples = pattern.bitsPerSample == 8 ? image : swapped(image)
     #expect(file.suffix(samples.count).elementsEqual(samples))
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await ExifTool.values(of: path)
     #expect(found["SubSecTimeOriginal"] == photo.exif["SubSecTimeOriginal"])
     #expect(found["DNGVersion"] == "1 4 0 0")
@@ -78,7 +78,7 @@ struct DNGTests {
   @Test(
     .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
     arguments: ["bayer_rggb8", "bayer_gbrg8", "bayer_grbg16le"])
-  func `LibRaw finds the colors where they are`(format: String) async throws {
+  func `LibRaw develops a DNG photo with the correct colors`(format: String) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.dng")
     _ = try await photo(format, PhotoSettings(format: .dng, destination: .file(path)))
@@ -104,7 +104,7 @@ struct DNGTests {
   @Test(
     .enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot),
     arguments: [MetadataReader.exiv2, .pillow, .libRaw])
-  func `Other programs read the values of a raw photo`(reader: MetadataReader) async throws {
+  func `Other programs read the Exif values of a DNG photo`(reader: MetadataReader) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.dng")
     var settings = PhotoSettings(format: .dng, destination: .file(path))

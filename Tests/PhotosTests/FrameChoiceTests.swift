@@ -4,7 +4,7 @@ import Testing
 
 @testable import OvercrankPhotos
 
-/// Which frame a request gets, at the arrival of each frame.
+/// The frame that a photo request gets, decided at the arrival of each frame.
 struct FrameChoiceTests {
   private func choice(
     _ request: Int64, current: Int64, recent: [Int64] = [], arrival: Int64? = nil
@@ -13,7 +13,7 @@ struct FrameChoiceTests {
       request, current: current, arrival: arrival ?? current, recent: recent, period: 100)
   }
 
-  @Test func `The last frame before the request is chosen as soon as it is known`() {
+  @Test func `Chooses the last frame before the photo request`() {
     #expect(choice(250, current: 200) == .current)
     #expect(choice(299, current: 200) == .current)
     #expect(choice(300, current: 200) == .wait)
@@ -22,17 +22,17 @@ struct FrameChoiceTests {
     #expect(choice(200, current: 300, recent: [100, 200]) == .recent(1))
   }
 
-  @Test func `Without a frame before the request the first behind it is chosen`() {
+  @Test func `Chooses the first later frame if none precedes the request`() {
     #expect(choice(250, current: 300) == .current)
     #expect(choice(50, current: 300, recent: [100, 200]) == .current)
   }
 
-  @Test func `Where frames were lost the nearest is chosen`() {
+  @Test func `Chooses the nearest frame if frames around it were lost`() {
     #expect(choice(250, current: 900, recent: [0, 100]) == .recent(1))
     #expect(choice(850, current: 900, recent: [0, 100]) == .current)
   }
 
-  @Test func `A clock that jumps back does not hold a request for ever`() {
+  @Test func `A clock that jumps back does not block a photo request`() {
     #expect(choice(5_000_000, current: 200, arrival: 5_000_100) == .wait)
     #expect(choice(5_000_000, current: 200, arrival: 6_000_100) == .current)
   }

@@ -9,7 +9,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos in HEIC, judged by ExifTool and by libheif's decoder.
+/// Photos in HEIC, checked with ExifTool and libheif's decoder.
 struct HEICTests {
   /// Takes a photo of frame 5, into a file.
   private func photo(
@@ -32,7 +32,7 @@ struct HEICTests {
   }
 
   @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
-  func `ExifTool finds no fault, and reads what was stored`() async throws {
+  func `ExifTool validates the photo and reads the stored values`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.heic")
     let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: nil)
@@ -42,8 +42,8 @@ struct HEICTests {
       settings.xmp = ["dc:title": "Goal"]
     }
     #expect(photo.path == path && photo.width == PhotoCamera.width && photo.sequence == 5)
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await ExifTool.values(of: path)
     for (name, value) in [
       "LensModel": "wide", "ExposureTime": "0.002", "GPSLatitudeRef": "S",
@@ -54,7 +54,7 @@ struct HEICTests {
   }
 
   @Test(.enabled(if: MetadataReader.areInstalled, MetadataReader.whyNot))
-  func `Exiv2 reads the same values`() async throws {
+  func `Exiv2 reads the metadata of a HEIC photo`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.heic")
     let photo = try await photo(in: path, StoredValues.store)
@@ -64,7 +64,7 @@ struct HEICTests {
   }
 
   @Test(arguments: [0, 90, 180, 270])
-  func `The image is upright, and is that of the frame`(angle: Int) async throws {
+  func `A HEIC photo shows the requested frame upright`(angle: Int) async throws {
     let scratch = try Scratch()
     let (path, png) = (scratch.file("a.heic"), scratch.file("a.png"))
     let photo = try await photo(in: path, angle: angle)
@@ -78,7 +78,7 @@ struct HEICTests {
         decoding: bytes, codec: "png", width: width, height: height, bytesPerPixel: 3
       ).bytes
     }
-    // The number is read in the frame as it was before its rotation.
+    // The frame number is read in the orientation before the rotation.
     let number = FrameNumberPattern.read(width: PhotoCamera.width, height: PhotoCamera.height) {
       x, y in
       let (right, bottom) = (PhotoCamera.width - 1 - x, PhotoCamera.height - 1 - y)
@@ -94,7 +94,7 @@ struct HEICTests {
     #expect(number == 5)
   }
 
-  @Test func `A Live Photo in HEIC is found with its movie`() async throws {
+  @Test func `A HEIC Live Photo is opened with its movie`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let path = scratch.file("a.heic")
     var settings = PhotoSettings(format: .heic, destination: .file(path))
@@ -114,7 +114,7 @@ struct HEICTests {
     #expect(pair.movie == .file(movie.path) && pair.photoPath == path)
     #expect(pair.contentIdentifier == movie.contentIdentifier)
     #expect(LivePhoto(path: movie.path) == pair)
-    // Damaged files are no pairs, or the same one.
+    // A damaged file is not a Live Photo.
     let file = try bytes(of: path)
     var random = SeededGenerator(seed: 1)
     for _ in 0..<300 {
@@ -127,7 +127,7 @@ struct HEICTests {
     }
   }
 
-  @Test func `Without an encoder, HEIC is refused`() async throws {
+  @Test func `Refuses HEIC photos without a HEIC encoder`() async throws {
     let requests = Requests()
     let camera = try PhotoCamera(
       try PhotoCamera.frames(0..<2) + [requests.step(PhotoSettings(format: .heic))]

@@ -12,7 +12,7 @@ import Testing
 
 /// Photos with a movie around them.
 struct LivePhotoTests {
-  /// A camera with Live Photos enabled, whose frames begin when the ring takes them.
+  /// A camera with Live Photos enabled, whose frames begin when the ring buffer accepts them.
   ///
   /// A request after a frame is served with the next frame. The frames after that wait until the
   /// movie was begun.
@@ -20,7 +20,7 @@ struct LivePhotoTests {
     _ requests: Requests, frames: Range<Int>, after steps: [Int: ScriptedDriver.Step],
     _ output: PhotoOutput = PhotoOutput()
   ) throws -> PhotoCamera {
-    // Each is one turn of the capture thread, so that it can take new sinks.
+    // Each action is one iteration of the capture thread, so that it can add new sinks.
     func wait(until isDone: @escaping @Sendable (LivePhotoRecorder) -> Bool)
       -> [ScriptedDriver.Step]
     {
@@ -50,7 +50,7 @@ struct LivePhotoTests {
     return settings
   }
 
-  /// The movie and the story of a capture.
+  /// The movie of a capture and its events as short texts.
   static func movie(of capture: PhotoCapture) async throws -> (LivePhotoMovie?, [String]) {
     var (movie, story): (LivePhotoMovie?, [String]) = (nil, [])
     for await event in capture.events {
@@ -72,7 +72,7 @@ struct LivePhotoTests {
     return (movie, story)
   }
 
-  @Test func `A Live Photo has the movie around it, paired in both ways`() async throws {
+  @Test func `A Live Photo has a movie around it in a file and embedded`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
     let camera = try Self.camera(
@@ -115,7 +115,7 @@ struct LivePhotoTests {
     #expect(try paintedNumbers(Asset(path: opened.path)) == numbers)
   }
 
-  @Test func `The movie begins before its photo is encoded, and waits for it at its end`()
+  @Test func `The movie of a Live Photo waits for a slow photo encoder`()
     async throws
   {
     let (requests, scratch) = (Requests(), try Scratch())
@@ -144,7 +144,7 @@ struct LivePhotoTests {
     #expect(try bytes(of: scratch.file("a.heic")) == [1, 2, 3])
   }
 
-  @Test func `A photo that cannot be stored leaves no movie`() async throws {
+  @Test func `A Live Photo that cannot be stored leaves no movie`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let encoder = ScriptedEncoder { _ in [] }
     var settings = PhotoSettings(
@@ -165,7 +165,7 @@ struct LivePhotoTests {
   }
 
   @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
-  func `ExifTool finds no fault in photo and movie, and the same identifier`() async throws {
+  func `ExifTool validates a Live Photo and reads its identifier`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     let (path, moviePath) = (scratch.file("a.jpg"), scratch.file("a.mov"))
     let camera = try Self.camera(
@@ -175,8 +175,8 @@ struct LivePhotoTests {
     let (made, _) = try await Self.movie(of: try #require(requests.captures.first))
     let movie = try #require(made)
     for file in [path, moviePath] {
-      let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
-      #expect(judged.output == "OK\n", "\(file): \(judged.output)\(judged.errors)")
+      let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", file])
+      #expect(validation.output == "OK\n", "\(file): \(validation.output)\(validation.errors)")
     }
     let found = try await run(
       "exiftool",
@@ -190,12 +190,12 @@ struct LivePhotoTests {
     let identifier = try await FFmpeg.probe(
       moviePath, "format_tags=\(LivePhoto.contentIdentifierKey)")
     #expect(identifier == [movie.contentIdentifier])
-    let wanted = movie.photoDisplayTime.wholeMicroseconds
+    let expected = movie.photoDisplayTime.wholeMicroseconds
     #expect(
-      packets.compactMap(Double.init).map { Int64(($0 * 1_000_000).rounded()) } == [wanted])
+      packets.compactMap(Double.init).map { Int64(($0 * 1_000_000).rounded()) } == [expected])
   }
 
-  @Test func `A movie with another identifier is not taken for the photo's`() async throws {
+  @Test func `Refuses a movie with a different content identifier`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var steps: [Int: ScriptedDriver.Step] = [:]
     for (number, name) in [(20, "a"), (30, "b")] {
@@ -207,7 +207,7 @@ struct LivePhotoTests {
     try await camera.playToEnd()
     for capture in requests.captures { #expect(try await Self.movie(of: capture).0 != nil) }
     #expect(LivePhoto(path: scratch.file("a.jpg"))?.photoPath == scratch.file("a.jpg"))
-    // The movies change their places.
+    // The movies swap their names.
     try #require(rename(scratch.file("a.mov"), scratch.file("c.mov")) == 0)
     try #require(rename(scratch.file("b.mov"), scratch.file("a.mov")) == 0)
     try #require(rename(scratch.file("c.mov"), scratch.file("b.mov")) == 0)
@@ -245,7 +245,7 @@ struct LivePhotoTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade))
-  func `A full disk ends the movie with its error, and leaves the photo whole`() async throws {
+  func `A full disk fails the Live Photo movie but keeps the photo`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     #expect(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
@@ -260,7 +260,7 @@ struct LivePhotoTests {
     #expect(try PhotoCamera.number(in: bytes(of: path)) == 400)
   }
 
-  @Test func `Live Photos that cannot be are refused`() async throws {
+  @Test func `Refuses Live Photos in memory or bursts or when disabled`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     var memory = PhotoSettings()
     memory.livePhoto = LivePhotoSettings()
@@ -283,7 +283,7 @@ struct LivePhotoTests {
     #expect(try scratch.names().isEmpty)
   }
 
-  @Test func `A pipe is no pair, and nothing waits for its writer`() throws {
+  @Test func `Opening a named pipe as a Live Photo does not block`() throws {
     let scratch = try Scratch()
     let path = scratch.file("photo.jpg")
     #expect(mkfifo(path, 0o600) == 0)
@@ -291,7 +291,7 @@ struct LivePhotoTests {
   }
 }
 
-/// An encoder that a closure plays.
+/// An encoder whose result comes from a closure.
 private struct ScriptedEncoder: PhotoEncoder {
   let body: @Sendable (PhotoImage) -> [UInt8]
 

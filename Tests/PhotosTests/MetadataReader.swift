@@ -7,7 +7,7 @@ import Testing
 
 @testable import OvercrankPhotos
 
-/// Phil Harvey's ExifTool, as an independent judge of metadata.
+/// Phil Harvey's ExifTool, an independent validator of metadata.
 enum ExifTool {
   static let isInstalled = Program.isInstalled("exiftool")
   static let whyNot: Comment = "the exiftool command is not installed"
@@ -72,7 +72,7 @@ enum MetadataReader: String, CaseIterable {
     return finished.output
   }
 
-  /// The names and values of lines; of equal names, the first counts.
+  /// The names and values of lines; the first of equal names counts.
   static func pairs(
     in text: String, separator: Character, name: (Substring) -> Substring = { $0 }
   ) -> [String: String] {
@@ -142,7 +142,7 @@ enum StoredValues {
     settings.xmp = ["dc:title": "Goal & glory"]
   }
 
-  /// Expects the values of a photo that was taken with them.
+  /// Expects the stored values in the metadata of a photo.
   static func expect(
     _ found: [String: String], like photo: Photo, by reader: MetadataReader,
     _ others: [String: String] = [:]

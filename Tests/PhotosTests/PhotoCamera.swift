@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// A camera of 240 fps that a script plays, with the number of each frame in its image.
+/// A scripted camera of 240 fps, with the number of each frame painted in its image.
 struct PhotoCamera {
   static let (width, height) = (128, 96)
   static let rate = FrameRate(240)

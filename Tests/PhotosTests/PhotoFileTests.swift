@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// The files of photos, judged by ExifTool and by libav's decoders.
+/// The files of photos, checked with ExifTool and libav's decoders.
 struct PhotoFileTests {
   /// Takes one photo of a mode of the synthetic camera, into a file.
   private func photo(
@@ -34,12 +34,12 @@ struct PhotoFileTests {
   @Test(
     .enabled(if: ExifTool.isInstalled, ExifTool.whyNot),
     arguments: ["/mjpg a.jpg", "/yuyv b.jpg", "/grey c.jpg", "/yuyv d.png"])
-  func `ExifTool finds no fault, and reads what was stored`(mode: String) async throws {
+  func `ExifTool validates the photo and reads the stored values`(mode: String) async throws {
     let scratch = try Scratch()
     let parts = mode.split(separator: " ").map(String.init)
-    let place = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: -12.5)
+    let location = try GeographicLocation(latitude: -48.858_4, longitude: 2.294_5, altitude: -12.5)
     let photo = try await photo(parts[0], as: parts[1], in: scratch) { settings in
-      settings.location = place
+      settings.location = location
       settings.properties = [
         "FocalLength": "4.25", "LensModel": "wide", "FNumber": "2.8", "ExposureBiasValue": "-1/3",
         "ExposureTime": "1/500", "ISOSpeedRatings": "800", "Flash": "0", "WhiteBalance": "1",
@@ -48,8 +48,8 @@ struct PhotoFileTests {
     }
     #expect(photo.data == nil && photo.path == scratch.file(parts[1]))
     let path = scratch.file(parts[1])
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await ExifTool.values(of: path)
     for (name, value) in [
       "Model": "Synthetic camera", "Make": "Maker", "Software": "Overcrank",
@@ -77,7 +77,9 @@ struct PhotoFileTests {
       (MetadataReader.exiv2, "a.jpg"), (.pillow, "a.jpg"), (.ffprobe, "a.jpg"), (.exiv2, "a.png"),
       (.pillow, "a.png"),
     ])
-  func `Other programs read the same values`(reader: MetadataReader, name: String) async throws {
+  func `Other programs read the metadata of JPEG and PNG photos`(
+    reader: MetadataReader, name: String
+  ) async throws {
     let scratch = try Scratch()
     let photo = try await photo("/yuyv", as: name, in: scratch, StoredValues.store)
     let found = try await reader.values(of: scratch.file(name))
@@ -89,7 +91,7 @@ struct PhotoFileTests {
   }
 
   @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
-  func `XMP values are stored beside Exif, and names that are none are refused`() async throws {
+  func `Stores XMP values and refuses invalid XMP names`() async throws {
     let scratch = try Scratch()
     _ = try await photo("/mjpg", as: "a.jpg", in: scratch) { settings in
       settings.xmp = [
@@ -98,8 +100,8 @@ struct PhotoFileTests {
       ]
     }
     let path = scratch.file("a.jpg")
-    let judged = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
-    #expect(judged.output == "OK\n", "\(judged.output)\(judged.errors)")
+    let validation = try await run("exiftool", ["-validate", "-warning", "-a", "-s3", path])
+    #expect(validation.output == "OK\n", "\(validation.output)\(validation.errors)")
     let found = try await run(
       "exiftool", ["-s3", "-XMP:Title", "-XMP:Subject", "-XMP:Rating", "-XMP:Creator", path])
     #expect(found.output == "Goal & <glory>\nice hockey, goal\n4\nAda\n")
@@ -111,7 +113,7 @@ struct PhotoFileTests {
   }
 
   @Test(.enabled(if: ExifTool.isInstalled, ExifTool.whyNot))
-  func `A thumbnail shows the whole image, and can be left out`() async throws {
+  func `A JPEG photo has a thumbnail unless it is disabled`() async throws {
     let scratch = try Scratch()
     for (mode, name) in [("/mjpg", "a.jpg"), ("/yuyv", "b.jpg")] {
       _ = try await photo(mode, as: name, in: scratch, of: "1280x720")
@@ -127,7 +129,7 @@ struct PhotoFileTests {
     #expect(try await ExifTool.values(of: scratch.file("c.jpg"))["ThumbnailLength"] == nil)
   }
 
-  @Test func `A lower quality makes a smaller file, also of a camera's JPEG`() async throws {
+  @Test func `A lower JPEG quality makes a smaller file`() async throws {
     let scratch = try Scratch()
     var sizes: [Int] = []
     for quality in [95, 60, 10] {
@@ -140,7 +142,7 @@ struct PhotoFileTests {
     #expect([100, 95, 90, 75, 50, 1].map(PhotoWriter.quantizer) == [2, 2, 3, 8, 17, 31])
   }
 
-  @Test func `Frames without Huffman tables get the standard ones`() throws {
+  @Test func `Adds the standard Huffman tables to a JPEG frame`() throws {
     let frame = try MediaFrame.video(width: 64, height: 48, pixelFormat: .yuvj422p)
     for plane in 0..<3 {
       let count = frame.bytesPerRow(plane) * 48
@@ -182,7 +184,7 @@ struct PhotoFileTests {
     return result + file[position...]
   }
 
-  @Test func `Bytes that are no whole image are refused`() throws {
+  @Test func `Refuses truncated and damaged JPEG data`() throws {
     let image = try PhotoCamera.images(3..<4)[0]
     for count in 0..<min(image.count, 700) {
       #expect(image.prefix(count).withUnsafeBytes { JPEGFile(parsing: $0) } == nil)
@@ -193,12 +195,12 @@ struct PhotoFileTests {
       for _ in 0..<4 {
         damaged[Int.random(in: 2..<700, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
-      // Whatever it is taken for, reading it ends.
+      // Parsing damaged data always ends.
       _ = damaged.withUnsafeBytes { JPEGFile(parsing: $0)?.size }
     }
   }
 
-  @Test func `A sample is a JPEG file with its Exif values`() async throws {
+  @Test func `A sample buffer is written as a JPEG file with Exif values`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240?scene=pattern")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
     let output = VideoDataOutput()
@@ -216,7 +218,7 @@ struct PhotoFileTests {
     #expect(throws: MediaError.self) { try sample.jpegData(quality: 0) }
   }
 
-  @Test func `The directory for images is the one that the user configured`() async throws {
+  @Test func `Uses the image directory of the XDG user directories`() async throws {
     let scratch = try Scratch()
     func path(_ variables: [String: String]) throws -> String {
       try UserImageDirectory.path { variables[$0] }

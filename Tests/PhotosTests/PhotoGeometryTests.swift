@@ -45,7 +45,7 @@ struct PhotoGeometryTests {
     return taken
   }
 
-  @Test func `JPEG keeps its data, and viewers rotate it`() async throws {
+  @Test func `A rotated JPEG keeps its data and has an Exif orientation`() async throws {
     let original = try #require(
       try PhotoCamera.images(3..<4)[0].withUnsafeBytes { JPEGFile(parsing: $0) })
     for (angle, isMirrored, orientation) in [
@@ -60,7 +60,7 @@ struct PhotoGeometryTests {
     }
   }
 
-  @Test func `PNG has rotated pixels`() async throws {
+  @Test func `A rotated PNG photo has rotated pixels`() async throws {
     for angle in [0, 90, 180, 270] {
       for isMirrored in [false, true] {
         let photo = try await photo(.png, angle: angle, isMirrored: isMirrored)
@@ -75,16 +75,16 @@ struct PhotoGeometryTests {
           ).bytes
         }
         let number = FrameNumberPattern.read(width: width, height: height) { x, y in
-          // The place of the camera's pixel in the photo.
-          var place =
+          // The position of the camera's pixel in the photo.
+          var position =
             switch angle {
             case 90: (height - 1 - y, x)
             case 180: (width - 1 - x, height - 1 - y)
             case 270: (y, width - 1 - x)
             default: (x, y)
             }
-          if isMirrored { place.0 = size.0 - 1 - place.0 }
-          return image[(place.1 * size.0 + place.0) * 3]
+          if isMirrored { position.0 = size.0 - 1 - position.0 }
+          return image[(position.1 * size.0 + position.0) * 3]
         }
         #expect(number == 3, "\(angle) degrees")
       }
@@ -92,7 +92,7 @@ struct PhotoGeometryTests {
   }
 
   @Test(arguments: [SyntheticDriver.Settings.Layout.mjpeg, .yuyv])
-  func `A zoomed photo shows the middle of the frame at its full size`(
+  func `A zoomed photo shows the center of the frame at full size`(
     layout: SyntheticDriver.Settings.Layout
   ) async throws {
     func luma(_ zoom: Double) async throws -> [UInt8] {

@@ -12,7 +12,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos for which exposure or light is set.
+/// Photos with exposure brackets or flash.
 struct PhotoLightTests {
   private let machine: FakeVideoSystemCalls
   private let output = PhotoOutput()
@@ -41,7 +41,7 @@ struct PhotoLightTests {
 
   private func value(_ id: ControlID) -> Int64 { machine.controlValue(id.rawValue) }
 
-  @Test func `A bracket has a photo of each exposure, and restores the one before`() async throws {
+  @Test func `A bracket takes each exposure and restores the previous one`() async throws {
     try controls.setExposureModeCustom(
       duration: MediaTime(3, over: 1_000), gain: nil, rounding: .halfAwayFromZero)
     try await session.startRunning()
@@ -63,7 +63,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `The light is on for the photos, and off after them`() async throws {
+  @Test func `The flash is on during the photos and off afterwards`() async throws {
     try await session.startRunning()
     for (mode, brightness, lit, flash) in [
       (FlashMode.off, 10, 0, "16"), (.on, 200, 2, "9"), (.auto, 200, 0, "24"), (.auto, 10, 2, "25"),
@@ -78,7 +78,7 @@ struct PhotoLightTests {
       var settings = PhotoSettings()
       settings.photoCount = 3
       settings.flashMode = mode
-      // Called when a photo is stored, while the capture goes on.
+      // Called when a photo is stored, while the capture continues.
       settings.destination = .files { [machine] photo in
         let led = machine.controlValue(ControlID.flashMode.rawValue)
         seen.withLock { $0.append(led) }
@@ -96,7 +96,7 @@ struct PhotoLightTests {
     #expect(modes == [.off, .on, .auto])
   }
 
-  @Test func `A torch that was lit before a bracket or a flash is lit after it`() async throws {
+  @Test func `A torch stays on after a bracket or a flash photo`() async throws {
     try await session.startRunning()
     try controls.setTorchModeOn(level: 1)
     var bracket = PhotoSettings()
@@ -110,7 +110,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `A bracket that is stopped restores the exposure`() async throws {
+  @Test func `A stopped bracket restores the exposure`() async throws {
     try await session.startRunning()
     var settings = PhotoSettings()
     settings.bracket = Array(repeating: .automatic(bias: 500), count: 1_000)
@@ -138,7 +138,7 @@ struct PhotoLightTests {
     await session.stopRunning()
   }
 
-  @Test func `A camera without controls refuses a bracket and a flash`() async throws {
+  @Test func `Refuses a bracket and a flash on a camera without controls`() async throws {
     let requests = Requests()
     var (bracket, flash, automatic) = (PhotoSettings(), PhotoSettings(), PhotoSettings())
     bracket.bracket = [.automatic(bias: 0)]

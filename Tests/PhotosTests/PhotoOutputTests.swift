@@ -14,7 +14,7 @@ import Testing
 
 struct PhotoOutputTests {
   @Test(.timeLimit(.minutes(30)))
-  func `An output and its session are freed after their last photo`() async throws {
+  func `A photo output and its session are released when unused`() async throws {
     weak var output: PhotoOutput?
     weak var input: DeviceInput?
     do {
@@ -27,7 +27,7 @@ struct PhotoOutputTests {
   }
 
   @Test(.timeLimit(.minutes(30)))
-  func `A thousand photos at random instants are the frames asked for, and a movie loses none`()
+  func `Random photos get the requested frames and cost a movie none`()
     async throws
   {
     let (frameCount, photoCount) = (3_000, 1_000)
@@ -99,7 +99,7 @@ struct PhotoOutputTests {
     #expect(camera.output.captureReadiness == .sessionNotRunning)
   }
 
-  @Test func `A burst begins before its request and has each frame after it, bit for bit`()
+  @Test func `A burst holds every frame bit for bit from its request on`()
     async throws
   {
     let requests = Requests()
@@ -128,7 +128,7 @@ struct PhotoOutputTests {
     }
   }
 
-  @Test func `A time lapse takes a frame at each multiple of its interval, until it is stopped`()
+  @Test func `A time lapse takes a frame per interval until it is stopped`()
     async throws
   {
     let requests = Requests()
@@ -149,7 +149,7 @@ struct PhotoOutputTests {
         + [2, 14, 26, 38, 50, 62].map { "photo \($0)" } + ["did capture", "did finish"])
   }
 
-  @Test func `Without frames from before the request a photo is the first frame after it`()
+  @Test func `A photo without zero shutter lag is the next frame`()
     async throws
   {
     let requests = Requests()
@@ -164,7 +164,7 @@ struct PhotoOutputTests {
     #expect(await story(of: capture).contains("photo 10"))
   }
 
-  @Test func `Frames that are lost or damaged are no photos`() async throws {
+  @Test func `A burst skips lost and damaged frames`() async throws {
     let requests = Requests()
     var settings = PhotoSettings()
     settings.photoCount = 3
@@ -185,7 +185,7 @@ struct PhotoOutputTests {
       ])
   }
 
-  @Test func `A request at the end of the stream gets the last frame or an error`() async throws {
+  @Test func `A photo request at the end of a stream gets a frame or error`() async throws {
     let requests = Requests()
     let last = try PhotoCamera.time(9)
     let camera = try PhotoCamera(
@@ -203,7 +203,7 @@ struct PhotoOutputTests {
     #expect(camera.input.pool.heldCount == 0)
   }
 
-  @Test func `A camera that is unplugged ends a burst with its error, and no file is half`()
+  @Test func `An unplugged camera ends a burst and leaves only whole files`()
     async throws
   {
     let (requests, scratch) = (Requests(), try Scratch())
@@ -230,7 +230,7 @@ struct PhotoOutputTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade))
-  func `A full disk ends each life cycle with an error and leaves no file`() async throws {
+  func `A full disk fails each photo and leaves no file`() async throws {
     let (requests, scratch) = (Requests(), try Scratch())
     #expect(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
@@ -258,7 +258,7 @@ struct PhotoOutputTests {
     #expect(try scratch.names().filter { !$0.hasPrefix("filler") } == [])
   }
 
-  @Test func `Settings are used once, and their mistakes are told`() async throws {
+  @Test func `Refuses invalid photo settings and settings used twice`() async throws {
     let (requests, used) = (Requests(), PhotoSettings())
     var wrong: [PhotoSettings] = (0..<4).map { _ in PhotoSettings() }
     wrong[0].quality = 101
@@ -278,7 +278,7 @@ struct PhotoOutputTests {
     #expect(PhotoSettings(from: used).uniqueID > used.uniqueID)
   }
 
-  @Test func `More captures than the output can hold are refused`() async throws {
+  @Test func `Refuses more photo captures than may be pending`() async throws {
     let requests = Requests()
     let time = try PhotoCamera.time(30)
     let camera = try PhotoCamera(
@@ -295,7 +295,7 @@ struct PhotoOutputTests {
     for await readiness in changes where readiness == .sessionNotRunning { break }
   }
 
-  @Test func `Both forms that wait give the photos`() async throws {
+  @Test func `The blocking and async photo methods return the photos`() async throws {
     let device = try CaptureDevice.named("synthetic:128x96@240?pace=max&scene=pattern")
     let session = try CaptureSession(device: device, format: device.fastestFormat())
     let output = PhotoOutput()

@@ -5,7 +5,7 @@ import OvercrankPhotos
 import Synchronization
 import TestSupport
 
-/// Requests of a script and what becomes of them.
+/// The photo requests of a script, with their captures and errors.
 final class Requests: Sendable {
   struct State {
     var output: PhotoOutput?

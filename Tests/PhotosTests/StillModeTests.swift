@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankPhotos
 
-/// Photos in a larger mode than that of the stream.
+/// Photos in a larger mode than the one of the stream.
 struct StillModeTests {
   private let scratch: Scratch
   private let input: DeviceInput
@@ -33,7 +33,7 @@ struct StillModeTests {
     return settings
   }
 
-  @Test func `The camera takes the photo in its largest mode, and returns to its mode`()
+  @Test func `Takes a photo in the largest mode and restores the mode`()
     async throws
   {
     let largest = try input.device.formats().map { $0.width * $0.height }.max()
@@ -52,13 +52,13 @@ struct StillModeTests {
         decoding: $0, codec: "mjpeg", width: resolved.width, height: resolved.height,
         bytesPerPixel: 1)
     }
-    // The stream goes on.
+    // The stream continues.
     let small = try await output.photos(with: PhotoSettings())
     #expect(small.map(\.width) == [640])
     await session.stopRunning()
   }
 
-  @Test func `A movie that may wait names the gap, and its next file goes on`() async throws {
+  @Test func `A segmented movie reports the gap of a large photo`() async throws {
     let settings = settings("a.jpg")
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("1.mov")))
     try session.addOutput(movie)
@@ -89,7 +89,7 @@ struct StillModeTests {
     #expect(report.take.ledger.lostDevice > report.files.map(\.ledger.lostDevice).reduce(0, +))
   }
 
-  @Test func `Another movie ends as after a change of the session`() async throws {
+  @Test func `A large photo ends a movie that cannot be reconnected`() async throws {
     let movie = MovieFileOutput(settings: RecordingSettings(path: scratch.file("a.mov")))
     try session.addOutput(movie)
     try await session.startRunning()
@@ -104,7 +104,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `No other photo is accepted meanwhile`() async throws {
+  @Test func `Refuses other photos during a photo in a larger mode`() async throws {
     let requests = Requests()
     requests.join(output)
     let other = settings("b.jpg")
@@ -122,7 +122,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `A session that is stopped meanwhile has its own mode again`() async throws {
+  @Test func `Stopping the session during a large photo restores its mode`() async throws {
     try await session.startRunning()
     let capture = try output.capturePhoto(with: settings("a.jpg"))
     await session.stopRunning()
@@ -134,7 +134,7 @@ struct StillModeTests {
     await session.stopRunning()
   }
 
-  @Test func `A camera without a larger mode keeps its stream, and a Live Photo is refused`()
+  @Test func `A large photo without a larger mode keeps the stream`()
     async throws
   {
     let requests = Requests()

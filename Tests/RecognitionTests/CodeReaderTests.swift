@@ -8,12 +8,12 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Codes in single images, against the symbols that zint drew.
+/// Codes in single images, compared with the symbols that zint drew.
 struct CodeReaderTests {
   /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
   private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
-  @Test func `The generated set is read, and two frames agree on no wrong text`() async throws {
+  @Test func `Reads generated codes and no wrong text in two frames`() async throws {
     let count = Self.isFull ? "996" : "30"
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all are read without a mistake, and not again.
@@ -71,7 +71,7 @@ struct CodeReaderTests {
   }
 
   @Test(arguments: MetadataObjectType.codes)
-  func `Each type is read with its text, its bytes and the corners of the symbol`(
+  func `Reads the text and bytes and corners of each code type`(
     type: MetadataObjectType
   ) async throws {
     let given = try #require(Self.contents[type])
@@ -114,13 +114,13 @@ struct CodeReaderTests {
     .dataMatrix: ("goal camera 1", "goal camera 1"),
   ]
 
-  @Test func `A text of Code 39 that Code 32 could also have is itself`() async throws {
+  @Test func `Reads a Code 39 text unchanged that could also be Code 32`() async throws {
     let set = try await CodeFrames("--only", "code39", "B5756K")
     let found = try set.pixels(set.frames[0]).withLuma { try CodeReader().read($0, .exhaustive) }
     #expect(found.map(\.text) == ["B5756K"])
   }
 
-  @Test func `Hostile codes are values, not crashes`() async throws {
+  @Test func `Reads codes with control bytes or the maximum length`() async throws {
     // A zero byte, an escape sequence and no UTF-8; then as much as a QR code holds.
     let strange = try await CodeFrames("--only", "qr", #"a\x00\e[31m\xffb"#)
     let found = try strange.pixels(strange.frames[0]).withLuma {
@@ -135,7 +135,7 @@ struct CodeReaderTests {
     #expect(digits.map(\.text) == [long])
   }
 
-  @Test func `Images without pixels and of other formats`() throws {
+  @Test func `Finds no code in an empty or tiny image`() throws {
     let reader = try CodeReader()
     #expect(try reader.objects(in: PixelBuffer(format: .gray)).isEmpty)
     for size in [1, 2, 3, 17] {
@@ -145,7 +145,7 @@ struct CodeReaderTests {
     }
   }
 
-  @Test func `Types that are not available are an error with its reason`() throws {
+  @Test func `Refuses object types that are not available`() throws {
     for types in [[MetadataObjectType.face], [.qr, .face], [], [.init(rawValue: "cat")]] {
       do throws(MediaError) {
         _ = try CodeReader(types: types)
@@ -160,7 +160,7 @@ struct CodeReaderTests {
     }
   }
 
-  @Test func `ITF inside another code of bars is left out`() {
+  @Test func `Filters out false codes read inside other codes`() {
     func code(_ type: MetadataObjectType, _ text: String, x: Double = 0) -> DetectedCode {
       DetectedCode(
         type: type, text: text, bytes: Array(text.utf8),
@@ -179,7 +179,7 @@ struct CodeReaderTests {
     #expect(CodeFilter.agreed([[long, square], []], besides: [short]) == [square])
     #expect(CodeFilter.agreed([[long], [far, long]], besides: []) == [long, long])
     #expect(CodeFilter.agreed([[long], []], besides: [long]) == [long])
-    // A single row of a texture is no retail code.
+    // A single row of a texture is not a retail code.
     var row = code(.ean13, "4006381333931")
     row.corners = [(0, 10), (600, 10), (600, 13), (0, 13)].map { .init(x: $0.0, y: $0.1) }
     #expect(CodeFilter.filtered([row]).isEmpty)

@@ -28,7 +28,7 @@ struct CodeTrackerTests {
     return try set.pixels(set.frames[0])
   }
 
-  @Test func `A moving code is read in a small crop of each frame, and whole frames are rare`()
+  @Test func `Reads a moving code in a small crop of each frame`()
     async throws
   {
     let still = try await pixels("qr", "runner 17")
@@ -54,7 +54,7 @@ struct CodeTrackerTests {
     #expect(whole == 3 && crops >= 56, "\(whole) \(crops)")
   }
 
-  @Test func `A text is believed once two frames show it, and a lost code is given up`()
+  @Test func `Accepts a text after two frames and drops a lost code`()
     async throws
   {
     let (first, second) = (try await pixels("qr", "A"), try await pixels("qr", "B"))
@@ -75,7 +75,7 @@ struct CodeTrackerTests {
     #expect(tracker.passes.isEmpty, "a code that is gone costs nothing")
   }
 
-  @Test func `Passes over whole frames alternate between efforts`() throws {
+  @Test func `Passes over whole frames alternate between search efforts`() throws {
     let blank = [UInt8](repeating: 128, count: 64 * 64)
     var tracker = CodeTracker(try CodeReader(types: [.qr]), agreement: 2)
     var efforts: [CodeReader.Effort] = []
@@ -89,7 +89,7 @@ struct CodeTrackerTests {
     #expect(Array(efforts.prefix(4)) == CodeTracker.rota && Set(efforts).count == 3)
   }
 
-  @Test func `Only codes with their center in the area are found, with coordinates of the frame`()
+  @Test func `Finds only codes with their center in the area of interest`()
     async throws
   {
     let pixels = try await pixels("datamatrix", "gate 3")
@@ -104,7 +104,7 @@ struct CodeTrackerTests {
     #expect(try look(PixelRect(x: 900, y: 0, width: 0, height: 0)).isEmpty)
   }
 
-  @Test func `The worker rests as long as its share of a processor demands`() {
+  @Test func `The processor budget rests to keep its share of a processor`() {
     var budget = ProcessorBudget(share: 0.25)
     #expect(budget.rest(at: 5) == 0)
     budget.spend(from: 1_000, used: 100)

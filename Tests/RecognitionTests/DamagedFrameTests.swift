@@ -9,43 +9,42 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Damaged pictures of codes and faces, on the way of a camera's frames.
+/// Damaged images of codes and faces, in the formats of camera frames.
 ///
-/// `OVERCRANK_DAMAGED` says how many; unless it is set, 10 000 where `OVERCRANK_FULL` asks for all that
-/// is random, and else 64.
+/// `OVERCRANK_DAMAGED` sets their number. The default is 64, or 10 000 with `OVERCRANK_FULL`.
 struct DamagedFrameTests {
   private static let count: Int = {
     let environment = ProcessInfo.processInfo.environment
     return environment["OVERCRANK_DAMAGED"].flatMap(Int.init)
       ?? (environment["OVERCRANK_FULL"] == nil ? 64 : 10_000)
   }()
-  /// The frames of a picture, whose damage differs.
-  private static let framesPerPicture = 8
+  /// The number of frames of one image, each with other damage.
+  private static let framesPerImage = 8
 
-  @Test func `Damaged frames are searched or refused, and what is found is inside them`()
+  @Test func `Objects found in damaged frames lie inside the frame`()
     async throws
   {
-    let pictures = try await Pictures()
+    let images = try await SourceImages()
     let readers = try ObjectReaders(ObjectReaders.available)
     let (codes, faces) = (
       try ObjectReaders(MetadataObjectType.codes), try ObjectReaders([.face])
     )
     var extractor = LumaExtractor()
     var (refused, searched, found) = (0, 0, ["codes": 0, "faces": 0])
-    for start in stride(from: 0, to: Self.count, by: Self.framesPerPicture) {
+    for start in stride(from: 0, to: Self.count, by: Self.framesPerImage) {
       var random = SeededGenerator(seed: UInt64(start))
-      let isFace = (start / Self.framesPerPicture).isMultiple(of: 2)
-      let sources = isFace ? pictures.faces : pictures.codes
+      let isFace = (start / Self.framesPerImage).isMultiple(of: 2)
+      let sources = isFace ? images.faces : images.codes
       let source = sources[Int.random(in: 0..<sources.count, using: &random)]
-      // Each reader also meets the other's pictures.
+      // Each reader is also given images of the other one.
       let isMixed = Int.random(in: 0..<8, using: &random) == 0
       var tracker = ObjectTracker(isMixed ? readers : isFace ? faces : codes, agreement: 1)
-      for number in start..<min(Self.count, start + Self.framesPerPicture) {
+      for number in start..<min(Self.count, start + Self.framesPerImage) {
         let frame = source.damaged(&random)
         let isAlone = Int.random(in: 0..<100, using: &random) == 0
         let microseconds = Int64(number) * 42_000
         do throws(LibAVError) {
-          // The memory ends with the frame, so that a sanitizer sees what is read behind it.
+          // The memory ends with the frame, so that a sanitizer reports reads past its end.
           let objects = try frame.bytes.withUnsafeBytes { bytes in
             Result { () throws(LibAVError) in
               try extractor.withLuma(of: bytes, frame.description) { luma in
@@ -75,10 +74,10 @@ struct DamagedFrameTests {
   }
 }
 
-/// Undamaged parts of pictures, raw and as JPEG.
-private struct Pictures {
-  private(set) var codes: [DamagedPicture] = []
-  private(set) var faces: [DamagedPicture] = []
+/// Undamaged parts of images, raw and as JPEG.
+private struct SourceImages {
+  private(set) var codes: [DamagedImage] = []
+  private(set) var faces: [DamagedImage] = []
 
   init() async throws {
     let scratch = try Scratch()
@@ -94,29 +93,29 @@ private struct Pictures {
       let rect = PixelRect(x: Int(left), y: Int(top), width: Int(width), height: Int(height))
         .clamped(width: CodeFrames.width, height: CodeFrames.height)
       codes.append(
-        try await DamagedPicture(
+        try await DamagedImage(
           frames.path(frame), try frames.pixels(frame), width: CodeFrames.width, rect, scratch))
     }
-    let pictures = try await FaceImages()
+    let labeled = try await FaceImages()
     for name in ["2008_001009", "2008_002506", "2009_004587"] {
-      let picture = try pictures.image(name)
-      for face in picture.faces {
+      let image = try labeled.image(name)
+      for face in image.faces {
         let margin = 0.4 * face.width
         let rect = PixelRect(
           x: Int(face.left - margin), y: Int(face.top - margin),
           width: Int(face.width + 2 * margin), height: Int(face.height + 2 * margin)
-        ).clamped(width: picture.width, height: picture.height)
+        ).clamped(width: image.width, height: image.height)
         faces.append(
-          try await DamagedPicture(
-            picture.path, picture.pixels, width: picture.width, rect, scratch))
+          try await DamagedImage(
+            image.path, image.pixels, width: image.width, rect, scratch))
       }
     }
   }
 }
 
-/// A picture in the formats of cameras, and what may happen to it.
-private struct DamagedPicture {
-  /// A frame and what is said about it, which may be wrong.
+/// An image in the formats of cameras, with kinds of damage.
+private struct DamagedImage {
+  /// A frame and its format description, which may be wrong.
   struct Frame {
     var bytes: [UInt8]
     var description: FormatDescription
@@ -156,7 +155,7 @@ private struct DamagedPicture {
     ]
   }
 
-  /// Returns the picture in one of its formats, with one or two kinds of damage.
+  /// Returns the image in one of its formats, with one or two kinds of damage.
   func damaged(_ random: inout SeededGenerator) -> Frame {
     var (frame, bytesPerRow) = frames[Int.random(in: 0..<frames.count, using: &random)]
     for _ in 0..<Int.random(in: 1...2, using: &random) {
@@ -173,8 +172,8 @@ private struct DamagedPicture {
       case .truncation:
         // Mostly a little; cameras lose the end of a frame.
         let isEnd = Bool.random(using: &random)
-        let most = isEnd ? frame.bytes.count / 8 : frame.bytes.count
-        frame.bytes = Array(frame.bytes.dropLast(Int.random(in: 0...most, using: &random)))
+        let maximum = isEnd ? frame.bytes.count / 8 : frame.bytes.count
+        frame.bytes = Array(frame.bytes.dropLast(Int.random(in: 0...maximum, using: &random)))
       case .noise:
         let length = Int.random(in: 0...frame.bytes.count / 4, using: &random)
         let start = Int.random(in: 0...frame.bytes.count - length, using: &random)
@@ -194,7 +193,7 @@ private struct DamagedPicture {
     return frame
   }
 
-  /// Swaps two squares of the same size, or what there is of them.
+  /// Swaps two squares of the same size, or the parts of them inside the frame.
   private static func swapBlocks(
     _ bytes: inout [UInt8], _ bytesPerRow: Int, _ random: inout SeededGenerator
   ) {

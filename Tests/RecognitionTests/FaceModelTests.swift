@@ -14,7 +14,7 @@ struct FaceModelTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// The error of a file that is no model.
+  /// The error of loading a file that is not a model.
   private func refusal(_ path: String) -> MediaError? {
     do throws(MediaError) {
       _ = try FaceModel(path: path)
@@ -22,39 +22,38 @@ struct FaceModelTests {
     } catch { return error }
   }
 
-  @Test func `The detector that dlib stored finds what dlib's own finds`() async throws {
+  @Test func `A stored dlib detector finds the same faces as the built-in`() async throws {
     let model = try FaceModel(path: FaceImages.model)
     #expect(model.numbers.viewCount == 5 && model.numbers.weights.count == 5 * 3_101)
     let (own, other) = (try FaceReader(), try FaceReader(model: model))
-    let picture = try await FaceImages().image("2008_001009")
-    let faces = try picture.withLuma { own.read($0) }
+    let image = try await FaceImages().image("2008_001009")
+    let faces = try image.withLuma { own.read($0) }
     #expect(faces.count == 2)
-    #expect(try picture.withLuma { other.read($0) } == faces)
+    #expect(try image.withLuma { other.read($0) } == faces)
   }
 
-  @Test func `A detector of another size, with one view, finds faces and their roll`() async throws
-  {
+  @Test func `A detector with a larger window finds faces and their roll`() async throws {
     var numbers = try FaceModel(path: FaceImages.model).numbers
     numbers.weights.removeSubrange(3_101...)
     numbers.viewCount = 1
     // The same cells in twice the size.
     numbers.cellSize = 16
     (numbers.windowWidth, numbers.windowHeight) = (160, 160)
-    // What follows is ignored: the Python module stores two more numbers.
+    // Trailing bytes are ignored: the Python module stores two more numbers.
     let stored = StoredDetector.bytes(numbers) + [1, 1, 1, 0]
     let model = try FaceModel(path: try scratch.write(stored, as: "large.svm"))
     #expect(model.numbers == numbers)
     let reader = try FaceReader(model: model)
-    let picture = try await FaceImages().image("2008_001009")
-    let faces = try picture.withLuma { reader.read($0) }
-    for box in picture.faces {
+    let image = try await FaceImages().image("2008_001009")
+    let faces = try image.withLuma { reader.read($0) }
+    for box in image.faces {
       let face = try #require(faces.first { $0.face.overlap(with: box) >= 0.3 }, "\(faces)")
       #expect(abs((face.roll ?? 90) - box.roll) < 12, "\(face)")
     }
-    #expect(faces.count == picture.faces.count)
+    #expect(faces.count == image.faces.count)
   }
 
-  @Test func `Files that are no model are errors that name them`() throws {
+  @Test func `Refuses a file that is not a model and names the file`() throws {
     let stored = try bytes(of: FaceImages.model)
     let cases: [(String, [UInt8], String)] = [
       ("empty.svm", [], "is empty"), ("one.svm", [1], "ends before"),
@@ -88,8 +87,7 @@ struct FaceModelTests {
     #expect(refusal(large)?.message.contains("16 MiB") == true)
   }
 
-  @Test func `A detector that finds faces everywhere ends, and too large ones are refused`() throws
-  {
+  @Test func `Limits the faces of a detector and refuses large models`() throws {
     func write(cells: Int, viewCount: Int) throws -> String {
       var numbers = FaceModel.Numbers()
       (numbers.cellSize, numbers.levelCount) = (4, 1_000)
@@ -116,10 +114,10 @@ struct FaceModelTests {
     #expect(try #require(found).count <= FaceDetector.mostFaces)
   }
 
-  @Test func `Damaged models are refused, or search without harm`() async throws {
+  @Test func `Damaged models are refused or search without a crash`() async throws {
     let stored = try bytes(of: FaceImages.model)
     let numbers = try FaceModel(path: FaceImages.model).numbers
-    let picture = try await FaceImages().image("2008_001009")
+    let image = try await FaceImages().image("2008_001009")
     var random = SeededGenerator(seed: 27)
     var (refused, searched) = (0, 0)
     let count = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 120 : 3_000
@@ -131,7 +129,7 @@ struct FaceModelTests {
       do throws(MediaError) {
         let reader = try FaceReader(model: FaceModel(path: path))
         let pass = FaceReader.Pass(effort: .quick, degrees: number.isMultiple(of: 3) ? 0 : 30)
-        let faces = picture.withSmallLuma { reader.find(in: $0, pass) } ?? []
+        let faces = image.withSmallLuma { reader.find(in: $0, pass) } ?? []
         #expect(faces.count <= FaceDetector.mostFaces)
         searched += 1
       } catch {
@@ -144,7 +142,7 @@ struct FaceModelTests {
     #expect(refused > count / 4 && searched > count / 4)
   }
 
-  @Test func `Numbers are read as dlib writes them`() throws {
+  @Test func `Parses numbers in the serialization format of dlib`() throws {
     for value: Int64 in [0, 1, -1, 127, 256, -3_101, .max, -.max] {
       var archive = DlibArchive(StoredDetector.integer(value)[...])
       #expect(try archive.integer() == value)
@@ -153,7 +151,7 @@ struct FaceModelTests {
       var archive = DlibArchive(StoredDetector.real(value)[...])
       #expect(try archive.real() == value)
     }
-    // Infinite, no number, too long, a reserved bit, and more than 63 bits.
+    // Infinite, not a number, too long, a reserved bit, and more than 63 bits.
     for bytes: [UInt8] in [
       [1, 0, 2, 0, 0x7D], [1, 0, 2, 2, 0x7D], [9, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x11, 0],
       [8, 255, 255, 255, 255, 255, 255, 255, 255], [0],

@@ -7,30 +7,30 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Faces in single images, against labels that come with the pictures.
+/// Faces in single images, compared with the labels of the image set.
 struct FaceReaderTests {
   /// Whether a face is the labeled one: their overlap is at least 0.3 of both together.
   private func isSame(_ face: DetectedFace, _ box: FaceImages.Box) -> Bool {
     face.overlap(with: box) >= 0.3
   }
 
-  @Test func `Labeled faces are found, and nothing else`() async throws {
-    let pictures = try await FaceImages()
+  @Test func `Finds the labeled faces and reports no false ones`() async throws {
+    let images = try await FaceImages()
     let reader = try FaceReader()
     var (labeled, found, others, fine) = (0, 0, [String](), 0)
-    for name in pictures.labeledNames {
-      let picture = try pictures.image(name)
-      try picture.withLuma { luma in
+    for name in images.labeledNames {
+      let image = try images.image(name)
+      try image.withLuma { luma in
         let faces = reader.read(luma)
-        labeled += picture.faces.count
-        found += picture.faces.count { box in faces.contains { isSame($0.face, box) } }
-        for face in faces where !picture.faces.contains(where: { isSame(face.face, $0) }) {
+        labeled += image.faces.count
+        found += image.faces.count { box in faces.contains { isSame($0.face, box) } }
+        for face in faces where !image.faces.contains(where: { isSame(face.face, $0) }) {
           others.append("\(name): \(face.face)")
         }
         #expect(faces.map(\.face.area) == faces.map(\.face.area).sorted(by: >))
         #expect(faces.map(\.id) == faces.indices.map { Int64($0) + 1 })
         let pass = reader.find(in: luma, FaceReader.Pass(effort: .fine))
-        fine += picture.faces.count { box in pass.contains { isSame($0, box) } }
+        fine += image.faces.count { box in pass.contains { isSame($0, box) } }
       }
     }
     print("faces found: \(found) of \(labeled), in a fine pass \(fine)")
@@ -38,10 +38,10 @@ struct FaceReaderTests {
     #expect(others.isEmpty, "\(others)")
   }
 
-  @Test func `Ten faces at most are reported, the largest first`() async throws {
-    let picture = try await FaceImages().image("bald_guys")
+  @Test func `Reports at most ten faces in descending order of size`() async throws {
+    let crowd = try await FaceImages().image("bald_guys")
     var image = PixelBuffer(format: .gray)
-    image.fill(picture.pixels, width: picture.width, height: picture.height)
+    image.fill(crowd.pixels, width: crowd.width, height: crowd.height)
     let faces = try FaceReader().objects(in: image)
     #expect(faces.filter(\.hasRollAngle).count >= 8)
     #expect(faces.count == FaceReader.maximumFaceCount)
@@ -59,7 +59,7 @@ struct FaceReaderTests {
     }
   }
 
-  @Test func `Images without faces have none`() async throws {
+  @Test func `Finds no face in images of dogs or textures`() async throws {
     let reader = try FaceReader()
     let dogs = try await FaceImages().image("dogs")
     let animals = try dogs.withLuma { reader.read($0) }
@@ -77,7 +77,7 @@ struct FaceReaderTests {
     }
   }
 
-  @Test func `Images of all sizes and formats are searched`() async throws {
+  @Test func `Searches images of any size and of packed luma`() async throws {
     let reader = try FaceReader()
     #expect(try reader.objects(in: PixelBuffer(format: .gray)).isEmpty)
     for (width, height) in [(1, 1), (2, 1), (3, 17), (40, 40), (1, 5_000), (7_000, 2)] {
@@ -92,15 +92,15 @@ struct FaceReaderTests {
         }
       }
     }
-    // Luma beside chroma in packed rows.
-    let picture = try await FaceImages().image("2009_004587")
-    let packed: [UInt8] = picture.pixels.reduce(into: []) { $0 += [$1, 128] }
+    // Luma interleaved with chroma in packed rows.
+    let image = try await FaceImages().image("2009_004587")
+    let packed: [UInt8] = image.pixels.reduce(into: []) { $0 += [$1, 128] }
     let pass = FaceReader.Pass(effort: .quick)
-    let faces = try picture.withLuma { reader.find(in: $0, pass) }
+    let faces = try image.withLuma { reader.find(in: $0, pass) }
     let same = try packed.withUnsafeBufferPointer { pixels in
       let luma = LumaImage(
-        base: try #require(pixels.baseAddress), width: picture.width, height: picture.height,
-        bytesPerRow: 2 * picture.width, bytesPerPixel: 2)
+        base: try #require(pixels.baseAddress), width: image.width, height: image.height,
+        bytesPerRow: 2 * image.width, bytesPerPixel: 2)
       return reader.find(in: luma, pass)
     }
     #expect(!faces.isEmpty && same == faces)
@@ -147,7 +147,7 @@ private enum Texture {
 }
 
 extension FaceImages.Image {
-  /// Calls a closure with the luma of the picture.
+  /// Calls a closure with the luma of the image.
   func withLuma<Result>(_ body: (LumaImage) throws -> Result) throws -> Result {
     try pixels.withLuma(width: width, height: height, body)
   }

@@ -6,14 +6,14 @@ import Testing
 
 @testable import OvercrankRecognition
 
-/// Tilted faces, and faces beside those that dlib's own detector finds.
+/// Tilted faces, and a comparison with the detector of dlib.
 struct FaceRollTests {
-  /// All pictures take some minutes.
+  /// All images take some minutes.
   private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
-  @Test func `Tilted faces are found, and their roll is that of the labels`() async throws {
-    let pictures = try await FaceImages()
-    let names = Self.isFull ? pictures.labeledNames : ["2008_001009", "2008_002506"]
+  @Test func `Tilted faces are found with the roll of their labels`() async throws {
+    let images = try await FaceImages()
+    let names = Self.isFull ? images.labeledNames : ["2008_001009", "2008_002506"]
     let angles = Self.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]
     let reader = try FaceReader()
     var errors: [Double] = []
@@ -22,7 +22,7 @@ struct FaceRollTests {
       var near: [Double] = []
       var shown = 0
       for name in names {
-        let tilted = try pictures.image(name).rotated(byDegrees: angle)
+        let tilted = try images.image(name).rotated(byDegrees: angle)
         let faces = try tilted.withLuma { reader.read($0) }
         // Some heads lean already, in the direction of the rotation.
         let judged = tilted.faces.filter { abs($0.roll) <= 45 }
@@ -44,15 +44,16 @@ struct FaceRollTests {
       errors += near
     }
     errors.sort()
-    let (median, most) = (errors[errors.count / 2], errors[errors.count * 9 / 10])
-    print("roll: \(errors.count) of \(found) of \(labeled), median \(median), 90 %: \(most)")
-    // Nine of ten are far fewer faces without the other pictures.
-    #expect(median <= 4 && most <= (Self.isFull ? 10 : 15))
+    let (median, percentile90) = (errors[errors.count / 2], errors[errors.count * 9 / 10])
+    print(
+      "roll: \(errors.count) of \(found) of \(labeled), median \(median), 90 %: \(percentile90)")
+    // The 90th percentile of few images has fewer faces, so its limit is wider.
+    #expect(median <= 4 && percentile90 <= (Self.isFull ? 10 : 15))
     #expect(Double(errors.count) >= 0.9 * Double(labeled), "\(errors.count) of \(labeled)")
     #expect(others.isEmpty, "\(others)")
   }
 
-  /// A way to find faces, with what it found and used.
+  /// A method to find faces, with its hits and its processor time.
   private struct Finder {
     let name: String
     let find: (LumaImage) -> [DetectedFace]
@@ -79,11 +80,11 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `Faces are found at least as often as by dlib's detector alone at the same size`()
+  @Test func `Faces are found at least as often as by dlib alone`()
     async throws
   {
-    let pictures = try await FaceImages()
-    let names = Self.isFull ? pictures.labeledNames : ["2009_004587"]
+    let images = try await FaceImages()
+    let names = Self.isFull ? images.labeledNames : ["2009_004587"]
     let reader = try FaceReader()
     let dlib = try FaceDetector()
     func pass(_ effort: FaceReader.Effort, _ degrees: Double = 0) -> (LumaImage) -> [DetectedFace] {
@@ -100,16 +101,16 @@ struct FaceRollTests {
         ]
         var (labeled, others) = (0, 0)
         for (number, name) in names.enumerated() {
-          let picture = try pictures.image(name).scaled(toHeight: height)
+          let image = try images.image(name).scaled(toHeight: height)
             .degraded(light: light, noise: noise, seed: UInt64(number))
-          labeled += picture.faces.count
+          labeled += image.faces.count
           for index in finders.indices {
-            let faces = try picture.withLuma { finders[index].look(at: $0) }
-            finders[index].hits += picture.faces.count { box in
+            let faces = try image.withLuma { finders[index].look(at: $0) }
+            finders[index].hits += image.faces.count { box in
               faces.contains { $0.overlap(with: box) >= 0.3 }
             }
             guard index > 1 else { continue }
-            others += faces.count { face in !picture.faces.contains { face.overlap(with: $0) > 0 } }
+            others += faces.count { face in !image.faces.contains { face.overlap(with: $0) > 0 } }
           }
         }
         let name = "\(height)p \(condition) of \(labeled)".padding(
@@ -123,7 +124,7 @@ struct FaceRollTests {
     }
   }
 
-  @Test func `The angle of the best answer is found in steps`() {
+  @Test func `The roll estimate converges to the angle of the best score`() {
     for truth in stride(from: -48.0, through: 48, by: 8) {
       for start in [0.0, 30, -30, 200] where abs(min(50, start) - truth) < 50 {
         var count = 0
@@ -138,7 +139,7 @@ struct FaceRollTests {
     #expect(FaceRoll.estimate(near: 0) { _ in nil } == nil)
     #expect(FaceRoll.estimate(near: 0) { _ in FaceRoll.leastScore - 0.1 } == nil)
     #expect(FaceRoll.estimate(near: 10) { $0 == 10 ? 0 : nil } == 10)
-    // Nothing beyond the limit is tried.
+    // The estimate never tries an angle beyond the limit.
     let last = FaceRoll.estimate(near: 60) { angle in
       #expect(abs(angle) <= FaceRoll.limit)
       return angle / 100

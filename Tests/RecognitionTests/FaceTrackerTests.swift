@@ -56,7 +56,7 @@ struct FaceTrackerTests {
     }
   }
 
-  @Test func `Ids stay while faces move by up to 0.4 of their size from look to look`() {
+  @Test func `Face ids persist while faces move by 0.4 of their size`() {
     for seed in 0..<200 {
       var crowd = Crowd(seed: UInt64(seed))
       var random = SeededGenerator(seed: UInt64(1_000 + seed))
@@ -76,7 +76,7 @@ struct FaceTrackerTests {
     }
   }
 
-  @Test func `An id is kept for a second, and no other face gets it`() {
+  @Test func `A face id is kept for a second and never reused`() {
     func face(_ x: Double) -> DetectedFace {
       DetectedFace(left: x, top: 0, right: x + 100, bottom: 100, confidence: 1)
     }
@@ -88,24 +88,24 @@ struct FaceTrackerTests {
     #expect(identities.identified([face(2)], at: 1_000_000).map(\.id) == [1])
     // The other was not seen for longer.
     #expect(identities.identified([face(500)], at: 1_900_000).map(\.id) == [3])
-    // A face of another size is another face.
+    // A face of another size gets a new id.
     var large = face(0)
     (large.right, large.bottom) = (300, 300)
     #expect(identities.identified([large], at: 1_910_000).map(\.id) == [4])
-    // A clock that was restarted.
+    // All faces are new after the clock was restarted.
     #expect(identities.identified([face(500)], at: 5).map(\.id) == [5])
     // A face that is gone is searched for in a few frames only.
     for time in 6..<20 { _ = identities.identified([], at: Int64(time)) }
     #expect(identities.followed(at: 20).isEmpty)
   }
 
-  @Test func `Faces of a movie keep their ids, in small crops between passes over whole frames`()
+  @Test func `Faces of a movie keep their ids and order by size`()
     async throws
   {
-    let pictures = try await FaceImages()
+    let images = try await FaceImages()
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
-    try await pictures.writeMovie(path, of: "2008_002506", count: 20, step: 3)
+    try await images.writeMovie(path, of: "2008_002506", count: 20, step: 3)
     var reader = try MetadataObjectReader(Asset(path: path), types: [.face])
     var last: [Int64: Double] = [:]
     for index in 0..<reader.frameCount {
@@ -127,19 +127,19 @@ struct FaceTrackerTests {
     #expect(last.count == 3)
   }
 
-  @Test func `Passes alternate, and the area of interest bounds them`() async throws {
-    let picture = try await FaceImages().image("2008_002506")
+  @Test func `Face passes alternate and stay in the area of interest`() async throws {
+    let image = try await FaceImages().image("2008_002506")
     var tracker = FaceTracker(try FaceReader())
     var whole: [FaceReader.Pass] = []
     var (crops, rolls) = (0, 0)
-    try picture.withLuma { luma in
+    try image.withLuma { luma in
       for index in 0..<12 {
         let faces = tracker.look(at: luma, microseconds: Int64(index) * 42_000)
         #expect(Set(faces.map(\.id)) == [1, 2, 3])
         for pass in tracker.passes {
           switch pass {
           case .whole(let pass): whole.append(pass)
-          // Only near the rotation that is known.
+          // A crop is searched only near the known rotation.
           case .crop(let degrees):
             crops += 1
             #expect(abs(degrees) < 45)
@@ -147,7 +147,7 @@ struct FaceTrackerTests {
           }
         }
         for face in faces {
-          let truth = picture.faces.max {
+          let truth = image.faces.max {
             face.face.overlap(with: $0) < face.face.overlap(with: $1)
           }
           let roll = try #require(face.roll)
@@ -165,7 +165,7 @@ struct FaceTrackerTests {
     }
   }
 
-  @Test func `Faces and codes of a session are reported together`() async throws {
+  @Test func `A session reports faces and codes in one metadata output`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("faces.mov")
     try await FaceImages().writeMovie(path, of: "2008_001009", count: 8, step: 2)

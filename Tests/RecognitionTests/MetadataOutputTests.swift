@@ -21,7 +21,7 @@ struct MetadataOutputTests {
     return try CaptureSession(device: camera, format: camera.fastestFormat { _ in true })
   }
 
-  @Test func `Codes of a camera have the time of their frame, and a movie loses none to them`()
+  @Test func `Codes have the time of their frame and cost the movie none`()
     async throws
   {
     let scratch = try Scratch()
@@ -63,7 +63,7 @@ struct MetadataOutputTests {
     #expect(stored.map(\.frameIndex) == Array(1...Int64(stored.count)))
   }
 
-  @Test func `A movie's codes have its times`() async throws {
+  @Test func `A movie reader gives codes the times of their frames`() async throws {
     let scratch = try Scratch()
     let set = try await CodeFrames("--only", "code128", "BIB-9")
     try await set.writeMovie(scratch.file("bars.mov"), count: 12)
@@ -86,7 +86,7 @@ struct MetadataOutputTests {
     } catch { #expect(error.code == .outsideSource) }
   }
 
-  @Test func `The newest frame waits alone, and those before it are counted`() throws {
+  @Test func `Keeps only the newest frame waiting and counts skipped ones`() throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let format = try camera.format(matching: ModeRequest(parsing: "/grey"))
     let gray = [UInt8](repeating: 128, count: 64 * 48)
@@ -104,7 +104,7 @@ struct MetadataOutputTests {
     try session.addOutput(output)
     let connection = try #require(session.connections.first)
     let counters = MetadataCounters()
-    // A sink whose frames nobody takes yet.
+    // A sink whose frames are not taken yet.
     let sink = MetadataSink(input, connection, counters, wake: .init(value: 0))
     sink.allow(keeping: 2)
     for (index, observation) in observations.enumerated() {
@@ -136,7 +136,7 @@ struct MetadataOutputTests {
     #expect(sink.take(&last) == nil && counters.ledger.offered == 7)
   }
 
-  @Test func `Objects are converted to a view, and a part of the frame to pixels`() throws {
+  @Test func `Converts object coordinates to those of a view or pixels`() throws {
     let object = MetadataObject(
       type: .qr, time: .zero, duration: .zero,
       corners: [(0.25, 0.25), (0.5, 0.25), (0.5, 0.5), (0.25, 0.5)].map {
@@ -165,7 +165,7 @@ struct MetadataOutputTests {
         == PixelRect(x: 32, y: 0, width: 32, height: 24))
   }
 
-  @Test func `Settings keep to their ranges, and a session without a camera is an error`() {
+  @Test func `Clamps settings and refuses a session without a camera`() {
     let output = MetadataOutput()
     output.requiredAgreement = 0
     output.maximumProcessorShare = 7

@@ -40,7 +40,7 @@ struct PointOfInterestFollowerTests {
     return max(abs(a.x - b.x), abs(a.y - b.y))
   }
 
-  @Test func `The region of a camera follows the largest face, or stays at a tapped point`()
+  @Test func `The camera region follows the largest face or a tapped point`()
     async throws
   {
     let frames = try await frames()
@@ -81,7 +81,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `The region is set again in the next stream`() async throws {
+  @Test func `Sets the camera region again in the next stream`() async throws {
     let first = try #require(try await frames().first)
     let second = MetadataObjectFrame(
       objects: first.objects, presentationTimeStamp: first.presentationTimeStamp, frameIndex: 0,
@@ -93,7 +93,7 @@ struct PointOfInterestFollowerTests {
     try DeviceSystem.$calls.withValue(machine) {
       let controls = try CameraControls(device: CaptureDevice.named("/dev/fakevideo0"))
       let follower = PointOfInterestFollower(controls)
-      /// What the end of a stream does.
+      /// Resets both regions, as the end of a stream does.
       func restore() throws {
         try controls.setExposurePointOfInterest(.center)
         try controls.setFocusPointOfInterest(.center)
@@ -118,7 +118,7 @@ struct PointOfInterestFollowerTests {
     }
   }
 
-  @Test func `A refused focus leaves the exposure at the point, once`() async throws {
+  @Test func `A failed focus region still sets the exposure region`() async throws {
     let frame = try #require(try await frames().first)
     let calls = RefusingCalls(machine: try FakeVideoSystemCalls("uvc-webcam"))
     try DeviceSystem.$calls.withValue(calls) {
@@ -139,14 +139,14 @@ struct PointOfInterestFollowerTests {
       #expect(distance(try controls.exposurePointOfInterest, tapped) < 0.01)
       #expect(try !follower.follow(frame))
 
-      // Neither of both.
+      // Neither the exposure nor the focus is set.
       calls.left.withLock { $0 = 0 }
       #expect(throws: MediaError.self) { try follower.setTappedPoint(PointOfInterest(x: 0, y: 0)) }
       #expect(follower.pointOfInterest == tapped)
     }
   }
 
-  @Test func `A camera without regions is left as it is`() async throws {
+  @Test func `Leaves a camera without regions unchanged`() async throws {
     let frame = try #require(try await frames().first)
     let machine = try FakeVideoSystemCalls("hfr-usb")
     try DeviceSystem.$calls.withValue(machine) {
@@ -165,7 +165,7 @@ struct PointOfInterestFollowerTests {
 /// A camera that refuses to set controls after a number of them.
 private final class RefusingCalls: VideoSystemCalls {
   private let machine: FakeVideoSystemCalls
-  /// How many are still set; all if nil.
+  /// The number of requests that still succeed; all if nil.
   let left = Mutex<Int?>(nil)
 
   init(machine: FakeVideoSystemCalls) { self.machine = machine }

@@ -16,17 +16,17 @@ import Testing
 struct AssetWriterKillTests {
   private static let variable = "OVERCRANK_KILLED_WRITER"
   private static let rate = 100
-  private static let pictureCount = 50
+  private static let imageCount = 50
 
-  private static func pictures() throws -> [[UInt8]] {
-    try ScriptedCamera(Int64(rate)).pictures(0..<pictureCount)
+  private static func images() throws -> [[UInt8]] {
+    try ScriptedCamera(Int64(rate)).images(0..<imageCount)
   }
 
   /// The program: appends frames and audio for ever, and prints how many frames are stored.
   @Test(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil))
   func `Write until killed`() throws {
     let path = try #require(ProcessInfo.processInfo.environment[Self.variable])
-    let pictures = try Self.pictures()
+    let images = try Self.images()
     let video = try AssetWriterInput(
       formatDescription: FormatDescription(
         mediaSubType: .codec(.mjpeg), width: 128, height: 96), frameRate: FrameRate(Self.rate),
@@ -47,7 +47,7 @@ struct AssetWriterKillTests {
         continue
       }
       let time = MediaTime(Int64(number), over: Int32(Self.rate))
-      try pictures[number % Self.pictureCount].withUnsafeBytes {
+      try images[number % Self.imageCount].withUnsafeBytes {
         try video.append(bytes: $0, at: time)
       }
       try AssetWriterTrackTests.tone(from: number * 480, count: 480).withUnsafeBytes {
@@ -86,8 +86,8 @@ struct AssetWriterKillTests {
     return stored
   }
 
-  @Test func `A writer killed at random instants loses nothing that it had stored`() throws {
-    let pictures = try Self.pictures()
+  @Test func `A killed asset writer loses none of its stored frames`() throws {
+    let images = try Self.images()
     var random = SeededGenerator(seed: 23)
     let kills = ProcessInfo.processInfo.environment["OVERCRANK_KILLS"].flatMap(Int.init) ?? 12
     for _ in 0..<kills {
@@ -104,7 +104,7 @@ struct AssetWriterKillTests {
       while let packet = try demuxer.nextPacket() {
         let bytes = packet.withBytes { [UInt8]($0) }
         if packet.trackIndex == 0 {
-          #expect(bytes == pictures[frames % Self.pictureCount])
+          #expect(bytes == images[frames % Self.imageCount])
           #expect(packet.pts == Int64(frames) * 10_000)
           frames += 1
         } else {
@@ -112,7 +112,7 @@ struct AssetWriterKillTests {
         }
       }
       #expect(Int64(frames) == report.frameCount)
-      // Of the audio before the last frame only what did not fill a block is missing.
+      // Only the last partial block of the audio before the last frame is missing.
       let samples = pcm.count / 4
       #expect(pcm == AssetWriterTrackTests.tone(from: 0, count: samples))
       #expect(samples > (frames - 1) * 480 - 1_024)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Pictures that a program brings itself.
+/// Movies of frames that the program supplies.
 struct AssetWriterTests {
   private static let format = FormatDescription(
     mediaSubType: .codec(.mjpeg), width: 128, height: 96)
@@ -18,11 +18,11 @@ struct AssetWriterTests {
     MediaTime(microseconds: start + Int64(number) * 10_000)
   }
 
-  /// Appends a picture, and tells the code of what kept it out.
+  /// Appends an image, and returns the code of the error that refused it.
   private static func append(
-    _ picture: [UInt8], _ time: MediaTime, to input: AssetWriterInput
+    _ image: [UInt8], _ time: MediaTime, to input: AssetWriterInput
   ) -> MediaError.Code? {
-    picture.withUnsafeBytes { bytes in
+    image.withUnsafeBytes { bytes in
       do throws(MediaError) {
         try input.append(bytes: bytes, at: time)
         return nil
@@ -31,12 +31,12 @@ struct AssetWriterTests {
   }
 
   @Test(arguments: [VideoOutputSettings.automatic, .h264, .ffv1], [false, true])
-  func `Pictures are stored at their times, and the file is plain`(
+  func `Stores appended frames at their times without fragments`(
     codec: VideoOutputSettings, inRealTime: Bool
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    let pictures = try ScriptedCamera(100).pictures(0..<40)
+    let images = try ScriptedCamera(100).images(0..<40)
     let writer = AssetWriter(path: path, metadata: ["title": "Mine"])
     let input = try AssetWriterInput(
       formatDescription: Self.format, frameRate: FrameRate(100), video: codec,
@@ -44,11 +44,11 @@ struct AssetWriterTests {
     #expect(!input.isReadyForMoreMediaData && writer.status == .unknown)
     try writer.add(input)
     try writer.startWriting()
-    // The session begins with the sixth; the twentieth is left out.
+    // The session begins with frame 5; frame 20 is left out.
     try writer.startSession(atSourceTime: Self.time(5))
     #expect(input.isReadyForMoreMediaData)
-    for (number, picture) in pictures.enumerated() where number != 20 {
-      #expect(Self.append(picture, Self.time(number), to: input) == nil)
+    for (number, image) in images.enumerated() where number != 20 {
+      #expect(Self.append(image, Self.time(number), to: input) == nil)
     }
     try writer.finishWriting()
     #expect(writer.status == .completed && writer.error == nil)
@@ -65,34 +65,34 @@ struct AssetWriterTests {
     #expect(try !holdsBox("moof", path))
   }
 
-  @Test func `Damage and times that do not rise cost their own picture alone`() throws {
+  @Test func `Refuses a damaged frame or a time that does not increase`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    let pictures = try ScriptedCamera(100).pictures(0..<6)
+    let images = try ScriptedCamera(100).images(0..<6)
     let writer = AssetWriter(path: path)
     let input = try AssetWriterInput(
       formatDescription: Self.format, frameRate: FrameRate(100), video: .h264)
     try writer.add(input)
-    #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
+    #expect(Self.append(images[0], Self.time(0), to: input) == .wrongState)
     try writer.startWriting()
-    #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
+    #expect(Self.append(images[0], Self.time(0), to: input) == .wrongState)
     try writer.startSession(atSourceTime: Self.time(0))
     for number in 0..<3 {
-      #expect(Self.append(pictures[number], Self.time(number), to: input) == nil)
+      #expect(Self.append(images[number], Self.time(number), to: input) == nil)
     }
-    #expect(Self.append(pictures[3], Self.time(2), to: input) == .invalidData)
-    #expect(Self.append(pictures[3], Self.time(1), to: input) == .invalidData)
+    #expect(Self.append(images[3], Self.time(2), to: input) == .invalidData)
+    #expect(Self.append(images[3], Self.time(1), to: input) == .invalidData)
     #expect(Self.append([1, 2, 3], Self.time(3), to: input) == .invalidData)
-    #expect(Self.append(pictures[4], Self.time(4), to: input) == nil)
+    #expect(Self.append(images[4], Self.time(4), to: input) == nil)
     try writer.finishWriting()
     #expect(try paintedNumbers(Asset(path: path)) == [0, 1, 2, 4])
-    #expect(Self.append(pictures[5], Self.time(5), to: input) == .wrongState)
+    #expect(Self.append(images[5], Self.time(5), to: input) == .wrongState)
     #expect(throws: MediaError.self) { try writer.finishWriting() }
   }
 
-  @Test func `A writer that is given up leaves no file, and one of nothing neither`() throws {
+  @Test func `A cancelled or empty asset writer leaves no file`() throws {
     let scratch = try Scratch()
-    let picture = try ScriptedCamera(100).pictures(0..<1)[0]
+    let image = try ScriptedCamera(100).images(0..<1)[0]
     for isDropped in [false, true] {
       var writer: AssetWriter? = AssetWriter(path: scratch.file("a.mov"))
       let input = try AssetWriterInput(
@@ -100,7 +100,7 @@ struct AssetWriterTests {
       try writer?.add(input)
       try writer?.startWriting()
       try writer?.startSession(atSourceTime: .zero)
-      #expect(Self.append(picture, .zero, to: input) == nil)
+      #expect(Self.append(image, .zero, to: input) == nil)
       #expect(try scratch.names() == ["a.mov"])
       if isDropped { writer = nil } else { writer?.cancelWriting() }
       #expect(try scratch.names() == [])
@@ -115,7 +115,7 @@ struct AssetWriterTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `What cannot be is refused before anything is written`() throws {
+  @Test func `Refuses invalid inputs and existing outputs before writing`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let input = try AssetWriterInput(

@@ -11,7 +11,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Files of several tracks that a program makes.
+/// Files of several tracks whose samples the program supplies.
 struct AssetWriterTrackTests {
   private static let size = FormatDescription(
     mediaSubType: .codec(.mjpeg), width: 128, height: 96)
@@ -83,7 +83,7 @@ struct AssetWriterTrackTests {
     return stored
   }
 
-  /// The packets of each track with their times in seconds, and all of them as they lie in the file.
+  /// The packets of each track with their times in seconds, and all of them in file order.
   private static func read(
     _ path: String
   ) throws -> (tracks: [[(time: Rational, bytes: [UInt8])]], order: [(track: Int, time: Rational)])
@@ -94,21 +94,22 @@ struct AssetWriterTrackTests {
       let time = demuxer.tracks[packet.trackIndex].timeBase * Rational(packet.pts ?? -1)
       tracks[packet.trackIndex].append((time, packet.withBytes { Array($0) }))
     }
-    var places: [(position: Int64, track: Int, time: Rational)] = []
+    var locations: [(position: Int64, track: Int, time: Rational)] = []
     for track in demuxer.tracks {
-      for place in demuxer.locations(ofTrack: track.index) {
-        places.append((place.position, track.index, track.timeBase * Rational(place.ticks)))
+      for location in demuxer.locations(ofTrack: track.index) {
+        locations.append(
+          (location.position, track.index, track.timeBase * Rational(location.ticks)))
       }
     }
-    return (tracks, places.sorted { $0.position < $1.position }.map { ($0.track, $0.time) })
+    return (tracks, locations.sorted { $0.position < $1.position }.map { ($0.track, $0.time) })
   }
 
   @Test(arguments: [false, true])
-  func `Four tracks are interleaved, and every sample is as it was`(inRealTime: Bool) async throws {
+  func `Interleaves four tracks and stores every sample unchanged`(inRealTime: Bool) async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let frames = 200
-    let jpegs = try ScriptedCamera(100).pictures(0..<frames)
+    let jpegs = try ScriptedCamera(100).images(0..<frames)
     let h264 = try Self.h264(frames, in: scratch)
     let aac = try Self.aac(94)
     let inputs = [
@@ -152,7 +153,7 @@ struct AssetWriterTrackTests {
     for input in inputs { try writer.add(input) }
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    // Each input is given all that it takes at a time, or what comes in 50 ms.
+    // Each input gets all samples that it accepts, or those of the next 50 ms.
     var next = [0, 0, 0, 0]
     var round = 0
     while next != samples.map(\.count) {
@@ -177,7 +178,7 @@ struct AssetWriterTrackTests {
       #expect((late.max() ?? 1) < 0.000_02)
     }
     #expect(tracks[2].flatMap(\.bytes) == samples[0].flatMap(\.bytes))
-    // At each place of the file no track is more than half a second behind the others.
+    // At each position in the file no track is more than half a second behind the others.
     var latest = [0.0, 0, 0, 0]
     for entry in order {
       latest[entry.track] = entry.time.doubleValue
@@ -186,14 +187,14 @@ struct AssetWriterTrackTests {
     #expect(try paintedNumbers(try Asset(path: path)) == (0..<frames).map { $0 })
     let streams = try await FFmpeg.probe(path, "stream=codec_name,nb_read_packets", counting: true)
     #expect(streams == ["mjpeg,200", "h264,200", "pcm_s16le,\(tracks[2].count)", "aac,94"])
-    // FFmpeg decodes all four without a complaint.
+    // FFmpeg decodes all four without an error.
     _ = try await FFmpeg.converted(path, ["-map", "0", "-f", "framecrc"])
   }
 
-  @Test func `PCM is joined, gaps are silent, and what is there twice is left out`() throws {
+  @Test func `Fills gaps between PCM blocks and drops overlapping samples`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    let pictures = try ScriptedCamera(100).pictures(0..<30)
+    let images = try ScriptedCamera(100).images(0..<30)
     let video = try AssetWriterInput(formatDescription: Self.size, frameRate: Self.rate)
     let audio = try AssetWriterInput(
       mediaType: .audio, outputSettings: nil, sourceFormatHint: .audio(Self.stereo),
@@ -217,7 +218,7 @@ struct AssetWriterTrackTests {
     let error = #expect(throws: MediaError.self) { try Self.append(late, to: audio) }
     #expect(error?.code == .invalidData)
     audio.markAsFinished()
-    for (number, bytes) in pictures.enumerated() {
+    for (number, bytes) in images.enumerated() {
       let time = Self.seconds(700 + number, over: 100)
       try Self.append(Sample(input: 0, time: time, bytes: bytes), to: video)
     }
@@ -232,9 +233,9 @@ struct AssetWriterTrackTests {
     #expect(try Asset(path: path).audioTrack?.sampleCount == Int64(expected.count / 4))
   }
 
-  @Test func `An input that is ahead waits for the others until they are finished`() throws {
+  @Test func `An input ahead of the others is not ready for more data`() throws {
     let scratch = try Scratch()
-    let pictures = try ScriptedCamera(100).pictures(0..<60)
+    let images = try ScriptedCamera(100).images(0..<60)
     let inputs = try (0..<2).map { _ in
       try AssetWriterInput(formatDescription: Self.size, frameRate: Self.rate)
     }
@@ -243,7 +244,7 @@ struct AssetWriterTrackTests {
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
     func sample(_ number: Int) -> Sample {
-      Sample(input: 0, time: Self.seconds(number, over: 100), bytes: pictures[number])
+      Sample(input: 0, time: Self.seconds(number, over: 100), bytes: images[number])
     }
     var count = 0
     while inputs[0].isReadyForMoreMediaData {
@@ -270,7 +271,7 @@ struct AssetWriterTrackTests {
     #expect(tracks[1][0].time == Rational(1, over: 10))
   }
 
-  @Test func `Inputs that do not fit are refused`() throws {
+  @Test func `Refuses inputs whose settings do not match their format`() throws {
     let scratch = try Scratch()
     func code(_ body: () throws -> Void) -> MediaError.Code? {
       do { try body() } catch { return (error as? MediaError)?.code }
@@ -298,7 +299,7 @@ struct AssetWriterTrackTests {
     for (type, settings, format) in refused {
       #expect(code { _ = try input(type, settings, format) } == .codecRefused, "\(format)")
     }
-    // In MP4, uncompressed audio; beside others, H.264 of unknown headers; and audio alone.
+    // Uncompressed audio in MP4, H.264 without headers next to another track, and audio alone.
     let pcm = try input(.audio, .audio(.pcm), .audio(Self.stereo))
     let h264 = SourceFormat.video(
       FormatDescription(mediaSubType: .codec(.h264), width: 128, height: 96),
@@ -316,7 +317,7 @@ struct AssetWriterTrackTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Images of a pool are stored, and their memory is used again`() throws {
+  @Test func `Stores pooled pixel buffers and reuses their memory`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let input = try AssetWriterInput(
@@ -327,17 +328,17 @@ struct AssetWriterTrackTests {
     try writer.add(input)
     try writer.startWriting()
     try writer.startSession(atSourceTime: .zero)
-    var places: Set<Int> = []
+    var addresses: Set<Int> = []
     for number in 0..<20 {
       var image = try adaptor.pixelBufferPool.makePixelBuffer()
       image.withUnsafeMutableBytes(ofPlane: 0) { bytes in
-        places.insert(Int(bitPattern: bytes.baseAddress))
+        addresses.insert(Int(bitPattern: bytes.baseAddress))
         bytes.initializeMemory(as: UInt8.self, repeating: UInt8(number * 10))
       }
       try adaptor.append(image, withPresentationTime: MediaTime(Int64(number), over: 100))
     }
-    // Two places at most: the test has an image while the next is asked for.
-    #expect(places.count <= 2)
+    // At most two buffers are in use: the test holds one while it requests the next.
+    #expect(addresses.count <= 2)
     let error = #expect(throws: MediaError.self) {
       try adaptor.append(PixelBuffer(format: .nv12), withPresentationTime: MediaTime(1, over: 1))
     }

@@ -15,7 +15,7 @@ struct AsyncRecordingTests {
 
   init() throws { scratch = try Scratch() }
 
-  /// An output alone: it keeps the session that it was made for, or added to.
+  /// An output that alone retains the session that it was made for or added to.
   private func output(
     _ device: String = "synthetic:128x96@240?pace=max", frameCount: Int64? = nil,
     isAdded: Bool = false
@@ -30,7 +30,7 @@ struct AsyncRecordingTests {
   }
 
   @Test(arguments: [false, true])
-  func `A take suspends its task, and tells how far it is`(isAdded: Bool) async throws {
+  func `An async recording suspends its task and reports progress`(isAdded: Bool) async throws {
     let output = try output(frameCount: 60, isAdded: isAdded)
     let steps = output.progress
     let report = try await output.record()
@@ -41,7 +41,7 @@ struct AsyncRecordingTests {
     #expect(last?.stored == 60)
   }
 
-  @Test func `A task that is cancelled keeps what it recorded`() async throws {
+  @Test func `Cancelling a recording task keeps the recorded movie`() async throws {
     let output = try output("synthetic:128x96@240")
     let steps = output.progress
     let task = Task { try await output.record() }
@@ -56,7 +56,7 @@ struct AsyncRecordingTests {
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
   }
 
-  @Test func `A task that was cancelled before it began records nothing`() async throws {
+  @Test func `A task cancelled before its start records nothing`() async throws {
     let output = try output()
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -70,7 +70,7 @@ struct AsyncRecordingTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `Clips around triggers end with their task as well`() async throws {
+  @Test func `Cancelling the task ends a triggered recording`() async throws {
     let output = try output()
     let triggers = TriggerSettings(
       preDuration: MediaTime(1, over: 20), postDuration: MediaTime(1, over: 20))

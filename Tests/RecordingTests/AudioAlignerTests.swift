@@ -9,15 +9,15 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// A sound card by arithmetic: its crystal is too fast or too slow, and its stamps come late.
+/// A simulated audio card, whose clock is too fast or too slow and whose timestamps are late.
 ///
-/// Its times are told as the capture thread tells them. What it hears is a function of true time.
+/// Its times are reported as by the capture thread. Its samples are a function of true time.
 private struct SimulatedCard {
   let rate: Int
   let driftPPM: Int64
-  /// The most nanoseconds that a stamp comes too late.
+  /// The maximum delay of a timestamp, in nanoseconds.
   let jitter: Int64
-  /// When its sample 0 is heard, in nanoseconds of the capture clock.
+  /// The time of its sample 0, in nanoseconds of the capture clock.
   let epoch: Int64
   let wave: (_ seconds: Double) -> Double
   private(set) var sample: Int64 = 0
@@ -35,7 +35,7 @@ private struct SimulatedCard {
     random = SeededGenerator(seed: seed)
   }
 
-  /// When a sample is heard, in nanoseconds, rounded down.
+  /// The time of a sample in nanoseconds, rounded down.
   func nanoseconds(_ sample: Int64) -> Int64 {
     let scale = Int128(rate) * Int128(1_000_000 + driftPPM)
     return epoch + Int64(Int128(sample) * 1_000_000_000_000_000 / scale)
@@ -55,7 +55,7 @@ private struct SimulatedCard {
     return AudioTap.Piece(nanoseconds: time, interruption: interruption, channels: [samples])
   }
 
-  /// Loses samples, and what it knew of the place of the next.
+  /// Loses samples, and with them the position of the next.
   mutating func lose(_ count: Int64) {
     sample += count
     clock.restart()
@@ -73,10 +73,10 @@ private struct Sine {
   /// How much later than the sine the samples are, in seconds, less than half a period.
   func lateness(of samples: ArraySlice<Float>, rate: Int) -> Double {
     var (inPhase, across) = (0.0, 0.0)
-    for place in samples.indices {
-      let phase = 2 * Double.pi * hertz * Double(place) / Double(rate)
-      inPhase += Double(samples[place]) * sin(phase)
-      across += Double(samples[place]) * cos(phase)
+    for index in samples.indices {
+      let phase = 2 * Double.pi * hertz * Double(index) / Double(rate)
+      inPhase += Double(samples[index]) * sin(phase)
+      across += Double(samples[index]) * cos(phase)
     }
     return -atan2(across, inPhase) / (2 * .pi * hertz)
   }
@@ -86,9 +86,9 @@ private struct Sine {
   func roughness(of samples: ArraySlice<Float>, rate: Int) -> Double {
     let rotation = 2 * cos(2 * .pi * hertz / Double(rate))
     var worst = 0.0
-    for place in samples.indices.dropFirst().dropLast() {
+    for index in samples.indices.dropFirst().dropLast() {
       let bend =
-        Double(samples[place + 1]) - rotation * Double(samples[place]) + Double(samples[place - 1])
+        Double(samples[index + 1]) - rotation * Double(samples[index]) + Double(samples[index - 1])
       worst = max(worst, abs(bend))
     }
     return worst
@@ -96,9 +96,9 @@ private struct Sine {
 }
 
 struct AudioAlignerTests {
-  /// An hour at 2 kHz; the numbers are the same at any rate, since all goes by time.
+  /// An hour at 2 kHz; the numbers are the same at any rate, since only times count.
   @Test(arguments: [(100, false), (-100, false), (100, true)] as [(Int64, Bool)])
-  func `After an hour, 100 ppm apart, sound is where it was heard to far less than 10 ms`(
+  func `Keeps drifting audio within 2 ms of its time for an hour`(
     drift: Int64, hasOverruns: Bool
   ) throws {
     let (rate, seconds) = (2_000, 3_600)
@@ -135,22 +135,22 @@ struct AudioAlignerTests {
     let (found, reported) = (aligner.driftPPM ?? 0, aligner.worstError)
     let (gaps, offset) = (aligner.gaps, aligner.startOffset)
     print(
-      "sound: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
+      "audio: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
         + "\(found) ppm, pace off by at most \(fastest * 1e6) ppm, roughness \(roughest) of "
-        + "\(sine.amplitude), told \(reported * 1e6) us")
-    // 1 ms of jitter is half a millisecond on average, which nobody can know.
+        + "\(sine.amplitude), reported \(reported * 1e6) us")
+    // 1 ms of jitter is half a millisecond on average, which cannot be measured.
     #expect(worst < 0.002)
     #expect(abs(found - Double(drift)) < 1)
     // A sine of 40 Hz changes by 0.06 from sample to sample.
     #expect(roughest < 0.0005)
-    // Half a cent is far from what anybody hears.
+    // Half a cent is far below the audible difference.
     #expect(fastest < 0.0006)
     #expect(gaps.count == losses && gaps.allSatisfy { $0.cause == .overrun })
     #expect(offset == 0)
   }
 
   @Test(arguments: [-300, 0, 150] as [Int64])
-  func `A tone keeps its shape and its place`(drift: Int64) throws {
+  func `Resampling keeps the shape and the timing of a tone`(drift: Int64) throws {
     let rate = 48_000
     let sine = Sine(hertz: 397)
     var card = SimulatedCard(rate: rate, driftPPM: drift, jitter: 300_000, wave: sine.value)
@@ -159,15 +159,15 @@ struct AudioAlignerTests {
     while output.count < 20 * rate { output += try aligner.align(card.piece(480))[0] }
     let roughness = sine.roughness(of: output[480..<19 * rate], rate: rate)
     let late = (0..<19).map { sine.lateness(of: output[$0 * rate..<($0 + 1) * rate], rate: rate) }
-    print("sound: \(sine.hertz) Hz, \(drift) ppm: roughness \(roughness), late \(late) s")
+    print("audio: \(sine.hertz) Hz, \(drift) ppm: roughness \(roughness), late \(late) s")
     // The sine changes by 0.026; this is 60 dB below it.
     #expect(roughness < 0.00002)
-    // At first nobody knows how fast the card is.
+    // At first the rate of the card is unknown.
     #expect(late.allSatisfy { abs($0) < 0.000_9 })
     #expect(late.dropFirst(10).allSatisfy { abs($0) < 0.000_3 })
   }
 
-  @Test func `What was heard before the take is cut off to the sample, what begins later is late`()
+  @Test func `Trims audio before the take and reports a late start`()
     throws
   {
     let rate = 48_000
@@ -182,10 +182,10 @@ struct AudioAlignerTests {
       // The filter sees the end of the silence a little before and after.
       let quiet = output.prefix(max(0, skipped - 64))
       #expect(quiet.allSatisfy { abs($0) < 0.000_1 })
-      for place in skipped + 64..<rate {
-        let wanted = sine.value(Double(place) / Double(rate))
-        #expect(abs(Double(output[place]) - wanted) < 0.035, "\(place)")
-        guard abs(Double(output[place]) - wanted) < 0.035 else { break }
+      for index in skipped + 64..<rate {
+        let expected = sine.value(Double(index) / Double(rate))
+        #expect(abs(Double(output[index]) - expected) < 0.035, "\(index)")
+        guard abs(Double(output[index]) - expected) < 0.035 else { break }
       }
       // To half a sample, which the pace then makes up for.
       let late = sine.lateness(of: output[rate / 2..<rate], rate: rate)
@@ -193,7 +193,7 @@ struct AudioAlignerTests {
     }
   }
 
-  @Test func `Missing sound is silence of the right length, named, and the rest in its place`()
+  @Test func `Fills lost audio with silence and reports each gap`()
     throws
   {
     let rate = 8_000
@@ -210,12 +210,12 @@ struct AudioAlignerTests {
     let first = card.sample
     card.lose(4_000)
     try grow(to: 20)
-    // Nothing comes for three seconds; then the card says that its buffer ran over.
+    // No samples arrive for three seconds; then the card reports an overrun.
     let second = card.sample
     card.lose(24_000)
     output += try aligner.fill(before: 22 * 8_000, .late)[0]
     try grow(to: 30)
-    // The clock jumps by 100 ms without a word.
+    // The clock jumps by 100 ms without a reported interruption.
     let third = card.sample
     card.lose(800)
     var piece = card.piece(80)
@@ -241,7 +241,7 @@ struct AudioAlignerTests {
     }
   }
 
-  @Test func `Whatever a card tells, nothing traps, and the take is as long as it is`() throws {
+  @Test func `Random audio timestamps never trap or shorten the audio`() throws {
     var random = SeededGenerator(seed: 4)
     let strange: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 40, 1 << 62, .max]
     for _ in 0..<20 {

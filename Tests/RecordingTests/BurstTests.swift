@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankRecording
 
 struct BurstTests {
-  @Test func `A burst is written when it is over, whole`() throws {
+  @Test func `A burst recording stores all of its frames`() throws {
     let camera = try ScriptedCamera(240)
     let scratch = try Scratch()
     let path = scratch.file("burst.mov")
@@ -27,7 +27,7 @@ struct BurstTests {
     #expect(written.last.map { $0 > 0 } == true)
   }
 
-  @Test func `A burst ends when memory is full, and loses nothing`() throws {
+  @Test func `A burst ends without a loss when its memory is full`() throws {
     let rate = FrameRate(240)
     let camera = try ScriptedCamera(240)
     let driver = ScriptedDriver(
@@ -51,7 +51,7 @@ struct BurstTests {
     #expect(account.ledger.dropped == 0)
   }
 
-  @Test func `What a disk or memory lacks is said before the take`() {
+  @Test func `The preflight warns about a slow disk or little free space`() {
     func preflight(_ needed: Int64, disk: Int64?, free: Int64?) -> RecordingPreflight {
       RecordingPreflight(
         bytesPerSecond: needed, diskBytesPerSecond: disk, freeBytes: free,
@@ -67,11 +67,11 @@ struct BurstTests {
     #expect(full.warnings(for: MediaTime(seconds: 11)).count == 1)
     #expect(preflight(60_000_000, disk: nil, free: nil).warnings(for: nil).isEmpty)
     #expect(preflight(0, disk: nil, free: 0).freeDuration == .zero)
-    // A file system may say that it has no end.
+    // A file system may report an unlimited size.
     #expect(preflight(1, disk: nil, free: .max).warnings(for: nil).isEmpty)
   }
 
-  @Test func `The disk of a folder is measured, and nothing is left there`() throws {
+  @Test func `Measures the disk speed and leaves no file behind`() throws {
     let scratch = try Scratch()
     let speed = try #require(DiskProbe.bytesPerSecond(besides: scratch.file("take.mov")))
     #expect(speed > 0)

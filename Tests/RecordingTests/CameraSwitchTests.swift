@@ -15,7 +15,7 @@ import Testing
 @testable import OvercrankRecording
 
 struct CameraSwitchTests {
-  @Test func `A take whose camera is exchanged is finished, and the next one is of the new camera`()
+  @Test func `Replacing the camera ends the take but not the session`()
     throws
   {
     let scratch = try Scratch()
@@ -84,7 +84,7 @@ struct CameraSwitchTests {
   }
 
   @Test(arguments: Change.allCases)
-  func `A take ends with the reason that its camera stopped for`(change: Change) throws {
+  func `A take reports why its session or camera stopped`(change: Change) throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 \(change.faults)")
     machine.pace {

@@ -11,9 +11,9 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Delayed mirrors, on a camera whose frames arrive when the test says so.
+/// Delayed previews of a camera whose frames the test delivers.
 struct DelayedVideoPreviewTests {
-  /// A mirror of a camera with 240 frames per second, and the frames that it gets.
+  /// A delayed preview of a camera of 240 frames per second, and its frames.
   private final class Stage {
     let mirror: DelayedVideoPreview
     private let session: CaptureSession
@@ -71,7 +71,7 @@ struct DelayedVideoPreviewTests {
     }
   }
 
-  @Test func `The delay is exact to a frame, and memory holds no more than it`() throws {
+  @Test func `The delay is exact to one frame and bounds the memory`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 2))
     var shown: [Int] = []
     var largest = 0
@@ -96,16 +96,16 @@ struct DelayedVideoPreviewTests {
     #expect(stage.mirror.arrivals.frameCount == 1_200 && stage.mirror.arrivals.missingCount == 0)
   }
 
-  @Test func `A change takes effect at the next refresh, and memory follows`() throws {
+  @Test func `A new delay takes effect at the next refresh`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 1), maximum: MediaTime(seconds: 3))
     func now() -> Int64 { Stage.time(of: stage.count - 1) }
     stage.deliver(480)
     #expect(try stage.shown(at: now()) == 239)
-    // Shorter: at once, and older frames leave the memory.
+    // A shorter delay applies at once, and older frames leave the memory.
     stage.mirror.setDelay(MediaTime(1, over: 2))
     #expect(try stage.shown(at: now()) == 359)
     #expect(stage.mirror.memoryUse <= 120 * stage.byteCount * 105 / 100 + (2 << 20))
-    // Longer: the image stands until it is old enough.
+    // Longer: the same frame stays until the next is old enough.
     stage.mirror.setDelay(MediaTime(seconds: 1))
     stage.deliver(60)
     #expect(try stage.shown(at: now()) == nil)
@@ -118,7 +118,7 @@ struct DelayedVideoPreviewTests {
     #expect(stage.mirror.delay == MediaTime(seconds: 3))
   }
 
-  @Test func `In slow motion the delay grows, and then the newest frame is shown again`() throws {
+  @Test func `Slow motion plays until its delay and then jumps to live`() throws {
     let stage = try Stage(delay: MediaTime(1, over: 2), speed: Speed(1, over: 2))
     stage.deliver(1)
     #expect(try stage.shown(at: Stage.time(of: 0)) == 0)
@@ -133,7 +133,7 @@ struct DelayedVideoPreviewTests {
     #expect(try stage.shown(at: Stage.time(of: 240)) == 240)
   }
 
-  @Test func `If memory is short, the delay is shorter, and new frames are kept`() throws {
+  @Test func `Little memory shortens the delay and keeps new frames`() throws {
     let stage = try Stage(delay: MediaTime(seconds: 10), memoryLimit: 16 << 20)
     var last = -1
     for _ in 0..<120 {
@@ -144,7 +144,7 @@ struct DelayedVideoPreviewTests {
     #expect(stage.mirror.ledger.dropped[.outOfBuffers] == nil)
   }
 
-  @Test func `A recording beside a mirror stores what was captured`() throws {
+  @Test func `A recording with a delayed preview stores every frame`() throws {
     let scratch = try Scratch()
     let camera = try CaptureDevice.named("synthetic:320x240@240?scene=pattern&pace=max")
     let session = try CaptureSession(
@@ -164,7 +164,7 @@ struct DelayedVideoPreviewTests {
     #expect(numbers == Array(0..<240))
   }
 
-  @Test func `What cannot be shown is refused, and leaves the session as it was`() throws {
+  @Test func `Refuses a delayed preview of H.264 or of an empty session`() throws {
     let stream = try ScriptedCamera(240)
     let session = try stream.streamSession(ScriptedDriver([]))
     let error = #expect(throws: MediaError.self) {

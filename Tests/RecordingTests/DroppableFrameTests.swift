@@ -13,9 +13,9 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// H.264 in which only every nth frame is one that others refer to.
+/// H.264 in which only every nth frame is a reference frame.
 struct DroppableFrameTests {
-  /// Whether a packet with lengths before its NAL units is one that others may refer to.
+  /// Whether a packet with length-prefixed NAL units is a reference frame.
   private static func isReferenced(_ packet: [UInt8]) -> Bool {
     packet.withUnsafeBytes { bytes in
       var units = NALUnitReader(bytes, lengthSize: 4)
@@ -51,7 +51,7 @@ struct DroppableFrameTests {
   }
 
   @Test(arguments: [2, 4, 8, 16])
-  func `Every frame is stored at its time, and the droppable ones are marked`(
+  func `Stores every frame at its time and marks droppable ones`(
     interval: Int
   ) async throws {
     let scratch = try Scratch()
@@ -66,7 +66,7 @@ struct DroppableFrameTests {
     #expect(asset.frameTimingRows().map(\.time.wholeMicroseconds) == times)
     #expect(asset.duration == MediaTime(microseconds: times[126] + 4_167))
     #expect(report.duration.wholeMicroseconds == times[126] + 4_167)
-    // `sdtp` says of each sample what its NAL units say, and of no other that it can be dropped.
+    // `sdtp` marks exactly the samples that are non-reference by their NAL units.
     let isReferenced = try frameBytes(path).map(Self.isReferenced)
     let tables = Self.contents(
       of: [
@@ -77,16 +77,16 @@ struct DroppableFrameTests {
     #expect(tables.first.map { $0.dropFirst(4).map { $0 >> 2 & 3 != 2 } } == isReferenced)
     // Every nth frame of a group, and the last of each.
     let groups = 4
-    let most = (127 + interval - 1) / interval + 2 * groups
+    let maximum = (127 + interval - 1) / interval + 2 * groups
     let count = isReferenced.count { $0 }
-    #expect(count <= most && count >= 127 / interval)
-    // A decoder that skips what nothing refers to shows the others, without a complaint.
+    #expect(count <= maximum && count >= 127 / interval)
+    // A decoder that skips non-reference frames decodes the others without an error.
     let shown = try await FFmpeg.converted(
       path, ["-map", "0:v", "-fps_mode", "passthrough", "-f", "framecrc"],
       decoding: ["-skip_frame", "noref"])
     let lines = String(decoding: shown, as: UTF8.self).split(separator: "\n")
     #expect(lines.count { !$0.hasPrefix("#") } == count)
-    // And so does one that never sees them.
+    // The same is true of a stream without them.
     let stream = try await FFmpeg.converted(
       path, ["-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "h264"])
     let kept = stream.withUnsafeBytes { bytes -> [UInt8] in
@@ -102,7 +102,9 @@ struct DroppableFrameTests {
         .count { !$0.hasPrefix("#") } == count)
   }
 
-  @Test(arguments: [1, 2, 5]) func `Short takes are whole, too`(frames: Int) throws {
+  @Test(arguments: [1, 2, 5]) func `Stores all frames of a short take with droppable frames`(
+    frames: Int
+  ) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let camera = try ScriptedCamera(240)
@@ -113,8 +115,8 @@ struct DroppableFrameTests {
     #expect(try paintedNumbers(try Asset(path: path)) == (0..<frames).map { $0 })
   }
 
-  /// Writes a take that nobody finishes.
-  private static func left(_ path: String, camera: ScriptedCamera, frames: Int) throws {
+  /// Writes a take without finishing it.
+  private static func writeUnfinished(_ path: String, camera: ScriptedCamera, frames: Int) throws {
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(
       layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
@@ -126,25 +128,25 @@ struct DroppableFrameTests {
       account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base },
       makeMetadata: camera.metadata(switchedOn: base)
     )
-    for (number, picture) in try camera.pictures(0..<frames).enumerated() {
-      try picture.withUnsafeBytes { bytes in
+    for (number, image) in try camera.images(0..<frames).enumerated() {
+      try image.withUnsafeBytes { bytes in
         _ = try writer.store(
           QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes))
       }
     }
   }
 
-  @Test func `While the file grows, its fragments mark the droppable samples`() throws {
+  @Test func `Fragments of a growing file mark the droppable samples`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    try Self.left(path, camera: try ScriptedCamera(240), frames: 130)
+    try Self.writeUnfinished(path, camera: try ScriptedCamera(240), frames: 130)
     let marks = Self.contents(
       of: [BoxType.fragment, BoxType.trackFragment, BoxType.trackRun],
       in: try bytes(of: path)[...]
     ).flatMap { run -> [Bool] in
       let run = Array(run)
       #expect(Array(run[0..<4]) == [0, 0, 0xF, 1])
-      // Behind the count and the offset, 16 bytes for each sample; the third word are its flags.
+      // The count and the offset precede 16 bytes for each sample, whose third word has its flags.
       return stride(from: 12, to: run.count, by: 16).map { run[$0 + 9] >> 6 & 3 != 2 }
     }
     let packets = try frameBytes(path)
@@ -154,7 +156,7 @@ struct DroppableFrameTests {
   }
 
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func `A killed take keeps all frames that reached the file, and tells of the others`(
+  func `Recovers a killed take and reports its missing frames`(
     seed: UInt64
   ) throws {
     let scratch = try Scratch()
@@ -162,7 +164,7 @@ struct DroppableFrameTests {
     let camera = try ScriptedCamera(240)
     var random = SeededGenerator(seed: seed)
     let frames = Int.random(in: 6...100, using: &random)
-    try Self.left(path, camera: camera, frames: frames)
+    try Self.writeUnfinished(path, camera: camera, frames: frames)
     let report = try MovieRecovery.recover(path)
     let ledger = try #require(report.ledger)
     // A group of four, and one that the encoder works on.
@@ -183,7 +185,7 @@ struct DroppableFrameTests {
     #expect(expected == (0..<frames).filter { !numbers.contains($0) })
   }
 
-  @Test func `What cannot be made droppable is refused`() throws {
+  @Test func `Refuses droppable frames for other codecs and intervals`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let cases: [(VideoOutputSettings, Int)] = [

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Times at the edge of what fits, in the settings of a recording: a result or a typed error.
+/// Times at the limits of their range, in the settings of a recording: a result or a typed error.
 struct ExtremeSettingsTests {
   private let scratch: Scratch
 
@@ -24,7 +24,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A limit of any duration ends the take, or leaves that to the frame count`(
+  func `A take ends at its frame limit with any duration limit`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -37,7 +37,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `Clips of any length around a trigger end with the capture`(seed: UInt64) throws {
+  func `A triggered clip of any length ends with the capture`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var settings = RecordingSettings(path: scratch.file("a.mov"))
     settings.limit = CaptureLimit(frameCount: 24)
@@ -58,7 +58,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `A least frame duration of any value lets the first frame pass`(seed: UInt64) async throws {
+  func `The first frame passes any minimum frame duration`(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
     let (session, output) = (try session(), VideoDataOutput())
     output.minFrameDuration = random.extremeTime()
@@ -74,7 +74,7 @@ struct ExtremeSettingsTests {
   }
 
   @Test(arguments: 0..<12 as Range<UInt64>)
-  func `An image at any time is stored, or refused`(seed: UInt64) throws {
+  func `Stores or refuses a frame at any presentation time`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let writer = AssetWriter(path: scratch.file("a.mov"))
     let input = try AssetWriterInput(
@@ -82,7 +82,7 @@ struct ExtremeSettingsTests {
       frameRate: FrameRate(100), video: .automatic, expectsMediaDataInRealTime: false)
     try writer.add(input)
     try writer.startWriting()
-    let images = try ScriptedCamera(100).pictures(0..<4)
+    let images = try ScriptedCamera(100).images(0..<4)
     do throws(MediaError) {
       try writer.startSession(atSourceTime: random.extremeTime())
       for image in images {

@@ -12,7 +12,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// What cameras do that they should not.
+/// Takes of cameras that deliver damaged frames, wrong times or too few frames.
 struct FaultyCameraTests {
   @Test(arguments: [VideoOutputSettings.codec(.h264), .ffv1])
   func `A damaged JPEG costs its own frame and not the take`(codec: VideoOutputSettings) throws {
@@ -34,7 +34,7 @@ struct FaultyCameraTests {
     #expect(painted == (0..<20).map { $0 } + (22..<60).map { $0 })
   }
 
-  @Test func `A take that begins with damage begins with the first whole frame`() throws {
+  @Test func `A damaged start is skipped up to the first whole frame`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
@@ -49,7 +49,7 @@ struct FaultyCameraTests {
   }
 
   @Test(arguments: [VideoOutputSettings.codec(.h264), .ffv1])
-  func `A picture of another size than agreed is a damaged one`(codec: VideoOutputSettings) throws {
+  func `A frame of an unexpected size counts as corrupt`(codec: VideoOutputSettings) throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
     (camera.width, camera.height) = (320, 240)
@@ -58,7 +58,7 @@ struct FaultyCameraTests {
       var other = camera
       (other.width, other.height) = size
       steps[position] = .frameWithBytes(
-        try camera.observation(Int64(position)), try other.pictures([position])[0])
+        try camera.observation(Int64(position)), try other.images([position])[0])
     }
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
@@ -68,7 +68,7 @@ struct FaultyCameraTests {
   }
 
   @Test(arguments: [AudioCodec.pcm, .aac])
-  func `Sound goes on where many pictures are missing`(codec: AudioCodec) throws {
+  func `Audio continues across a long gap in the video`(codec: AudioCodec) throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
     camera.hasAudio = true
@@ -83,13 +83,13 @@ struct FaultyCameraTests {
     #expect(asset.audioTrack?.sampleCount == 57_600)
   }
 
-  @Test func `A clock that runs ahead by an hour costs no frame and no time`() throws {
+  @Test func `A clock jump of an hour costs no frame and no time`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     var steps = try camera.frames(0..<101)
     steps[100] = .frameWithBytes(
       FrameObservation(sequence: 100, microseconds: camera.base + 3_600_000_000),
-      try camera.pictures([100])[0])
+      try camera.images([100])[0])
     let path = scratch.file("take.mov")
     let (report, _) = try camera.take(steps, to: path)
     #expect(report.problem == nil)
@@ -100,14 +100,14 @@ struct FaultyCameraTests {
     #expect(report.intervals?.max == .microseconds(4_167))
   }
 
-  @Test func `A clock that stands still or goes back makes a file whose times rise`() throws {
+  @Test func `A stalled or reversed clock still gives increasing times`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
-    let pictures = try camera.pictures(0..<30)
+    let images = try camera.images(0..<30)
     for (position, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
       steps[position] = .frameWithBytes(
-        FrameObservation(sequence: UInt32(position), microseconds: time), pictures[position])
+        FrameObservation(sequence: UInt32(position), microseconds: time), images[position])
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
@@ -119,14 +119,14 @@ struct FaultyCameraTests {
     #expect(times[13] == 130_000_000)
   }
 
-  @Test func `The rate that was delivered is in the file however long the take is`() throws {
+  @Test func `The movie stores the delivered frame rate of a long take`() throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(240)
-    let picture = try camera.pictures([0])[0]
-    // It grants 240 and delivers a little over 120.
+    let image = try camera.images([0])[0]
+    // The driver negotiates 240 and delivers a little over 120.
     let steps = (0..<3_001).map {
       ScriptedDriver.Step.frameWithBytes(
-        FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331), picture)
+        FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331), image)
     }
     camera.base = 0
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
@@ -138,7 +138,7 @@ struct FaultyCameraTests {
     let uneven = (0..<3_000).map {
       ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),
-        picture)
+        image)
     }
     let path = scratch.file("uneven.mov")
     let (second, _) = try camera.take(uneven, to: path)
@@ -147,11 +147,11 @@ struct FaultyCameraTests {
     #expect(abs(rate - measured) < 1e-6)
   }
 
-  @Test func `A clock that only goes back has no rate`() throws {
+  @Test func `A clock that runs backward gives no frame rate`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
-    let pictures = try camera.pictures(0..<20)
-    let steps = pictures.enumerated().map {
+    let images = try camera.images(0..<20)
+    let steps = images.enumerated().map {
       ScriptedDriver.Step.frameWithBytes(
         FrameObservation(sequence: UInt32($0.offset), microseconds: 9_000_000 - Int64($0.offset)),
         $0.element)
@@ -161,7 +161,7 @@ struct FaultyCameraTests {
     #expect(report.ledger.stored == 20 && report.ledger.isBalanced)
   }
 
-  @Test func `A device that goes away leaves a whole movie and says so`() throws {
+  @Test func `A lost device leaves a playable movie and is reported`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
     let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")

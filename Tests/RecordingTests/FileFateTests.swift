@@ -13,14 +13,14 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// What becomes of the file, and of one that was there before.
+/// The fate of the output file, and of an existing file of the same name.
 struct FileFateTests {
   private let refusal = MediaError(.deviceBusy, "busy", recovery: "close the other program")
 
-  /// Tries a take of a script over a file that holds something, with leave to replace it.
+  /// Tries a scripted take over an existing file that it may replace.
   private func failedTake(
     _ steps: [ScriptedDriver.Step], startError: MediaError? = nil
-  ) throws -> (error: (any Error)?, left: [UInt8], names: [String]) {
+  ) throws -> (error: (any Error)?, remaining: [UInt8], names: [String]) {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "take.mov")
     let camera = try ScriptedCamera(100)
@@ -33,16 +33,16 @@ struct FileFateTests {
     return (caught, try bytes(of: path), try scratch.names())
   }
 
-  @Test func `A file that was to be replaced stays until there is a take in its place`() throws {
+  @Test func `A failed take keeps the file that it would replace`() throws {
     let busy = try failedTake([], startError: refusal)
     #expect(busy.error as? MediaError == refusal)
-    #expect(busy.left == [1, 2, 3] && busy.names == ["take.mov"])
+    #expect(busy.remaining == [1, 2, 3] && busy.names == ["take.mov"])
     let nothing = try failedTake([.ended])
     #expect((nothing.error as? MediaError)?.code == .nothingStored)
-    #expect(nothing.left == [1, 2, 3] && nothing.names == ["take.mov"])
+    #expect(nothing.remaining == [1, 2, 3] && nothing.names == ["take.mov"])
   }
 
-  @Test func `A file that may be replaced is, and nothing else is left`() throws {
+  @Test func `A take replaces an existing file if overwriting is allowed`() throws {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "take.mov")
     let camera = try ScriptedCamera(100)
@@ -62,7 +62,7 @@ struct FileFateTests {
     #expect(try scratch.names() == [])
   }
 
-  @Test func `What is no ordinary file is never replaced`() throws {
+  @Test func `Refuses to replace a file that is not a regular file`() throws {
     let scratch = try Scratch()
     let path = scratch.file("pipe.mov")
     #expect(mkfifo(path, 0o600) == 0)
@@ -76,7 +76,7 @@ struct FileFateTests {
     #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
   }
 
-  @Test func `A folder that is not there is named, and no frame is captured`() throws {
+  @Test func `Refuses a missing output directory before capturing`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let driver = ScriptedDriver(try camera.frames(0..<5))
@@ -104,7 +104,7 @@ struct FileFateTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `A disk that is full from the start leaves no file and is named`() throws {
+  func `A disk full from the start is reported and leaves no file`() throws {
     let scratch = try Scratch()
     try #require(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
@@ -123,7 +123,7 @@ struct FileFateTests {
     #expect(try scratch.names() == ["full"])
   }
 
-  @Test func `A take may be stopped from another thread while it runs`() throws {
+  @Test func `A take can be stopped from another thread`() throws {
     let scratch = try Scratch()
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())

@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a session and its movies say to a program's log.
+/// The log messages of a session and its movies.
 struct LoggingTests {
   /// Keeps each message with its level and its metadata.
   private struct Recorder: LogHandler {
@@ -45,11 +45,11 @@ struct LoggingTests {
     _ = try MovieFileOutput(session: session, settings: settings).record()
   }
 
-  @Test func `A take is told by its beginning and its end, whatever its length`() throws {
+  @Test func `A take logs its start and its end but no single frames`() throws {
     for frames in [20, 400] as [Int64] {
       let recorder = Recorder()
       try record(frames, logger: Logger(label: "test") { _ in recorder })
-      // The session tells of its end on the capture thread, maybe after the recording has returned.
+      // The session logs its end on the capture thread, maybe after the recording has returned.
       while !recorder.lines.all.withLock({ $0.contains { $0.contains("the session stopped") } }) {
         sched_yield()
       }
@@ -68,8 +68,8 @@ struct LoggingTests {
     }
   }
 
-  @Test func `Nothing is said unless a program asks`() async throws {
-    // In a process of its own, whose standard error is all that a session says.
+  @Test func `A recording logs nothing without a logger`() async throws {
+    // Runs in a separate process, whose standard error has all messages.
     let scratch = try Scratch()
     let finished = try await run(
       slowmoPath,

@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Takes of several files beside a microphone, whose audio is one sequence of samples.
+/// Takes of several files with a microphone, whose audio is one sequence of samples.
 struct MicrophoneSegmentTests {
   /// Records the scene in files of 200 ms.
   private func take(
@@ -26,18 +26,18 @@ struct MicrophoneSegmentTests {
     }
   }
 
-  /// How far the joined audio is from the tone at most, in a range of samples of the take.
+  /// The maximum deviation of the joined audio from the tone, in a range of samples of the take.
   private func error(_ joins: FileJoins, _ range: Range<Int>) -> Double {
     range.reduce(0.0) { worst, sample in
-      let wanted = MicrophoneScene.tone(Double(sample) / 48_000, 0)
-      return max(worst, abs(Double(joins.audio[sample]) - wanted))
+      let expected = MicrophoneScene.tone(Double(sample) / 48_000, 0)
+      return max(worst, abs(Double(joins.audio[sample]) - expected))
     }
   }
 
   private let counts = [9_600, 9_600, 9_600, 9_600, 9_600, 9_600, 9_600, 4_800] as [Int64]
 
   @Test(arguments: [AudioCodec.pcm, .aac])
-  func `What a microphone hears goes on across the joins to the sample`(codec: AudioCodec) throws {
+  func `Microphone audio is continuous across file boundaries`(codec: AudioCodec) throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(200_000)], beginsAt: -777_777_777, in: scratch, codec: codec)
@@ -50,7 +50,7 @@ struct MicrophoneSegmentTests {
     #expect(error(joins, 4_000..<70_000) < (codec == .pcm ? 0.014 : 0.1))
   }
 
-  @Test func `A file before the first sound has a gap, and the next one the rest of the silence`()
+  @Test func `Silence before late audio is divided between the files`()
     throws
   {
     let scratch = try Scratch()
@@ -66,7 +66,7 @@ struct MicrophoneSegmentTests {
     #expect(error(joins, 24_100..<71_900) < 0.002)
   }
 
-  @Test func `Lost sound across a join is named in both files, in its place`() throws {
+  @Test func `A gap across a file boundary is reported in both files`() throws {
     let scratch = try Scratch()
     // 350 ms to 550 ms, and from 1.3 s to the end.
     let report = try take(
@@ -80,8 +80,9 @@ struct MicrophoneSegmentTests {
     #expect(found.map(\.time.wholeNanoseconds) == [150_000_000, 0, 100_000_000, 0])
     let joins = try FileJoins(report.files.map(\.path))
     #expect(joins.isWhole && joins.audio.count == 72_000)
-    for (heard, silence) in [(200..<16_700, 16_900..<26_300), (26_500..<62_300, 62_500..<72_000)] {
-      #expect(error(joins, heard) < 0.002)
+    for (audible, silence) in [(200..<16_700, 16_900..<26_300), (26_500..<62_300, 62_500..<72_000)]
+    {
+      #expect(error(joins, audible) < 0.002)
       #expect(joins.audio[silence].allSatisfy { abs($0) < 0.000_1 })
     }
   }

@@ -13,13 +13,13 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Takes of scripted cameras beside scripted microphones.
+/// Takes of scripted cameras with scripted microphones.
 struct MicrophoneTakeTests {
-  /// Records the scene, in which sound begins so many nanoseconds after the first picture.
+  /// Records the scene, whose audio begins `offset` nanoseconds after the first frame.
   private func take(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2, to path: String,
-    comesForSure: Bool = true,
+    isAudioExpected: Bool = true,
     configure: (inout RecordingSettings) -> Void = { $0.audioCodec = .pcm },
     prepare: (CaptureSession) throws -> Void = { _ in }
   ) throws -> RecordingReport {
@@ -30,34 +30,34 @@ struct MicrophoneTakeTests {
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
     try prepare(session)
-    return try AlignedMicrophone.$timeout.withValue(comesForSure ? 3_600 : 1) {
+    return try AlignedMicrophone.$timeout.withValue(isAudioExpected ? 3_600 : 1) {
       try output.record()
     }
   }
 
-  /// How far the sound of a movie is from what was heard, in a range of samples.
+  /// The maximum deviation of a movie's audio from the tones, in a range of samples.
   private func error(_ asset: Asset, _ range: Range<Int>) throws -> Double {
     var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
     var worst = 0.0
     for (channel, samples) in channels.enumerated() {
-      for (place, sample) in samples.enumerated() {
-        let wanted = MicrophoneScene.tone(Double(range.lowerBound + place) / 48_000, channel)
-        worst = max(worst, abs(Double(sample) - wanted))
+      for (offset, sample) in samples.enumerated() {
+        let expected = MicrophoneScene.tone(Double(range.lowerBound + offset) / 48_000, channel)
+        worst = max(worst, abs(Double(sample) - expected))
       }
     }
     return worst
   }
 
-  /// How much later than heard the tone of each channel lies, in seconds.
+  /// The delay of each channel's tone in the movie, in seconds.
   private func lateness(_ asset: Asset, _ range: Range<Int>) throws -> [Double] {
     var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
     return channels.enumerated().map { channel, samples in
       let rotation = 2 * Double.pi * (channel == 0 ? 300 : 410)
       var (inPhase, across) = (0.0, 0.0)
-      for (place, sample) in samples.enumerated() {
-        let phase = rotation * Double(range.lowerBound + place) / 48_000
+      for (offset, sample) in samples.enumerated() {
+        let phase = rotation * Double(range.lowerBound + offset) / 48_000
         inPhase += Double(sample) * sin(phase)
         across += Double(sample) * cos(phase)
       }
@@ -72,7 +72,7 @@ struct MicrophoneTakeTests {
   }
 
   @Test(arguments: [AudioCodec.pcm, .aac])
-  func `What a microphone hears lies under the pictures that it was heard with`(codec: AudioCodec)
+  func `Microphone audio is aligned with the video`(codec: AudioCodec)
     throws
   {
     let scratch = try Scratch()
@@ -90,14 +90,14 @@ struct MicrophoneTakeTests {
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000 && asset.audioTrack?.channelCount == 2)
     #expect(asset.duration == (MediaTime(3, over: 2)))
-    // A tone of 410 Hz changes by 0.027 from sample to sample; AAC keeps it less exactly, which
-    // its place does not suffer from.
+    // A tone of 410 Hz changes by 0.027 from sample to sample; AAC is less exact, which
+    // does not affect the timing.
     let error = try error(asset, 2_000..<70_000)
     #expect(error < (codec == .pcm ? 0.014 : 0.2), "\(error)")
     #expect(try lateness(asset, 2_000..<70_000).allSatisfy { abs($0) < 0.000_015 })
   }
 
-  @Test func `Sound that begins later is preceded by silence, and told so`() throws {
+  @Test func `Late audio is preceded by silence and its offset reported`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.samples(200_000)], beginsAt: 500_000_000, channels: 1, to: path)
@@ -108,7 +108,7 @@ struct MicrophoneTakeTests {
     #expect(try error(asset, 24_100..<71_900) < 0.002)
   }
 
-  @Test func `Lost sound is silence of its length, named; a microphone that is gone ends it`()
+  @Test func `Lost audio becomes silence and is reported as gaps`()
     throws
   {
     let scratch = try Scratch()
@@ -125,16 +125,16 @@ struct MicrophoneTakeTests {
     #expect(gaps.map(\.time.wholeNanoseconds) == [400_000_000, 700_000_000, 1_000_000_000])
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000)
-    for (heard, silence) in [
+    for (audible, silence) in [
       (200..<19_100, 19_300..<23_900), (24_100..<33_500, 33_700..<35_900),
       (36_100..<47_900, 48_100..<72_000),
     ] {
-      #expect(try error(asset, heard) < 0.002)
+      #expect(try error(asset, audible) < 0.002)
       #expect(try isSilent(asset, silence))
     }
   }
 
-  @Test func `A gap that lasts longer than the take ends with it`() throws {
+  @Test func `An audio gap past the end of the take is cut at the end`() throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(48_000), .lost(96_000, .overrun), .samples(9_600)], beginsAt: 0,
@@ -144,18 +144,18 @@ struct MicrophoneTakeTests {
     #expect(gaps.map(\.time.wholeNanoseconds) == [1_000_000_000])
   }
 
-  @Test func `Sound that begins behind the end of the take was not heard`() throws {
+  @Test func `Audio that begins after the take is reported as a gap`() throws {
     let scratch = try Scratch()
     let report = try take(
       [.samples(9_600)], beginsAt: 1_500_000_000, to: scratch.file("take.mov"),
-      comesForSure: false)
+      isAudioExpected: false)
     let audio = try #require(report.audio)
     #expect(audio.startOffset == nil && audio.sampleCount == 72_000)
     #expect(audio.gaps == [RecordedAudioGap(time: .zero, sampleCount: 72_000, cause: .late)])
   }
 
   @Test(arguments: [false, true])
-  func `What is heard while the last frames are written takes no place of theirs`(isBurst: Bool)
+  func `Audio captured while the last frames are written is left out`(isBurst: Bool)
     throws
   {
     let scratch = try Scratch()
@@ -163,11 +163,11 @@ struct MicrophoneTakeTests {
     camera.base = MicrophoneScene.zero
     let input = try #require(
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
-    // The take is a second and a half; of what comes behind it, ten seconds may be heard.
+    // The take lasts a second and a half; ten seconds of audio may follow it.
     let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
     let feed = try AudioTap(format, seconds: 12)
     var position: Int64 = 0
-    func hear(blocks: Int) {
+    func deliver(blocks: Int) {
       for _ in 0..<blocks {
         let samples = (0..<480).map {
           Float(MicrophoneScene.tone(Double(position + $0) / 48_000, 0))
@@ -182,7 +182,7 @@ struct MicrophoneTakeTests {
         position += 480
       }
     }
-    hear(blocks: 150)
+    deliver(blocks: 150)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     (settings.audioCodec, settings.isBurst) = (.pcm, isBurst)
     let control = CaptureControl()
@@ -200,13 +200,13 @@ struct MicrophoneTakeTests {
       sinkList: SinkList([sink]))
     try pump.start()
     _ = pump.run()
-    // The session goes on while a slow disk takes what waited.
+    // The session continues while a slow disk stores the queued frames.
     let report = try take.write(
       from: queue, of: sink,
       into: MovieFile(creating: settings.path, overwrites: false),
       TakeFiles(nil, of: take, inbox: TakeInbox(), verification: nil)
     ) { event in
-      if case .progress = event { hear(blocks: 20) }
+      if case .progress = event { deliver(blocks: 20) }
     }.report
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
@@ -214,7 +214,7 @@ struct MicrophoneTakeTests {
     #expect(try error(Asset(path: settings.path), 200..<71_900) < 0.002)
   }
 
-  @Test func `A microphone that hears nothing at all is silence from end to end`() throws {
+  @Test func `A microphone without any samples gives a silent track`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.unplugged], beginsAt: 0, to: path)
@@ -225,7 +225,7 @@ struct MicrophoneTakeTests {
     #expect(try isSilent(Asset(path: path), 0..<72_000))
   }
 
-  @Test func `A codec that does not take such sound is refused, and not chosen by itself`() throws {
+  @Test func `Refuses AAC at 192 kHz and chooses PCM automatically`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let error = #expect(throws: MediaError.self) {
@@ -239,7 +239,7 @@ struct MicrophoneTakeTests {
     #expect(try Asset(path: path).audioTrack?.sampleCount == 288_000)
   }
 
-  @Test func `Sound that is not wanted leaves no track`() throws {
+  @Test func `Disabled audio leaves no audio track`() throws {
     let scratch = try Scratch()
     for number in 0..<2 {
       let path = scratch.file("\(number).mov")
@@ -262,7 +262,7 @@ struct ClickAndFlashTests {
     "240?pace=max", "240?drop=5%&seed=11&pace=max", "60000/1001?pace=max",
     "99?drop=5%&seed=3&pace=max",
   ])
-  func `Click and flash agree within a frame and a block of sound`(rate: String) throws {
+  func `Click and flash agree within a frame and an audio block`(rate: String) throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let camera = try CaptureDevice.named("synthetic:128x96@\(rate)")
@@ -284,31 +284,31 @@ struct ClickAndFlashTests {
       apart.append(flash - nearest)
       #expect(abs(flash - nearest) < frame + 1_024 / 48_000, "\(clicks) \(flashes)")
     }
-    print("sound: click and flash at \(rate): \(apart.map { Int($0 * 1e6) }) us apart")
+    print("audio: click and flash at \(rate): \(apart.map { Int($0 * 1e6) }) us apart")
   }
 
-  /// When the margin beside the number is bright, in seconds.
+  /// The times at which the margin next to the number is bright, in seconds.
   private func flashes(_ asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
     var converter = FrameConverter(to: .gray8, isFullRange: true)
     let lines = asset.frameTimingRows()
     let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in
-      let picture = try converter.convert(try reader.mediaFrame(at: index))
-      let luma = try #require(picture.planeData(0))
-      guard luma[row * picture.bytesPerRow(0) + 120] > 128 else { return nil }
+      let image = try converter.convert(try reader.mediaFrame(at: index))
+      let luma = try #require(image.planeData(0))
+      guard luma[row * image.bytesPerRow(0) + 120] > 128 else { return nil }
       return Double(lines[index].time.wholeNanoseconds) / 1e9
     }
   }
 
-  /// When the sound becomes louder than the tone ever is, in seconds.
+  /// The times at which the audio exceeds the level of the tone, in seconds.
   private func clicks(_ asset: Asset) throws -> [Double] {
     var reader = try AudioReader(asset)
     let count = Int(asset.audioTrack?.sampleCount ?? 0)
     let samples = try reader.samples(from: 0, count: count)[0]
     var found: [Double] = []
-    for place in samples.indices where abs(samples[place]) > 0.4 {
-      let time = Double(place) / 48_000
+    for offset in samples.indices where abs(samples[offset]) > 0.4 {
+      let time = Double(offset) / 48_000
       if found.last.map({ time - $0 > 0.5 }) ?? true { found.append(time) }
     }
     return found

@@ -9,10 +9,10 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Motion in pictures, against what was painted.
+/// Motion in painted images.
 struct MotionTriggerTests {
-  /// A grey picture with noise, as bright as `level`, and a square somewhere.
-  private func picture(
+  /// A gray image with noise and the brightness `level`, and optionally a square.
+  private func image(
     level: Int = 100, square: Int? = nil, _ random: inout SeededGenerator
   ) -> PixelBuffer {
     let (width, height) = (160, 120)
@@ -27,41 +27,41 @@ struct MotionTriggerTests {
     return PixelBuffer(grayWidth: width, height: height, bytes: bytes)
   }
 
-  @Test func `What moves gives one trigger until it was still for long enough`() throws {
+  @Test func `Motion triggers once until the scene is still again`() throws {
     var random = SeededGenerator(seed: 4)
     var detector = MotionTrigger.Detector(
       MotionTrigger(share: 0.02, quietPeriod: MediaTime(microseconds: 500_000)))
     var triggers: [Int] = []
     for number in 0..<120 {
-      // Still, a lamp, a square that comes and moves, still, the same again soon, and later.
+      // Still, a flickering light, a moving square, still, the square again soon and again later.
       let level = number >= 10 && number % 7 == 0 ? 130 : 100
       let isMoving =
         (30..<40).contains(number) || (46..<50).contains(number)
         || (90..<95).contains(number)
-      let seen = picture(level: level, square: isMoving ? number : nil, &random)
+      let seen = image(level: level, square: isMoving ? number : nil, &random)
       if detector.see(seen, at: Int64(number) * 33_000) { triggers.append(number) }
     }
     #expect(triggers == [30, 90])
   }
 
-  @Test func `Less than the share wanted is no motion, and another size no picture to compare`() {
+  @Test func `Ignores motion below the share and frames of another size`() {
     var random = SeededGenerator(seed: 5)
     for (share, isSeen) in [(0.04, true), (0.2, false)] {
       var detector = MotionTrigger.Detector(MotionTrigger(share: share))
-      let still = picture(&random)
+      let still = image(&random)
       let first = detector.see(still, at: 0)
-      let second = detector.see(picture(square: 60, &random), at: 33_000)
+      let second = detector.see(image(square: 60, &random), at: 33_000)
       #expect(!first && second == isSeen)
       let tiny = PixelBuffer(grayWidth: 4, height: 2, bytes: [0, 9, 0, 9, 0, 9, 0, 9])
       let empty = PixelBuffer(grayWidth: 4, height: 4, bytes: [])
-      for picture in [tiny, empty, still] {
-        let isMotion = detector.see(picture, at: 66_000)
+      for image in [tiny, empty, still] {
+        let isMotion = detector.see(image, at: 66_000)
         #expect(!isMotion)
       }
     }
   }
 
-  @Test func `A camera whose picture changes makes a clip`() throws {
+  @Test func `Motion in the camera image records a clip`() throws {
     let scratch = try Scratch()
     let camera = try CaptureDevice.named("synthetic:160x120@120?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
@@ -70,7 +70,7 @@ struct MotionTriggerTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     var triggers = TriggerSettings(
       preDuration: MediaTime(microseconds: 100_000), postDuration: MediaTime(microseconds: 200_000))
-    // The camera paints the number of each picture.
+    // The camera paints the number of each frame.
     triggers.motion = MotionTrigger(share: 0.001)
     let report = try output.record(on: triggers)
     let clip = try #require(report.clips.first)

@@ -14,10 +14,10 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Claims about rotation, mirroring and zoom in movies.
+/// Rotation, mirroring and zoom in movies.
 struct MovieGeometryTests {
-  /// The nine numbers of each matrix for frames of 128x96, written by hand: where the columns and
-  /// rows of the image go, and what brings them back into view.
+  /// The nine numbers of each matrix for frames of 128x96, written by hand: the directions of the
+  /// columns and rows of the image, and the translation back into view.
   private static let matrices: [(angle: Int, isMirrored: Bool, numbers: [Int32])] = [
     (0, false, []),
     (90, false, [0, 1, 0, -1, 0, 0, 96, 0, 1]),
@@ -55,7 +55,7 @@ struct MovieGeometryTests {
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .mjpeg, .h264])
-  func `A movie is rotated and mirrored by its matrix, and its pixels are as they were`(
+  func `Rotation and mirroring are stored in the display matrix`(
     codec: VideoOutputSettings
   ) async throws {
     let scratch = try Scratch()
@@ -78,7 +78,7 @@ struct MovieGeometryTests {
       #expect(
         CornerImage.corners(
           try reader.pixelBuffer(ofFrame: 3, as: .gray).bytes, width: 128, height: 96) == "ABCD")
-      // What players show: ffmpeg applies the matrix.
+      // FFmpeg applies the matrix as players do.
       let isUpright = row.angle % 180 == 0
       let shown = try await FFmpeg.converted(
         path, ["-frames:v", "1", "-pix_fmt", "gray", "-f", "rawvideo"])
@@ -89,7 +89,7 @@ struct MovieGeometryTests {
     }
   }
 
-  @Test func `A killed take keeps its matrix and its aperture when it is recovered`() throws {
+  @Test func `A recovered take keeps its matrix and clean aperture`() throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
     let camera = try ScriptedCamera(240)
@@ -110,7 +110,7 @@ struct MovieGeometryTests {
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 },
         makeMetadata: camera.metadata(switchedOn: 0)
       )
-      for (number, image) in try camera.pictures(0..<60).enumerated() {
+      for (number, image) in try camera.images(0..<60).enumerated() {
         var observation = try camera.observation(Int64(number))
         observation.outcome = .taken
         try image.withUnsafeBytes {
@@ -118,7 +118,7 @@ struct MovieGeometryTests {
         }
       }
       #expect(try aperture(of: path) == .init(width: Rational(64), height: Rational(48)))
-      // Left without an end, as by a kill.
+      // The file is left unfinished, as by a kill.
     }
     let report = try MovieRecovery.recover(path)
     #expect(report.frameCount > 30 && !report.wasIntact)
@@ -135,7 +135,7 @@ struct MovieGeometryTests {
     return CleanApertureBox.read(from: try #require(bytes), track: 0)
   }
 
-  @Test func `Copied frames keep their bytes, and the file and the report say what is shown`()
+  @Test func `A zoomed copy keeps its bytes and stores a clean aperture`()
     async throws
   {
     let scratch = try Scratch()
@@ -151,7 +151,7 @@ struct MovieGeometryTests {
       #expect(report.cleanAperture?.width == width && report.cleanAperture?.height == height)
       #expect(report.warnings.count == 1 && report.warnings[0].contains("clap"))
       #expect(try aperture(of: path) == .init(width: width, height: height))
-      #expect(try frameBytes(path) == camera.pictures(0..<40))
+      #expect(try frameBytes(path) == camera.images(0..<40))
       #expect(try paintedNumbers(Asset(path: path)) == (0..<40).map { $0 })
       #expect(try await FFmpeg.probe(path, "stream=width,height", stream: "v:0") == ["128,96"])
     }
@@ -170,7 +170,7 @@ struct MovieGeometryTests {
   }
 
   @Test(arguments: [VideoOutputSettings.raw, .ffv1, .h264], [false, true])
-  func `Stored and encoded frames are cropped and scaled, each by the factor of its own time`(
+  func `Zoomed frames are cropped and scaled by their own factor`(
     codec: VideoOutputSettings, decodes: Bool
   ) throws {
     if codec == .raw, decodes { return }  // MJPEG is not stored uncompressed.
@@ -180,8 +180,8 @@ struct MovieGeometryTests {
     camera.layout = decodes ? .mjpeg : .gray
     let path = scratch.file("zoomed.mov")
     var begin: Int64 = 0
-    // The script's clock stands 60 s before its first frame, so that the ramp starts there and has
-    // come to twice the size at frame 0.
+    // The script's clock is 60 s before its first frame, so that the ramp starts there and has
+    // reached twice the size at frame 0.
     let report = try record(camera, camera.frames(0..<30), codec, to: path) { _, input in
       try input.ramp(toVideoZoomFactor: 6, withRate: 1.0 / 60)
       begin = try #require(input.geometry.zoom.last?.begin)
@@ -191,7 +191,7 @@ struct MovieGeometryTests {
     let pattern = TestPattern(width: 640, height: 480)
     var reader = try FrameReader(try Asset(path: path))
     camera.layout = .gray
-    let originals = try camera.pictures(0..<30)
+    let originals = try camera.images(0..<30)
     for number in [0, 7, 15, 29] {
       let time = try camera.observation(Int64(number)).microseconds
       let expected = exp2(Double(time - begin) / 60_000_000)
@@ -205,7 +205,7 @@ struct MovieGeometryTests {
     }
   }
 
-  @Test func `Clips around triggers have the matrix, too`() throws {
+  @Test func `A triggered clip has the display matrix of the connection`() throws {
     let scratch = try Scratch()
     let path = scratch.file("clip.mov")
     let (camera, steps) = try corners(60)

@@ -12,9 +12,9 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Takes of cameras that wait for who takes their frames.
+/// Takes of cameras that wait for the consumers of their frames.
 ///
-/// One after the other: each takes what the machine has.
+/// They run one after the other, since each uses the whole machine.
 @Suite(.serialized) struct PacedTakeTests {
   private func session(_ name: String, _ mode: String = "/mjpg") throws -> CaptureSession {
     let camera = try CaptureDevice.named(name)
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: [VideoOutputSettings.passthrough, .h264])
-  func `A file's frames last as long as in the file, the last one too`(
+  func `Frames of a file camera keep their durations in the movie`(
     codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
@@ -75,7 +75,7 @@ import Testing
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == Array(0..<240))
     #expect(asset.audioTrack?.sampleCount == 48_000)
-    // And so does a file that is played as a camera, and decoded faster than it is encoded.
+    // The same is true of a file that is used as a camera, and decoded faster than it is encoded.
     let again = scratch.file("again.mov")
     let second = try record(
       "file:\(path)?pace=max", codec: .ffv1, to: again)
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test
-  func `A take of a camera that waits ends at once when it is stopped, also by a stalled disk`()
+  func `Stopping a paced take on a stalled disk ends it at once`()
     throws
   {
     let scratch = try Scratch()
@@ -97,7 +97,7 @@ import Testing
     let report = try output.record { _ in
       guard !isHeld else { return }
       isHeld = true
-      // Until the session is off this thread, which stores, is not back: so nothing is taken.
+      // This thread stores the frames and waits for the session to stop, so no frame is stored.
       output.stop()
       while session.isRunning { sched_yield() }
     }
@@ -106,8 +106,7 @@ import Testing
     #expect(report.ledger.stored == report.ledger.expected)
   }
 
-  @Test func `Loud sounds and moving pictures give the same clips however fast frames come`() throws
-  {
+  @Test func `Audio triggers give the same clips at any capture speed`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: scratch.file("clip.mov"))
     settings.limit = CaptureLimit(duration: MediaTime(microseconds: 3_500_000))
@@ -126,14 +125,14 @@ import Testing
     for (second, clip) in report.clips.enumerated() {
       let numbers = try paintedNumbers(Asset(path: clip.path)).compactMap(\.self)
       let first = max(0, second * 240 - 60)
-      // The click is loud a sample after its instant, behind which the next frame is the first.
+      // The click exceeds the threshold one sample after its time, so the next frame is the first.
       #expect(numbers.count == numbers.last.map { $0 - (numbers.first ?? 0) + 1 })
       #expect(abs((numbers.first ?? -9) - first) <= 1, "\(numbers.first ?? -1) \(first)")
       #expect(clip.ledger.dropped == 0 && clip.ledger.stored == Int64(numbers.count))
     }
   }
 
-  @Test func `A ring that is too small for what is kept holds the latest frames, and goes on`()
+  @Test func `A small ring buffer keeps the latest frames of a paced take`()
     throws
   {
     let scratch = try Scratch()
@@ -143,7 +142,7 @@ import Testing
     let output = try MovieFileOutput(session: session, settings: settings)
     var triggers = TriggerSettings(
       preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
-    // A few frames only, so that there are only a few pieces of memory.
+    // Only a few frames, so that the ring buffer has only a few blocks.
     triggers.memoryLimit = 4 << 20
     let report = try output.record(on: triggers)
     #expect(report.ledger.expected == 960 && report.ledger.evicted == 960)

@@ -12,9 +12,9 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Takes that are paused, against what a simple model says of them.
+/// Paused takes, compared with a simple model.
 struct PauseTests {
-  /// What a script does to a take, and what should become of it.
+  /// A script for a take, and the expected result.
   private struct Model {
     var steps: [ScriptedDriver.Step] = []
     var stored: [Int] = []
@@ -22,9 +22,9 @@ struct PauseTests {
     var times: [Int64] = []
     var lost = 0
     var corrupt = 0
-    /// Where each pause is in the file, and how long it was, in microseconds.
+    /// The time of each pause in the file and its duration, in microseconds.
     var pauses: [(time: Int64, duration: Int64?)] = []
-    /// Where the parts between pauses begin in the file, and when they were captured.
+    /// The start of each part between pauses in the file, and its capture time.
     var parts: [(time: Int64, captured: Int64)] = []
   }
 
@@ -34,30 +34,30 @@ struct PauseTests {
     _ random: inout SeededGenerator
   ) throws -> Model {
     var model = Model()
-    var (isPaused, isLeavingOut) = (false, false)
-    var (shift, left): (Int64, Int64) = (0, 0)
+    var (isPaused, isSkipping) = (false, false)
+    var (shift, pauseStart): (Int64, Int64) = (0, 0)
     var (number, last) = (0, 0)
-    let pictures = try camera.pictures(0..<150)
+    let images = try camera.images(0..<150)
     while number < 150 {
       let observation = try camera.observation(Int64(number))
       let damage = number > 0 && Int.random(in: 0..<20, using: &random) == 0
       if isPaused {
-        if !isLeavingOut {
+        if !isSkipping {
           model.lost += number - last - 1
-          left = observation.microseconds
-          model.pauses.append((left - camera.base - shift, nil))
+          pauseStart = observation.microseconds
+          model.pauses.append((pauseStart - camera.base - shift, nil))
         }
-        isLeavingOut = true
+        isSkipping = true
       } else {
-        if isLeavingOut {
-          shift += observation.microseconds - left
-          model.pauses[model.pauses.count - 1].duration = observation.microseconds - left
+        if isSkipping {
+          shift += observation.microseconds - pauseStart
+          model.pauses[model.pauses.count - 1].duration = observation.microseconds - pauseStart
         } else if number > 0 {
           model.lost += number - last - 1
         }
         let time = observation.microseconds - camera.base - shift
-        if isLeavingOut || number == 0 { model.parts.append((time, observation.microseconds)) }
-        isLeavingOut = false
+        if isSkipping || number == 0 { model.parts.append((time, observation.microseconds)) }
+        isSkipping = false
         if damage {
           model.corrupt += 1
         } else {
@@ -66,7 +66,7 @@ struct PauseTests {
         }
       }
       last = number
-      model.steps.append(.frameWithBytes(observation, damage ? [1, 2, 3] : pictures[number]))
+      model.steps.append(.frameWithBytes(observation, damage ? [1, 2, 3] : images[number]))
       if Int.random(in: 0..<12, using: &random) == 0 {
         isPaused.toggle()
         let pauses = isPaused
@@ -78,7 +78,7 @@ struct PauseTests {
   }
 
   @Test(arguments: 0..<20)
-  func `What comes after a pause follows what came before, and nothing else is missing`(
+  func `A pause leaves no gap in the movie and counts no loss`(
     seed: Int
   ) throws {
     let scratch = try Scratch()
@@ -110,7 +110,7 @@ struct PauseTests {
     #expect(lines.map(\.time.wholeNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
-    // The sound of each part is that of its pictures.
+    // The audio of each part belongs to its frames.
     var reader = try AudioReader(asset)
     let source = SyntheticAudio()
     let rate = SyntheticAudio.sampleRate
@@ -120,59 +120,59 @@ struct PauseTests {
         position + 1 < model.parts.count
         ? AudioTrack.sample(atMicroseconds: model.parts[position + 1].time, rate: rate)
         : asset.audioTrack?.sampleCount ?? 0
-      let heard = try reader.samples(from: start, count: Int(end - start))[0]
+      let samples = try reader.samples(from: start, count: Int(end - start))[0]
       let from = AudioTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
-      let wanted = source.samples(from: from, count: Int(end - start))
-      let worst = zip(heard, wanted).map { abs($0 - $1) }.max() ?? 0
+      let expected = source.samples(from: from, count: Int(end - start))
+      let worst = zip(samples, expected).map { abs($0 - $1) }.max() ?? 0
       #expect(worst < 1e-4, "part \(position)")
     }
   }
 
-  @Test func `The books of a paused take that was cut off are those of its end`() throws {
+  @Test func `The ledger of a paused take excludes the paused frames`() throws {
     var account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
     let camera = try ScriptedCamera(100)
-    func enter(_ number: Int64, _ outcome: FrameOutcome) throws {
+    func observe(_ number: Int64, _ outcome: FrameOutcome) throws {
       var frame = try camera.observation(number)
       frame.arrival = 0
       frame.outcome = outcome
       account.enter(frame)
     }
-    for number in [0, 1, 2, 4] as [Int64] { try enter(number, .taken) }
-    try enter(6, .paused)
-    for number in [50, 51, 53] as [Int64] { try enter(number, .taken) }
+    for number in [0, 1, 2, 4] as [Int64] { try observe(number, .taken) }
+    try observe(6, .paused)
+    for number in [50, 51, 53] as [Int64] { try observe(number, .taken) }
     account.close(FrameAccount.End())
     #expect(
       account.ledger.isBalanced && account.ledger.stored == 7 && account.ledger.expected == 10)
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
     #expect(account.gaps.map(\.time.wholeNanoseconds) == [30_000_000, 50_000_000, 80_000_000])
     #expect(account.measuredFrameRate == (Rational(100)))
-    // A pause before the first frame is none of the take's.
+    // A pause before the first frame does not count.
     account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }
-    try enter(0, .paused)
-    for number in [70, 71] as [Int64] { try enter(number, .taken) }
+    try observe(0, .paused)
+    for number in [70, 71] as [Int64] { try observe(number, .taken) }
     account.close(FrameAccount.End())
     #expect(account.ledger.expected == 2 && account.ledger.stored == 2)
   }
 
-  @Test func `An H.264 camera goes on with its next key frame`() throws {
+  @Test func `An H.264 take resumes at the next key frame`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
-    let pictures = try camera.streamPictures(100, in: scratch)
-    let keys = pictures.indices.filter { position in
-      pictures[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
+    let images = try camera.streamFrames(100, in: scratch)
+    let keys = images.indices.filter { position in
+      images[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
     }
     let next = try #require(keys.first { $0 > 40 })
     let shared = Shared()
     var steps: [ScriptedDriver.Step] = []
-    for (number, picture) in pictures.enumerated() {
+    for (number, image) in images.enumerated() {
       if number == 30 { steps.append(.action { shared.output?.pause() }) }
       if number == 40 { steps.append(.action { shared.output?.resume() }) }
-      // Bytes that are no picture cost themselves.
+      // Only the damaged frame itself is lost.
       let isDamaged = number == 10
       steps.append(
         .frameWithBytes(
           try camera.observation(Int64(number)),
-          isDamaged ? [UInt8](repeating: 0x55, count: 400) : picture))
+          isDamaged ? [UInt8](repeating: 0x55, count: 400) : image))
     }
     let session = try camera.streamSession(ScriptedDriver(steps))
     let output = try MovieFileOutput(
@@ -187,7 +187,7 @@ struct PauseTests {
     #expect(try holdsBox("moof", scratch.file("take.mov")) == false)
   }
 
-  @Test func `What happens to a recording is told to everyone who listens`() async throws {
+  @Test func `Recording events reach every listener`() async throws {
     let scratch = try Scratch()
     let device = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(device: device, format: device.fastestFormat())
@@ -196,7 +196,7 @@ struct PauseTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     let (first, second) = (output.events, output.events)
     #expect(!output.isRecording)
-    // The pause is asked for before the take begins, so nothing is stored until it ends.
+    // The pause is requested before the take begins, so nothing is stored until it ends.
     output.pause()
     #expect(output.isRecordingPaused)
     try output.startRecording()
@@ -220,7 +220,7 @@ struct PauseTests {
       if names.last == "finish" { break }
     }
     #expect(names == ["start", "pause", "resume", "finish"])
-    // The name is taken now, and that is told as well.
+    // The file exists now, and the failure is reported as well.
     var failed = false
     try output.startRecording()
     for await event in second {
@@ -232,7 +232,7 @@ struct PauseTests {
   }
 }
 
-/// What the capture thread of a script is told of.
+/// The output, shared with the capture thread of a script.
 private final class Shared: Sendable {
   private let box = Mutex<MovieFileOutput?>(nil)
   var output: MovieFileOutput? {

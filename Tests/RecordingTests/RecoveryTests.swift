@@ -13,10 +13,10 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// What is made of a recording that was cut off, against what was put into it.
+/// The recovery of recordings that were cut off, compared with the frames that were stored.
 struct RecoveryTests {
-  /// A take in fragments, as it lies on the disk when its process is gone, and what is known of it.
-  private struct Left {
+  /// A fragmented take that its killed process left on the disk, and its known contents.
+  private struct UnfinishedTake {
     var bytes: [UInt8]
     /// The bytes of the file after each frame that was stored.
     var ends: [Int] = []
@@ -24,16 +24,16 @@ struct RecoveryTests {
   }
 
   /// Writes a take of the scripted camera without ever finishing it.
-  private static func left(
+  private static func unfinished(
     _ steps: [ScriptedDriver.Step], camera: ScriptedCamera, in scratch: Scratch,
     audio: Bool = false
-  ) throws -> Left {
+  ) throws -> UnfinishedTake {
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(
       layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
     let base = camera.base
-    var left = Left(bytes: [])
+    var unfinished = UnfinishedTake(bytes: [])
     do {
       var writer = TakeWriter(
         into: try RandomAccessFile(opening: path).file,
@@ -44,23 +44,23 @@ struct RecoveryTests {
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 },
         makeMetadata: camera.metadata(switchedOn: base - 10_000)
       )
-      for case .frameWithBytes(let frame, let picture) in steps {
+      for case .frameWithBytes(let frame, let image) in steps {
         var observation = frame
         observation.arrival += 500
-        observation.outcome = picture.count < 100 ? .corrupt : .taken
-        try picture.withUnsafeBytes { bytes in
+        observation.outcome = image.count < 100 ? .corrupt : .taken
+        try image.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: observation, bytes: bytes))
         }
-        guard picture.count >= 100 else { continue }
-        left.frames.append(frame)
-        left.ends.append(Int(writer.byteCount))
+        guard image.count >= 100 else { continue }
+        unfinished.frames.append(frame)
+        unfinished.ends.append(Int(writer.byteCount))
       }
     }
-    left.bytes = try TestSupport.bytes(of: path)
-    return left
+    unfinished.bytes = try TestSupport.bytes(of: path)
+    return unfinished
   }
 
-  /// The same file, had none of it been on the disk for sure.
+  /// The same file, with a journal that guarantees none of its bytes.
   private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
     var bytes = bytes
     let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))
@@ -83,32 +83,33 @@ struct RecoveryTests {
     return (try MovieRecovery.recover(path), path)
   }
 
-  @Test func `Every frame that reached the file is found, whole fragments or not`() throws {
+  @Test func `Recovers every stored frame of an unfinished take`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
-    let (report, path) = try Self.recovered(left.bytes, scratch)
+    let unfinished = try Self.unfinished(
+      try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
+    let (report, path) = try Self.recovered(unfinished.bytes, scratch)
     // Three fragments of 150 ms are closed, the fourth is open.
     #expect(report.frameCountBefore == 108)
     #expect(report.frameCount == 130 && report.isPlayable)
     #expect(report.lostFrameCount == 0 && report.lostDuration.wholeNanoseconds == 0)
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
-    let times = left.frames.map { $0.microseconds * 1_000 }
+    let times = unfinished.frames.map { $0.microseconds * 1_000 }
     #expect(asset.frameTimingRows().map(\.captureTime?.wholeNanoseconds) == times)
     #expect(asset.audioTrack?.codec == .aac)
     #expect(try !holdsBox("moof", path))
-    // What is plain is left alone.
+    // An intact file is not changed.
     let before = try bytes(of: path)
     let again = try MovieRecovery.recover(path)
     #expect(again.wasIntact && again.frameCount == 130)
     #expect(try bytes(of: path) == before)
   }
 
-  @Test func `A clip that is led in by hidden frames keeps them hidden`() throws {
+  @Test func `Recovery keeps the lead-in frames of a clip hidden`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let pictures = try camera.streamPictures(140, in: scratch)
+    let images = try camera.streamFrames(140, in: scratch)
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96)
@@ -127,10 +128,10 @@ struct RecoveryTests {
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }
-      // The clip begins with frame 10, which builds on the ten before it.
-      let leads = pictures[..<10].map { picture in
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: picture.count, alignment: 1)
-        copy.copyBytes(from: picture)
+      // The clip begins with frame 10, which depends on the ten before it.
+      let leads = images[..<10].map { image in
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: image.count, alignment: 1)
+        copy.copyBytes(from: image)
         return copy
       }
       defer { for lead in leads { lead.deallocate() } }
@@ -138,7 +139,7 @@ struct RecoveryTests {
       let none = UnsafeRawBufferPointer(start: nil, count: 0)
       try writer.lead(in: frames, to: try frame(10, none).observation)
       for number in 10..<140 {
-        try pictures[number].withUnsafeBytes { _ = try writer.store(try frame(number, $0)) }
+        try images[number].withUnsafeBytes { _ = try writer.store(try frame(number, $0)) }
       }
     }
     let (report, recovered) = try Self.recovered(try bytes(of: path), scratch)
@@ -151,14 +152,14 @@ struct RecoveryTests {
     #expect(asset.duration == (MediaTime(541_667, over: 1_000_000)))
   }
 
-  @Test func `The ledger is made again, gaps and all`() throws {
+  @Test func `Recovery restores the ledger and its gaps`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(2..<80)
     steps[30] = .frameWithBytes(try camera.observation(32), [1, 2, 3])
     steps.removeSubrange(50..<53)
-    let left = try Self.left(steps, camera: camera, in: scratch)
-    let (report, path) = try Self.recovered(left.bytes, scratch)
+    let unfinished = try Self.unfinished(steps, camera: camera, in: scratch)
+    let (report, path) = try Self.recovered(unfinished.bytes, scratch)
     let ledger = try #require(report.ledger)
     #expect(ledger.isBalanced)
     #expect(ledger.stored == 74 && ledger.corrupt == 1 && ledger.lostStart == 2)
@@ -170,20 +171,20 @@ struct RecoveryTests {
     let records = try #require(LedgerBox.read(from: path))
     #expect(records.count == 75)
     #expect(
-      records.filter { $0.outcome == .taken }.map(\.sequence) == left.frames.map(\.sequence))
+      records.filter { $0.outcome == .taken }.map(\.sequence) == unfinished.frames.map(\.sequence))
     let lines = try Asset(path: path).frameTimingRows()
-    #expect(lines.map(\.sequence) == left.frames.map { Int64($0.sequence) })
+    #expect(lines.map(\.sequence) == unfinished.frames.map { Int64($0.sequence) })
   }
 
-  @Test func `A file that breaks off anywhere gives all that is whole in it`() throws {
+  @Test func `Recovers all whole frames of a file cut at any byte`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
-    let left = try Self.left(try camera.frames(0..<50), camera: camera, in: scratch)
+    let unfinished = try Self.unfinished(try camera.frames(0..<50), camera: camera, in: scratch)
     var random = SeededGenerator(seed: 11)
     for _ in 0..<150 {
-      let end = Int.random(in: 0...left.bytes.count, using: &random)
-      let whole = left.ends.count { $0 <= end }
-      let path = try scratch.write(Array(left.bytes[..<end]), as: "cut.mov")
+      let end = Int.random(in: 0...unfinished.bytes.count, using: &random)
+      let whole = unfinished.ends.count { $0 <= end }
+      let path = try scratch.write(Array(unfinished.bytes[..<end]), as: "cut.mov")
       do {
         let report = try MovieRecovery.recover(path)
         #expect(report.frameCount == Int64(whole), "\(end)")
@@ -191,21 +192,22 @@ struct RecoveryTests {
         #expect(try Asset(path: path).videoTrack?.frameCount == whole)
       } catch {
         #expect(whole == 0, "\(end): \(error)")
-        #expect(try bytes(of: path) == Array(left.bytes[..<end]))
+        #expect(try bytes(of: path) == Array(unfinished.bytes[..<end]))
       }
     }
   }
 
-  @Test func `Whatever sectors a power cut takes, what is found is what was put in`() throws {
+  @Test func `Recovers only intact frames after a power cut`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
-    let pictures = try camera.pictures(0..<130)
-    let unsynced = try Self.unsynced(left.bytes, scratch)
+    let unfinished = try Self.unfinished(
+      try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
+    let images = try camera.images(0..<130)
+    let unsynced = try Self.unsynced(unfinished.bytes, scratch)
     var random = SeededGenerator(seed: 4)
     for round in 0..<120 {
       var bytes = unsynced
-      // The head's sectors alone are sure.
+      // Only the sectors of the header are guaranteed.
       let sectors = bytes.count / 512
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         let sector = Int.random(in: 8..<sectors, using: &random)
@@ -213,7 +215,7 @@ struct RecoveryTests {
       }
       let path = try scratch.write(bytes, as: "cut.mov")
       guard let report = try? MovieRecovery.recover(path) else {
-        // With nothing whole in it, it can still be opened.
+        // A file without a whole frame can still be opened.
         _ = try Demuxer(opening: path, probes: false)
         continue
       }
@@ -222,19 +224,19 @@ struct RecoveryTests {
       while let packet = try demuxer.nextPacket() {
         if packet.trackIndex == 0 { found.append(packet.withBytes { [UInt8]($0) }) }
       }
-      let isRight = found == Array(pictures.prefix(found.count))
+      let isRight = found == Array(images.prefix(found.count))
       #expect(isRight, "\(round)")
       #expect(report.frameCount == Int64(found.count) && report.ledger?.isBalanced == true)
     }
   }
 
-  @Test func `No bytes trap, and what cannot be mended is left as it is`() throws {
+  @Test func `Recovery never traps and leaves foreign files unchanged`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
-    let left = try Self.left(try camera.frames(0..<45), camera: camera, in: scratch)
+    let unfinished = try Self.unfinished(try camera.frames(0..<45), camera: camera, in: scratch)
     var random = SeededGenerator(seed: 23)
     for round in 0..<200 {
-      var bytes = left.bytes
+      var bytes = unfinished.bytes
       for _ in 0..<Int.random(in: 1...6, using: &random) {
         // Mostly where boxes begin.
         let position = Int.random(in: 0..<4_000, using: &random)
@@ -263,7 +265,7 @@ struct RecoveryTests {
     #expect(missing?.code == .fileNotFound)
   }
 
-  @Test func `A take before its first frame can be opened, and has nothing to recover`() throws {
+  @Test func `A take killed before its first frame has nothing to recover`() throws {
     let scratch = try Scratch()
     let path = try scratch.write(EmptyMovie.bytes, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
@@ -272,7 +274,7 @@ struct RecoveryTests {
     #expect(error?.message.contains("before its first frame") == true)
   }
 
-  @Test func `What is being recorded is not touched`() throws {
+  @Test func `Refuses to recover a file that is still being recorded`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let path = scratch.file("take.mov")
@@ -289,7 +291,7 @@ struct RecoveryTests {
     #expect(report.isPlayable && report.ledger.stored == 60)
   }
 
-  @Test func `A record is read as it was written, and damage to any of its bytes is found`() {
+  @Test func `A take record round-trips and detects a damaged byte`() {
     var random = SeededGenerator(seed: 8)
     for _ in 0..<300 {
       func any<Number: FixedWidthInteger>() -> Number {

@@ -9,14 +9,14 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// A microphone that a script plays at once: what it hears is a function of the time since a
-/// camera's first picture.
+/// A scripted microphone without a clock: its samples are a function of the time since a camera's
+/// first frame.
 final class ScriptedMicrophone: AudioDriver {
-  /// What comes next.
+  /// The next event of the microphone.
   enum Step {
-    /// So many samples, in blocks of 10 ms.
+    /// A number of samples, in blocks of 10 ms.
     case samples(Int64)
-    /// So many samples are lost.
+    /// A number of samples is lost.
     case lost(Int64, AudioGap.Cause)
     /// The card is pulled out.
     case unplugged
@@ -25,11 +25,11 @@ final class ScriptedMicrophone: AudioDriver {
   let format: AudioFormat
   private let epoch: Int64
   private let wave: @Sendable (_ seconds: Double, _ channel: Int) -> Double
-  // The capture thread's own.
+  // Used only by the capture thread.
   private nonisolated(unsafe) var steps: [Step]
   private nonisolated(unsafe) var sample: Int64 = 0
 
-  /// Prepares a script whose first sample is heard at a time of the capture clock, in nanoseconds.
+  /// Prepares a script whose first sample has a time of the capture clock, in nanoseconds.
   init(
     _ steps: [Step], rate: Int = 48_000, channels: Int = 2, atNanoseconds epoch: Int64,
     wave: @escaping @Sendable (_ seconds: Double, _ channel: Int) -> Double
@@ -82,19 +82,19 @@ final class ScriptedMicrophone: AudioDriver {
   }
 }
 
-/// A scripted camera of a second and a half, at 100 frames a second, beside a scripted microphone.
+/// A scripted camera of 1.5 seconds at 100 frames per second, with a scripted microphone.
 enum MicrophoneScene {
-  /// When the camera's frame 0 is seen, in microseconds.
+  /// The capture time of the camera's frame 0, in microseconds.
   static let zero: Int64 = 77_000_000
 
-  /// What the microphone hears: another tone on each channel.
+  /// The tone of a channel of the microphone at a time.
   @Sendable static func tone(_ seconds: Double, _ channel: Int) -> Double {
     0.5 * sin(2 * .pi * (channel == 0 ? 300 : 410) * seconds)
   }
 
   /// A session of both, without an output.
   ///
-  /// Its sound begins so many nanoseconds after the first picture.
+  /// Its audio begins `offset` nanoseconds after the first frame.
   static func session(
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2

@@ -7,32 +7,33 @@ import Synchronization
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Frames that are pushed into a ring by a thread of their own, a few each time that triggers are
-/// asked for; so a trigger is known soon after its instant, and nothing depends on the clock.
+/// Frames that a thread pushes into a ring buffer, a few each time that triggers are requested.
+///
+/// So a trigger is known soon after its time, and the result does not depend on the clock.
 final class ScriptedRing: Sendable {
   let queue: FrameQueue
   private let frames: [FrameObservation]
-  private let pictures: [[UInt8]]
+  private let images: [[UInt8]]
   private let triggers: [CaptureTrigger]
-  private let wanted = DispatchSemaphore(value: 0)
+  private let requested = DispatchSemaphore(value: 0)
   private let arrived = DispatchSemaphore(value: 0)
-  private let state = Mutex((pushed: 0, told: 0))
+  private let state = Mutex((pushed: 0, reported: 0))
 
   init(
-    _ queue: FrameQueue, _ frames: [FrameObservation], of pictures: [[UInt8]],
+    _ queue: FrameQueue, _ frames: [FrameObservation], of images: [[UInt8]],
     triggers: [CaptureTrigger]
   ) {
     self.queue = queue
     self.frames = frames
-    self.pictures = pictures
+    self.images = images
     self.triggers = triggers
   }
 
-  /// On a thread of its own: pushes until all frames are there.
+  /// Pushes all frames; called on a thread of its own.
   func push() {
     for (number, frame) in frames.enumerated() {
-      if number % 8 == 0 { wanted.wait() }
-      let image = pictures[Int(frame.sequence) % pictures.count]
+      if number % 8 == 0 { requested.wait() }
+      let image = images[Int(frame.sequence) % images.count]
       let isPushed = image.withUnsafeBytes { bytes in
         queue.push(
           QueuedFrame(
@@ -48,23 +49,23 @@ final class ScriptedRing: Sendable {
     queue.close()
   }
 
-  /// Frames that the ring had no room for.
+  /// The number of frames that the full ring buffer refused.
   let refusals = Atomic<Int>(0)
 
-  /// The triggers until the newest frame, after which more come.
+  /// Returns the triggers up to the newest frame, after which more follow.
   func takeTriggers() -> [CaptureTrigger] {
     let pushed = state.withLock { $0.pushed }
     if pushed < frames.count {
-      wanted.signal()
+      requested.signal()
       arrived.wait()
     }
     return state.withLock { state in
       let now = state.pushed == frames.count ? .max : frames[state.pushed - 1].microseconds
-      let first = state.told
-      while state.told < triggers.count, triggers[state.told].microseconds <= now {
-        state.told += 1
+      let first = state.reported
+      while state.reported < triggers.count, triggers[state.reported].microseconds <= now {
+        state.reported += 1
       }
-      return Array(triggers[first..<state.told])
+      return Array(triggers[first..<state.reported])
     }
   }
 }

@@ -17,11 +17,11 @@ import Testing
 
 /// Takes in several files.
 ///
-/// One after the other: cameras that do not wait take what the machine has.
+/// They run one after the other, since unpaced cameras use the whole machine.
 @Suite(.serialized) struct SegmentTests {
   /// The number of files of a second each.
   ///
-  /// The whole acceptance has 60, of 1280x720.
+  /// The full acceptance test has 60, of 1280x720.
   private static let fileCount = Int(environment("OVERCRANK_SEGMENTS") ?? "") ?? 4
   private static let size = environment("OVERCRANK_SEGMENT_SIZE") ?? "320x240"
 
@@ -39,7 +39,7 @@ import Testing
     SegmentSettings(duration: duration) { scratch.file("file\($0).mov") }
   }
 
-  @Test func `Files of a second have every frame once, and audio to the sample`() async throws {
+  @Test func `One-second files hold every frame once and exact audio`() async throws {
     let scratch = try Scratch()
     let count = Self.fileCount
     var settings = RecordingSettings(path: scratch.file("unused.mov"))
@@ -66,9 +66,9 @@ import Testing
 
     let joins = try FileJoins(paths)
     #expect(joins.isWhole && joins.counts == Array(repeating: 240, count: count))
-    let wanted = SyntheticAudio().samples(from: 0, count: 48_000 * count)
-    #expect(joins.audio.count == wanted.count)
-    #expect(zip(joins.audio, wanted).allSatisfy { abs($0 - $1) <= 1.0 / 32_768 })
+    let expected = SyntheticAudio().samples(from: 0, count: 48_000 * count)
+    #expect(joins.audio.count == expected.count)
+    #expect(zip(joins.audio, expected).allSatisfy { abs($0 - $1) <= 1.0 / 32_768 })
 
     // The check finds a file with one frame less.
     let cut = scratch.file("cut.mov")
@@ -83,7 +83,7 @@ import Testing
     (VideoOutputSettings.codec(.h264), "/yuyv", 8 as Int?), (.codec(.ffv1), "/yuyv", nil),
     (.automatic, "/mjpg", nil),
   ])
-  func `Every encoder begins each file anew`(
+  func `Each codec divides a take into independent files`(
     codec: VideoOutputSettings, mode: String, interval: Int?
   ) throws {
     let scratch = try Scratch()
@@ -94,7 +94,7 @@ import Testing
     let session = try session("synthetic:160x120@240?pace=max", mode)
     let output = MovieFileOutput(settings: settings)
     try session.addOutput(output)
-    // 72 frames and two thirds of a microsecond, so that a file begins behind its boundary.
+    // 72 frames and two thirds of a microsecond, so that a file begins after its boundary.
     let duration = MediaTime(exactly: Rational(3_000_007, over: 10_000_000))
     let report = try output.record(in: segments(duration, in: scratch))
     #expect(report.files.map(\.ledger.stored) == [73, 72, 72, 33])
@@ -106,7 +106,7 @@ import Testing
     #expect(audio.map(\.sampleCount).reduce(0, +) == 50_000 && audio.count == 4)
   }
 
-  @Test func `Missing frames are in the file before them, and in the ledger of the take`() throws {
+  @Test func `Lost frames count in the file before them and in the take`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<100)
@@ -129,18 +129,18 @@ import Testing
   @Test func `H.264 of a camera is divided at its key frames`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
-    let pictures = try camera.streamPictures(100, in: scratch)
-    let keys = pictures.indices.filter { position in
-      pictures[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
+    let images = try camera.streamFrames(100, in: scratch)
+    let keys = images.indices.filter { position in
+      images[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
     }
-    let steps = try pictures.enumerated().map { number, picture in
-      ScriptedDriver.Step.frameWithBytes(try camera.observation(Int64(number)), picture)
+    let steps = try images.enumerated().map { number, image in
+      ScriptedDriver.Step.frameWithBytes(try camera.observation(Int64(number)), image)
     }
     let session = try camera.streamSession(ScriptedDriver(steps))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("a.mov")))
     let report = try output.record(in: segments(MediaTime(3, over: 10), in: scratch))
-    // The first key frames at or behind 30, 60 and 90.
+    // The first key frames at or after 30, 60 and 90.
     let cuts = [30, 60, 90].compactMap { due in keys.first { $0 >= due } }
     let starts = Array(Set([0] + cuts)).sorted()
     #expect(report.files.count == starts.count && report.take.ledger.stored == 100)
@@ -149,7 +149,7 @@ import Testing
     #expect(joins.counts == zip(starts, starts.dropFirst() + [100]).map { $1 - $0 })
   }
 
-  @Test func `Recording starts again and again in a running session, without a lost frame`()
+  @Test func `Successive recordings in a running session lose no frame`()
     async throws
   {
     let scratch = try Scratch()
@@ -165,17 +165,17 @@ import Testing
       try output.startRecording(to: paths[0])
       var next = 1
       for await step in progress {
-        // Each file has some frames before the next is asked for.
+        // Each file has some frames before the next is requested.
         if step.stored < Int64(next) * 20 { continue }
         if next == 3 {
-          // A file that cannot be made costs no frame: the one before goes on.
-          try output.startRecording(to: scratch.file("no such folder/a.mov"))
+          // A file that cannot be created costs no frame: the previous one continues.
+          try output.startRecording(to: scratch.file("no such directory/a.mov"))
         }
         guard next < 5 else { break }
         try output.startRecording(to: paths[next])
         next += 1
       }
-      // A file that was asked for, and has not begun at the end, never begins.
+      // A requested file that has not begun at the end never begins.
       for await event in starts { if case .didStart(paths[4]) = event { break } }
       output.stop()
       var (started, reports, failed): ([String], [RecordingReport], [String]) = ([], [], [])
@@ -189,11 +189,11 @@ import Testing
         if reports.count == 5 { break }
       }
       #expect(started == paths && reports.map(\.path) == paths)
-      #expect(failed == [scratch.file("no such folder/a.mov")])
+      #expect(failed == [scratch.file("no such directory/a.mov")])
       #expect(reports.allSatisfy { $0.problem == nil && $0.isPlayable && $0.ledger.isBalanced })
       let joins = try FileJoins(paths)
       #expect(joins.isWhole && joins.counts.allSatisfy { $0 > 0 })
-      // Where one take's audio is divided, no sample is lost.
+      // No audio sample is lost at a file boundary of one take.
       let frames = joins.counts.reduce(0, +)
       #expect(joins.audio.count == frames * 200)
       while output.isRecording { await Task.yield() }
@@ -202,7 +202,7 @@ import Testing
     await session.stopRunning()
   }
 
-  @Test func `A take goes on in its next file when its camera is back`() throws {
+  @Test func `A take continues in the next file when its camera returns`() throws {
     let scratch = try Scratch()
     let machine = try FakeVideoSystemCalls("hfr-usb mjpegbytes=4000 unplug=60 replug=1")
     machine.pace {
@@ -240,7 +240,7 @@ import Testing
     #expect(report.take.problem == nil && report.take.stoppedBy == .signal)
     let stored = report.files.map(\.ledger.stored)
     #expect(report.take.ledger.stored == stored[0] + stored[1])
-    // The camera was away for two seconds of its clock, and started anew.
+    // The camera was absent for two seconds of its clock, and restarted.
     let gap = try #require(report.take.gaps.first { $0.cause == .lostDevice && $0.count > 400 })
     #expect(gap.afterIndex == stored[0] - 1 && gap.count < 600)
     #expect(report.files.allSatisfy { $0.ledger.lostDevice == 0 })
@@ -248,7 +248,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `Without its camera a take ends as others do, or when it is stopped`(
+  func `A take without its camera ends at the timeout or a stop`(
     stops: Bool
   ) throws {
     let scratch = try Scratch()
@@ -276,7 +276,7 @@ import Testing
     #expect(!session.isRunning && !session.isInterrupted)
   }
 
-  @Test func `A file without a duration, and bursts that wait, are refused`() throws {
+  @Test func `Refuses a zero file duration and reconnecting bursts`() throws {
     let scratch = try Scratch()
     let session = try session("synthetic:160x120@240?pace=max")
     var settings = RecordingSettings(path: scratch.file("a.mov"))

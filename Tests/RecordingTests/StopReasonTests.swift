@@ -10,9 +10,9 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Whether a take ended well, and whether its file plays, are two questions.
+/// The reason why a take ended, which is independent of whether its file plays.
 struct StopReasonTests {
-  /// A limit, and the reason that a take names which reaches it.
+  /// A limit, and the stop reason of a take that reaches it.
   enum Limit: CaseIterable {
     case duration, frames, size
 
@@ -34,7 +34,7 @@ struct StopReasonTests {
   }
 
   @Test(arguments: Limit.allCases)
-  func `A limit that is reached is named as such, and is no error`(limit: Limit) throws {
+  func `Reaching a limit is a stop reason and not an error`(limit: Limit) throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let (report, _) = try camera.take(try camera.frames(0..<100), to: scratch.file("take.mov")) {
@@ -45,7 +45,7 @@ struct StopReasonTests {
     #expect(report.ledger.stored > 0 && report.ledger.stored < 100)
   }
 
-  @Test func `A take whose camera fails plays to there, and has a problem`() throws {
+  @Test func `A take whose camera fails is playable and has a problem`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     for (code, reason) in [

@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// A camera that a script plays: what it says, without a clock.
+/// A scripted camera without a clock.
 struct ScriptedCamera {
   var width = 128
   var height = 96
@@ -23,34 +23,34 @@ struct ScriptedCamera {
 
   init(_ framesPerSecond: Int64) throws { rate = FrameRate(Int(framesPerSecond)) }
 
-  /// What the driver says of a frame that comes in time.
+  /// The driver's observation of a frame that arrives in time.
   func observation(_ number: Int64) throws -> FrameObservation {
     FrameObservation(
       sequence: UInt32(truncatingIfNeeded: number),
       microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
   }
 
-  /// The bytes of some pictures, as the synthetic camera draws them.
-  func pictures(_ numbers: some Sequence<Int>) throws -> [[UInt8]] {
-    let picture = TestPattern(width: width, height: height)
-    var maker: any TestPatternGenerator =
+  /// The bytes of some images, as the synthetic camera draws them.
+  func images(_ numbers: some Sequence<Int>) throws -> [[UInt8]] {
+    let pattern = TestPattern(width: width, height: height)
+    var generator: any TestPatternGenerator =
       switch layout {
-      case .gray: GrayTestPatternGenerator(pattern: picture)
-      case .yuyv: YUYVTestPatternGenerator(pattern: picture)
-      case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
+      case .gray: GrayTestPatternGenerator(pattern: pattern)
+      case .yuyv: YUYVTestPatternGenerator(pattern: pattern)
+      case .mjpeg: try JPEGTestPatternGenerator(pattern: pattern)
       }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: maker.maximumByteCount, alignment: 16)
+      byteCount: generator.maximumByteCount, alignment: 16)
     defer { buffer.deallocate() }
     return try numbers.map { number in
-      let count = try maker.make(number: number, isFlash: false, into: buffer)
+      let count = try generator.make(number: number, isFlash: false, into: buffer)
       return [UInt8](buffer.prefix(count))
     }
   }
 
-  /// Frames that come one after the other, each with its number painted.
+  /// Consecutive frames, each with its number painted.
   func frames(_ numbers: Range<Int>) throws -> [ScriptedDriver.Step] {
-    try zip(numbers, pictures(numbers)).map { .frameWithBytes(try observation(Int64($0)), $1) }
+    try zip(numbers, images(numbers)).map { .frameWithBytes(try observation(Int64($0)), $1) }
   }
 
   /// The session of a script.
@@ -74,7 +74,7 @@ struct ScriptedCamera {
         audio: hasAudio ? (SyntheticAudio(), { base }, { base }, nil) : nil))
   }
 
-  /// The session of a script whose frames are ``streamPictures(_:in:)``.
+  /// The session of a script whose frames are ``streamFrames(_:in:)``.
   func streamSession(_ driver: ScriptedDriver) throws -> CaptureSession {
     let device = try CaptureDevice.named("synthetic:\(width)x\(height)@\(rate.numerator)")
     return CaptureSession(
@@ -103,22 +103,22 @@ struct ScriptedCamera {
     }
   }
 
-  /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
-  func streamPictures(_ count: Int, in scratch: Scratch) throws -> [[UInt8]] {
+  /// The frames of an H.264 stream as a camera sends them, with a key frame now and then.
+  func streamFrames(_ count: Int, in scratch: Scratch) throws -> [[UInt8]] {
     let path = scratch.file("camera.mov")
     _ = try take(try frames(0..<count), codec: .h264, to: path)
     var demuxer = try Demuxer(opening: path)
     guard let track = demuxer.tracks.first(where: { $0.kind == .video }) else { return [] }
     var filter = try BitstreamFilter(named: "h264_mp4toannexb", parameters: track.parameters)
-    var pictures: [[UInt8]] = []
+    var images: [[UInt8]] = []
     while let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.index else { continue }
-      pictures.append(try filter.filter(packet).withBytes { [UInt8]($0) })
+      images.append(try filter.filter(packet).withBytes { [UInt8]($0) })
     }
-    return pictures
+    return images
   }
 
-  /// What the camera hears, for a take of its own making.
+  /// The audio of the camera, for a take without a session.
   func audio(in scratch: Scratch) throws -> TakeAudio? {
     var camera = self
     camera.hasAudio = true
@@ -143,20 +143,20 @@ struct ScriptedCamera {
     let output = try MovieFileOutput(session: session, settings: settings)
     let report = try output.record(progress: progress)
     let input = try #require(session.inputs.first as? DeviceInput)
-    // All are given back, but for those that waited when the stream was switched off.
+    // All buffers are returned, except those that waited when the stream was switched off.
     #expect(input.pool.heldCount == 0)
     #expect(driver.missingBuffers <= input.pool.capacity / 2)
     return (report, driver)
   }
 }
 
-/// Whether a file holds a box of four letters.
+/// Whether a file holds a box of this four-letter type.
 func holdsBox(_ name: String, _ path: String) throws -> Bool {
   let bytes = try bytes(of: path)
-  let wanted = Array(name.utf8)
+  let letters = Array(name.utf8)
   return bytes.indices.contains { position in
-    position + 4 <= bytes.count && bytes[position] == wanted[0]
-      && bytes[position..<(position + 4)].elementsEqual(wanted)
+    position + 4 <= bytes.count && bytes[position] == letters[0]
+      && bytes[position..<(position + 4)].elementsEqual(letters)
   }
 }
 

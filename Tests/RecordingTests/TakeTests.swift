@@ -13,7 +13,7 @@ import Testing
 
 @testable import OvercrankRecording
 
-/// Records the synthetic camera, which loses no frame to a busy machine: `device` says `pace=max`.
+/// Records the synthetic camera, which loses no frame on a busy machine: `device` has `pace=max`.
 private func take(
   _ device: String, mode: String, codec: VideoOutputSettings, seconds: MediaTime, to path: String
 ) throws -> RecordingReport {
@@ -34,7 +34,7 @@ struct TakeTests {
     ("yuyv", .raw, .rawVideo), ("grey", .automatic, .mjpeg), ("grey", .h264, .h264),
     ("grey", .ffv1, .ffv1), ("grey", .raw, .rawVideo),
   ])
-  func `Every codec stores the frames that were captured, and they are read back`(
+  func `Every codec stores exactly the captured frames`(
     fourcc: String, codec: VideoOutputSettings, stored: VideoCodec
   ) throws {
     let scratch = try Scratch()
@@ -53,14 +53,13 @@ struct TakeTests {
     let sequences = asset.frameTimingRows().map(\.sequence)
     #expect(painted == sequences)
     #expect(asset.duration == (MediaTime(1, over: 2)))
-    // Beside what is lossless the sound is, too.
+    // The audio of lossless video is lossless, too.
     #expect(
       asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? .pcm : .aac))
     #expect(asset.audioTrack?.sampleCount == 24_000)
   }
 
-  @Test func `H.264 has a key frame every quarter second at least, and no reordered frames`() throws
-  {
+  @Test func `H.264 has a key frame every 250 ms and no reordered frames`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     _ = try take(
@@ -83,7 +82,7 @@ struct TakeTests {
   }
 
   @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
-  func `What the disk did not take is not counted as stored`() throws {
+  func `Frames lost to a full disk are not counted as stored`() throws {
     let scratch = try Scratch()
     try #require(SmallDisk.mount(at: scratch.path))
     defer { SmallDisk.unmount(scratch.path) }
@@ -103,41 +102,40 @@ struct TakeTests {
     #expect(report.gaps.last?.afterIndex == report.ledger.stored - 1)
   }
 
-  @Test func `A disk that stands still for two seconds costs no frame`() throws {
+  @Test func `A disk that stalls for two seconds costs no frame`() throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(240)
     (camera.width, camera.height) = (640, 480)
-    let (standsStill, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    // Two seconds of frames come while the thread that stores is away.
-    let pictures = try camera.pictures(0..<8)
+    let (stall, resumption) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    // Two seconds of frames arrive while the writer thread is blocked.
+    let images = try camera.images(0..<8)
     let frames = try (0..<720).map {
-      ScriptedDriver.Step.frameWithBytes(
-        try camera.observation($0), pictures[Int($0) % pictures.count])
+      ScriptedDriver.Step.frameWithBytes(try camera.observation($0), images[Int($0) % images.count])
     }
     let steps =
-      frames[..<180] + [.action { standsStill.wait() }] + frames[180..<660]
-      + [.action { goesOn.signal() }] + frames[660...]
+      frames[..<180] + [.action { stall.wait() }] + frames[180..<660]
+      + [.action { resumption.signal() }] + frames[660...]
     var fullest = 0.0
-    var hasStoodStill = false
+    var hasStalled = false
     let (report, _) = try camera.take(
       Array(steps), to: scratch.file("take.mov"),
       progress: { progress in
         fullest = max(fullest, progress.queueFill)
-        guard progress.stored >= 120, !hasStoodStill else { return }
-        hasStoodStill = true
-        standsStill.signal()
-        goesOn.wait()
+        guard progress.stored >= 120, !hasStalled else { return }
+        hasStalled = true
+        stall.signal()
+        resumption.wait()
       })
     #expect(report.ledger.stored == 720 && report.ledger.lostQueue == 0)
     #expect(report.ledger.isBalanced && report.isPlayable)
-    // All that came meanwhile waited, and there was room.
+    // All frames of the stall waited in the queue, which had space.
     #expect(fullest > 0.05 && fullest < 1)
   }
 
   @Test(arguments: [false, true])
-  func `A take of nothing leaves no file and says what to do`(isStopped: Bool) throws {
+  func `A take without a whole frame leaves no file`(isStopped: Bool) throws {
     let scratch = try Scratch()
-    // Frames arrive, and none of them is a picture.
+    // Frames arrive, but all of them are damaged.
     let camera = try ScriptedCamera(100)
     let steps = try (0..<20).map {
       ScriptedDriver.Step.frameWithBytes(try camera.observation($0), [1, 2, 3])
@@ -147,12 +145,12 @@ struct TakeTests {
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     if isStopped { output.stop() }
     let error = #expect(throws: MediaError.self) { try output.record() }
-    // Who stops it needs not be told to check the camera.
+    // A user who stops the take needs no advice to check the camera.
     #expect(error?.code == (isStopped ? .cancelled : .nothingStored))
     #expect(try scratch.names() == [])
   }
 
-  @Test func `A file that exists stays as it is unless it may be replaced`() throws {
+  @Test func `Refuses to overwrite an existing file by default`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let seconds = MediaTime(1, over: 4)
@@ -171,7 +169,7 @@ struct TakeTests {
 }
 
 struct PlanTests {
-  @Test func `Codecs that do not go with the camera are refused, with what to choose`() throws {
+  @Test func `Refuses codecs that do not support the camera format`() throws {
     func refusal(_ codec: VideoOutputSettings, _ layout: FrameDelivery.Layout) throws -> MediaError?
     {
       let delivery = try FrameDelivery(layout: layout, width: 64, height: 64)
@@ -197,7 +195,7 @@ struct PlanTests {
     }
   }
 
-  @Test func `Percentiles are the smallest intervals that so many do not exceed`() throws {
+  @Test func `Frame interval percentiles use the nearest-rank method`() throws {
     #expect(FrameIntervals(microseconds: []) == nil)
     #expect(FrameIntervals(microseconds: [5]) == nil)
     let one = try #require(FrameIntervals(microseconds: [0, 10]))
@@ -209,7 +207,7 @@ struct PlanTests {
       [many.p50, many.p95, many.p99, many.max] == [50, 95, 99, 100].map { .microseconds($0) })
   }
 
-  @Test func `Frames that never reached the disk are taken back, gaps and all`() throws {
+  @Test func `Discarding unsynced frames corrects the ledger and its gaps`() throws {
     var report = RecordingReport(
       requestedFrameRate: FrameRate(100), negotiatedFrameRate: FrameRate(100))
     report.ledger.stored = 10

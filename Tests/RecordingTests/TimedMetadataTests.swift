@@ -14,16 +14,16 @@ import Testing
 @testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
-/// Values of frames, and tags of files.
+/// Timed metadata values, and metadata tags of files.
 struct TimedMetadataTests {
-  private struct Wanted: Equatable {
+  private struct ExpectedValue: Equatable {
     var frame: Int64
     var key: String
     var value: MetadataValue
   }
 
-  /// Some values at some frames, several at one and none at most.
-  private static func values(_ count: Int, frames: Int64, seed: UInt64) -> [Wanted] {
+  /// Random values at random frames, several at some frames and none at most.
+  private static func values(_ count: Int, frames: Int64, seed: UInt64) -> [ExpectedValue] {
     var random = SeededGenerator(seed: seed)
     return (0..<count).map { number in
       let value: MetadataValue =
@@ -33,20 +33,20 @@ struct TimedMetadataTests {
         case 2: .text("Läufer \(number) \u{1F3C3}")
         default: .text("")
         }
-      return Wanted(
+      return ExpectedValue(
         frame: Int64.random(in: 0..<frames, using: &random), key: "com.example.key\(number % 5)",
         value: value)
     }
   }
 
-  private static func found(_ path: String) throws -> [Wanted] {
+  private static func found(_ path: String) throws -> [ExpectedValue] {
     try Asset(path: path).timedMetadata().map {
-      Wanted(frame: $0.frameIndex, key: $0.key, value: $0.value)
+      ExpectedValue(frame: $0.frameIndex, key: $0.key, value: $0.value)
     }
   }
 
   /// In order of frames, and of arrival where frames are equal.
-  private static func sorted(_ values: [Wanted]) -> [Wanted] {
+  private static func sorted(_ values: [ExpectedValue]) -> [ExpectedValue] {
     values.enumerated().sorted { ($0.element.frame, $0.offset) < ($1.element.frame, $1.offset) }
       .map(\.element)
   }
@@ -58,7 +58,7 @@ struct TimedMetadataTests {
   }
 
   @Test(arguments: ["a.mov", "a.mp4"], [false, true])
-  func `A thousand values are read back at their frames`(
+  func `A thousand metadata values are read back at their frames`(
     name: String, isFastStart: Bool
   ) async throws {
     let scratch = try Scratch()
@@ -69,7 +69,7 @@ struct TimedMetadataTests {
     let session = try session()
     let output = try MovieFileOutput(session: session, settings: settings)
     let values = Self.values(1_000, frames: 600, seed: 5)
-    // Half of them before the take, the others while it runs; frames that are stored, and that come.
+    // Half of them before the take, the others while it runs, for stored and for future frames.
     for value in values.prefix(500) {
       try output.append(value.value, forKey: value.key, atFrame: value.frame)
     }
@@ -93,7 +93,7 @@ struct TimedMetadataTests {
     let found = packets.compactMap { Int64($0.filter(\.isNumber)) }
     let due = frames.map { times[Int($0)].wholeMicroseconds }
     #expect(found == (due.first == 0 ? due : [0] + due))
-    // And their values, one behind the other.
+    // The packets contain the values in order.
     let data = try await FFmpeg.converted(path, ["-map", "0:d:0", "-c", "copy", "-f", "data"])
     let items = Box.list(in: data, from: 0, to: data.count).filter { $0.type != 0 }
     #expect(
@@ -104,13 +104,13 @@ struct TimedMetadataTests {
     #expect(try await FFmpeg.probe(path, "stream=nb_frames", stream: "v:0") == ["600"])
   }
 
-  @Test func `A value without a frame belongs to the frame of its time`() throws {
+  @Test func `A metadata value without a frame gets the frame of its time`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let camera = try ScriptedCamera(100)
     let box = Mutex<MovieFileOutput?>(nil)
     var steps = try camera.frames(0..<50)
-    // The clock stands at the frame before.
+    // The clock is at the time of the previous frame.
     for number in [40, 20, 1] {
       steps.insert(
         .action {
@@ -124,10 +124,10 @@ struct TimedMetadataTests {
     _ = try output.record()
     #expect(
       try Self.found(path)
-        == [1, 20, 40].map { Wanted(frame: $0 - 1, key: "number", value: .integer($0)) })
+        == [1, 20, 40].map { ExpectedValue(frame: $0 - 1, key: "number", value: .integer($0)) })
   }
 
-  @Test func `Values are in the file of their frame`() throws {
+  @Test func `Metadata values are stored in the file of their frame`() throws {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: "")
     settings.limit = CaptureLimit(frameCount: 480)
@@ -152,7 +152,7 @@ struct TimedMetadataTests {
     #expect(report.take.warnings.count { $0.contains("1 metadata value") } == 1)
   }
 
-  @Test func `A value of a finished file is late, and in no frame of the next one`() {
+  @Test func `A metadata value of a finished file counts as late`() {
     var clock = PausableClock()
     clock.begin(atMicroseconds: 1_000)
     func value(_ position: PendingValue.Position) -> PendingValue {
@@ -176,7 +176,7 @@ struct TimedMetadataTests {
     #expect(pending.lateCount == 2)
   }
 
-  @Test func `Values survive a kill`() throws {
+  @Test func `Timed metadata values survive a killed take`() throws {
     let scratch = try Scratch()
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
@@ -194,8 +194,8 @@ struct TimedMetadataTests {
         frameRate: camera.rate, audio: try camera.audio(in: scratch), audioCodec: .pcm,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { 0 }, values: pending
       ) { _, _ in RecordingTags.metadata(frameRate: camera.rate, recording: nil) }
-      for case .frameWithBytes(let frame, let picture) in try camera.frames(0..<100) {
-        try picture.withUnsafeBytes { bytes in
+      for case .frameWithBytes(let frame, let image) in try camera.frames(0..<100) {
+        try image.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: frame, bytes: bytes))
         }
         if frame.sequence % 4 == 3 { try writer.settle() }
@@ -210,7 +210,7 @@ struct TimedMetadataTests {
     #expect(try paintedNumbers(Asset(path: path)) == (0..<100).map { $0 })
   }
 
-  @Test func `Tags are stored as phones store them, and may change during the take`() async throws {
+  @Test func `Metadata tags may change during the take`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     var settings = RecordingSettings(path: path)

@@ -12,7 +12,7 @@ struct TriggerQueueTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Accepted triggers are a quiet period apart, and the others are counted`(
+  func `Accepts triggers a quiet period apart and counts the others`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -48,9 +48,9 @@ struct TriggerQueueTests {
     }
   }
 
-  @Test func `The quiet period is the length of a clip unless said, also for early triggers`() {
+  @Test func `The default quiet period is the duration of a clip`() {
     var queue = TriggerQueue()
-    // Before the capture begins nothing is known of quiet periods.
+    // The quiet period is unknown before the capture begins.
     for time in [0, 10, 149_999, 150_000, 150_001] as [Int64] { queue.append(trigger(time)) }
     queue.begin(
       TriggerSettings(

@@ -14,7 +14,7 @@ import Testing
 @testable import OvercrankRecording
 
 struct TriggeredTakeTests {
-  /// Frames with losses and damage; what arrived has its number as its sequence.
+  /// Frames with losses and damage, each with its number as its sequence.
   private func frames(
     _ count: Int, _ camera: ScriptedCamera, _ random: inout SeededGenerator
   ) throws -> [FrameObservation] {
@@ -57,7 +57,7 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `Clips hold exactly the frames around their triggers, however these overlap`(
+  func `Clips hold exactly the frames around overlapping triggers`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -82,13 +82,13 @@ struct TriggeredTakeTests {
     let queue = try FrameQueue(
       capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
     let ring = ScriptedRing(
-      queue, frames, of: try camera.pictures([7]), triggers: triggers)
+      queue, frames, of: try camera.images([7]), triggers: triggers)
     let report = try run(take, ring)
 
     #expect(report.problem == nil)
     #expect(ring.refusals.load(ordering: .relaxed) == 0)
-    // The slow and obvious model: every frame against every trigger.
-    var wanted: [[FrameObservation]] = []
+    // A simple reference compares every frame with every trigger.
+    var expected: [[FrameObservation]] = []
     var stored: Set<UInt32> = []
     for trigger in triggers {
       let clip = frames.filter {
@@ -96,26 +96,26 @@ struct TriggeredTakeTests {
           && $0.microseconds < trigger.microseconds + post
       }
       stored.formUnion(clip.map(\.sequence))
-      if !clip.isEmpty { wanted.append(clip) }
+      if !clip.isEmpty { expected.append(clip) }
     }
-    #expect(report.clips.count == wanted.count)
+    #expect(report.clips.count == expected.count)
     #expect(report.clips.count > 200)
-    for (clip, wanted) in zip(report.clips, wanted) {
-      #expect(clip.ledger.stored == Int64(wanted.count))
+    for (clip, expected) in zip(report.clips, expected) {
+      #expect(clip.ledger.stored == Int64(expected.count))
       #expect(clip.ledger.isBalanced)
       #expect(clip.isPlayable)
       let mark = try #require(clip.trigger)
-      let shown = wanted.lastIndex { $0.microseconds <= mark.captureTime.wholeMicroseconds }
+      let shown = expected.lastIndex { $0.microseconds <= mark.captureTime.wholeMicroseconds }
       #expect(mark.frameIndex == shown.map(Int64.init))
       let lines = try Asset(path: clip.path).frameTimingRows()
-      #expect(lines.map(\.sequence) == wanted.map { Int64($0.sequence) })
+      #expect(lines.map(\.sequence) == expected.map { Int64($0.sequence) })
       #expect(
         lines.map(\.time.wholeNanoseconds)
-          == wanted.map {
-            ($0.microseconds - wanted[0].microseconds) * 1_000
+          == expected.map {
+            ($0.microseconds - expected[0].microseconds) * 1_000
           })
     }
-    // The capture's own books.
+    // The ledger of the whole capture.
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(stored.count))
     let damaged = frames.count { $0.outcome == .corrupt }
@@ -132,7 +132,7 @@ struct TriggeredTakeTests {
         + "\(steps.min() ?? 0) us after the one before")
   }
 
-  @Test func `A ring that is too small holds the latest frames, loses none and says so`() throws {
+  @Test func `A small ring buffer keeps the latest frames and warns`() throws {
     var random = SeededGenerator(seed: 9)
     let camera = try ScriptedCamera(240)
     let scratch = try Scratch()
@@ -146,13 +146,13 @@ struct TriggeredTakeTests {
     #expect(size.bytes == 1 << 19)
     let queue = try FrameQueue(
       capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
-    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7]), triggers: [trigger])
+    let ring = ScriptedRing(queue, frames, of: try camera.images([7]), triggers: [trigger])
     let report = try run(take, ring)
     let clip = try #require(report.clips.first)
     #expect(ring.refusals.load(ordering: .relaxed) == 0)
     #expect(clip.ledger.lostQueue == 0)
     let mark = try #require(clip.trigger)
-    // Less than asked for, and yet nearly all that the memory holds.
+    // Less than the requested duration, but nearly all that the memory holds.
     #expect(mark.time.wholeNanoseconds < 2_900_000_000)
     #expect(queue.capacity <= 1 << 19)
     #expect(Double(report.ringPeak) > 0.7 * Double(queue.capacity))
@@ -161,7 +161,7 @@ struct TriggeredTakeTests {
     #expect(report.ledger.isBalanced)
   }
 
-  @Test func `Without repetition the first trigger makes the only clip and ends the capture`()
+  @Test func `Without repetition only the first trigger makes a clip`()
     throws
   {
     var random = SeededGenerator(seed: 5)
@@ -175,7 +175,7 @@ struct TriggeredTakeTests {
     }
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
-    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7]), triggers: triggers)
+    let ring = ScriptedRing(queue, frames, of: try camera.images([7]), triggers: triggers)
     var events: [String] = []
     let report = try run(take, ring) { event in
       switch event {
@@ -208,14 +208,14 @@ struct TriggeredTakeTests {
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 16 << 20, largestFrame: take.input.maximumByteCount)
     let ring = ScriptedRing(
-      queue, frames, of: try camera.pictures([7]),
+      queue, frames, of: try camera.images([7]),
       triggers: triggers.map {
         CaptureTrigger(source: .call, microseconds: camera.base + $0)
       })
     return (try run(take, ring), take.control.requestedStop)
   }
 
-  @Test func `No more clips are recorded at a time than allowed, and the rest is counted`() throws {
+  @Test func `Limits concurrent clips and counts refused triggers`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture((0..<40).map { 1_000_000 + $0 }, in: scratch) { _ in }
     #expect(report.clips.count == TriggerQueue.capacity && report.triggerCount == 16)
@@ -224,7 +224,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names().count == 16)
   }
 
-  @Test func `A number of clips ends the capture by that name`() throws {
+  @Test func `The maximum number of clips ends the capture`() throws {
     let scratch = try Scratch()
     let times: [Int64] = [500_000, 1_700_000, 2_900_000, 4_000_000]
     let (report, stop) = try capture(times, in: scratch) { $0.maximumClipCount = 2 }
@@ -233,7 +233,7 @@ struct TriggeredTakeTests {
     #expect(try scratch.names() == ["clip1.mov", "clip2.mov"])
   }
 
-  @Test func `A clip whose beginning the camera had not yet seen says so`() throws {
+  @Test func `A clip with a short pre-trigger duration has a warning`() throws {
     let scratch = try Scratch()
     let (report, _) = try capture([200_000, 2_000_000], in: scratch) { _ in }
     let warnings = report.clips.map(\.warnings)
@@ -245,7 +245,7 @@ struct TriggeredTakeTests {
       ])
   }
 
-  @Test func `Triggers without a single clip are a failure`() throws {
+  @Test func `A trigger after the last frame fails with nothing stored`() throws {
     let scratch = try Scratch()
     // After the last frame.
     let (report, _) = try capture([9_000_000], in: scratch) { _ in }
@@ -253,7 +253,7 @@ struct TriggeredTakeTests {
     #expect(report.problem?.code == .nothingStored)
   }
 
-  @Test func `A clip whose file cannot be created ends the capture and says why`() throws {
+  @Test func `A clip file that cannot be created ends the capture`() throws {
     var random = SeededGenerator(seed: 6)
     let camera = try ScriptedCamera(120)
     let scratch = try Scratch()
@@ -264,7 +264,7 @@ struct TriggeredTakeTests {
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
     let ring = ScriptedRing(
-      queue, frames, of: try camera.pictures([7]),
+      queue, frames, of: try camera.images([7]),
       triggers: [CaptureTrigger(source: .call, microseconds: camera.base + 500_000)])
     let report = try run(take, ring)
     #expect(report.clips.isEmpty)
@@ -273,13 +273,13 @@ struct TriggeredTakeTests {
   }
 
   @Test(arguments: [VideoOutputSettings.passthrough, .ffv1, .h264])
-  func `A clip of an H.264 camera begins with exactly its first frame, wherever key frames are`(
+  func `A clip of an H.264 camera begins exactly at its first frame`(
     codec: VideoOutputSettings
   ) throws {
     let camera = try ScriptedCamera(240)
     let scratch = try Scratch()
-    let pictures = try camera.streamPictures(600, in: scratch)
-    #expect(pictures.count == 600)
+    let images = try camera.streamFrames(600, in: scratch)
+    #expect(images.count == 600)
     var settings = TriggerSettings(
       preDuration: MediaTime(microseconds: 180_000), postDuration: MediaTime(microseconds: 90_000))
     settings.repeats = true
@@ -309,22 +309,22 @@ struct TriggeredTakeTests {
     }
     let queue = try FrameQueue(
       capacity: take.ringSize().bytes, largestFrame: input.maximumByteCount, recordCount: 2_000)
-    let report = try run(take, ScriptedRing(queue, frames, of: pictures, triggers: triggers))
+    let report = try run(take, ScriptedRing(queue, frames, of: images, triggers: triggers))
     #expect(report.clips.count == triggers.count)
     var hiddenCount = 0
     for (clip, trigger) in zip(report.clips, triggers) {
-      let wanted = frames.filter {
+      let expected = frames.filter {
         $0.microseconds >= trigger.microseconds - 180_000
           && $0.microseconds < trigger.microseconds + 90_000
       }
       #expect(clip.isPlayable)
-      #expect(clip.ledger.stored == Int64(wanted.count))
+      #expect(clip.ledger.stored == Int64(expected.count))
       let asset = try Asset(path: clip.path)
-      #expect(try paintedNumbers(asset) == wanted.map { Int($0.sequence) })
-      let first = try #require(wanted.first).microseconds
-      let times: [Int64] = wanted.map { ($0.microseconds - first) * 1_000 }
+      #expect(try paintedNumbers(asset) == expected.map { Int($0.sequence) })
+      let first = try #require(expected.first).microseconds
+      let times: [Int64] = expected.map { ($0.microseconds - first) * 1_000 }
       #expect(asset.frameTimingRows().map(\.time.wholeNanoseconds) == times)
-      // What stock players see.
+      // Players skip the discarded packets.
       var demuxer = try Demuxer(opening: clip.path)
       while let packet = try demuxer.nextPacket() { if packet.isDiscarded { hiddenCount += 1 } }
     }

@@ -13,7 +13,7 @@ import Testing
 @testable import OvercrankCapture
 @testable import OvercrankRecording
 
-/// Previews of a running camera, beside movies.
+/// Previews of a running camera, with movies.
 struct VideoPreviewTests {
   private func session(_ name: String, _ mode: String) throws -> CaptureSession {
     let camera = try CaptureDevice.named(name)
@@ -28,7 +28,7 @@ struct VideoPreviewTests {
   }
 
   @Test(arguments: ["/mjpg", "/yuyv", "/grey"])
-  func `A slow view shows new frames only, and costs the movie none`(mode: String) throws {
+  func `A slow preview shows new frames and costs the movie none`(mode: String) throws {
     let scratch = try Scratch()
     let session = try session("synthetic:320x240@240?pace=max", mode)
     let preview = try VideoPreview(session: session)
@@ -58,7 +58,7 @@ struct VideoPreviewTests {
     #expect(try input.pool.heldCount == 0 && preview.nextFrame(as: .gray) == nil)
   }
 
-  @Test func `The gray at a tapped place is that of the frame, however it is shown`() throws {
+  @Test func `A tapped preview point maps to the pixel of the frame`() throws {
     for row in CornerImage.table {
       let gray = CornerImage.gray(width: 64, height: 48)
       let camera = try CaptureDevice.named("synthetic:128x96@240")
@@ -99,14 +99,14 @@ struct VideoPreviewTests {
       let geometry = try #require(
         preview.geometry(viewWidth: Double(image.width), viewHeight: Double(image.height)))
       for (x, y, corner) in [(0.25, 0.25, "A"), (0.75, 0.25, "B"), (0.25, 0.75, "C")] {
-        let place = geometry.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: y))
-        let shown = image.bytes[Int(place.y) * image.width + Int(place.x)]
+        let point = geometry.viewPoint(fromDevicePoint: PointOfInterest(x: x, y: y))
+        let shown = image.bytes[Int(point.y) * image.width + Int(point.x)]
         #expect(abs(Int(shown) - Int(CornerImage.gray(of: Character(corner)))) < 3, "\(row) \(x)")
       }
     }
   }
 
-  @Test func `What cannot be shown is refused, and leaves the session as it was`() throws {
+  @Test func `Refuses a preview of H.264 or of an empty session`() throws {
     let stream = try ScriptedCamera(240)
     let session = try stream.streamSession(ScriptedDriver([]))
     let error = #expect(throws: MediaError.self) { try VideoPreview(session: session) }
