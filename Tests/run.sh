@@ -32,6 +32,10 @@ export OVERCRANK_BUILD=all
 export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors \
   --explicit-target-dependency-import-check error"
 programs=.build/release
+# Test modules are compiled without optimization; see the script. SwiftPM wants the libraries of the
+# toolchain next to the compiler.
+compiler=$PWD/.build/test-compiler
+export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
@@ -85,6 +89,9 @@ step_packages() {
   # OpenTimelineIO's own library, which reads and writes our projects.
   python_environment "${otio_python%/bin/python3}" OpenTimelineIO==0.17.0 ||
     echo "OpenTimelineIO cannot be had from here: the test that asks it is skipped" >&2
+  mkdir -p "$compiler/bin"
+  cp Tests/Tools/TestCompiler/swiftc "$compiler/bin/"
+  ln -sfn "$(dirname "$(readlink -f "$(command -v swiftc)")")/../lib" "$compiler/lib"
 }
 
 step_format() {
@@ -96,6 +103,7 @@ step_format() {
 }
 
 step_build() {
+  rm -f "$COMPILE_TIMES"
   # shellcheck disable=SC2086  # Words, not one.
   swift build -c release $SWIFT_BUILD_FLAGS --build-tests
   # Public names are read from what was built.
