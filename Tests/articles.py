@@ -32,6 +32,8 @@ FIGURE = re.compile(rf"(?<![\w.])\d[\d .,]*\s?(?:{UNITS})|(?<![\w.])\d+\.\d+ s\b
 PROGRAM = re.compile(r"`(?:Benchmarks|Tests)/[^`]+`")
 HIDDEN = re.compile(r"<!-- (?:swift|console)")
 COMMENT = re.compile(r"<!--(.*?)-->", re.S)
+# Comments between lines, which readers do not see.
+HIDDEN_LINES = re.compile(r"^<!--.*?-->\n", re.M | re.S)
 CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
 OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
@@ -214,7 +216,7 @@ def problems(repo, path, text, most_lines):
     yield from package_problems(repo, text)
     if path.name == "CONTRIBUTING.md":
         yield from area_problems(repo, text)
-    lines = len(text.splitlines())
+    lines = len(HIDDEN_LINES.sub("", text).splitlines())
     if lines > most_lines:
         yield f"{lines}: a document of this kind has at most {most_lines} lines"
     for block in blocks:
@@ -253,6 +255,7 @@ def self_test(repo):
     assert not found("A frame of 240 fps. `--min-free 1GiB` ends a take. See [it](LICENSE).\n")
     assert not found("```swift\nlet picture = 5 // 12 ms\n```\n")
     assert not found("It took 12 ms, says `Tests/run.sh`.\n")
+    assert not found("A line.\n<!-- tests\n" + "A: `One picture`\n" * README_LINES + "-->\n")
     assert not found("| `picture` | a frame |\n| --- | --- |\n| 12 % | `Tests/run.sh` |\n")
     for wrong in [
             "The picture is whole.", "A grey frame.", "What is lost stays lost.",

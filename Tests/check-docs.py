@@ -9,7 +9,8 @@ terminal (`console`) in which every command is `slowmo` are run in a new directo
 the lines shown must be among what is printed, in their order; a command that shows none must exit with
 0. `…` stands for other lines. Blocks that need a camera, and `sh` blocks, are not run. Parts of a
 Package.swift (`swift manifest`) are not compiled.
-The tables for people who come from AVFoundation are compiled too (counterparts.py).
+The tables for people who come from AVFoundation are compiled too, and each row has a test
+(counterparts.py).
 
     Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`, which has the modules and
                                            both programs; the archive is .build/docs
@@ -69,7 +70,7 @@ def compile_blocks(build, texts):
 
 
 def check_counterparts(build, graphs, texts):
-    """What is wrong with the tables for people who come from AVFoundation."""
+    """What is wrong with the tables for people who come from AVFoundation, and their tests."""
     symbols = counterparts.kinds(graph for _, graph in symbol_graphs.load(graphs))
     found = "".join(
         f"{problem}\n" for problem in counterparts.problems(texts, counterparts.tests(REPO)))
@@ -136,14 +137,16 @@ def self_test(build, graphs, directory):
     assert missing_line(["d", "b"], ["a", "b", "c", "d"]) == "b"
     assert run_documents(build, [("wrong.md", shown.format(" none"))])
     assert run_documents(build, [("wrong.md", "```console\n$ slowmo info none.mov\n```\n")])
-    row = "| `startRunning()` | `{}.startRunning()` | `{}` |\n"
+    counterparts.self_test()
+    table = ("| AVFoundation | Overcrank |\n|---|---|\n| `startRunning()` | `{0}.startRunning()` |\n\n"
+             "<!-- tests\n{0}.startRunning(): `{1}`\n-->\n")
     test = "A session without inputs fails to start"
     for owner, named, words in [
-            ("CaptureSession", test, ""), ("CaptureSession", "No test", "there is no test"),
+            ("CaptureSession", test, ""), ("CaptureSession", "No test", "a.md:6: there is no test"),
             ("CaptureDevice", test, "no member 'startRunning'")]:
-        message = check_counterparts(build, graphs, [("a.md", row.format(owner, named))])
+        message = check_counterparts(build, graphs, [("a.md", table.format(owner, named))])
         assert words in message and bool(words) == bool(message), message
-        assert not message or "a.md:1:" in message, message
+        assert not message or re.search(r"a\.md:[36]:", message), message
     catalog = directory / "Wrong.docc"
     catalog.mkdir()
     (catalog / "Wrong.md").write_text("# Wrong\n\nA link: ``CaptureSession/missing``.\n")

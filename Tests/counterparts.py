@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of the articles for people who come from AVFoundation.
 
-A row has three cells: names of AVFoundation, their counterparts here, and the test that proves it. Each
-code span of the second cell is a type, or a member behind its owner: `Owner.property`, `Owner.case`,
-`Owner.method(label:)`. A Swift file is made in which every one of them is used on its owner, so that a
-name that belongs to another type does not compile. The third cell has the name of a test function.
+A row has two cells: names of AVFoundation, and their counterparts here. Each code span of the second
+cell is a type, or a member behind its owner: `Owner.property`, `Owner.case`, `Owner.method(label:)`. A
+Swift file is made in which every one of them is used on its owner, so that a name that belongs to
+another type does not compile.
+
+A comment below each table names the test of each row, which readers of the articles do not see. It has
+one line for each row, in the same order: the first counterpart, and the name of a test function.
+
+    <!-- tests
+    CaptureSession.isRunning: `An input comes back when its device does`
+    -->
+
 Sections whose heading begins with "Not here" have no counterparts, and are not read.
 """
 import dataclasses
@@ -15,6 +23,7 @@ SPAN = re.compile(r"`([^`]+)`")
 NAME = re.compile(r"[A-Z]\w*(?:\.\w+)*(?:\((?:\w+:)*\))?")
 # Tests alone have names that are sentences.
 TEST = re.compile(r"\bfunc `([^`]+)`\(")
+COMMENT = "<!-- tests"
 TYPES = {"swift.class", "swift.struct", "swift.enum", "swift.typealias"}
 # Calls with closures, or with an argument that is changed.
 CALLS = {
@@ -33,27 +42,49 @@ CALLS = {
 
 @dataclasses.dataclass
 class Row:
-    """A row of a table: where it is, the names of its second cell, and the tests of its third."""
+    """A row of a table: where it is, and the names of its second cell."""
     article: str
     line: int
     cells: list
     names: list
+
+
+@dataclasses.dataclass
+class Table:
+    """A table's rows, and the lines of its comment: where each is, a counterpart and a test."""
+    rows: list
     tests: list
 
 
-def rows(article, text):
-    """The rows of an article's tables that have counterparts."""
-    heading = ""
+def tables(article, text):
+    """The tables of an article that have counterparts."""
+    heading, found, in_comment, in_table = "", [], False, False
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("#"):
             heading = line.lstrip("# ")
-        if not line.startswith("| ") or heading.startswith("Not here"):
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if cells[0] == "AVFoundation":
-            continue
-        yield Row(article, number, cells, SPAN.findall(cells[1]) if len(cells) > 1 else [],
-                  SPAN.findall(cells[2]) if len(cells) > 2 else [])
+        if line == COMMENT and found:
+            in_comment = True
+        elif line == "-->":
+            in_comment = False
+        elif in_comment:
+            name, _, test = line.partition(": ")
+            found[-1].tests.append((number, name, test.strip("`")))
+        elif not line.startswith("|"):
+            in_table = False
+        elif not heading.startswith("Not here"):
+            if not in_table:
+                found.append(Table([], []))
+            in_table = True
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if line.startswith("| ") and cells[0] != "AVFoundation":
+                found[-1].rows.append(Row(
+                    article, number, cells, SPAN.findall(cells[1]) if len(cells) > 1 else []))
+    return found
+
+
+def rows(article, text):
+    """The rows of all tables of an article that have counterparts."""
+    return [row for table in tables(article, text) for row in table.rows]
 
 
 def tests(repo):
@@ -116,23 +147,60 @@ def source(texts, symbols):
     return "\n".join(lines) + "\n"
 
 
+def row_problems(row):
+    """What is wrong with a row, apart from what a compiler says."""
+    if len(row.cells) != 2:
+        yield "a row has the names of AVFoundation, and ours"
+        return
+    if not row.names:
+        yield "no counterpart is named"
+    for name in row.names:
+        if not NAME.fullmatch(name):
+            yield f"`{name}` is neither a type nor a member with its owner"
+
+
 def problems(texts, test_names):
-    """What is wrong with the rows, apart from what a compiler says."""
-    for row in (row for article, text in texts for row in rows(article, text)):
-        place = f"{row.article}:{row.line}"
-        if len(row.cells) != 3:
-            yield f"{place}: a row has the names of AVFoundation, ours, and the test"
-            continue
-        for name in row.names:
-            if not NAME.fullmatch(name):
-                yield f"{place}: `{name}` is no type, and no member behind its owner"
-        if not row.names:
-            yield f"{place}: no counterpart is named"
-        if not row.tests:
-            yield f"{place}: no test is named"
-        for name in row.tests:
-            if name not in test_names:
-                yield f"{place}: there is no test `{name}`"
+    """What is wrong with the tables and their comments, apart from what a compiler says."""
+    for article, text in texts:
+        for table in tables(article, text):
+            named = iter(table.tests)
+            for row in table.rows:
+                place = f"{article}:{row.line}"
+                yield from (f"{place}: {problem}" for problem in row_problems(row))
+                line, name, test = next(named, (row.line, None, None))
+                if name is None:
+                    yield f"{place}: no test is named in the comment below the table"
+                elif name not in row.names[:1]:
+                    yield f"{article}:{line}: `{name}` is not the first counterpart of line {row.line}"
+                elif test not in test_names:
+                    yield f"{article}:{line}: there is no test `{test}`"
+            for line, name, _ in named:
+                yield f"{article}:{line}: the table has no row for `{name}`"
+
+
+def self_test():
+    """Shows that each mistake in a table and its comment is found, at its line."""
+    def found(*lines):
+        text = "| AVFoundation | Overcrank |\n|---|---|\n" + "".join(f"{line}\n" for line in lines)
+        return list(problems([("a.md", text)], {"It runs", "It stops"}))
+
+    row, other = "| `run()` | `A.run()`, `A` |", "| `stop()` | `A.stop(at:)` |"
+    comment = ("", COMMENT, "A.run(): `It runs`", "A.stop(at:): `It stops`", "-->")
+    assert found(row, other, *comment) == []
+    assert found(row, other, *comment, "", "## Not here", "", "| `a` | nothing |") == []
+    # Two tables have a comment each.
+    assert found(row, other, *comment, "", row, "", COMMENT, "A.run(): `It runs`", "-->") == []
+    for lines, words in [
+            ((row, other), "a.md:3: no test is named"),
+            ((row, other, "", *comment[1:3], "-->"), "a.md:4: no test is named"),
+            ((row, *comment), "a.md:7: the table has no row for `A.stop(at:)`"),
+            ((other, row, *comment), "a.md:7: `A.run()` is not the first counterpart of line 3"),
+            ((row, *comment[:2], "A.run(): `It does not`", "-->"), "a.md:6: there is no test"),
+            ((row, *comment[:2], "A.run()", "-->"), "a.md:6: there is no test"),
+            (("| `run()` | it runs |",), "a.md:3: no counterpart is named"),
+            (("| `run()` | `run()` |",), "a.md:3: `run()` is neither"),
+            (("| `run()` | `A.run()` | `It runs` |",), "a.md:3: a row has the names")]:
+        assert found(*lines) and found(*lines)[0].startswith(words), (lines, found(*lines))
 
 
 def read(repo):

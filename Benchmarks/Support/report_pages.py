@@ -33,14 +33,13 @@ def page(title, subject, names, runs, machine, images):
     failed = [name for name in names if done.get(name, 0) not in (0, 1)]
     left_out = [name for name in names if name not in done]
     lines = [
-        f"# {title}", "", f"The report of the benchmarks, for {subject}.", "", "## Overview", "",
-        "`Benchmarks/run.sh` printed these figures, each in one run with those of its peers.",
+        f"# {title}", "", f"Results of the benchmarks for {subject}.", "", "## Overview", "",
+        "`Benchmarks/run.sh` printed these figures. Each benchmark measured its peers in the same run.",
         f"The machine: {machine['processor']}, {machine['cores']} cores,",
         f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel'].split('-')[0]}, a load of",
         f"{machine['load_before']:.1f} before the run, {machine['ffmpeg'].split(' Copy')[0]}.",
-        "The figures are medians, with the range of the rounds where there are several. A goal that is",
-        "missed stands as it is. <doc:Benchmarks> describes each benchmark. Times differ between",
-        "machines, so compare ratios.", ""]
+        "Figures are medians. Parentheses contain the range of several rounds. Missed goals are listed, too.",
+        "Times differ between machines, so compare ratios. <doc:Benchmarks> describes each benchmark.", ""]
     if failed:
         lines += [f"These benchmarks failed: {', '.join(failed)}.", ""]
     if left_out:
@@ -72,7 +71,7 @@ def main():
         if chart := peer_chart.drawing(runs):
             image = "benchmark-" + file.removeprefix("FiguresOf").lower()
             draw(chart, image)
-            images.append((image, "The figures beside those of the peers, as ratios."))
+            images.append((image, "Ratios of the figures to those of the peers."))
         (CATALOG / f"Articles/{file}.md").write_text(page(title, subject, names, runs, content["machine"], images))
 
 
