@@ -39,12 +39,12 @@ export SWIFT_EXEC=$compiler/bin/swiftc COMPILE_TIMES=$compiler/times
 otio_python=$cache/python-otio/bin/python3
 av_python=$cache/python-av/bin/python3
 work=$(mktemp -d)
-other=
+workers=
 trap leave EXIT
 
-# leave: ends the other lane, and repeats at the end of the log what failed, where a reader finds it.
+# leave: ends what still runs, and repeats at the end of the log what failed, where a reader finds it.
 leave() {
-  [[ ! $other ]] || kill -- "-$other" 2>/dev/null || true
+  [[ ! $workers ]] || kill -- "-$workers" 2>/dev/null || true
   local step
   for step in $(cat "$work/failed" 2>/dev/null); do
     echo "== failed: ${titles[$step]}"
@@ -246,7 +246,7 @@ run_steps() {
     start=$SECONDS
     processor_seconds
     before=$used
-    # In the background: a condition around a step would suspend `set -e` in it.
+    # In the background, for a condition around a step would suspend `set -e` in it.
     (("step_$step") 2>&1 | tee "$work/$step.log") &
     if ! wait $!; then
       echo "$step" >>"$work/failed"
@@ -258,25 +258,38 @@ run_steps() {
   done
 }
 
-# run_beside LANE -- STEP...: runs two sequences at the same time; the output of the first is shown after
-# that of the second.
+# run_beside COUNT STEP...: runs steps, in this order, COUNT at a time. The output of a step is shown when
+# it has ended.
 run_beside() {
-  local lane=()
-  while [[ $1 != -- ]]; do
-    lane+=("$1")
-    shift
-  done
+  local count=$1
   shift
+  printf '%s\n' "$@" >"$work/waiting"
   set -m
-  (run_steps "${lane[@]}") >"$work/other.log" 2>&1 &
-  other=$!
+  (
+    for ((worker = 0; worker < count; worker++)); do
+      while step=$(next_step); do
+        (run_steps "$step") >"$work/output.$BASHPID" 2>&1 &
+        wait $! || true
+        flock "$work/waiting" cat "$work/output.$BASHPID"
+      done &
+    done
+    wait
+  ) &
+  workers=$!
   set +m
-  (run_steps "$@") &
-  wait $! || true
-  tail -n +1 -f --pid="$other" "$work/other.log"
-  wait "$other" || true
-  other=
-  [[ ! -e $work/failed ]] || exit 1
+  wait "$workers"
+  workers=
+  [[ ! -e $work/failed ]]
+}
+
+# next_step: prints the next step of run_beside, and takes it off the list; 1 after the last.
+next_step() {
+  (
+    flock 9
+    read -r step <"$work/waiting" || exit 1
+    sed -i 1d "$work/waiting"
+    echo "$step"
+  ) 9>"$work/lock"
 }
 
 finish() {
@@ -291,9 +304,10 @@ if ! ((${#groups[@]})); then
   ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=12 full_disks=30
   foreign_files=60 fuzz_cases=250 check_cases=24
   run_steps format build
-  # The emulated machine leaves a processor to the others.
-  run_beside lab allocations docs python debian -- \
-    units kills power_cuts outputs foreign_files audits seeks first_clip ledger fuzz
+  # Three at a time on two processors, the longest first: the emulated machine uses one of them, and
+  # cameras wait for their frames most of the time.
+  run_beside 3 lab units allocations fuzz debian python docs foreign_files kills power_cuts outputs \
+    audits seeks first_clip ledger
   finish
   exit
 fi
