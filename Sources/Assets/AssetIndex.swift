@@ -180,7 +180,7 @@ struct AssetIndex {
   /// The video tracks whose packets can be taken from the movie's own index, with the index
   /// entries.
   ///
-  /// Of H.264 and HEVC tracks, the key frames must still be read, because the mark in the index
+  /// The key frames of H.264 and HEVC tracks must still be read, because the mark in the index
   /// does not show whether decoding can start there.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer

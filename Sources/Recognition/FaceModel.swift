@@ -21,7 +21,7 @@ public struct FaceModel: Hashable, Sendable {
   public let path: String
   let numbers: Numbers
 
-  /// What a detector consists of.
+  /// The parameters of a detector.
   struct Numbers: Hashable, Sendable {
     /// In pixels, except the padding, which is in cells.
     var (windowWidth, windowHeight, cellSize, padding) = (0, 0, 0, 0)
@@ -37,7 +37,7 @@ public struct FaceModel: Hashable, Sendable {
 
   /// Reads a model.
   ///
-  /// - Parameter path: The path of the file, of at most 16 MiB. What follows the detector is ignored.
+  /// - Parameter path: The path of the file, of at most 16 MiB. Bytes after the detector are skipped.
   ///   All views of the detector together have at most 262 144 weights; dlib's own has 15 505.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
   ///   file that is empty, ends too early, or is no detector that dlib trained; `.missingComponent` if the

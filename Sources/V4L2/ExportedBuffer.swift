@@ -9,7 +9,7 @@ import Glibc
 package struct ExportedBuffer: ~Copyable {
   /// The descriptor of the dma-buf.
   package let descriptor: CInt
-  /// Where the same memory is mapped into this process, while its queue exists.
+  /// The same memory, mapped into this process while its queue exists.
   package let memory: UnsafeRawBufferPointer
 
   /// Takes ownership of a descriptor.

@@ -146,7 +146,7 @@ public final class DelayedVideoPreview: FrameOutput {
   /// The number of bytes of the frames in memory, in whole blocks of at most 2 MiB.
   public var memoryUse: Int { state.withLock { $0.sink?.queue.boundBytes ?? 0 } }
 
-  /// Where the present image is in a view.
+  /// Returns the position of the present image in a view.
   ///
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.

@@ -27,7 +27,7 @@ struct EncodedFrame {
 
   /// The bytes in one piece.
   ///
-  /// - Throws: `MediaError` without memory.
+  /// - Throws: `MediaError` if memory is exhausted.
   var bytes: [UInt8] {
     get throws {
       switch content {
