@@ -20,7 +20,8 @@ public struct FrameReader: ~Copyable {
   private var last: (index: Int, frame: MediaFrame)?
   /// One flag per frame: whether the caller will request it.
   ///
-  /// Other frames are decoded only if a requested one depends on them. Nil means that all frames may be requested.
+  /// Other frames are decoded only if a requested one depends on them. Nil means that
+  /// all frames may be requested.
   private var wanted: [Bool]?
   /// The pixel converter, and the format that it was created for.
   var converter: FrameConverter?

@@ -37,7 +37,7 @@ public struct FaceModel: Hashable, Sendable {
 
   /// Reads a model.
   ///
-  /// - Parameter path: The path of the file, of at most 16 MiB. Bytes after the detector are skipped.
+  /// - Parameter path: The path of the file, of at most 16 MiB. Later bytes are ignored.
   ///   All views of the detector together have at most 262 144 weights; dlib's own has 15 505.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
   ///   file that is empty, ends too early, or is no detector that dlib trained; `.missingComponent` if the
