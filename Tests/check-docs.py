@@ -139,7 +139,7 @@ def self_test(build, graphs, directory):
     row = "| `startRunning()` | `{}.startRunning()` | `{}` |\n"
     test = "A session without an input says so and does not run"
     for owner, named, words in [
-            ("CaptureSession", test, ""), ("CaptureSession", "No test", "there is no test"),
+            ("CaptureSession", test, ""), ("CaptureSession", "No test", "no such test"),
             ("CaptureDevice", test, "no member 'startRunning'")]:
         message = check_counterparts(build, graphs, [("a.md", row.format(owner, named))])
         assert words in message and bool(words) == bool(message), message

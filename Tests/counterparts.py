@@ -125,14 +125,14 @@ def problems(texts, test_names):
             continue
         for name in row.names:
             if not NAME.fullmatch(name):
-                yield f"{place}: `{name}` is no type, and no member behind its owner"
+                yield f"{place}: `{name}` is neither a type nor a member after its owner"
         if not row.names:
             yield f"{place}: no counterpart is named"
         if not row.tests:
             yield f"{place}: no test is named"
         for name in row.tests:
             if name not in test_names:
-                yield f"{place}: there is no test `{name}`"
+                yield f"{place}: no such test: `{name}`"
 
 
 def read(repo):

@@ -210,7 +210,7 @@ static int fit(const device_node *node, const description_control *control, int6
 }
 
 /// Posts events for the new value, and for controls that it activates or deactivates.
-static void tell(device_node *node, int handle, uint32_t id) {
+static void post_events(device_node *node, int handle, uint32_t id) {
   post_control(node, handle, id, V4L2_EVENT_CTRL_CH_VALUE);
   const description_control *controls = controls_of(node);
   for (int index = 0; controls[index].id != 0; index++)
@@ -232,7 +232,7 @@ static int set_value(device_node *node, int handle, uint32_t id, int64_t *value,
   bool is_new = node->values[index] != *value;
   node->values[index] = *value;
   node->is_rate_stale = true;
-  if (is_new) tell(node, handle, id);
+  if (is_new) post_events(node, handle, id);
   return 0;
 }
 

@@ -230,8 +230,8 @@ uint32_t plane_count(const device_node *node) {
 uint32_t plane_bytes(const device_node *node, uint32_t plane) {
   if (plane_count(node) == 1) return node->size_image + node->options.data_offset;
   // The luma plane, then the chroma plane with half the lines.
-  uint32_t colour = node->size_image / 3;
-  return (plane == 0 ? node->size_image - colour : colour) + node->options.data_offset;
+  uint32_t chroma = node->size_image / 3;
+  return (plane == 0 ? node->size_image - chroma : chroma) + node->options.data_offset;
 }
 
 uint32_t field_of(const device_node *node) {
