@@ -14,7 +14,7 @@ file under the target's name is complete, no temporary file remains, and the exi
 full disk may cut a recording short, but the recording stays playable. A `recover` that could not
 finish does so when it is run again. Exits with 1 otherwise.
 
-The full disk is a tmpfs in a private mount namespace. Where mounting is not allowed, a limit on
+The full disk is a tmpfs in a private mount namespace. If mounting is not allowed, a limit on
 file sizes replaces it.
 """
 import argparse
