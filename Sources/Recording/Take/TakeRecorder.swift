@@ -185,7 +185,7 @@ extension MediaError {
       reason == .maxSize
         ? "not one frame fits into the \(settings.maxRecordedFileSize ?? 0) bytes allowed to "
           + settings.path
-        : "the disk of \(settings.path) has less free space than it is to keep",
+        : "the disk of \(settings.path) has less free space than the minimum to keep",
       recovery: reason == .maxSize
         ? Recovery("allow a larger file", .change(.maximumFileSize))
         : Recovery("free some space, or require less", .change(.minimumFreeSpace)))

@@ -1221,7 +1221,7 @@ class Judge:
             is_input = os.path.normpath(name) == os.path.normpath(case.name)
             # A recording without a frame becomes an empty movie, and recover reports that.
             may_change = verb == "recover" and is_input and (
-                done.status == 0 or "was made a movie" in done.words + done.output)
+                done.status == 0 or "is now an empty movie" in done.words + done.output)
             if not may_change:
                 problem("input changed", f"{name}: {before.get(name)} became {after.get(name)}")
         left = sorted(path.name for path in case.outputs.iterdir())
