@@ -117,7 +117,7 @@ def source(texts, symbols):
 
 
 def problems(texts, test_names):
-    """What is wrong with the rows, apart from what a compiler says."""
+    """The errors of the rows that a compiler does not report."""
     for row in (row for article, text in texts for row in rows(article, text)):
         place = f"{row.article}:{row.line}"
         if len(row.cells) != 3:

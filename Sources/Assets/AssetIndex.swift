@@ -8,7 +8,7 @@ import OvercrankMovieFormat
 ///
 /// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. So
 /// the sample tables of a MOV or MP4 file are used instead if they suffice and if the frames are
-/// stored in presentation order. Of H.264 and HEVC, only the packets marked as key frames are then
+/// stored in presentation order. For H.264 and HEVC, only the packets marked as key frames are then
 /// read, because only their bytes show whether decoding can really start there.
 struct AssetIndex {
   let containerName: String

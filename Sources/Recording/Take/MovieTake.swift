@@ -40,7 +40,7 @@ struct MovieTake {
   ///   - file: The empty file for the first frames.
   ///   - files: The files of the take.
   ///   - earlier: The remainder of the take's previous file. Nil for the first file.
-  ///   - queueIsFull: Called with true when the queue is full, and with false when it has room.
+  ///   - queueIsFull: Called with true when the queue is full, and with false when it is not.
   ///   - paused: Called when a pause begins and ends.
   ///   - events: Called with the progress whenever the queued frames have been stored, and with the
   ///     files.

@@ -128,10 +128,10 @@ static int query_ext(const device_node *node, struct v4l2_query_ext_ctrl *query)
   int index = find(node, query->id);
   if (index < 0) return -EINVAL;
   const description_control *control = &controls_of(node)[index];
-  uint32_t asked = query->id;
+  uint32_t requested = query->id;
   memset(query, 0, sizeof *query);
-  bool is_by_place = asked >= V4L2_CID_PRIVATE_BASE && asked < V4L2_CTRL_FLAG_NEXT_COMPOUND;
-  query->id = is_by_place ? asked : control->id;
+  bool is_by_index = requested >= V4L2_CID_PRIVATE_BASE && requested < V4L2_CTRL_FLAG_NEXT_COMPOUND;
+  query->id = is_by_index ? requested : control->id;
   query->type = control->type;
   strncpy(query->name, control->name, sizeof query->name - 1);
   query->minimum = control->minimum;

@@ -94,7 +94,7 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   if (memory == NULL) return -ENOMEM;
   uint32_t fourcc = node->format->fourcc;
   if (fourcc == V4L2_PIX_FMT_MJPEG || fourcc == V4L2_PIX_FMT_JPEG)
-    node->jpeg = make_grey_jpeg(
+    node->jpeg = make_gray_jpeg(
       node->width, node->height, node->options.mjpeg_bytes, &node->jpeg_length,
       &node->jpeg_number);
   for (uint32_t index = 0; index < count; index++) {
