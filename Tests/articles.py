@@ -245,7 +245,7 @@ def self_test(repo):
     assert not found("| `picture` | a frame |\n| --- | --- |\n| 12 % | `Tests/run.sh` |\n")
     for wrong in [
             "The picture is whole.", "A grey frame.", "What is lost stays lost.",
-            "It is beside the file.", "The take goes on.", "The rate in force.", "He sees that of B.",
+            "It is beside the file.", "The take goes\non.", "The rate in force.", "He sees that of B.",
             "It shows what became of the take.", "It tells the rate.", "It lets go of the device.",
             "It takes 12 ms.", "It is 3 times faster.", "It costs 0.89 of it, or 12 %.",
             "It syncs every 0.3 s.", "It takes 150 ms. <!-- Sources/None.swift: 150 -->",

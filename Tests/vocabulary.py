@@ -87,8 +87,9 @@ NAMES = {
 OPENING = re.compile(
     r"(?:^[ \t]*(?:[-*] )?|[.!?:]\s+)((?:What|Who|Whoever|Where|Of)\s[^.!?]*)(?=[.!]|\Z)", re.M)
 NEGATION = re.compile(r"\b(?:(?:is|are) no (?!\w+er\b)\w+|[Tt]here (?:is|are)\b)")
-ALLOWED = re.compile("|".join(ALLOWED_USES), re.I)
-PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.I)
+# A line may end within a phrase.
+ALLOWED = re.compile("|".join(ALLOWED_USES).replace(" ", r"\s+"), re.I)
+PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b".replace(" ", r"\s+"), re.I)
 
 
 def words(name):
@@ -116,7 +117,8 @@ def word_problems(prose):
 def phrase_problems(prose):
     """Phrases to avoid in a document, each with its offset."""
     for match in PHRASE.finditer(ALLOWED.sub(blank, prose)):
-        yield match.start(), f"“{match[0]}”: write {PHRASES[match[0].lower()]}"
+        phrase = " ".join(match[0].split())
+        yield match.start(), f"“{phrase}”: write {PHRASES[phrase.lower()]}"
 
 
 def opening_problems(prose):
