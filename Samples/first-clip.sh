@@ -31,20 +31,20 @@ else
   echo "No camera found: recording the program's own synthetic one, $device."
 fi
 
-folder=${1:-$PWD/Clips}/$(date +%Y-%m-%d_%H%M%S)
-mkdir -p "$folder"
-"$slowmo" record "$device" -o "$folder/take.mov" -t 4
-"$slowmo" retime "$folder/take.mov" -o "$folder/slow-passthrough.mov" \
+directory=${1:-$PWD/Clips}/$(date +%Y-%m-%d_%H%M%S)
+mkdir -p "$directory"
+"$slowmo" record "$device" -o "$directory/take.mov" -t 4
+"$slowmo" retime "$directory/take.mov" -o "$directory/slow-passthrough.mov" \
   --range 1..2 --speed 1/8 --copy
-"$slowmo" retime "$folder/take.mov" -o "$folder/slow-30fps.mp4" \
+"$slowmo" retime "$directory/take.mov" -o "$directory/slow-30fps.mp4" \
   --range 1..2 --speed 1/8 --fps 30
 
 cat <<END
 
 Your clips:
-  $folder/take.mov               as it was captured
-  $folder/slow-passthrough.mov   second 1..2 eight times slower, not re-encoded
-  $folder/slow-30fps.mp4         the same at a constant 30 frames a second
-Play them with mpv, VLC or ffplay (for example: mpv $folder/slow-30fps.mp4); browsers and
+  $directory/take.mov               as it was captured
+  $directory/slow-passthrough.mov   second 1..2 eight times slower, not re-encoded
+  $directory/slow-30fps.mp4         the same at a constant 30 frames a second
+Play them with mpv, VLC or ffplay (for example: mpv $directory/slow-30fps.mp4); browsers and
 phones play the last one.
 END

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Articles, the README and the other documents of the root, taken apart: their code, their prose, and
-what is wrong with the prose.
+the errors of the prose.
 
 A figure that was measured stands in a paragraph or table that names the program which prints it:
 `Benchmarks/…` or `Tests/…` in backticks. A figure that is a constant of the code is followed by a
@@ -15,18 +15,8 @@ A block `swift manifest` is a part of a Package.swift, which is not compiled.
 import dataclasses
 import re
 
-# Words of ours in prose, in small letters, and what to write instead. Words that also are plain
-# English, such as "way" and "place", are not among them.
-PROSE_WORDS = {
-    "room": "module, or space", "rooms": "modules", "folder": "directory",
-    "folders": "directories", "sound": "audio", "sounds": "audio", "picture": "image or frame",
-    "pictures": "images or frames", "books": "ledger", "mend": "repair", "mends": "repairs",
-    "mended": "repaired", "lamp": "torch or LED", "lamps": "LEDs", "patience": "timeout",
-    "knee": "breakpoint", "knees": "breakpoints", "lend": "buffer", "lent": "buffer",
-    "loan": "buffer", "loans": "buffers", "likeness": "correlation", "conveyor": "queue",
-    "wholeness": "integrity", "colour": "color", "colours": "colors", "grey": "gray",
-    "nobody": "no one, or the name of who does not",
-}
+import vocabulary
+
 UNITS = r"(?:%|ms|µs|us|ns|ppm|dB|[kMGT]i?B)(?![\w/])|(?:×|times) (?:faster|slower|as )"
 FIGURE = re.compile(rf"(?<![\w.])\d[\d .,]*\s?(?:{UNITS})|(?<![\w.])\d+\.\d+ s\b")
 PROGRAM = re.compile(r"`(?:Benchmarks|Tests)/[^`]+`")
@@ -35,7 +25,6 @@ COMMENT = re.compile(r"<!--(.*?)-->", re.S)
 # Comments between lines, which readers do not see.
 HIDDEN_LINES = re.compile(r"^<!--.*?-->\n", re.M | re.S)
 CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
-OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^]]+\]: (\S+)", re.M)
 FILTER = re.compile(r"swift test --filter ('[^']+'|[^`\s]+)")
@@ -123,14 +112,13 @@ def commands(block):
 
 
 def words_problems(paragraph):
-    """Words of ours, and sentences that open with a relative clause."""
+    """Words and phrases to avoid, and sentences that open with a relative clause."""
     prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>", " ", COMMENT.sub(" ", paragraph))
-    for word in re.findall(r"[A-Za-z]+", re.sub(r"[Ss]ound cards?", "card", prose)):
-        if word.lower() in PROSE_WORDS:
-            yield f"“{word}”: write {PROSE_WORDS[word.lower()]}"
+    rules = [vocabulary.word_problems, vocabulary.phrase_problems]
     if not prose.startswith(("#", "|")):
-        for sentence in OPENING.findall(re.sub(r"\s+", " ", prose)):
-            yield f"the subject comes first, no relative clause: {sentence}"
+        rules.append(vocabulary.opening_problems)
+    for rule in rules:
+        yield from (problem for _, problem in rule(prose))
 
 
 def figure_problems(repo, paragraph):
@@ -209,7 +197,7 @@ def known_options(repo):
 
 
 def problems(repo, path, text, most_lines):
-    """What is wrong with an article or the README, each with its line."""
+    """The errors of an article or the README, each with its line."""
     blocks, paragraphs = split(text)
     yield from option_problems(known_options(repo), text)
     yield from filter_problems(repo, text)
@@ -237,7 +225,7 @@ def paths(repo):
 
 
 def all_problems(repo):
-    """What is wrong with the documents of a checkout."""
+    """The errors of the documents of a checkout."""
     return [
         f"{path.relative_to(repo)}:{problem}" for path in paths(repo)
         for problem in problems(
@@ -256,9 +244,12 @@ def self_test(repo):
     assert not found("```swift\nlet picture = 5 // 12 ms\n```\n")
     assert not found("It took 12 ms, says `Tests/run.sh`.\n")
     assert not found("A line.\n<!-- tests\n" + "A: `One picture`\n" * README_LINES + "-->\n")
+    assert not found("A sound card. A light goes on or off. It is longer than that of A.\n")
     assert not found("| `picture` | a frame |\n| --- | --- |\n| 12 % | `Tests/run.sh` |\n")
     for wrong in [
             "The picture is whole.", "A grey frame.", "What is lost stays lost.",
+            "It is beside the file.", "The take goes\non.", "The rate in force.", "He sees that of B.",
+            "It shows what became of the take.", "It tells the rate.", "It lets go of the device.",
             "It takes 12 ms.", "It is 3 times faster.", "It costs 0.89 of it, or 12 %.",
             "It syncs every 0.3 s.", "It takes 150 ms. <!-- Sources/None.swift: 150 -->",
             "Use `--none`.", "```sh\nslowmo record cam0 \\\n  --none\n```", "See [it](NONE.md).",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Presses the tab key in bash, zsh and fish, and in bash within tmux, and compares the line with
-what a user expects.
+the expected one.
 
     Tests/check-completion.py USR    the directory `usr` of the unpacked packages
 """
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-# What is typed before the tab key, and what the line begins with behind it.
+# The text typed before the tab key, and the expected start of the completed line.
 LINES = [
     ("slowmo doct", "slowmo doctor"),
     ("slowmo modes synth", "slowmo modes synthetic"),
@@ -46,7 +46,7 @@ ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>()][0-9A-B]?|\x1b\][^\x
 
 
 class Shell:
-    """A shell at a terminal of its own."""
+    """A shell on its own pseudo-terminal."""
 
     def __init__(self, command, environment):
         self.process, self.terminal = pty.fork()
@@ -54,7 +54,7 @@ class Shell:
             os.execvpe(command[0], command, environment)
 
     def read_until(self, marker):
-        """What the shell prints until a marker; the shell always prints it, however long that takes."""
+        """The output of the shell up to a marker. The wait has no limit, because the marker always comes."""
         text = b""
         while marker not in ESCAPES.sub(b"", text):
             text += os.read(self.terminal, 65536)
@@ -83,7 +83,7 @@ def line_after_tab(name, usr, environment, typed):
 
 def screen_after_tab(usr, environment, typed, wanted):
     """The screen of tmux after the tab key in bash, as soon as it shows a line, or after half an hour."""
-    # A server that was told to end may still listen, and takes a new session down with it.
+    # A server that is shutting down may still listen, and would end a new session too.
     socket = pathlib.Path(tempfile.mkdtemp(dir=environment["HOME"]), "tmux")
     server = ["tmux", "-S", str(socket), "-f", "/dev/null"]
 
@@ -102,7 +102,7 @@ def screen_after_tab(usr, environment, typed, wanted):
         tmux("wait-for", "begun")
         tmux("send-keys", "-l", typed)
         tmux("send-keys", "Tab")
-        # No signal tells that tmux has drawn what bash wrote.
+        # tmux does not report when it has drawn the output of bash.
         deadline = time.monotonic() + 1800
         while wanted not in (screen := tmux("capture-pane", "-p")) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -40,7 +40,7 @@ def docc():
 
 
 def convert(catalog, graphs, output):
-    """What `docc` says about a catalog; nothing if it has no complaint."""
+    """The warnings of `docc` about a catalog; empty if it has none."""
     result = subprocess.run(
         [docc(), "convert", str(catalog), "--additional-symbol-graph-dir", str(graphs),
          "--fallback-display-name", "Overcrank", "--fallback-bundle-identifier", "com.overcrank",
@@ -50,7 +50,7 @@ def convert(catalog, graphs, output):
 
 
 def compile_sources(build, sources, warnings="-warnings-as-errors"):
-    """What the compiler says about the sources of files; nothing if they compile."""
+    """The errors of the compiler in source files; empty if they compile."""
     with tempfile.TemporaryDirectory() as directory:
         files = []
         for source in filter(None, sources):
@@ -65,12 +65,12 @@ def compile_sources(build, sources, warnings="-warnings-as-errors"):
 
 
 def compile_blocks(build, texts):
-    """What the compiler says about the Swift blocks of articles; nothing if they compile."""
+    """The errors of the compiler in the Swift blocks of articles; empty if they compile."""
     return compile_sources(build, [articles.nested_source(name, text) for name, text in texts])
 
 
 def check_counterparts(build, graphs, texts):
-    """What is wrong with the tables for people who come from AVFoundation, and their tests."""
+    """The errors of the tables for people who come from AVFoundation."""
     symbols = counterparts.kinds(graph for _, graph in symbol_graphs.load(graphs))
     found = "".join(
         f"{problem}\n" for problem in counterparts.problems(texts, counterparts.tests(REPO)))
@@ -93,7 +93,7 @@ LIVE = re.compile(r"(?<=record )synthetic(?::[\w@/]+)?(?= )")
 
 
 def run_commands(build, name, text):
-    """What is wrong with the commands in a document's blocks of a terminal, as sentences."""
+    """The errors of the commands in a document's terminal blocks, as sentences."""
     environment = dict(os.environ, PATH=f"{build}:{os.environ['PATH']}", COLUMNS="80")
     with tempfile.TemporaryDirectory() as directory:
         for block in articles.split(text)[0]:
@@ -120,7 +120,7 @@ def run_commands(build, name, text):
 
 
 def run_documents(build, texts):
-    """What is wrong with the commands of documents."""
+    """The errors of the commands of documents."""
     problems = [problem for name, text in texts for problem in run_commands(build, name, text)]
     return "\n".join(problems)
 
@@ -142,7 +142,7 @@ def self_test(build, graphs, directory):
              "<!-- tests\n{0}.startRunning(): `{1}`\n-->\n")
     test = "A session without inputs fails to start"
     for owner, named, words in [
-            ("CaptureSession", test, ""), ("CaptureSession", "No test", "a.md:6: there is no test"),
+            ("CaptureSession", test, ""), ("CaptureSession", "No test", "a.md:6: no such test"),
             ("CaptureDevice", test, "no member 'startRunning'")]:
         message = check_counterparts(build, graphs, [("a.md", table.format(owner, named))])
         assert words in message and bool(words) == bool(message), message

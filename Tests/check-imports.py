@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on an import that points against the way of a frame.
+"""Fails on an import against the direction in which frames flow.
 
-The table is the picture in the README; the manifest must declare no more than it allows, and no
-source file may import one of our modules that its own target does not declare. SwiftPM alone lets
-a target import what it depends on only through others.
+The table is the diagram in the README. The manifest must declare no more than it allows, and no
+source file may import a module of this package that its own target does not declare. SwiftPM alone
+lets a target import its indirect dependencies too.
 
     Tests/check-imports.py              checks the sources
     Tests/check-imports.py --self-test  shows that a wrong import is found
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-# Modules in the order in which media flows; each may import what stands beside it.
+# Modules in the order in which media flows; each may import the modules listed next to it.
 MODULES = {
     "CVideo4Linux": [],
     "CFFmpeg": [],
@@ -121,7 +121,7 @@ def imports_of(text):
 
 
 def wrong_imports(module, text):
-    """The modules that a file of `module` imports and may not."""
+    """The modules that a file of `module` imports without permission."""
     return [name for name in imports_of(text) if name in MODULES and name not in MODULES[module]]
 
 
@@ -140,7 +140,7 @@ def check(repo):
     for target in targets:
         name = target["name"]
         if name not in MODULES:
-            problems.append(f"{name} is no module of the picture: add it to this table and the README")
+            problems.append(f"the module {name} is missing: add it to this table and to the diagram in the README")
             continue
         for dependency in target.get("target_dependencies", []):
             if dependency not in MODULES[name]:

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on names that a reader would need a dictionary of ours for.
+"""Fails on names and sentences that need a dictionary of this project.
 
-A file in Sources is named after a type, or an extension of a type, that it declares:
-`Type.swift` or `Type+Topic.swift`. No public symbol and no file has a word in its name for which the
-field has another, labels of arguments included; nor has a type, a member or a parameter that Sources
-declare for themselves. No library imports all of Foundation. Public symbols are read from the symbol
-graphs of the modules that were built. Articles and other documents have no such word either, no link to
-a file that is not there, and no figure without what answers for it (Tests/articles.py).
+* Names: no public symbol, no declaration of Swift, no identifier of a script or of C, and no file has
+  a word for which the field has another (vocabulary.py).
+* Files: a file in Sources is named after a type, or an extension of a type, that it declares:
+  `Type.swift` or `Type+Topic.swift`. No library imports all of Foundation.
+* Comments, and messages of scripts and samples: none of these words. No sentence begins with What,
+  Who, Where, Of or Nobody.
+* Messages and help of Sources: no "is no X" and no "there is".
+* Names of tests: a plain claim of at most 60 characters, without commas, quotes and backslashes.
+* Documents: articles.py.
 
-    Tests/check-language.py BUILD-DIRECTORY    checks; the directory is that of `swift build`
+Public symbols are read from the symbol graphs of the modules that were built.
+
+    Tests/check-language.py BUILD-DIRECTORY    checks all; the directory is that of `swift build`
     Tests/check-language.py --self-test        shows that each kind of mistake is found, and
-                                               checks the articles, which need no build
+                                               checks all that needs no build
 """
 import json
 import pathlib
@@ -21,173 +26,96 @@ import sys
 import tempfile
 
 import articles
+import source_text
 import symbol_graphs
+import vocabulary
 
-# Words of public symbols and files, in small letters, and what to write instead.
-WORDS = {
-    "room": "module, or space", "rooms": "modules", "folder": "directory",
-    "folders": "directories", "asked": "requested", "proof": "verification",
-    "proves": "verifies",
-    "place": "index, offset or position", "places": "indices, offsets or positions",
-    "placed": "aligned", "sound": "audio", "sounds": "audio", "picture": "image or frame",
-    "pictures": "images or frames", "words": "description", "tell": "report", "tells": "reports",
-    "told": "reported", "books": "ledger", "mend": "repair", "mended": "repaired",
-    "lamp": "torch or LED", "lamps": "LEDs", "turn": "rotation", "turned": "rotated",
-    "turns": "rotations", "patience": "timeout", "knee": "breakpoint", "knees": "breakpoints",
-    "way": "method or policy", "ways": "methods or policies", "means": "method or policy",
-    "lend": "buffer", "lent": "buffer", "loan": "buffer", "loans": "buffers",
-    "voice": "renderer", "voices": "renderers", "likeness": "correlation", "conveyor": "queue",
-    "painter": "renderer", "wholeness": "integrity", "eased": "easeInOut",
-    "relocated": "replacingSourcePaths", "colour": "color", "colours": "colors", "grey": "gray",
-}
-# Whole names, and what to write instead.
-NAMES = {
-    "provesFrameRate": "verifiesFrameRate", "FrameRateProof": "FrameRateVerification",
-    "RateCause": "FrameRateMismatchReason", "LockedDevice": "DeviceConfiguration",
-    "PictureSize": "VideoSize", "ColourClass": "ColorModel", "isBeyondSource": "exceedsSource",
-    "OtherSpeeds": "UnsupportedSpeedPolicy", "SlotPicture": "BlendedFrame",
-    "FrameSlots": "OutputFrameGrid", "ExportBoundary": "CutPolicy", "SparseFrames": "LowRateRange",
-    "FrameLine": "FrameTimingRow", "OpenTimeline": "OpenTimelineDocument",
-    "CaptureCost": "CaptureStatistics", "addsUp": "isBalanced", "wasPlain": "wasIntact",
-    "keepLargeBuffers": "retainLargeAllocations", "longestBurst": "maximumBurstDuration",
-    "durationInSeconds": "duration", "SlopeFit": "SubsampleDelayEstimator",
-    "BetweenSamples": "FractionalDelay", "SmallFraction": "RationalApproximation",
-    "LockedMap": "TransientTimeMap", "Showing": "FramePresentation",
-    "FrameLoans": "BufferPool", "LentBuffer": "DequeuedBuffer", "CapturePump": "CaptureLoop",
-    "SinkSwitchboard": "SinkList", "StampClock": "TimestampUnwrapper", "SlotGrid": "PeriodTracker",
-    "SlotSearch": "SlotAssignment", "TakeClock": "PausableClock", "DeviceReach": "DeviceEnvironment",
-    "DevicePlace": "DeviceLocation", "SourceName": "DeviceSpecifier", "NodeInspection": "NodeProbe",
-    "PaintedNumber": "FrameNumberPattern", "TestPicture": "TestPattern",
-    "PictureMaker": "TestPatternGenerator", "PlatformThread": "BlockingThread",
-    "GrowingMovie": "FragmentedMovieWriter", "PlainMovie": "MovieFinalizer",
-    "MovieMend": "MovieRepair", "GrowingTake": "TakeRecorder",
-    "PlacedMicrophone": "AlignedMicrophone", "StoredForm": "SampleEncoding", "Intake": "State",
-    "Outlet": "Writer", "MovieHead": "InitializationSegment", "MovieBytes": "RandomAccessFile",
-    "LightTransfer": "TransferFunction", "LargeBuffers": "MallocTuning",
-    "UnitReader": "NALUnitReader", "DeviceCalls": "VideoSystemCalls",
-    "KernelCalls": "KernelVideoCalls", "FolderWatch": "DirectoryWatcher",
-    "PixelLayout": "PixelFormat", "PictureFormat": "PixelFormat",
-    "RawPictureFormat": "PixelFormat", "Coding": "PixelFormat or VideoCodec", "Way": "Method",
-    "coordinated": "cvt", "asked": "requested", "SoundTrack": "AudioTrack", "SessionInput": "CaptureInput",
-    "SteppedSound": "DecimatedSignal", "AudioVoice": "SegmentRenderer",
-    "GrainVoice": "WSOLARenderer", "SpectralVoice": "RubberBandRenderer",
-    "PicturePainter": "FrameRenderer", "SoundPump": "AudioCaptureLoop",
-    "FrameWholeness": "FrameIntegrityCheck", "MissingSound": "AudioGapTracker",
-    "CompanionSound": "CameraAudio", "SoundPlacer": "AudioAligner",
-}
-# Names with such a word that are right all the same, and why.
-ALLOWED = {
-    "pictureSets": "H.264 calls them picture parameter sets",
-}
 DECLARATION = re.compile(
     r"^\s*(?:(?:@\w+(?:\([^)]*\))?|public|package|internal|fileprivate|private|final|indirect|"
     r"nonisolated)\s+)*(?:struct|class|enum|protocol|actor|extension|typealias)\s+([\w.]+)", re.M)
 FOUNDATION = re.compile(r"^\s*(?:\w+\s+)?import\s+Foundation\s*$", re.M)
-# Comments, literals and what else a source file consists of. Code between the quotation marks of a
-# string declares nothing that others see.
-TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|(?P<hash>\#*)\"{3}.*?\"{3}(?P=hash)|\#+"[^\n]*?"\#+|"""
-    r""""(?:\\\((?:[^()"]|"[^"\n]*"|\((?:[^()]|\([^()]*\))*\))*\)|\\.|[^"\\\n])*"|"""
-    r"""`?[A-Za-z_]\w*`?|[0-9][\w.]*|\S""", re.S)
-TYPES = {"struct", "class", "enum", "protocol", "actor", "extension"}
-MEMBERS = {"var", "let", "case", "typealias", "associatedtype"}
+SUFFIXES = (".swift", *source_text.C_SUFFIXES, ".py", ".sh")
+TEST_NAME_LENGTH = 60
+PROSE_RULES = (vocabulary.word_problems, vocabulary.opening_problems)
+# The files with the words themselves.
+VOCABULARY = ("vocabulary.py", "articles.py", "check-language.py")
 
 
-def words(name):
-    """The words of a name, in small letters: `isBeyondSource` has is, beyond and source."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-
-
-def wrong_names(name):
-    """What is wrong with a name, as sentences."""
-    if name in ALLOWED:
-        return []
-    if name in NAMES:
-        return [f"write {NAMES[name]}"]
-    return [f"{word}: write {WORDS[word]}" for word in words(name) if word in WORDS]
-
-
-def wrong_file(path, text):
-    """What is wrong with a source file and its name, as sentences."""
-    stem = path.stem
-    problems = [problem for part in stem.split("+") for problem in wrong_names(part)]
+def file_problems(path, text):
+    """The errors of a source file's name and imports."""
     declared = {part for name in DECLARATION.findall(text) for part in name.split(".")}
-    if stem != "main" and not text.count("@_exported") and stem.split("+")[0] not in declared:
-        problems.append("it declares no type of its name, and extends none")
+    if path.stem != "main" and not text.count("@_exported") and (
+            path.stem.split("+")[0] not in declared):
+        yield "it declares no type of its name, and extends none"
     if "slowmo" not in path.parts and FOUNDATION.search(text):
-        problems.append("a library imports FoundationEssentials, or nothing of it")
-    return problems
+        yield "a library imports FoundationEssentials, or nothing of it"
 
 
-def parameters(tokens, start):
-    """The labels and names between a parenthesis and its end, and where that is."""
-    names, depth, index = [], 0, start
-    while index < len(tokens):
-        token = tokens[index]
-        depth += (token in ("(", "[")) - (token in (")", "]"))
-        if depth == 0:
-            break
-        # `label name: Type` or `name: Type`; in an inner parenthesis those of a tuple.
-        if token == ":" and tokens[index - 1].isidentifier():
-            before = index - 1
-            while before > start and tokens[before].isidentifier():
-                names.append(tokens[before])
-                before -= 1
-        index += 1
-    return names, index
+def name_problems(path, text, tokens):
+    """The errors of a file's name, and of the names that the file declares."""
+    for part in re.split(r"\W+", path.stem):
+        yield from ((1, problem) for problem in vocabulary.name_problems(part))
+    if path.suffix == ".swift":
+        table = vocabulary.WORDS
+        names = source_text.declared_names([token for _, token in tokens])
+    else:
+        table = vocabulary.PROSE_WORDS
+        names = source_text.script_names(path, text, tokens)
+    lines = {token.strip("`"): line for line, token in reversed(tokens)}
+    for name in sorted(set(names)):
+        for problem in vocabulary.name_problems(name, table):
+            yield lines.get(name, 1), f"{name}: {problem}"
 
 
-def pattern(tokens, start, isCase):
-    """What a declaration names, `name`, `(one, two)` or `one(label: Type)`, and where that ends."""
-    if tokens[start] == "(":
-        end = tokens.index(")", start)
-        return [name for name in tokens[start:end] if name.isidentifier()], end + 1
-    names, index = [tokens[start].strip("`")], start + 1
-    if isCase and tokens[index:index + 1] == ["("]:
-        labels, index = parameters(tokens, index)
-        names, index = names + labels, index + 1
-    if isCase and tokens[index:index + 1] == ["="]:
-        # A raw value; one that is text is no token.
-        index += 1 if tokens[index + 1] in (",", "case", "}") else 2
-    return names, index
+def prose_problems(line, prose, *rules):
+    """The errors of a text that begins on a line."""
+    for rule in rules:
+        for offset, problem in rule(prose):
+            yield line + prose.count("\n", 0, offset), problem
 
 
-def declared_names(text):
-    """The names of types, members and parameters that source text declares; not of what is local."""
-    tokens = [token for token in (match.group() for match in TOKEN.finditer(text))
-              if not token.startswith(("//", "/*", '"', "#\""))]
-    # For each brace that is open, whether members are declared in it.
-    scopes, opensType, index = [True], False, 0
-    while index < len(tokens):
-        token = tokens[index]
-        following = tokens[index + 1].strip("`") if index + 1 < len(tokens) else ""
-        isMember = scopes[-1]
-        if token in TYPES and following.isidentifier() and following not in ("func", "var", "let"):
-            opensType = True
-            if token != "extension":
-                yield following
-        elif token in ("func", "init", "subscript") and tokens[index - 1] != ".":
-            if token == "func" and following.isidentifier():
-                yield following
-            while index < len(tokens) and tokens[index] not in ("(", "{", "}"):
-                index += 1
-            names, index = parameters(tokens, index)
-            yield from (name for name in names if name != "_")
-        elif isMember and token in MEMBERS:
-            index += 1
-            while True:
-                names, index = pattern(tokens, index, token == "case")
-                yield from names
-                if index >= len(tokens) or tokens[index] != ",":
-                    break
-                index += 1
-            continue
-        elif token == "{":
-            scopes.append(opensType)
-            opensType = False
-        elif token == "}" and len(scopes) > 1:
-            scopes.pop()
-        index += 1
+def test_name_problems(line, name):
+    """The errors of a test's name."""
+    if len(name) > TEST_NAME_LENGTH:
+        yield line, f"a test's name has at most {TEST_NAME_LENGTH} characters: {name}"
+    if re.search(r"[,\"'“”‘’\\]", name):
+        yield line, f"a test's name has no comma, quote or backslash: {name}"
+    yield from prose_problems(line, name, *PROSE_RULES)
+
+
+def problems(path, text):
+    """The errors of a file below Sources, Tests or Samples, each with its line."""
+    comments, strings, tokens = source_text.parts(path, text)
+    isSwift, isSource = path.suffix == ".swift", path.parts[0] == "Sources"
+    yield from name_problems(path, text, tokens)
+    for line, comment in comments:
+        yield from prose_problems(
+            line, re.sub(r"`[^`\n]+`", vocabulary.blank, comment), *PROSE_RULES)
+    if isSource and isSwift:
+        yield from ((1, problem) for problem in file_problems(path, text))
+        for line, string in strings:
+            yield from ((line, problem) for problem in vocabulary.message_problems(string))
+    elif path.parts[0] == "Samples" or not isSwift:
+        for line, string in strings:
+            if " " in string:
+                yield from prose_problems(line, string, vocabulary.word_problems)
+    if path.parts[0] == "Tests" and isSwift:
+        for line, name in source_text.test_names(text):
+            yield from test_name_problems(line, name)
+
+
+def is_checked(path):
+    """Whether a file has code of this project: also a script without a suffix."""
+    if path.suffix == "" and path.is_file():
+        return path.read_bytes()[:2] == b"#!"
+    return path.suffix in SUFFIXES and path.name not in VOCABULARY
+
+
+def file_paths(repo):
+    """The files of Sources, Tests and Samples with code of this project."""
+    return sorted(
+        path.relative_to(repo) for name in ("Sources", "Tests", "Samples")
+        for path in (repo / name).rglob("*") if is_checked(path))
 
 
 def public_names(graph):
@@ -209,43 +137,39 @@ def modules_of(repo):
         and target["module_type"] == "SwiftTarget"]
 
 
-def check(repo, build):
-    """All problems of a checkout."""
-    problems = []
-    for path in sorted((repo / "Sources").rglob("*.swift")):
-        name, text = path.relative_to(repo), path.read_text()
-        problems += [f"{name}: {problem}" for problem in wrong_file(name, text)]
-        problems += [f"{name}: {declared}: {problem}" for declared in sorted(set(declared_names(text)))
-                     for problem in wrong_names(declared)]
+def symbol_problems(repo, build):
+    """The errors of the public symbols of a build."""
     found = set()
     with tempfile.TemporaryDirectory() as directory:
         for module in modules_of(repo):
             symbol_graphs.extract(repo, build, module, directory)
         for module, graph in symbol_graphs.load(directory):
             for name in public_names(graph):
-                found |= {f"{module}: {name}: {problem}" for problem in wrong_names(name)}
-    return problems + sorted(found)
+                found |= {
+                    f"{module}: {name}: {problem}" for problem in vocabulary.name_problems(name)}
+    return sorted(found)
 
 
-def self_test():
-    path = pathlib.Path("Sources/Capture/Room.swift")
-    assert wrong_file(path, "struct Room {}\n") == ["room: write module, or space"]
-    path = pathlib.Path("Sources/Capture/Pace.swift")
-    assert wrong_file(path, "struct Pace {}\n") == []
-    assert len(wrong_file(path, "struct Speed {}\n")) == 1
-    assert len(wrong_file(path, "import Foundation\nenum Pace {}\n")) == 1
-    assert wrong_file(pathlib.Path("Sources/A/Pace+Text.swift"), "extension Pace {}\n") == []
+def found_in(name, text):
+    return [problem for _, problem in problems(pathlib.Path(name), text)]
+
+
+def test_names():
+    """Shows that wrong names are found, and right ones pass."""
+    assert found_in("Sources/Capture/Room.swift", "struct Room {}\n") == [
+        "room: write module, or space", "Room: room: write module, or space"]
+    assert found_in("Sources/A/Pace.swift", "struct Pace {}\n") == []
+    assert found_in("Sources/A/Pace+Text.swift", "extension Pace {}\n") == []
+    assert len(found_in("Sources/A/Pace.swift", "struct Speed {}\n")) == 1
+    assert len(found_in("Sources/A/Pace.swift", "import Foundation\nenum Pace {}\n")) == 1
     graph = {"symbols": [
-        {"accessLevel": "public", "pathComponents": ["Take", "soundTrack(of:)"]},
+        {"accessLevel": "public", "pathComponents": ["Take", "soundTrack(of:)", "inFolder"]},
         {"accessLevel": "internal", "pathComponents": ["Room"]}]}
-    assert [wrong_names(name) for name in public_names(graph)] == [[], ["sound: write audio"], []]
-    graph = {"symbols": [{"accessLevel": "public", "pathComponents": ["turn(_:inFolder:)"]}]}
-    assert list(public_names(graph)) == ["turn", "inFolder"]
-    assert all(wrong_names(name) for name in public_names(graph))
-    # A word that is planted as a type, a member, a case, a label and a parameter is found; in
-    # comments, in strings and for what is local it is not.
+    assert [bool(vocabulary.name_problems(name)) for name in public_names(graph)] == [
+        False, True, False, True]
+    # In comments, in strings and for local names, the words of names are allowed.
     text = """
-      /// The room of var picture: Int.
+      /// The way of var place: Int.
       struct Room<Element> where Element: Sendable {
         private let (told, other): (Int, Int)
         var pictures: [Int] { let place = 1; return [place] }
@@ -254,23 +178,67 @@ def self_test():
           let means = "let ways = \\(of(room: 1))"
           return means.count
         }
+        @Test func `A name with var room`() {}
         init?(mend value: Int) { for way in [value] { _ = way } }
       }
       """
-    assert [name for name in declared_names(text) if wrong_names(name)] == [
+    _, _, tokens = source_text.parts(pathlib.Path("a.swift"), text)
+    names = source_text.declared_names([token for _, token in tokens])
+    assert [name for name in names if vocabulary.name_problems(name)] == [
         "Room", "told", "pictures", "lamp", "sound", "voice", "turn", "folder", "place", "words",
-        "mend"], list(declared_names(text))
-    assert not wrong_names("pictureSets")
-    assert wrong_names("StampClock") and not wrong_names("mushroom") and not wrong_names("soundness")
+        "mend"]
+    assert vocabulary.name_problems("StampClock")
+    assert not any(map(vocabulary.name_problems, ("pictureSets", "mushroom", "soundness")))
+
+
+def test_prose():
+    """Shows that each planted mistake is the only one that is found in its file."""
+    comment = "// A take ends here. {}\nlet a = 1\n"
+    planted = {
+        "Sources/A/Pace.swift": [
+            'enum Pace { static let a = "the file is no movie" }',
+            'enum Pace { static let a = "there are 2 files" }',
+            'enum Pace {\n  static let a = """\n    it is \\\n    no movie\n    """\n}',
+            "// What is left.\nenum Pace {}", "// A frame.\n//\n// Of two, the last.\nenum Pace {}",
+            "enum Pace {}  // The folder."],
+        "Tests/ATests/PaceTests.swift": [
+            "@Test func `What is lost stays lost`() {}", "@Test func `A frame, and more`() {}",
+            "@Test func `The frame's time`() {}", "@Test func `A \\ path`() {}",
+            f"@Test func `{'A frame ' * 8}`() {{}}", "@Test func `The picture is gray`() {}",
+            '@Test("Nobody is here") func a() {}', "let a = 1  // Who waits.", "func a(folder: Int) {}"],
+        "Tests/Tools/a.py": [
+            "def folder():\n    pass\n", '"""Of two frames the last."""\n', "# A grey frame.\n",
+            'fail("the picture is wrong")\n'],
+        "Tests/Tools/a.sh": ["#!/bin/sh\n# Where it is.\n", "folder=1\n", 'echo "no picture"\n'],
+        "Tests/Tools/a.c": ["int tell_all(void);", "/// Nobody reads.\nint a;", 'f("a folder");'],
+        "Samples/A/main.swift": [
+            comment.format("Who waits."), "func a(sound: Int) {}", 'print("no picture")'],
+        "Samples/a.py": ["folder = 1\n", "# The sound ends.\n"],
+    }
+    for name, texts in planted.items():
+        for text in texts:
+            assert len(found_in(name, text)) == 1, (name, text, found_in(name, text))
+    right = {
+        "Sources/A/Pace.swift": 'enum Pace { static let a = "it is no larger, is not a movie" }',
+        "Tests/ATests/PaceTests.swift": "@Test func `A frame keeps its time`() { let folder = 1 }",
+        "Tests/Tools/a.sh": "# The place of a frame.\nsound/folder/a.sh $# # An IDR picture.\n",
+        "Samples/A/main.swift": comment.format("The text says what is left.")}
+    for name, text in right.items():
+        assert found_in(name, text) == [], (name, found_in(name, text))
 
 
 def main():
     repo = pathlib.Path(__file__).resolve().parent.parent
-    self_test()
+    test_names()
+    test_prose()
     articles.self_test(repo)
     found = articles.all_problems(repo)
+    for path in file_paths(repo):
+        found += [
+            f"{path}:{line}: {problem}"
+            for line, problem in problems(path, (repo / path).read_text())]
     if "--self-test" not in sys.argv:
-        found += check(repo, pathlib.Path(sys.argv[1]).resolve())
+        found += symbol_problems(repo, pathlib.Path(sys.argv[1]).resolve())
     for problem in found:
         print(f"check-language: {problem}", file=sys.stderr)
     if found:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks what a bare clone is built with: Package.swift with each of its switches, and that every header
+# Checks the build of a bare clone: Package.swift with each of its switches, and that every header
 # of the C modules is in the Debian packages that the README names, or in those that they depend on.
 #
 #   Tests/check-manifest.sh
@@ -29,7 +29,7 @@ done
 [[ $plain == *" PhotosTests "* && $some != *" PhotosTests "* && $some == *" CaptureTests "* ]] ||
   fail "OVERCRANK_TESTS does not select tests"
 
-# With what they depend on, and what each compiler needs.
+# Their dependencies, and the packages that every compiler needs.
 known=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
   --no-replaces --no-enhances "${build_packages[@]}" "${optional_packages[@]}" libc6-dev \
   linux-libc-dev gcc g++ | grep '^[a-z]' | sed 's/:.*//' | sort -u)

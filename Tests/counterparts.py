@@ -148,7 +148,7 @@ def source(texts, symbols):
 
 
 def row_problems(row):
-    """What is wrong with a row, apart from what a compiler says."""
+    """The errors of a row that a compiler does not report."""
     if len(row.cells) != 2:
         yield "a row has the names of AVFoundation, and ours"
         return
@@ -156,11 +156,11 @@ def row_problems(row):
         yield "no counterpart is named"
     for name in row.names:
         if not NAME.fullmatch(name):
-            yield f"`{name}` is neither a type nor a member with its owner"
+            yield f"`{name}` is neither a type nor a member after its owner"
 
 
 def problems(texts, test_names):
-    """What is wrong with the tables and their comments, apart from what a compiler says."""
+    """The errors of the tables and their comments that a compiler does not report."""
     for article, text in texts:
         for table in tables(article, text):
             named = iter(table.tests)
@@ -173,7 +173,7 @@ def problems(texts, test_names):
                 elif name not in row.names[:1]:
                     yield f"{article}:{line}: `{name}` is not the first counterpart of line {row.line}"
                 elif test not in test_names:
-                    yield f"{article}:{line}: there is no test `{test}`"
+                    yield f"{article}:{line}: no such test: `{test}`"
             for line, name, _ in named:
                 yield f"{article}:{line}: the table has no row for `{name}`"
 
@@ -195,8 +195,8 @@ def self_test():
             ((row, other, "", *comment[1:3], "-->"), "a.md:4: no test is named"),
             ((row, *comment), "a.md:7: the table has no row for `A.stop(at:)`"),
             ((other, row, *comment), "a.md:7: `A.run()` is not the first counterpart of line 3"),
-            ((row, *comment[:2], "A.run(): `It does not`", "-->"), "a.md:6: there is no test"),
-            ((row, *comment[:2], "A.run()", "-->"), "a.md:6: there is no test"),
+            ((row, *comment[:2], "A.run(): `It does not`", "-->"), "a.md:6: no such test"),
+            ((row, *comment[:2], "A.run()", "-->"), "a.md:6: no such test"),
             (("| `run()` | it runs |",), "a.md:3: no counterpart is named"),
             (("| `run()` | `run()` |",), "a.md:3: `run()` is neither"),
             (("| `run()` | `A.run()` | `It runs` |",), "a.md:3: a row has the names")]:

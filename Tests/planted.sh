@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that the tests find what they are there to find: builds the program with one mistake at a
-# time, in a copy of the checkout, and runs the tests that must fail then.
+# Shows that the tests find mistakes: builds the program with one planted mistake at a time, in a
+# copy of the checkout, and runs the tests that must then fail.
 #
-#   Tests/planted.sh [NAME ...]          all of them, unless some are named: frame tone clock key exit
-#   Tests/planted.sh --check [NAME ...]  builds nothing: tells only whether each can still be planted
+#   Tests/planted.sh [NAME ...]          the named mistakes, or all: frame tone clock key exit
+#   Tests/planted.sh --check [NAME ...]  only checks that each can still be planted; builds nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 only_checks=
@@ -28,41 +28,41 @@ build() {
     { tail -n 30 "$log" >&2 && fail "the copy does not build"; }
 }
 
-# Runs the tests of some suites in the copy, and tells whether they passed.
+# Runs the tests of some suites in the copy, and returns whether they passed.
 passes() { # passes FILTER
   SLOWMO=$copy/.build/release/slowmo \
     "$copy/.build/release/OvercrankPackageTests.xctest" --testing-library swift-testing \
     --filter "$1" >"$log" 2>&1
 }
 
-# Puts a mistake into a file of the copy, expects tests to fail in words of their own, and takes it
-# out again.
+# Puts a mistake into a file of the copy, expects tests to fail with a certain message, and removes
+# the mistake.
 plant() { # plant WHAT FILE SED-SCRIPT FILTER WORDS
   local what=$1 file=$2 script=$3 filter=$4 words=$5
   [[ -e $file ]] && ! sed "$script" "$file" | cmp -s - "$file" ||
-    fail "the line of $file to put $what into is not there any more"
+    fail "$file no longer has the line for the mistake: $what"
   [[ ! $only_checks ]] || return 0
   sed -i "$script" "$copy/$file"
   build
   passes "$filter" && fail "$what went unnoticed by $filter"
-  grep -qE "$words" "$log" || { tail -n 30 "$log" >&2 && fail "$what was taken for something else"; }
+  grep -qE "$words" "$log" || { tail -n 30 "$log" >&2 && fail "$what was reported as something else"; }
   echo "planted: $what: found ($(grep -c 'recorded an issue' "$log") issues in $filter)"
   cp -p "$file" "$copy/$file"
 }
 
 if [[ ! $only_checks ]]; then
-  # The checkout as it is; what was built of an earlier one may serve again.
+  # A copy of the checkout. Build products of an earlier copy are used again.
   mkdir -p "$copy"
   find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
   git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
   build
   passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests' ||
-    { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests fail without a mistake, too"; }
+    { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests also fail without a mistake"; }
 fi
 for name in "${names[@]}"; do
   case $name in
     frame)
-      plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter+Movie.swift \
+      plant "one frame lost without a report" Sources/Recording/Pipeline/TakeWriter+Movie.swift \
         's/^    try append(bytes, sample, parameters)$/    if storedCount != 37 { try append(bytes, sample, parameters) }/' \
         SlowMotionTests 'painted|frames'
       ;;
@@ -83,6 +83,6 @@ for name in "${names[@]}"; do
       plant "an exit code that is changed" Sources/slowmo/JSON/CommandError.swift \
         's/case noInput = 66/case noInput = 67/' BadInputTests '67'
       ;;
-    *) fail "there is no mistake called $name" ;;
+    *) fail "unknown mistake: $name" ;;
   esac
 done

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests of capture, playback and synthesized frames, and the C kernels of optical flow, under
-# the sanitizers for threads and for addresses, each built in a folder of its own. What they find fails;
-# nothing of this project is suppressed.
+# the thread sanitizer and the address sanitizer, each built in a separate directory. Every finding
+# fails; nothing of this project is suppressed.
 #
-#   Tests/sanitize.sh [thread] [address]      both, unless told otherwise
+#   Tests/sanitize.sh [thread] [address]      both by default
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kinds=("$@")
@@ -12,7 +12,7 @@ kinds=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 suites='^(CaptureTests|RecordingTests|PhotosTests|V4L2Tests|ALSATests|DeviceDiscoveryTests|FrameAccountingTests|PlaybackTests|RecognitionTests|RetimingTests\.(Frame|Shutter)[A-Za-z]*)[./]'
-# Read by Package.swift: only these.
+# Package.swift builds only the tests of these modules.
 export OVERCRANK_TESTS=V4L2,ALSA,DeviceDiscovery,FrameAccounting,Capture,Recording,Photos,Playback,Recognition,Retiming
 
 fail() {
@@ -20,12 +20,12 @@ fail() {
   exit 1
 }
 
-# A sanitizer's silence counts only where it speaks when it should.
+# A clean run counts only if the sanitizer finds planted mistakes.
 finds() { # finds MISTAKE WORDS
   local said
   said=$(SANITIZER_MISTAKE=$1 "${tests[@]}" --filter 'SanitizerTests' 2>&1) &&
     fail "the mistake '$1' went unnoticed"
-  grep -q "$2" <<<"$said" || fail "the mistake '$1' was taken for something else: $said"
+  grep -q "$2" <<<"$said" || fail "the mistake '$1' was reported as something else: $said"
   echo "sanitize: $kind: finds a $1"
 }
 
@@ -41,7 +41,7 @@ check_kernels() { # check_kernels SANITIZERS LINKING...
 
 for kind in "${kinds[@]}"; do
   SECONDS=0
-  # Optimised: only then are the standard library's accesses to raw memory, in which frames lie,
+  # Optimized: only then are the standard library's accesses to raw memory, in which frames lie,
   # compiled into our own code, where the sanitizer sees them.
   build=(swift build -c release --scratch-path ".build-$kind")
   "${build[@]}" --product OvercrankPackageTests "--sanitize=$kind" -Xswiftc -enable-testing
@@ -52,7 +52,7 @@ for kind in "${kinds[@]}"; do
     thread)
       "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
         -o "$work/runtime.so" Tests/Tools/Sanitizers/runtime.c -ldl
-      # Damaged frames are for the other one.
+      # A few damaged frames suffice here, because the address sanitizer tests all of them.
       tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so"
         OVERCRANK_DAMAGED=200 "${tests[@]}")
       finds race 'ThreadSanitizer: .* race'
@@ -66,9 +66,9 @@ for kind in "${kinds[@]}"; do
       finds leak 'LeakSanitizer: detected memory leaks'
       check_kernels address,undefined
       ;;
-    *) fail "there is no sanitizer '$kind' here: thread, address" ;;
+    *) fail "unknown sanitizer '$kind'; choose thread or address" ;;
   esac
-  # A filter that matches less than it should is no proof.
+  # A filter that matches too few tests would prove nothing.
   "${tests[@]}" --filter "$suites" | tee "$work/tests"
   ran=$(sed -n 's/.*Test run with \([0-9]*\) tests.*/\1/p' "$work/tests")
   due=$("${tests[@]}" --list-tests | grep -cE "$suites")

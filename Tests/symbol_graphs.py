@@ -9,7 +9,7 @@ UMBRELLA = "Overcrank"
 
 
 def module_maps(repo, build):
-    """The module maps of C: ours and those of packages."""
+    """The module maps of C targets, of this package and its dependencies."""
     yield from repo.glob("Sources/*/module.modulemap")
     yield from repo.glob(".build/checkouts/*/Sources/*/include/module.modulemap")
     yield from build.glob("*.build/module.modulemap")

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A session with a preview, photos and movies, and what its user may change.
 final class CameraApp {
-  /// What tasks report to the main thread.
+  /// The lines that tasks report to the main thread.
   final class Inbox: Sendable {
     private let lines = Mutex<[String]>([])
     func put(_ line: String) { lines.withLock { $0.append(line) } }

@@ -13,7 +13,7 @@ import Glibc
 ///     wait camera      waits until an interruption began and ended
 ///     png FILE         writes the window as an image
 struct Script {
-  /// What a step does.
+  /// The action of a step.
   enum Step {
     case key(String)
     case click(Double, Double)

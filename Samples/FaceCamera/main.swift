@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Prints the faces that a camera shows, each with its id when it comes, and draws the boxes of the
-// frame with the most faces into faces.svg, on the newest picture of that moment, faces.jpg. A box turns
+// frame with the most faces into faces.svg, on the newest image of that moment, faces.jpg. A box turns
 // with the roll and the yaw of its face. If the camera has regions, its exposure and its focus follow
 // the largest face, or stay at a point of the image, from 0,0 to 1,1. Ends with Ctrl-C, or with the file
 // that is played as a camera.
@@ -27,8 +27,8 @@ struct Seen {
 }
 let seen = Mutex(Seen())
 
-/// Stores the newest picture, unless the last one is the newest.
-func keepPicture() {
+/// Stores the newest image, unless the last one is the newest.
+func keepImage() {
   let frame = try? preview.nextFrame(as: .bgra, maximumWidth: 640, maximumHeight: 360)
   guard let bytes = try? frame?.image.jpegData(), let file = fopen("faces.jpg", "wb")
   else { return }
@@ -43,7 +43,7 @@ output.setMetadataObjectsHandler { frame in
     let faces = frame.objects.map { $0.transformed(by: view) }
     if faces.count > seen.mostFaces.count {
       seen.mostFaces = faces
-      keepPicture()
+      keepImage()
     }
     for face in faces {
       guard let id = face.faceID, seen.ids.insert(id).inserted else { continue }
@@ -68,7 +68,7 @@ let boxes = seen.withLock { $0.mostFaces }.map { face in
     + "height=\"\(bounds.height)\" fill=\"none\" stroke=\"#00c853\" "
     + "transform=\"translate(\(middle)) rotate(\(roll)) scale(\(part) 1)\"/>"
 }
-// The picture fits in the view as the preview shows it.
+// The image fits in the view as the preview shows it.
 let head = [
   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"360\">",
   "<image href=\"faces.jpg\" width=\"640\" height=\"360\"/>",

@@ -195,7 +195,7 @@ int find(
   double scaledWidth = std::round(static_cast<double>(width) * scale);
   double scaledHeight = std::round(static_cast<double>(height) * scale);
   if (scaledWidth > largest || scaledHeight > largest) return -1;
-  // Smaller images have no room for a face.
+  // Smaller images cannot contain a face.
   const double least = static_cast<double>(detector->side()) / 2;
   if (scaledWidth < least || scaledHeight < least) return 0;
   try {

@@ -6,7 +6,7 @@
 #   slurm.sh slow clips/*.mov -- --speed 1/8 --copy
 #
 # All nodes see the clips and DIRECTORY under the same paths. Slurm itself runs the tasks of a lost
-# node again. What failed is submitted again, three times at most. SBATCH_* variables add options,
+# node again. Failed tasks are submitted again, three times at most. SBATCH_* variables add options,
 # such as SBATCH_PARTITION.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -26,7 +26,7 @@ package protocol ALSAOutputCalls: Sendable {
   /// Stops the stream immediately: snd_pcm_drop(3).
   func drop(_ handle: AudioHandle) -> CInt
 
-  /// Waits for room for one period: snd_pcm_wait(3). Returns 1 for room, or 0 after the timeout.
+  /// Waits until one period is free: snd_pcm_wait(3). Returns 1 if it is, or 0 after the timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
   /// Returns the free samples of the ring buffer: snd_pcm_avail(3).
@@ -115,7 +115,7 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     return granted
   }
 
-  /// Waits for room for one period, or for a time.
+  /// Waits until one period is free, or for a time.
   ///
   /// - Throws: ``ALSAError`` with the operation `.wait`.
   package borrowing func wait(milliseconds: Int32) throws(ALSAError) {

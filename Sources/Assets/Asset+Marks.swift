@@ -67,7 +67,7 @@ extension Asset {
   package func captureTimes() -> [MediaTime?] {
     let stated = captureFrameRate
     let rate = stated?.rate.framesPerSecond
-    // Where no tag states the rate, the times of the movie are those of the capture.
+    // With Apple's key or an edit list, the sample times of the movie are the capture times.
     let hasCaptureTimes = stated?.source == Self.appleIntentKey || stated?.source == "edit_list"
     return frameTimingRows().enumerated().map { index, row in
       if let time = row.captureTime { return time }

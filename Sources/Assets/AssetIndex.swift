@@ -8,7 +8,7 @@ import OvercrankMovieFormat
 ///
 /// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. So
 /// the sample tables of a MOV or MP4 file are used instead if they suffice and if the frames are
-/// stored in presentation order. Of H.264 and HEVC, only the packets marked as key frames are then
+/// stored in presentation order. For H.264 and HEVC, only the packets marked as key frames are then
 /// read, because only their bytes show whether decoding can really start there.
 struct AssetIndex {
   let containerName: String
@@ -180,7 +180,7 @@ struct AssetIndex {
   /// The video tracks whose packets can be taken from the movie's own index, with the index
   /// entries.
   ///
-  /// Of H.264 and HEVC tracks, the key frames must still be read, because the mark in the index
+  /// The key frames of H.264 and HEVC tracks must still be read, because the mark in the index
   /// does not show whether decoding can start there.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer

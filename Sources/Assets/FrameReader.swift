@@ -18,9 +18,10 @@ public struct FrameReader: ~Copyable {
   ///
   /// It is kept, because callers often request the same frame again.
   private var last: (index: Int, frame: MediaFrame)?
-  /// Whether each frame will be requested, by index.
+  /// One flag per frame: whether the caller will request it.
   ///
-  /// Nil means that all frames may be requested.
+  /// Other frames are decoded only if a requested one depends on them. Nil means that
+  /// all frames may be requested.
   private var wanted: [Bool]?
   /// The pixel converter, and the format that it was created for.
   var converter: FrameConverter?
@@ -60,7 +61,7 @@ public struct FrameReader: ~Copyable {
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - wanted: Whether each frame will be requested, by index. Nil means all frames.
+  ///   - wanted: One flag per frame: whether the caller will request it. Nil means all frames.
   ///   - threadCount: The number of decoder threads. 0 lets libav choose.
   ///   - undecodable: The policy for frames that cannot be decoded.
   /// - Throws: `MediaError` as ``init(_:undecodable:)`` does.

@@ -86,7 +86,7 @@ public struct FrameTable: Sendable {
   public func time(ofFrame index: Int64) throws(MediaError) -> MediaTime {
     guard index >= 0, index <= entries.count else {
       throw MediaError(
-        .outsideSource, "there is no frame \(index) among \(entries.count)",
+        .outsideSource, "frame \(index) is outside the \(entries.count) frames",
         recovery: "frames are counted from 0")
     }
     let ticks = index == entries.count ? endTicks : entries[Int(index)].ticks

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Asset {
-  /// An index of the packets beside a movie file, and its use.
+  /// An index of the packets in a file next to the movie, and its use.
   ///
-  /// Where the index of a movie does not suffice, as for H.264 with B-frames, opening it reads all of
-  /// its packets. The file `movie.mov.frameindex` keeps what they say. It is read and written only if
-  /// ``init(path:allowsTruncation:keepsIndex:)`` is asked to.
+  /// If the index of a movie does not suffice, as for H.264 with B-frames, opening the movie reads
+  /// all of its packets. The file `movie.mov.frameindex` stores the result. It is read and written
+  /// only on request, see ``init(path:allowsTruncation:keepsIndex:)``.
   public struct KeptIndex: Hashable, Sendable {
     /// The reason why an index beside a movie is not used.
     public enum Refusal: String, Hashable, Sendable, CaseIterable {

@@ -28,7 +28,7 @@ struct PacketIndexFile: Hashable {
     let packets: [PacketRecord]
   }
 
-  /// What tells whether a movie is still the same.
+  /// The values by which a changed movie is recognized.
   struct MovieState: Hashable {
     let byteCount: Int64
     let seconds: Int64

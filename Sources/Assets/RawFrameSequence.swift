@@ -7,8 +7,8 @@ import Synchronization
 
 /// Decodes frames of an asset to raw bytes, in the order of a list.
 ///
-/// Where each frame is coded by itself, as in Motion JPEG, several threads decode different frames.
-/// Otherwise libavcodec uses several threads, if the codec allows it. A few frames are decoded ahead,
+/// For intra-only codecs such as Motion JPEG, several threads decode different frames. Otherwise
+/// libavcodec uses several threads, if the codec allows it. A few frames are decoded ahead,
 /// while the caller uses the ones before.
 public struct RawFrameSequence: ~Copyable {
   /// A frame as raw bytes, row by row without padding.
@@ -44,7 +44,7 @@ public struct RawFrameSequence: ~Copyable {
     /// Calls a function with consecutive parts of the bytes, without a copy where rows have no
     /// padding.
     ///
-    /// - Throws: The error of the function, or `MediaError` without memory.
+    /// - Throws: The error of the function, or `MediaError` if memory is exhausted.
     package func withParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
       do { try image?.withPackedParts(body) } catch let error as LibAVError {
         throw MediaError(reading: error)

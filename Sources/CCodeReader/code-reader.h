@@ -64,7 +64,7 @@ typedef struct overcrank_code {
   /// The content.
   const uint8_t *bytes;
   size_t byte_count;
-  /// The content in UTF-8 up to its first zero byte; NULL without memory.
+  /// The content in UTF-8 up to its first zero byte; NULL if memory is exhausted.
   const char *text;
   /// The eight digits of a code of the type UPC-E, else NULL.
   const char *upce_digits;

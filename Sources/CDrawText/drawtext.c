@@ -31,7 +31,7 @@ static int dt_add_filter(DTDrawing *drawing, const char *font, int height, AVFil
   if (!context) return AVERROR(ENOMEM);
   char size[16], y[32];
   snprintf(size, sizeof size, "%d", height);
-  // The baseline leaves room below it for the lowest characters of most fonts.
+  // The baseline leaves space below it for the lowest characters of most fonts.
   snprintf(y, sizeof y, "%d-max_glyph_a", height * 77 / 100);
   const char *options[][2] = {
     {"font", font}, {"text", "%{metadata:text}"}, {"fontsize", size}, {"fontcolor", "white"},

@@ -24,8 +24,8 @@ static inline void of_mean_motion(
 
 /// Carries each motion to where its pixel is at the instant.
 ///
-/// Where two motions meet, the one that differs more from the mean motion wins: small things that
-/// move are in front of what is behind them.
+/// If two motions meet at a pixel, the one that differs more from the mean motion wins, because
+/// small moving objects are usually in front of the background.
 static void OF_NAME(splat)(OFContext *c, int direction) {
   const OFLevel *level = &c->levels[c->finest];
   int width = level->width, height = level->height;

@@ -81,7 +81,7 @@ typedef struct {
   float *u, *v, *share;
   /// The motion of each pixel of the plane, in pixels, and its share.
   float *pixelU, *pixelV, *pixelShare;
-  /// Where each pixel comes from in both frames, in 64ths, and its share, as whole numbers.
+  /// The source position of each pixel in both frames, in 64ths, and its share, as whole numbers.
   int32_t *fromX, *fromY, *toX, *toY, *shares;
   /// Whether a pixel is the same position of both frames, blended.
   int32_t *isBlended;

@@ -207,7 +207,7 @@ static void OF_NAME(search)(OFContext *c, int number, int direction, int stripe)
         if (pass == 0 || cost < before) {
           of_descend(&patch, other, x, y, &u, &v, &cost, c->iterations);
         }
-        // Where even the finest level fits badly, the motion may be too large for the pyramid.
+        // If even the finest level fits badly, the motion may be too large for the pyramid.
         if (isFinest && pass == 0 && (row + column) % 2 == 1 && cost > 64.0f * 200 * 200) {
           float farU, farV, farCost;
           of_search_everywhere(image, other, x, y, OF_REACH >> number, &farU, &farV);

@@ -135,7 +135,7 @@ static inline int CVideo4Linux_entityNodes(
   struct media_entity_desc entity = {.id = 0};
   int count = 0;
   // A limit on the number of entities, against drivers whose enumeration never ends.
-  for (int asked = 0; asked < 1024 && count < capacity; asked++) {
+  for (int index = 0; index < 1024 && count < capacity; index++) {
     entity.id |= MEDIA_ENT_ID_FLAG_NEXT;
     if (ioctl(descriptor, MEDIA_IOC_ENUM_ENTITIES, &entity) < 0) break;
     if (entity.type != function) continue;

@@ -4,7 +4,7 @@ public import OvercrankCapture
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// What a preview's window shows over its image.
+/// The overlays that a preview's window shows on its image.
 public struct PreviewWindowContent: Hashable, Sendable {
   /// The rectangle of the whole image in the window; see `PreviewGeometry.imageRect`.
   public var imageRect = PreviewRect(x: 0, y: 0, width: 0, height: 0)
@@ -121,7 +121,7 @@ public final class PreviewWindow {
   ///
   /// - Parameters:
   ///   - image: A new image in the pixel format ``PixelFormat/bgra``, or nil for the one before.
-  ///   - content: What is shown over it.
+  ///   - content: The overlays on the image.
   /// - Throws: `MediaError` with `.noDisplay` if the renderer fails, `.notConvertible` for another
   ///   pixel format.
   public func present(_ image: PixelBuffer?, _ content: PreviewWindowContent) throws(MediaError) {

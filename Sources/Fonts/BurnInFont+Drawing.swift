@@ -21,7 +21,7 @@ extension BurnInFont {
   ///   draw.
   public init(named name: String) throws(MediaError) {
     guard !name.isEmpty, !name.contains("/") else {
-      throw Self.refused(name, "is no name of a font", nil)
+      throw Self.refused(name, "is not the name of a font", nil)
     }
     var coverage = [UInt8](
       repeating: 0, count: Self.characters.count * Self.cellWidth * Self.cellHeight)

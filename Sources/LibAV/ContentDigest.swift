@@ -58,9 +58,9 @@ extension ContentDigest {
 
   /// Returns the digest of a file's size and content.
   ///
-  /// Of a file above 16 MiB, only the first and the last MiB, 1024 evenly spaced samples of 4 KiB
-  /// and the index of a movie are read. Whole clips on a network disk would take longer to read than
-  /// to export.
+  /// If a file is larger than 16 MiB, only its first and last MiB, 1024 evenly spaced samples of
+  /// 4 KiB and the index of a movie are read. Whole clips on a network disk would take longer to
+  /// read than to export.
   ///
   /// - Throws: `SystemError` if the file cannot be opened or read, `LibAVError` if there is no
   ///   memory.

@@ -262,7 +262,7 @@ package struct Demuxer: ~Copyable {
 
   /// Reads the index of all tracks up to the end of the file.
   ///
-  /// Of the packets themselves, only the first one of each track is kept.
+  /// Only the first packet of each track is kept.
   ///
   /// No packets can be read afterwards. Throws the errors of ``nextPacket()``.
   package mutating func packetIndices() throws(LibAVError) -> [Int: PacketIndex] {

@@ -7,7 +7,7 @@
 /// cut off after scaling. The factor then has an error of at most half a pixel of the result, and so
 /// has the center.
 package struct FrameMagnifier: ~Copyable {
-  /// What the crop is scaled to.
+  /// The format and size that the crop is scaled to.
   private struct Target: Equatable {
     let format: LibAVPixelFormat
     let isFullRange: Bool

@@ -99,7 +99,7 @@ package final class MediaFrame: @unchecked Sendable {
     frame.pointer.pointee.width = Int32(clamping: width)
     frame.pointer.pointee.height = Int32(clamping: height)
     frame.pointer.pointee.format = pixelFormat.rawValue
-    // Nobody writes to a frame.
+    // Dropping `const` is safe, because no code writes to the planes of a frame.
     let data = UnsafeMutableRawPointer(mutating: start).assumingMemoryBound(to: UInt8.self)
     withUnsafeMutableBytes(of: &frame.pointer.pointee.data) { planes in
       let planes = planes.bindMemory(to: UnsafeMutablePointer<UInt8>?.self)

@@ -7,7 +7,7 @@ extension MovieWriter {
   /// Adds an index entry for a packet that is already in the file.
   ///
   /// For the first packet of a track, pass the packet as `first`, because its side data is needed.
-  /// `isDroppable` tells that no other packet depends on this one.
+  /// Set `isDroppable` if no other packet depends on this one.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does.
   package mutating func enter(

@@ -37,7 +37,7 @@ package struct Resampler: ~Copyable {
   ///   - inputRate: Above zero, at most ``largestInputRate``.
   ///   - outputRate: Above zero.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` if a number is out of range, or without memory.
+  /// - Throws: `ResamplerError` if a number is out of range or memory is exhausted.
   package init(
     inputRate: Int32, outputRate: Int32, channelCount: Int
   ) throws(ResamplerError) {
@@ -57,7 +57,7 @@ package struct Resampler: ~Copyable {
   ///   - rate: Samples per second of both input and output, from 1 to ``largestInputRate``. Only
   ///     the ratio of the two rates affects the result, so the value itself does not.
   ///   - channelCount: From 1 to 64.
-  /// - Throws: `ResamplerError` if a number is out of range, or without memory.
+  /// - Throws: `ResamplerError` if a number is out of range or memory is exhausted.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)

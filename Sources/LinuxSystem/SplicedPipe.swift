@@ -33,7 +33,7 @@ package struct SplicedPipe<Owner>: ~Copyable {
       let count = Int(CLinuxSystem_splice(descriptor.rawValue, start, Int64(rest.count)))
       if count == -Int(EINTR) { continue }
       if count == -Int(EPIPE) { return .brokenPipe }
-      // Where the system does not allow it, the rest is copied.
+      // If the kernel refuses to splice, the rest is copied.
       guard count > 0 else { return descriptor.writeFully(rest) }
       bufferCount += max(1, count / pageSize)
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])

@@ -8,8 +8,8 @@ extension Player {
   /// Creates a player that shows another composition beside this one, on the same clock.
   ///
   /// The new player has no audio and no commands of its own. It follows every command of this
-  /// player: rate, seek, step, loop and pause. Where its composition has ended, or has not begun,
-  /// its last or first frame stays.
+  /// player: rate, seek, step, loop and pause. After the end of its composition it shows the last
+  /// frame, and before the start the first one.
   ///
   /// - Parameters:
   ///   - composition: The composition of the new player.

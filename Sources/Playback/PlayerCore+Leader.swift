@@ -9,7 +9,7 @@ extension PlayerCore {
     /// The follower's composition time minus the leader's, in seconds.
     let distance: Rational
 
-    /// What the leader plays now.
+    /// The present state of the leader.
     var state: LeaderState { core.leaderState(shiftedBy: distance) }
   }
 

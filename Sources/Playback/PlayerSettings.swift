@@ -17,7 +17,7 @@ public struct PlayerSettings: Sendable {
   ///
   /// Decoders hold a few more frames of their own. A budget below four frames counts as four.
   public var frameMemory = 128 << 20
-  /// What refreshes between two captured frames show.
+  /// The frames that slow playback shows between two captured frames.
   ///
   /// With `flow` and `flowFast`, where playback is so slow that a captured frame would stay for more
   /// than one refresh, the player synthesizes frames at the exact instants of the refreshes. It does so

@@ -75,7 +75,7 @@ public final class CodeReader: Sendable {
   ///
   /// - Parameters:
   ///   - image: The image, in any pixel format that libswscale can read.
-  ///   - effort: What is tried.
+  ///   - effort: The attempts to make, such as other scales or rotations.
   /// - Returns: The codes, with coordinates from 0 to 1 and the time 0.
   /// - Throws: `MediaError` with `.notConvertible` for a pixel format that cannot be converted to
   ///   gray.
@@ -152,7 +152,7 @@ private final class Magnifier: Sendable {
     (self.factor, self.quality) = (factor, quality)
   }
 
-  /// Returns the enlarged frame, or nil without memory.
+  /// Returns the enlarged frame, or nil if memory is exhausted.
   func magnified(_ frame: MediaFrame) -> MediaFrame? {
     state.withLock { state in
       if state.size != [frame.width, frame.height] {

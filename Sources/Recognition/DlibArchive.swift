@@ -70,7 +70,7 @@ struct DlibArchive {
     numbers.levelCount = try count(upTo: .max)
     numbers.layerWidth = try count(upTo: most)
     numbers.layerHeight = try count(upTo: most)
-    // Of use in a training only.
+    // Skips a value that only training needs.
     _ = try real()
     let weightCount = try count(upTo: FaceModel.mostBytes)
     guard weightCount.isMultiple(of: Self.planeCount) else { throw .foreign }

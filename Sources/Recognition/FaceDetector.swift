@@ -106,7 +106,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   ///   - image: The image.
   ///   - scale: The size of the searched image, in that of `image`.
   ///   - threshold: The confidence that a face must have. Above 0, nearly all detections are faces.
-  /// - Returns: The faces in pixels of `image`, best first; none without memory.
+  /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(in image: LumaImage, scale: Double, threshold: Double = 0) -> [DetectedFace] {
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
@@ -136,7 +136,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   ///   - part: The part.
   ///   - isFrontOnly: Whether only the front of upright faces is searched for.
   ///   - threshold: The confidence that a face must have.
-  /// - Returns: The faces in pixels of `image`, best first; none without memory.
+  /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(
     in image: LumaImage, _ part: Part, isFrontOnly: Bool = false, threshold: Double = 0
   ) -> [DetectedFace] {

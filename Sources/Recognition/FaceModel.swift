@@ -21,7 +21,7 @@ public struct FaceModel: Hashable, Sendable {
   public let path: String
   let numbers: Numbers
 
-  /// What a detector consists of.
+  /// The parameters of a detector.
   struct Numbers: Hashable, Sendable {
     /// In pixels, except the padding, which is in cells.
     var (windowWidth, windowHeight, cellSize, padding) = (0, 0, 0, 0)
@@ -37,7 +37,7 @@ public struct FaceModel: Hashable, Sendable {
 
   /// Reads a model.
   ///
-  /// - Parameter path: The path of the file, of at most 16 MiB. What follows the detector is ignored.
+  /// - Parameter path: The path of the file, of at most 16 MiB. Later bytes are ignored.
   ///   All views of the detector together have at most 262 144 weights; dlib's own has 15 505.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
   ///   file that is empty, ends too early, or is no detector that dlib trained; `.missingComponent` if the
@@ -54,11 +54,11 @@ public struct FaceModel: Hashable, Sendable {
       throw Self.error(
         .invalidData, path,
         error == .truncated
-          ? "the file ends before its detector does" : "the file is no object detector of dlib")
+          ? "the file ends before its detector does" : "the file is not an object detector of dlib")
     }
     let library = try FaceLibrary.functions()
     guard numbers.withModel({ library.is_valid(&$0) != 0 }) else {
-      throw Self.error(.invalidData, path, "the numbers in the file are no detector")
+      throw Self.error(.invalidData, path, "the numbers in the file do not form a detector")
     }
     self.numbers = numbers
   }
@@ -66,7 +66,7 @@ public struct FaceModel: Hashable, Sendable {
   private static func contents(of path: String) throws(MediaError) -> [UInt8] {
     // To open a pipe would wait for its writer.
     if let kind = SystemFiles.kind(of: path), kind != .regular {
-      throw error(.invalidData, path, "it is no regular file")
+      throw error(.invalidData, path, "it is not a regular file")
     }
     var isShort = false
     do throws(SystemError) {

@@ -174,7 +174,8 @@ struct FaceIdentities {
       taken.insert(pair.track)
       tracks[pair.track].move(to: faces[pair.face], at: microseconds)
     }
-    // What the seen ones moved besides what was expected.
+    // The mean deviation of the found faces from their predicted positions. Faces that were not
+    // found are moved by it.
     let count = Double(taken.count)
     let surprise = (
       x: taken.reduce(0) { $0 + tracks[$1].face.center.x - expected[$1].center.x } / max(1, count),

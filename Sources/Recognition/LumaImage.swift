@@ -73,7 +73,7 @@ struct LumaImage: @unchecked Sendable {
       height: rect.height, bytesPerRow: bytesPerRow, bytesPerPixel: bytesPerPixel)
   }
 
-  /// Returns a copy as a gray frame, or nil without memory.
+  /// Returns a copy as a gray frame, or nil if memory is exhausted.
   func copied() -> MediaFrame? {
     guard let frame = try? MediaFrame.video(width: width, height: height, pixelFormat: .gray8),
       let plane = frame.planeData(0)

@@ -70,7 +70,8 @@ extension MediaError {
     for type in types where !available.contains(type) {
       throw MediaError(
         .metadataTypeUnavailable,
-        type == .face ? "a face is no code" : "\(type.rawValue) is no type of metadata objects",
+        type == .face
+          ? "a face is not a code" : "\(type.rawValue) is not a type of metadata objects",
         recovery: "choose codes, such as qr or ean13")
     }
     guard types.isEmpty else { return }

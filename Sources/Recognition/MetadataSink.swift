@@ -34,7 +34,7 @@ final class MetadataSink: FrameSink {
   /// The number of frames that are examined: one or none.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
-  /// Whether the output was removed or released, so that nobody takes frames any more.
+  /// Whether the output was removed or released, so that no more frames are taken.
   private let isRetired = Atomic<Bool>(false)
   // Used only by the capture thread.
   private nonisolated(unsafe) var lastSequence: UInt32?

@@ -10,7 +10,7 @@ import Synchronization
 
 /// The thread of a metadata output, which searches the newest frame for objects.
 final class MetadataWorker: Sendable {
-  /// What is searched, and how.
+  /// The objects to search for, and the limits of the search.
   struct Settings {
     var readers: ObjectReaders?
     var rectOfInterest = MetadataOutput.wholeFrame
@@ -100,7 +100,7 @@ final class MetadataWorker: Sendable {
   }
 }
 
-/// What the worker remembers from frame to frame.
+/// The state of the worker from frame to frame.
 private struct Search {
   private var tracker: ObjectTracker?
   private var version = -1

@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// What finds objects: one reader for codes, one for faces, each nil if its types are not searched.
+/// A reader of codes and one of faces, each nil if its types are not searched for.
 struct ObjectReaders: Sendable {
   /// The types that are found.
   let types: [MetadataObjectType]

@@ -21,7 +21,7 @@ public final class PointOfInterestFollower: Sendable {
   static let leastMotion = 0.1
 
   private struct State {
-    /// What the camera has from this follower in this stream.
+    /// The point that this follower set on the camera in this stream.
     var point: PointOfInterest?
     var tapped: PointOfInterest?
     var streamStart: MediaTime?

@@ -69,7 +69,7 @@ private enum CodeLibrary {
 ///
 /// Any thread may use it, also concurrently: a read changes nothing.
 final class ZXingReader: @unchecked Sendable {
-  /// What a read tries.
+  /// The attempts of a read.
   struct Options: Hashable {
     var triesHarder = true
     /// Whether linear codes are also searched for across the rows.

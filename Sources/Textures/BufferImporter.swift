@@ -11,7 +11,7 @@ import OvercrankV4L2
 /// Each buffer is imported once, and its textures show every frame that the driver writes to it. They
 /// last until the camera's pool of buffers is gone. The context must be current at every call.
 struct BufferImporter {
-  /// What became of a buffer.
+  /// The result of importing a buffer.
   enum Outcome {
     /// One texture for each plane of the layout.
     case textures([UInt32])
@@ -146,7 +146,7 @@ extension TextureLayout.Plane {
     ]
   }
 
-  /// Makes a texture without memory and binds it.
+  /// Makes a texture that has no storage yet, and binds it.
   func makeTexture() -> UInt32 {
     var name: UInt32 = 0
     glGenTextures(1, &name)

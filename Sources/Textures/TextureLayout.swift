@@ -15,7 +15,7 @@ struct TextureLayout: Hashable, Sendable {
     let channels: Int
   }
 
-  /// What the shader does.
+  /// The conversion by the shader.
   enum Kind: Int32, Hashable, Sendable {
     /// Red, green and blue are three channels of the first texture.
     case rgb
@@ -86,8 +86,8 @@ struct TextureLayout: Hashable, Sendable {
     "yuyv422": [0, 1, 3], "yvyu422": [0, 3, 1], "uyvy422": [1, 0, 2],
   ]
 
-  /// What is subtracted from Y, U and V, and the matrix that then gives red, green and blue, column
-  /// by column.
+  /// The offsets to subtract from Y, U and V, and the matrix that then gives red, green and blue,
+  /// column by column.
   var conversion: (offset: [Float], matrix: [Float]) {
     let (red, blue): (Float, Float) = isBT709 ? (0.2126, 0.0722) : (0.299, 0.114)
     let green = 1 - red - blue

@@ -147,7 +147,7 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
-  /// Where the frames of a buffer are in the driver's memory, or nil if they are copied out of it.
+  /// The driver's memory that holds the frames of a buffer, or nil if they are copied out of it.
   func frameMemory(_ index: Int) -> UnsafeRawBufferPointer? {
     buffers.indices.contains(index) ? buffers[index].frameMemory : nil
   }

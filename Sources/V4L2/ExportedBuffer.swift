@@ -5,11 +5,11 @@ import Glibc
 
 /// A driver's buffer as a dma-buf, which another device can read without a copy.
 ///
-/// The descriptor is closed with this value. Whoever imported it by then keeps the memory alive.
+/// The descriptor is closed with this value. A device that has imported it keeps the memory alive.
 package struct ExportedBuffer: ~Copyable {
   /// The descriptor of the dma-buf.
   package let descriptor: CInt
-  /// Where the same memory is mapped into this process, while its queue exists.
+  /// The same memory, mapped into this process while its queue exists.
   package let memory: UnsafeRawBufferPointer
 
   /// Takes ownership of a descriptor.

@@ -252,7 +252,7 @@ struct SyntheticCameraTests {
     }
     let error = try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
     #expect(error.code == .badName)
-    #expect(error.message.hasPrefix("\"\(name)\" is no device name: "))
+    #expect(error.message.hasPrefix("\"\(name)\" is not a device name: "))
   }
 }
 

@@ -94,16 +94,16 @@ struct FormatListTests {
     #expect(list.formats.map(\.id) == ["640x480@60/yuyv"])
     #expect(
       list.warnings == [
-        "YUYV 640x480: 0/0 s is no frame duration; left out",
-        "YUYV 640x480: 0/30 s is no frame duration; left out",
-        "YUYV 640x480: 1/0 s is no frame duration; left out",
-        "YUYV 640x480: 1/4294967295 s is no frame duration; left out",
-        "YUYV 640x480: 4294967295/1 s is no frame duration; left out",
-        "MJPG 0x480: this is no frame size; left out",
-        "MJPG 640x4294967295: this is no frame size; left out",
+        "YUYV 640x480: 0/0 s is not a valid frame duration; left out",
+        "YUYV 640x480: 0/30 s is not a valid frame duration; left out",
+        "YUYV 640x480: 1/0 s is not a valid frame duration; left out",
+        "YUYV 640x480: 1/4294967295 s is not a valid frame duration; left out",
+        "YUYV 640x480: 4294967295/1 s is not a valid frame duration; left out",
+        "MJPG 0x480: not a valid frame size; left out",
+        "MJPG 640x4294967295: not a valid frame size; left out",
         "NV12: the driver lists no frame sizes; left out",
         "GREY 640x480: the driver lists no frame rates; left out",
-        "UYVY 640x480: 1/1 s to 1/60 s is no range of frame durations; left out",
+        "UYVY 640x480: 1/1 s to 1/60 s is not a valid range of frame durations; left out",
       ])
   }
 

@@ -116,7 +116,7 @@ struct SizeRangeTests {
     #expect(one.formats.map(\.id) == ["16x16@60/nv12"])
     let none = try FormatList(asking: source(.continuous(smallest: largest, largest: smallest)))
     #expect(none.formats == [])
-    #expect(none.warnings == ["NV12: the driver's range of frame sizes is none; left out"])
+    #expect(none.warnings == ["NV12: the driver's range of frame sizes is invalid; left out"])
     // Drivers with one size report steps of zero.
     let still = try FormatList(asking: source(stepwise(0, 0)))
     #expect(still.sizeRanges.map(\.step.description) == ["1x1"])

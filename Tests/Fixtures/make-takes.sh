@@ -7,13 +7,13 @@
 set -euo pipefail
 slowmo=$(realpath "${1:?usage: make-takes.sh SLOWMO}")
 here=$(cd "$(dirname "$0")" && pwd)
-folder=$here/takes
-mkdir -p "$folder"
+directory=$here/takes
+mkdir -p "$directory"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# What stands before the command: a fake camera, or nothing.
+# The prefix of the command: a fake camera, or nothing.
 front=()
 fake_camera() {
   [ -e libfakevideo.so ] || "$here/../Tools/FakeVideo4Linux/build.sh" "$work/libfakevideo.so"
@@ -21,8 +21,8 @@ fake_camera() {
 }
 no_camera() { front=(); }
 
-has() { [ -e "$folder/$1.mov.gz" ]; }
-keep() { gzip -9 -n <"$1.mov" >"$folder/$1.mov.gz"; }
+has() { [ -e "$directory/$1.mov.gz" ]; }
+keep() { gzip -9 -n <"$1.mov" >"$directory/$1.mov.gz"; }
 
 # Records a take: NAME DEVICE OPTIONS…
 take() {
@@ -71,11 +71,11 @@ take raw-rgb24 '/dev/fakevideo0' --mode /rgb3 --frames 6 --codec raw
 take camera '/dev/fakevideo1' --mode 640x360@120/mjpg --frames 24
 no_camera
 # Packets of a camera that compresses itself: a file, for want of such a camera.
-gzip -dc "$folder/h264.mov.gz" >source.mov
+gzip -dc "$directory/h264.mov.gz" >source.mov
 take h264-copy 'file:source.mov?pace=max' --codec copy
-# A file of another program: chapters, a turned picture, tags.
+# A file of another program: chapters, a rotated image, tags.
 if ! has foreign; then
-  gzip -dc "$folder/mjpeg.mov.gz" >source.mov
+  gzip -dc "$directory/mjpeg.mov.gz" >source.mov
   printf ';FFMETADATA1\ntitle=Foreign\n%s\n%s\n' \
     $'[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=100\ntitle=One' \
     $'[CHAPTER]\nTIMEBASE=1/1000\nSTART=100\nEND=200\ntitle=Two' >chapters

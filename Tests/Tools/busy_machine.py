@@ -2,7 +2,7 @@
 """Support for real-time tests on machines that also run other programs.
 
 A recording killed at a random instant loses its unwritten data, on a starved machine any amount.
-Recordings therefore run with real-time priority where permitted. Where too much was lost anyway,
+Recordings therefore run with real-time priority where permitted. If too much was lost anyway,
 the load by other programs is measured.
 """
 import os
@@ -40,7 +40,7 @@ class OtherPrograms:
 
 
 class Attempts:
-    """Repeats a trial that lost too much: three attempts, or ten where other programs used more
+    """Repeats a trial that lost too much: three attempts, or ten if other programs used more
     than a quarter of the CPU time."""
 
     UNDISTURBED, DISTURBED, SHARE = 3, 10, 0.25
@@ -62,11 +62,11 @@ class Attempts:
         return result
 
     def verdict(self, trials, what):
-        """Prints the number of repetitions; returns 1 where other programs cannot explain them."""
+        """Prints the number of repetitions; returns 1 if other programs cannot explain them."""
         if self.repeated:
-            print(f"{self.repeated} {what} were repeated, since too much was missing; "
-                  f"{self.repeated - self.undisturbed} of them beside other programs")
+            print(f"{self.repeated} {what} were repeated because too many frames were missing; "
+                  f"{self.repeated - self.undisturbed} of them while other programs ran")
         if self.undisturbed > 2 + trials // 10:
-            print("so many that this is no other program's doing")
+            print("too many to be caused by other programs")
             return 1
         return 0

@@ -266,7 +266,7 @@ def passes(path: Track, axis: str, mark: float, window: float = 0.03) -> list[Va
         if near.sum() < FEWEST:
             continue
         curve = Curve.fit(times[near], values[near])
-        # Where it turns around, the time of a pass is not certain at all.
+        # At a turning point the speed is 0, and the time of the pass has no finite uncertainty.
         if curve.speed(guess):
             found.append(_time_of(
                 lambda time: curve.position(time) - position, curve.speed, guess))

@@ -52,12 +52,12 @@ class Audit:
         ok: Whether no problem was found.
         problems: The problems, such as ``"gaps"`` or ``"unexpected_rate"``.
         frame_count: The number of frames.
-        gaps: Where frames are missing.
+        gaps: The ranges of missing frames.
         duplicates: The indices of frames that repeat the one before.
         frozen: The stretches of at least ten repeated frames.
         measured_fps: The rate of the frames with missing frames counted, or None.
         capture_fps: The rate of the camera that the file states, or None.
-        capture_fps_source: Where ``capture_fps`` is known from, or None.
+        capture_fps_source: The source of ``capture_fps``, or None.
         document: All values that the command printed.
     """
 

@@ -73,7 +73,7 @@ class Recording(Clip):
         measured_fps: The rate of the camera with all lost frames, in frames per second, or None.
         duration_ns: The duration in nanoseconds.
         ledger: The account of all frames.
-        gaps: Where frames are missing.
+        gaps: The ranges of missing frames.
         stopped_by: Why the recording ended, such as ``"duration"``.
         document: All values that the command printed.
     """

@@ -29,8 +29,8 @@ class CommandError(Exception):
 
     Attributes:
         code: The kind of error, such as ``"device_busy"``. It never changes between versions.
-        message: What failed, on which file or device, and why.
-        hint: What to do about it, or None.
+        message: The failed operation, its file or device, and the reason.
+        hint: A remedy, or None.
         exit_status: The exit status of the command, such as 69 for a device that is unavailable.
             It is 127 if the command was not found, and negative if a signal ended it.
         document: The report that the command printed, or None. A recording that exceeded

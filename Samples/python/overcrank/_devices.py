@@ -38,7 +38,7 @@ class Device:
 
 @dataclass(frozen=True)
 class MeasuredRate:
-    """What a camera delivered in a short test.
+    """The frame rate that a camera delivered in a short test.
 
     Attributes:
         fps: The measured rate, in frames per second, or None.

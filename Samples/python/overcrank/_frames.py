@@ -200,7 +200,7 @@ def _decode(
                 process.wait()
                 return
         finally:
-            # A command that still writes ends with success when nobody reads any more.
+            # A command that still writes ends with success once its pipe is closed.
             process.stdout.close()
             process.wait()
         stderr.seek(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a movie file contains."""
+"""The content of a movie file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class VideoInfo:
         average_fps: The average rate at which the file plays, in frames per second.
         capture_fps: The rate of the camera, in frames per second, or None if the file does not
             state it.
-        capture_fps_source: Where ``capture_fps`` is known from, or None.
+        capture_fps_source: The source of ``capture_fps``, or None.
         variable: Whether the intervals between frames differ.
     """
 
@@ -57,7 +57,7 @@ class AudioInfo:
 
 @dataclass(frozen=True)
 class Info:
-    """What a movie file contains.
+    """The content of a movie file.
 
     Attributes:
         file: The name of the file.

@@ -127,7 +127,7 @@ class CoverageTests(DirectoryTestCase):
             print(f"{name}: {100 * intervals.covered:.0f} % of {RUNS} intervals contain the truth; "
                   f"mean half width {intervals.ratio:.2f} RMS errors", file=sys.stderr)
         for name, intervals in found.items():
-            # Of few runs, one may miss.
+            # With few runs, one interval may miss the truth.
             self.assertGreaterEqual(intervals.covered, 0.95 if RUNS >= 100 else 1 - 1 / RUNS, name)
             if RUNS >= 100:
                 self.assertLessEqual(intervals.ratio, 3, name)

@@ -91,7 +91,7 @@ struct Canvas {
 
   /// The image as a frame.
   ///
-  /// - Throws: `MediaError` without memory.
+  /// - Throws: `MediaError` if memory is exhausted.
   func frame() throws(MediaError) -> MediaFrame {
     let result = bytes.withUnsafeBytes { bytes in
       Result { () throws(LibAVError) in
@@ -131,7 +131,7 @@ public struct StillImage: Sendable {
   /// Encodes the image as a PNG file.
   ///
   /// - Returns: The bytes of the file.
-  /// - Throws: `MediaError` without memory.
+  /// - Throws: `MediaError` if memory is exhausted.
   public func pngData() throws(MediaError) -> [UInt8] {
     do throws(LibAVError) {
       let frame = try pixels.bytes.withUnsafeBytes { bytes in

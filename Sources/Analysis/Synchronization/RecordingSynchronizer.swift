@@ -20,7 +20,7 @@ public struct RecordingSynchronizer: Sendable {
 
   /// Measures the offset of a recording to a reference.
   ///
-  /// Of audio, the first half hour is read.
+  /// At most the first half hour of audio is read.
   ///
   /// - Parameters:
   ///   - recording: The recording.

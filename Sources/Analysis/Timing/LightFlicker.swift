@@ -4,7 +4,7 @@ import Glibc
 
 /// Finds the flicker of lamps on the mains in the brightness of frames.
 ///
-/// Lamps flicker at twice the frequency of the mains. A slower camera shows an alias of it. The
+/// The lamps flicker at twice the frequency of the mains. A slower camera shows an alias of it. The
 /// brightness is measured in horizontal strips, because a rolling shutter exposes them at different
 /// times.
 enum LightFlicker {

@@ -10,7 +10,7 @@ struct LumaPlane {
   let width: Int
   let height: Int
   let type: Int32
-  /// Of tall frames, only every second or third row is read.
+  /// The distance of the rows that are read; above 1 for tall frames.
   private let rowStep: Int
 
   private static let side = 16

@@ -2,8 +2,8 @@
 
 /// Finds frames that repeat the image of the frame before them.
 ///
-/// A repeated frame is known by its contrast with the frames around it. Where nothing moves, and
-/// the noise of the camera was removed by the codec, no contrast exists and nothing is reported.
+/// A repeated frame is known by its contrast with the frames around it. If nothing moves, and
+/// the codec removed the noise of the camera, no contrast exists and nothing is reported.
 /// Two kinds of contrast count. In a moving scene, the block that changes most stands still for
 /// a moment. In a noisy scene, the noise itself stands still.
 struct RepeatedFrames {
@@ -112,7 +112,7 @@ struct RepeatedFrames {
     guard context.count >= 6, !context.isOpen else { return false }
     let inside = run.compactMap { differences[$0] }
     let noise = context.median(\.median)
-    // Where a scene moves as a whole, the median block shows no noise.
+    // If the whole scene moves, the median block shows the motion instead of the noise.
     guard noise >= 0.6, context.median(\.lowest) >= 0.25,
       context.highest(\.median) <= 2.5 * noise
     else { return false }
@@ -130,7 +130,7 @@ struct RepeatedFrames {
     let near = max(0, run.lowerBound - 24)..<min(differences.count, run.upperBound + 25)
     let others = near.filter { !run.contains($0) }.compactMap { differences[$0] }
     return Set(run.compactMap { differences[$0]?.types }).allSatisfy { types in
-      // Where each frame is coded by itself, noise is never left out.
+      // Intra-only codecs never leave noise out.
       guard types != FrameDifference.intra else { return true }
       let same = others.filter { $0.types == types }.map { $0[keyPath: value] }.sorted()
       return same.count >= 4 && same[same.count / 4] >= level

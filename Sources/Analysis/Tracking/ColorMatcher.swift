@@ -6,7 +6,7 @@ import Glibc
 struct ColorMatcher {
   private let width: Int
   private let height: Int
-  /// The color of the object.
+  /// The mean color in the middle of the object's box, in RGB.
   private let color: SIMD3<Float>
   /// The area of the object in pixels, and its extent.
   private let area: Double
@@ -181,7 +181,7 @@ struct ColorMatcher {
     guard !pixels.isEmpty else { return nil }
     var color = SIMD3<Float>.zero
     for channel in 0..<3 { color[channel] = pixels.map { $0[channel] }.sorted()[pixels.count / 2] }
-    // Half of the edge is nearer than the median. Of noise in three channels, the median distance
+    // Half of the edge is nearer than the median. For noise in three channels, the median distance
     // is 1.54 standard deviations.
     let distances = pixels.map { length($0 - color) }.sorted()
     return (color, max(0.3, Double(distances[distances.count / 2]) / 1.54))

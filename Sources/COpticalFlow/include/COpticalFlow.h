@@ -37,7 +37,7 @@ typedef struct {
   int64_t bytesPerRow;
 } OFPlane;
 
-/// What is known about the two frames.
+/// The measured differences of the two frames.
 typedef struct {
   /// The largest mean difference of a block of 16x16 pixels, in code values of 8 bits.
   float blockDifference;

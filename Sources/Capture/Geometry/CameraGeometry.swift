@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Connections and sinks reference this object instead of the camera, whose sinks they are.
 final class CameraGeometry: Sendable {
-  /// The running capture, which must take the sink of a new listener.
+  /// A weak reference to the running capture, whose sinks must be refreshed when one is added.
   private struct Running {
     weak var capture: (any GeometryCapture)?
   }
@@ -48,7 +48,10 @@ final class CameraGeometry: Sendable {
     return try result.get()
   }
 
-  /// Starts the task of a ramp, which calls ``endRamp(_:)`` with its number at its end.
+  /// Cancels the running ramp and starts a new one.
+  ///
+  /// - Parameter start: Creates the task of the ramp, which must end with a call of ``endRamp(_:)``
+  ///   with the given number.
   func beginRamp(_ start: (_ number: Int) -> Task<Void, Never>) {
     ramp.withLock { ramp in
       ramp.task?.cancel()
@@ -57,7 +60,7 @@ final class CameraGeometry: Sendable {
     }
   }
 
-  /// Forgets a ramp that is over.
+  /// Forgets a ramp that has ended, unless a newer one has begun.
   func endRamp(_ number: Int) {
     ramp.withLock { if $0.number == number { $0.task = nil } }
   }

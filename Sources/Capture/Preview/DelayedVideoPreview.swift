@@ -57,7 +57,8 @@ public final class DelayedVideoPreview: FrameOutput {
     delay: MediaTime, speed: Speed = .normal, maximumDelay: MediaTime? = nil,
     memoryLimit: Int = 4 << 30
   ) {
-    precondition(delay >= .zero && speed <= .normal, "the past has a delay, and no future")
+    precondition(
+      delay >= .zero && speed <= .normal, "the delay must not be negative, and the speed at most 1")
     self.maximumDelay = max(delay, maximumDelay ?? delay)
     self.memoryLimit = memoryLimit
     state = Mutex(
@@ -126,7 +127,8 @@ public final class DelayedVideoPreview: FrameOutput {
   ///   - delay: The delay, from zero to ``maximumDelay``; greater values are limited to it.
   ///   - speed: The speed, above zero and at most 1.
   public func setDelay(_ delay: MediaTime, speed: Speed = .normal) {
-    precondition(delay >= .zero && speed <= .normal, "the past has a delay, and no future")
+    precondition(
+      delay >= .zero && speed <= .normal, "the delay must not be negative, and the speed at most 1")
     let microseconds = min(delay, maximumDelay).wholeMicroseconds
     state.withLock { state in
       state.schedule = PreviewSchedule(delay: microseconds, speed: speed, start: 0)
@@ -146,7 +148,7 @@ public final class DelayedVideoPreview: FrameOutput {
   /// The number of bytes of the frames in memory, in whole blocks of at most 2 MiB.
   public var memoryUse: Int { state.withLock { $0.sink?.queue.boundBytes ?? 0 } }
 
-  /// Where the present image is in a view.
+  /// Returns the position of the present image in a view.
   ///
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.

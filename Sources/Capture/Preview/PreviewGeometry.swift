@@ -47,7 +47,7 @@ public struct PreviewRect: Hashable, Sendable {
   }
 }
 
-/// Where a captured image is in a view, and the conversion of places between the two.
+/// The position of a captured image in a view, and the conversion of points between the two.
 ///
 /// Device coordinates belong to the captured frame before it is rotated or mirrored: (0, 0) is its
 /// upper left corner, (1, 1) the lower right one. They are those of ``PointOfInterest`` and of

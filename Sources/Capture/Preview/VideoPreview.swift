@@ -108,7 +108,7 @@ public final class VideoPreview: FrameOutput {
     return false
   }
 
-  /// Where the present image is in a view.
+  /// Returns the position of the present image in a view.
   ///
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Its images are those of a pool. Only one thread at a time may use it.
 final class SampleConverter: @unchecked Sendable {
-  /// What is to be done with a frame.
+  /// The conversion of a frame: its settings, rotation and zoom factor.
   struct Work: Hashable {
     var settings: VideoDataSettings?
     var rotation = FrameRotation.none

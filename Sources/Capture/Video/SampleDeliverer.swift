@@ -75,7 +75,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       ready.signal()
     }
 
-    /// Tells the deliverer that there is a new entry, or that one is to be dropped.
+    /// Wakes the deliverer for a new entry, or to drop one.
     func wake() { ready.signal() }
   }
 

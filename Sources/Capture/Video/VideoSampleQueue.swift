@@ -18,7 +18,7 @@ final class VideoSampleQueue: SampleQueue {
   private let geometry: ConnectionGeometry
   /// Whether frames can be decoded alone.
   private let isConvertible: Bool
-  /// What the output was asked to convert its samples to.
+  /// The format that the samples are converted to.
   private let settings: VideoDataOutput.SettingsBox
   private let converter = SampleConverter()
   /// The oldest frame, once it is converted.

@@ -38,9 +38,9 @@ struct DeviceSpecifier {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let isTwice = options.contains { $0.key == parts[0] }
       guard parts.count == 2, !parts[0].isEmpty, !isTwice else {
+        let problem = isTwice ? "repeats a key" : "is not key=value"
         throw MediaError(
-          .badName,
-          "\"\(name)\" is no device name: \"\(text)\" is \(isTwice ? "said twice" : "no key=value")",
+          .badName, "\"\(name)\" is not a device name: \"\(text)\" \(problem)",
           recovery: "write options as ?key=value&key=value")
       }
       options.append((String(parts[0]), String(parts[1])))
@@ -50,6 +50,6 @@ struct DeviceSpecifier {
 
   /// The error for an invalid name.
   func failure(_ what: String, recovery: Recovery?) -> MediaError {
-    MediaError(.badName, "\"\(name)\" is no device name: \(what)", recovery: recovery)
+    MediaError(.badName, "\"\(name)\" is not a device name: \(what)", recovery: recovery)
   }
 }

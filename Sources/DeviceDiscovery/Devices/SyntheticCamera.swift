@@ -59,7 +59,8 @@ package struct SyntheticCamera: Hashable, Sendable {
         throw parts.failure(error.message, recovery: error.recovery)
       }
       guard Self.canBe(request) else {
-        throw parts.failure("the camera is no \(request)", recovery: Self.limits)
+        throw parts.failure(
+          "the synthetic camera does not support \(request)", recovery: Self.limits)
       }
       fixed = request
     }
@@ -73,7 +74,8 @@ package struct SyntheticCamera: Hashable, Sendable {
       case "drop":
         guard let share = Self.share(option.value) else {
           throw parts.failure(
-            "drop=\(option.value) is no share of the frames", recovery: "write 0% to 100%: drop=5%")
+            "drop=\(option.value) is not a share of the frames",
+            recovery: "write 0% to 100%: drop=5%")
         }
         dropShare = share
       case "seed":
@@ -81,7 +83,7 @@ package struct SyntheticCamera: Hashable, Sendable {
           let number = UInt64(option.value)
         else {
           throw parts.failure(
-            "seed=\(option.value) is no whole number of 64 bits", recovery: "write seed=7")
+            "seed=\(option.value) is not a whole number of 64 bits", recovery: "write seed=7")
         }
         seed = number
       case "counter":

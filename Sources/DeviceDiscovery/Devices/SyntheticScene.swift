@@ -33,7 +33,7 @@ extension SyntheticScene {
     mutating func setScene(_ text: String) throws(MediaError) {
       guard text == "ball" || text == "pattern" else {
         throw parts.failure(
-          "scene=\(text) is no scene", recovery: "write scene=ball or scene=pattern")
+          "scene=\(text) is not a scene", recovery: "write scene=ball or scene=pattern")
       }
       isPattern = text == "pattern"
     }
@@ -44,7 +44,7 @@ extension SyntheticScene {
         BouncingBall(height: height, period: 1) != nil
       else {
         throw parts.failure(
-          "height=\(text) is no height of the ball in meters",
+          "height=\(text) is not a height of the ball in meters",
           recovery: "write 0.01 to 1.3 with at most six digits: height=0.8")
       }
       self.height = height
@@ -56,7 +56,7 @@ extension SyntheticScene {
         BouncingBall(height: 1, period: period) != nil
       else {
         throw parts.failure(
-          "period=\(text) is no period of the ball in seconds",
+          "period=\(text) is not a period of the ball in seconds",
           recovery: "write 0.1 to 60 with at most six digits: period=0.5")
       }
       self.period = period

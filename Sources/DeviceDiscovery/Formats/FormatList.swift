@@ -69,7 +69,7 @@ extension FormatList {
         if sizes.isEmpty { collector.warn(format, nil, "the driver lists no frame sizes") }
         for size in sizes {
           guard size.isSensible else {
-            collector.warn(format, size, "this is no frame size")
+            collector.warn(format, size, "not a valid frame size")
             continue
           }
           collector.add(try source.intervals(of: format.fourcc, at: size), of: format, at: size)
@@ -81,7 +81,7 @@ extension FormatList {
         range = FrameSizeRange(fourcc, smallest, largest, step: nil)
       }
       guard let range else {
-        collector.warn(format, nil, "the driver's range of frame sizes is none")
+        collector.warn(format, nil, "the driver's range of frame sizes is invalid")
         continue
       }
       sizeRanges.append(range)
@@ -132,20 +132,20 @@ private struct FormatCollector {
       if single.isEmpty { warn(format, size, "the driver lists no frame rates") }
       for interval in single {
         guard let rate = FrameRate(interval: interval) else {
-          warn(format, size, "\(interval) s is no frame duration")
+          warn(format, size, "\(interval) s is not a valid frame duration")
           continue
         }
         add(FrameRateRange(rate))
       }
     case .stepwise(let shortest, let longest, let step):
       guard let range = FrameRateRange(shortest, longest, step: step) else {
-        warn(format, size, "\(shortest) s to \(longest) s is no range of frame durations")
+        warn(format, size, "\(shortest) s to \(longest) s is not a valid range of frame durations")
         return
       }
       add(range)
     case .continuous(let shortest, let longest):
       guard let range = FrameRateRange(shortest, longest, step: nil) else {
-        warn(format, size, "\(shortest) s to \(longest) s is no range of frame durations")
+        warn(format, size, "\(shortest) s to \(longest) s is not a valid range of frame durations")
         return
       }
       add(range)

@@ -65,7 +65,7 @@ public struct ModeRequest: Hashable, Sendable {
     if sizeText.isEmpty {
       size = nil
     } else {
-      guard let read = Self.size(sizeText) else { throw failure("\"\(sizeText)\" is no size") }
+      guard let read = Self.size(sizeText) else { throw failure("\"\(sizeText)\" is not a size") }
       size = read
     }
     var fourcc = before.first
@@ -87,7 +87,7 @@ public struct ModeRequest: Hashable, Sendable {
       rate = nil
     }
     if let fourcc, FourCC(String(fourcc)) == nil {
-      throw failure("\"\(fourcc)\" is no pixel format")
+      throw failure("\"\(fourcc)\" is not a pixel format")
     }
     self.fourcc = fourcc.map(String.init)
   }

@@ -41,12 +41,13 @@ package struct InputChoice: Hashable, Sendable {
       switch option.key {
       case "input":
         guard !option.value.isEmpty else {
-          throw parts.failure("input= names none", recovery: "write a number or a name: input=3")
+          throw parts.failure(
+            "input= names no connector", recovery: "write a number or a name: input=3")
         }
         input = option.value
       case "timings":
         guard let read = Timings(option.value) else {
-          throw parts.failure("\"\(option.value)\" are no timings", recovery: Timings.syntax)
+          throw parts.failure("\"\(option.value)\" is not a timing", recovery: Timings.syntax)
         }
         timings = read
       default:

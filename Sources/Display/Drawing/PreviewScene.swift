@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 
-/// What a preview's window shows, as a value.
+/// The content of a preview's window, as a value.
 struct PreviewScene: Hashable {
   /// The size of the window.
   var size: PixelSize

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 /// The meaning of pointer events: dragging on the time line scrubs, dragging on an image moves it,
 /// and the wheel zooms.
 struct PointerGesture: Hashable, Sendable {
-  /// What a pointer event asks for.
+  /// The action that a pointer event requests.
   enum Action: Hashable, Sendable {
     /// Begins to scrub.
     case beginScrub

@@ -37,7 +37,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     guard bytes.count >= 8 else { throw .invalidMarkers("the markers are too short") }
     let count = Int(number(4, 4))
     guard count <= (bytes.count - 8) / 12 else {
-      throw .invalidMarkers("there are fewer than the stated \(count) markers")
+      throw .invalidMarkers("the data ends before the stated \(count) markers")
     }
     var marks: [(time: MediaTime, speed: Speed)] = []
     for index in 0..<count {

@@ -238,8 +238,8 @@ struct FinalCutProject {
 
   /// Merges the content of a clip and its connected clips into one content.
   ///
-  /// Where video overlaps, the higher lane covers the lower one. Where audio overlaps, the main
-  /// clip covers connected ones.
+  /// In overlaps, video of the higher lane covers the lower one, and audio of the main clip covers
+  /// that of connected clips.
   private func flattened(_ played: Played) throws(MediaError) -> ProjectContent {
     var layers: [(lane: Int, content: ProjectContent)] = [(0, played.content)]
     for item in played.connected {

@@ -2,7 +2,7 @@
 
 public import OvercrankMediaCore
 
-/// What an export draws into its frames.
+/// Text and a logo that an export draws into its frames.
 ///
 /// Text is in the lower left corner, one line per item, in white on black. The logo is in the upper
 /// right corner. Frames are rotated as ``RenderSettings/appliesRotation`` does, so that the text is

@@ -30,7 +30,7 @@ package struct BurnInText: Sendable {
 
   /// Reads the capture times of a movie.
   ///
-  /// Capture times count from the first frame. Where they are unknown, they are the times of the
+  /// Capture times count from the first frame. Unknown ones are replaced by the times of the
   /// file multiplied by `timeScale`.
   ///
   /// - Throws: `MediaError` for a time out of bounds.

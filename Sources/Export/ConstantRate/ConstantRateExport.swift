@@ -27,7 +27,7 @@ struct ConstantRateExport {
   /// The greatest number of colors of a GIF; nil for all that fit.
   let colorCount: Int?
 
-  /// What became known while frames were written.
+  /// The facts for the report that become known while frames are written.
   struct Written {
     let undecodable: [ExportReport.UndecodableFrame]
     /// The number of output frames skipped because of undecodable frames.

@@ -83,9 +83,9 @@ struct ConstantRatePlan: Sendable {
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         runs.append(number)
         frames.append(Frame(source: source, index: showing.index))
-        // Where two mappings meet, the time of the earlier frame may be rounded up, while the time
-        // of the later frame is exact. The later time could then be the lower one, so it is raised
-        // to the earlier.
+        // At the border of two mappings, the time of the earlier frame may be rounded up, while
+        // the time of the later frame is exact. The later time could then be the lower one, so it
+        // is raised to the earlier.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }

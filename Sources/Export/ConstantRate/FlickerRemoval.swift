@@ -114,7 +114,7 @@ struct FlickerRemoval: Sendable {
     let meanX = points.reduce(0) { $0 + $1.x } / count
     let meanY = points.reduce(0) { $0 + $1.y } / count
     let variance = points.reduce(0) { $0 + ($1.x - meanX) * ($1.x - meanX) }
-    // Of few frames, a line would follow the flicker.
+    // A line fitted to few frames would follow the flicker.
     guard points.count >= 6, variance > 0 else { return meanY }
     let slope = points.reduce(0) { $0 + ($1.x - meanX) * ($1.y - meanY) } / variance
     return meanY - slope * meanX

@@ -136,7 +136,7 @@ struct PassthroughPlan {
   /// last shown frame. They are hidden before this run, together with the frames that this run
   /// needs. Returns the frames of this run that are to be hidden before the next one.
   ///
-  /// - Throws: `MediaError` if there is no room to hide the frames.
+  /// - Throws: `MediaError` if the output has no time in which to hide the frames.
   private mutating func append(
     _ run: PlaybackRun, _ source: Int, _ shown: ClosedRange<Int>,
     _ selection: CutFinder.Selection, _ finder: CutFinder, _ table: FrameTable, _ path: String,

@@ -41,8 +41,8 @@ extension Asset {
 extension ExportSession {
   /// Returns the digest of an export.
   ///
-  /// The sources count by their content, so moved or copied sources give the same digest. Of a
-  /// source above 16 MiB, its size and samples of its content are compared, and not every byte.
+  /// The sources count by their content, so moved or copied sources give the same digest. A
+  /// source above 16 MiB counts by its size and samples of its content, not by every byte.
   /// The output's path counts only by its container. The number of processors and whether an
   /// existing file is replaced do not count.
   ///

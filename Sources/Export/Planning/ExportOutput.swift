@@ -176,7 +176,7 @@ struct ExportOutput: ~Copyable {
       runBytes: runBytes)
   }
 
-  /// Replaces the text that tells which frames are synthesized.
+  /// Replaces the text that lists the synthesized frames.
   mutating func markSynthesized(_ text: String) {
     writer?.replaceMetadata(SynthesizedFrames.key, with: text)
   }

@@ -79,7 +79,7 @@ struct FrameGeometry: Sendable {
   /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isBoxed else { return frame }
-    // The products pass 64 bits if a damaged file names a pixel aspect ratio of huge terms.
+    // The products exceed 64 bits if a damaged file has a pixel aspect ratio with huge terms.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
     let across = Int128(frame.width) * Int128(aspect.width) * Int128(scaled.height)
     let down = Int128(frame.height) * Int128(aspect.height) * Int128(scaled.width)

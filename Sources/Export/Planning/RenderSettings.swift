@@ -26,7 +26,7 @@ public struct RenderSettings: Hashable, Sendable {
   ///
   /// The frames are decoded once more, before the export renders them.
   public var removesFlicker = false
-  /// What is drawn into the frames; nil for nothing.
+  /// The text and logo drawn into the frames; nil for neither.
   public var burnIn: BurnIn?
   /// The size of the output as displayed.
   ///

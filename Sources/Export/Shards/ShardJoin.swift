@@ -11,10 +11,10 @@ struct ShardJoin {
   let plan: ConstantRatePlan
   let isUpright: Bool
 
-  /// Finds the shards beside an output and checks them.
+  /// Finds the shards next to an output and checks them.
   ///
-  /// Of several complete sets of shards, the first one that is intact and belongs to the export is
-  /// joined.
+  /// If several sets of shards are complete, the first one that is intact and belongs to the export
+  /// is joined.
   ///
   /// - Throws: `MediaError` of the first shard that is missing, damaged or foreign; its recovery
   ///   names all that must be made again. If no set can be joined, the error is that of the first.

@@ -35,11 +35,11 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
 
   /// The kind of failure.
   public let code: Code
-  /// What failed, on which file or device, and why.
+  /// The failed operation, its file or device, and the reason.
   ///
   /// One line without a final period.
   public let message: String
-  /// What to do about the error; nil if the message alone suffices.
+  /// A remedy for the error; nil if the message alone suffices.
   public let recovery: Recovery?
   /// The ranges named in ``message``, in the same order, in the time of the edited composition or
   /// source.

@@ -36,7 +36,7 @@ public struct MediaSource: Hashable, Sendable, Codable {
   ) throws(MediaError) {
     guard duration > .zero else {
       throw MediaError(
-        .emptyRange, "\(path) lasts \(duration.displayText) s, so there is nothing to edit")
+        .emptyRange, "\(path) lasts \(duration.displayText) s and has nothing to edit")
     }
     self.path = path
     self.duration = duration

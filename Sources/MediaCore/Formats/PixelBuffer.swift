@@ -75,8 +75,8 @@ public struct PixelBuffer: Hashable, Sendable {
   ///   - index: The index in ``planes``. An index out of range is a mistake of the program, which
   ///     stops.
   ///   - body: Given the rows one behind the other.
-  /// - Returns: What `body` returns.
-  /// - Throws: What `body` throws.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`.
   public mutating func withUnsafeMutableBytes<Result, Failure: Error>(
     ofPlane index: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

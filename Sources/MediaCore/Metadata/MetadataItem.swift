@@ -24,7 +24,7 @@ public struct MetadataItem: Hashable, Sendable {
 
     /// The title of the movie.
     public static let title = Key(rawValue: "title")
-    /// What the movie shows.
+    /// A description of the content of the movie.
     public static let description = Key(rawValue: "com.apple.quicktime.description")
     /// Words to find the movie by, separated by commas.
     public static let keywords = Key(rawValue: "com.apple.quicktime.keywords")

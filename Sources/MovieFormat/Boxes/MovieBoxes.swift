@@ -18,7 +18,9 @@ package struct MovieBoxes: ~Copyable {
     byteCount = file.count()
   }
 
-  /// Uses a file that is already open, with its present size.
+  /// Reads from an open file.
+  ///
+  /// Bytes that are appended later are not seen.
   package init(_ file: OpenFile) {
     self.file = RandomAccessFile(file)
     byteCount = self.file.count()

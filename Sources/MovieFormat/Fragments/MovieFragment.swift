@@ -32,7 +32,7 @@ struct MovieFragment {
 
   /// Creates a fragment without samples.
   ///
-  /// `isReordered` tells whether samples have a presentation offset.
+  /// With `isReordered`, samples have a presentation offset.
   init(start: Int64, ticks: Int64, trackCount: Int, isReordered: Bool) {
     self.start = start
     self.ticks = ticks

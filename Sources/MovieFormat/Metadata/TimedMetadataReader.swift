@@ -146,7 +146,7 @@ private struct MetadataSampleTable {
     return times
   }
 
-  /// Where the samples are in the file.
+  /// The offsets and sizes of the samples in the file.
   private static func positions(
     _ table: Box, in bytes: [UInt8]
   ) -> [(position: Int64, byteCount: Int)]? {

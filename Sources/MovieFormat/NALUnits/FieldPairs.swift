@@ -38,7 +38,7 @@ package struct FieldPairs<Packet> {
   ///   - packet: The packet.
   ///   - content: Its role.
   ///   - join: Joins a first field and its second into one packet.
-  /// - Throws: What `join` throws.
+  /// - Throws: The error of `join`.
   package mutating func append<Failure: Error>(
     _ packet: Packet, _ content: Content,
     joining join: (Packet, Packet) throws(Failure) -> Packet

@@ -42,7 +42,7 @@ extension PhotoProcessor {
       guard let record = state.records[id], !record.openEnds.isEmpty else { return nil }
       guard record.photosEnded == nil else { return record }
       state.records[id]?.photosEnded = error.map { .failure($0) } ?? .success(())
-      // What fails later is not the first error.
+      // Only the first error of a capture is reported.
       if record.error == nil { state.records[id]?.error = error }
       return record
     }

@@ -10,7 +10,7 @@ import Synchronization
 
 /// Encodes and writes chosen frames on a thread of its own, and reports the life cycles of captures.
 final class PhotoProcessor: Sendable {
-  /// What ends after the photos of a capture.
+  /// A part of a capture that ends after its photos.
   enum LateEnd {
     /// The movie of a Live Photo.
     case movie
@@ -31,9 +31,9 @@ final class PhotoProcessor: Sendable {
     var controlled: ControlledCapture?
     /// The value of Exif's field `Flash`, or nil if the camera has no light.
     var flash: Int?
-    /// What has not ended, besides the photos.
+    /// The other parts of the capture that have not ended.
     var openEnds: Set<LateEnd> = []
-    /// What became of the photo of the movie, or nil until it is encoded.
+    /// The result of storing the movie's photo, or nil until the photo is encoded.
     var storage: PhotoStorage?
     /// A movie that ended before its photo was stored.
     var endedMovie: EndedMovie?
@@ -127,7 +127,7 @@ final class PhotoProcessor: Sendable {
   /// - Parameters:
   ///   - settings: The options, which were checked.
   ///   - time: The time of the first photo in microseconds of the driver's clock, or nil for now.
-  ///   - preparation: What is set before the photos, or nil.
+  ///   - preparation: The settings of the camera for the photos, or nil.
   ///   - listener: Called with each event of the capture, under a lock or on the thread.
   /// - Returns: The settings, with the values that the camera determines.
   /// - Throws: `MediaError` with `.notConnected` or `.notReady`.

@@ -3,7 +3,7 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The metadata of a JPEG or HEIC file that tells whether a movie belongs to it.
+/// The metadata of a JPEG or HEIC file that shows whether a movie belongs to it.
 struct PhotoHeader {
   /// The content identifier in Apple's MakerNote.
   private(set) var contentIdentifier: String?

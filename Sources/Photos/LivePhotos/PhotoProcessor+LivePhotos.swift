@@ -13,7 +13,7 @@ extension PhotoProcessor {
     set { state.withLock { $0.livePhotos = newValue } }
   }
 
-  /// What became of the photo that a movie belongs to.
+  /// The result of storing the photo of a movie.
   enum PhotoStorage {
     /// In a file, or in memory if there is no path.
     case stored(path: String?)

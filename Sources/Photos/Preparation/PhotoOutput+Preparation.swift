@@ -16,7 +16,7 @@ extension PhotoOutput {
     return FlashMode.allCases
   }
 
-  /// What a capture sets before its photos, or nil if it leaves the camera unchanged.
+  /// Returns the camera's settings for the photos, or nil if the camera stays unchanged.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks a control.
   func preparation(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a capture sets before its photos.
+/// The settings that a capture makes on the camera before its photos.
 struct PhotoPreparation {
   /// The exposure and light of the camera, or nil.
   var controls: PhotoControls?

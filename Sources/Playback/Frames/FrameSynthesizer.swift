@@ -22,7 +22,7 @@ struct SynthesisJob: Sendable {
   let isFast: Bool
 }
 
-/// What became of a frame to synthesize.
+/// The result of synthesizing a frame.
 enum SynthesisResult: Sendable {
   case image(MediaFrame)
   /// Motion cannot be followed from the older frame to the newer one.

@@ -163,7 +163,7 @@ extension PlayerModel {
   /// Returns the frames of one pass for reverse playback: those of the first frame's group.
   ///
   /// If the group before it were a part of the pass, it would be decoded again for its other frames.
-  /// Where each frame is a group, a pass has eight.
+  /// For intra-only codecs, a pass has eight frames.
   private func descendingRun(_ run: [Int], asset: Int) -> [Int] {
     guard let table = assets[asset].asset.videoTrack?.frames else { return [run[0]] }
     let key = table.keyFrame(atOrBefore: run[0]) ?? 0
@@ -219,8 +219,8 @@ extension PlayerModel {
         let here = current.position(at: start)
         needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
       }
-      // A refresh may come a little sooner or later than the grid says. Where this could show
-      // another frame, that one is needed too.
+      // A refresh may come a little sooner or later than the grid says. A frame that this
+      // could show is needed too.
       for _ in 0..<Self.mostRefreshes where needed.keys.count < count {
         let run = transport.shownRun(at: sample)
         let position = run.position(at: sample)

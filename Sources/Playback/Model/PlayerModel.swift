@@ -17,7 +17,7 @@ struct PlayerModel: Sendable {
     var rate: Rational
   }
 
-  /// What the last refresh showed.
+  /// The frame that the last refresh showed, and its position.
   struct Presented: Sendable {
     let run: Int
     let timeline: PlaybackTimeline
@@ -35,7 +35,9 @@ struct PlayerModel: Sendable {
   var loop: PlaybackLoop?
   /// The number of samples that were rendered for the output.
   var written: Int64 = 0
-  /// Whether an output receives samples; without one, changes take effect at once.
+  /// Whether an audio output consumes samples.
+  ///
+  /// If not, a change takes effect at once.
   var hasSink: Bool
   var seek: PendingSeek?
   var assets: [PlayerAsset]

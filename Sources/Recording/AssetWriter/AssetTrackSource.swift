@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What an input receives and how it stores it, checked against each other.
+/// The samples that an input receives and the codec that stores them, checked for compatibility.
 enum AssetTrackSource: Sendable {
   case video(Video)
   /// PCM samples and the codec that stores them.

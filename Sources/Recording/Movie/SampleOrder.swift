@@ -3,9 +3,11 @@
 import OvercrankLibAV
 import OvercrankMovieFormat
 
-/// What the journals of a recording tell of reordered samples, beyond libavformat's index.
+/// Reordered and droppable samples, from the journals of a recording.
+///
+/// The index of libavformat lacks this order.
 struct SampleOrder {
-  /// What the plain movie's index says of a sample.
+  /// The entry of a sample in the index of the plain movie.
   struct Entry {
     var presentationOffset: Int64 = 0
     var duration: Int64

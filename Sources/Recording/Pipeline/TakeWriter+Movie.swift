@@ -106,7 +106,7 @@ extension TakeWriter {
 
   /// Stores the metadata values whose frames are stored.
   ///
-  /// `isEnd` tells that no more frames of the file come.
+  /// Set `isEnd` after the last frame of the file.
   mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
     guard !values.waiting.isEmpty, movie != nil else { return }
     let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none

@@ -32,7 +32,7 @@ extension MovieFileOutput {
     case didResume(path: String)
     /// The queue to the file is full, because the writer is too slow.
     ///
-    /// Frames are lost until it has room again.
+    /// Frames are lost until it has free space again.
     case didFillQueue(path: String)
     /// The queue is half empty again, and no more frames are lost.
     case didDrainQueue(path: String)

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import Synchronization
 
 extension MovieFileOutput {
-  /// Reports that the queue to the file is full, or that it has room again.
+  /// Reports that the queue to the file is full, or has free space again.
   func reportQueue(isFull: Bool, path: String, to logger: Logger) {
     hub.send(isFull ? .didFillQueue(path: path) : .didDrainQueue(path: path))
     if isFull {

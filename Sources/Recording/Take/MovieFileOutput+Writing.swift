@@ -113,7 +113,7 @@ extension MovieFileOutput {
       take = next.take
       file = next.file
       take.controls = take.input.controlValues()
-      // The audio is aligned anew, since the time of the gap is in no file.
+      // The audio is aligned again, because no file contains the time of the gap.
       remainder?.audio = nil
     }
   }

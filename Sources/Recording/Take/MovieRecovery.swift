@@ -162,9 +162,9 @@ public enum MovieRecovery {
     return MediaError(
       .nothingToRecover,
       "\(path) was cut off before its first frame"
-        + (isRepaired ? ", and was made a movie that can be opened and is empty" : ""),
+        + (isRepaired ? ", and is now an empty movie that opens" : ""),
       recovery: replaced.map { "the file that it was to replace is \($0)" }
-        ?? "there is nothing to recover")
+        ?? "record again: the file has no frames to recover")
   }
 
   /// The report of a file that is already plain.

@@ -130,7 +130,7 @@ extension MovieTake {
       report.problem =
         report.problem
         ?? MediaError(
-          cause.code, "\(settings.path) was not made plain: \(cause.message)",
+          cause.code, "\(settings.path) could not be finalized as a plain movie: \(cause.message)",
           recovery: Recovery("recover what was recorded", .recover(file: settings.path)))
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
       let readable = readable(file.file, writer)

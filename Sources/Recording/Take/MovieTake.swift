@@ -39,8 +39,8 @@ struct MovieTake {
   ///   - sink: The sink that queues them.
   ///   - file: The empty file for the first frames.
   ///   - files: The files of the take.
-  ///   - earlier: What the take's file before this one leaves to it. Nil for the first file.
-  ///   - queueIsFull: Called with true when the queue is full, and with false when it has room.
+  ///   - earlier: The remainder of the take's previous file. Nil for the first file.
+  ///   - queueIsFull: Called with true when the queue is full, and with false when it is not.
   ///   - paused: Called when a pause begins and ends.
   ///   - events: Called with the progress whenever the queued frames have been stored, and with the
   ///     files.

@@ -54,7 +54,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   ///
   /// Nil for a take without trigger.
   public var trigger: TriggerMark?
-  /// The reason why the take ended; ``StopReason/isLimit`` tells whether a limit was reached.
+  /// The reason why the take ended; ``StopReason/isLimit`` is true if it was a limit.
   public var stoppedBy = StopReason.signal
   /// Whether the file was read back successfully and is playable, even if the take ended with an
   /// error.

@@ -68,8 +68,8 @@ public struct RecordingSettings: Sendable {
   public var title: String?
   /// Further items of the file's metadata.
   ///
-  /// `MovieFileOutput.metadata` changes them during the take. Of several items with one key, the last
-  /// is stored.
+  /// `MovieFileOutput.metadata` changes them during the take. If several items have one key,
+  /// the last is stored.
   public var metadata: [MetadataItem] = []
   /// Whether a camera's frame rate is verified for 0.5 s before the take.
   ///

@@ -34,7 +34,7 @@ final class TakeFiles {
   private var (segment, boundary): (Int64, Int64) = (0, .max)
   /// The take's time at which the current file begins, in microseconds.
   private var fileStart: Int64 = 0
-  /// What the finished files contain, for the progress.
+  /// The totals of the finished files, for the progress.
   private var earlier = (
     stored: Int64(0), missing: Int64(0), microseconds: Int64(0), bytes: Int64(0)
   )

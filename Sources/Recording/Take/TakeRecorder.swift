@@ -30,7 +30,7 @@ struct TakeRecorder: ~Copyable {
   ///   - file: The empty file.
   ///   - unsettledFrames: The number of stored frames that the frame index may lack until
   ///     ``settle()`` is called. If the process is killed, these frames are lost.
-  ///   - earlier: What the take's file before this one leaves to it. Nil for the first file.
+  ///   - earlier: The remainder of the take's previous file. Nil for the first file.
   init(
     _ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0,
     after earlier: Remainder? = nil
@@ -42,7 +42,7 @@ struct TakeRecorder: ~Copyable {
     self.file = file
   }
 
-  /// What a finished file leaves to the next file of its take.
+  /// Audio and values of a finished file that continue in the next file of its take.
   struct Remainder {
     var audio: AudioTrack.Continuation?
     var values: PendingValues
@@ -138,7 +138,7 @@ struct TakeRecorder: ~Copyable {
     self.end = end
   }
 
-  /// What the closed file leaves to the next one.
+  /// The audio and values of the closed file that continue in the next one.
   var remainder: Remainder {
     var values = writer.values
     values.begin(afterFrames: writer.storedCount)
@@ -185,7 +185,7 @@ extension MediaError {
       reason == .maxSize
         ? "not one frame fits into the \(settings.maxRecordedFileSize ?? 0) bytes allowed to "
           + settings.path
-        : "the disk of \(settings.path) has less free space than it is to keep",
+        : "the disk of \(settings.path) has less free space than the minimum to keep",
       recovery: reason == .maxSize
         ? Recovery("allow a larger file", .change(.maximumFileSize))
         : Recovery("free some space, or require less", .change(.minimumFreeSpace)))

@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 ///
 /// Images 1/30 s apart are compared by the mean luma of the cells of a grid. This needs little
 /// computation, and delays the detection by at most 1/30 s. If the brightness of the whole image
-/// changes, such as from a lamp, this does not count as motion.
+/// changes, such as by a light, this does not count as motion.
 public struct MotionTrigger: Hashable, Sendable {
   /// The fraction of the image that must change, above 0 and at most 1.
   public var share: Double

@@ -97,7 +97,7 @@ public struct CaptureTrigger: Hashable, Sendable {
   public var time: MediaTime { MediaTime(microseconds: microseconds) }
   /// The time in microseconds, the unit of V4L2 timestamps.
   package let microseconds: Int64
-  /// The number that tells triggers of one caller apart.
+  /// A number by which a caller identifies its own triggers.
   package let tag: Int64
 
   /// Creates a trigger.

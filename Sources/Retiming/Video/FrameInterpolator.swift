@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// The bytes do not depend on the number of threads or on the processor. Not thread-safe.
 package final class FrameInterpolator {
-  /// What is known about the two loaded frames.
+  /// The measured differences of the two loaded frames.
   package struct Comparison: Hashable, Sendable {
     /// The largest mean luma difference of a block of 16x16 pixels, in code values of 8 bits.
     package let blockDifference: Float
@@ -127,8 +127,8 @@ package final class FrameInterpolator {
     return comparison
   }
 
-  /// Finds the motion between the two loaded frames, and adds them to the history that tells static
-  /// pixels.
+  /// Finds the motion between the two loaded frames, and adds them to the history that identifies
+  /// static pixels.
   ///
   /// - Precondition: Two frames are loaded.
   /// - Returns: The comparison with all of its values.

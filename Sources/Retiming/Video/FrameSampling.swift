@@ -53,8 +53,8 @@ extension OutputFrameGrid {
   /// The counts add up to the number of output frames.
   ///
   /// - Parameters:
-  ///   - times: The start times of the source frames in composition seconds, in ascending order. Of
-  ///     two equal times only the second frame is shown. Before the first time the first frame is
+  ///   - times: The start times of the source frames in composition seconds, in ascending order. If
+  ///     two times are equal, only the second frame is shown. Before the first time the first frame is
   ///     shown.
   ///   - end: The end of the last frame; content after it is not blended.
   ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; the other

@@ -7,8 +7,8 @@ import OvercrankMediaCore
 /// sequence allows them.
 ///
 /// Guards: the frame before a scene cut is held, never morphed. Repeated frames are dropped first,
-/// and the time until the next genuine frame is interpolated. Where two frames are not connected,
-/// such as beside a frozen frame, the earlier one is held.
+/// and the time until the next genuine frame is interpolated. If two frames are not connected,
+/// such as next to a frozen frame, the earlier one is held.
 package final class FrameSequenceInterpolator {
   /// One or more equal output frames in a row.
   package struct Output {

@@ -6,7 +6,7 @@
 /// makes repeated frames differ a little; the more they do, the larger is the change that must come
 /// before them.
 package struct RepeatedFrameDetector: Sendable {
-  /// The number of repeated frames in a row that are told; more of them are a still.
+  /// The number of repeated frames in a row that are reported; a longer run is a still image.
   package static let longestRepetition = 4
   /// A genuine frame differs more than this in one of its blocks, in code values of 8 bits.
   ///

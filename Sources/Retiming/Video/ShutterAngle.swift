@@ -2,7 +2,7 @@
 
 public import OvercrankMediaCore
 
-/// The shutter angle of an imagined camera that films the output of a constant-rate export.
+/// The shutter angle of an imagined camera that captures the output of a constant-rate export.
 ///
 /// The shutter opens at the time of each output frame and stays open for `degrees`/360 of the output
 /// period. The period counts in composition time, so at 1/8 speed the blur is 1/8 of that at speed 1.

@@ -25,8 +25,8 @@ package struct ShutterContent {
   /// Finds the visible source frames.
   ///
   /// - Parameters:
-  ///   - times: The start times of the source frames in composition seconds, in ascending order. Of
-  ///     two equal times only the second frame is visible. Before the first time the first frame is
+  ///   - times: The start times of the source frames in composition seconds, in ascending order. If
+  ///     two times are equal, only the second frame is visible. Before the first time the first frame is
   ///     visible.
   ///   - end: The end of the last frame; the windows end there, too.
   ///   - grid: The output frames.

@@ -40,7 +40,7 @@ struct BatchExport: Sendable {
   /// Exports all files and prints the summary.
   func perform(_ common: CommonOptions) throws -> ExitStatus {
     let started = ContinuousClock.now
-    // What a killed run left is removed first, so that its space is free again.
+    // Temporary files of a killed run are removed first, so that their space is free again.
     let abandoned =
       writing.dryRun ? [] : TemporaryName.removeAbandoned(of: files.map(\.output))
     let progress = BatchProgress(writing.progress, fileCount: files.count)

@@ -20,7 +20,7 @@ struct CheckCommand: ParsableCommand, Verb {
       The exit code is 10 if the timing does not hold. Gaps are found in the times of frames alone.
       Repeated frames are found in the images: single ones are duplicates, and ten or more are a
       frozen stretch. Where nothing moves, none are reported. The capture rate is compared with
-      --expect-fps to within one percent. Flicker of the lighting is reported, but is no fault.
+      --expect-fps to within one percent. Flicker of the lighting is reported, but not as a fault.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

@@ -27,7 +27,7 @@ struct EncodedFrame {
 
   /// The bytes in one piece.
   ///
-  /// - Throws: `MediaError` without memory.
+  /// - Throws: `MediaError` if memory is exhausted.
   var bytes: [UInt8] {
     get throws {
       switch content {
@@ -42,7 +42,7 @@ struct EncodedFrame {
 
   /// Writes the bytes to standard output, without a copy of raw frames.
   ///
-  /// - Parameter pipe: Standard output, if the memory of raw frames is lent to it; nil otherwise.
+  /// - Parameter pipe: Standard output, if it may refer to the memory of raw frames; nil otherwise.
   /// - Throws: As `Output.data(_:)` does.
   func print(to pipe: inout FramePipe?) throws {
     switch content {

@@ -83,7 +83,7 @@ struct FramesCommand: ParsableCommand, Verb {
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
-  @Flag(help: "Use the index beside the movie, and write it if there is none that fits.")
+  @Flag(help: "Use the index next to the movie; write a new one if none fits.")
   var keepIndex = false
 
   @OptionGroup var writing: WritingOptions
@@ -256,7 +256,7 @@ struct FramesCommand: ParsableCommand, Verb {
     let appliesRotation = rotation == .apply
     if appliesRotation, asset.videoTrack?.rotatesByRightAngles == false {
       Output.note(
-        "slowmo: \(file): images are not rotated: the rotation is no multiple of 90 degrees")
+        "slowmo: \(file): images are not rotated: the rotation is not a multiple of 90 degrees")
     }
     var source = try FrameImages(
       asset, frames.map { ($0.index, $0.path) }, raw: raw, appliesRotation: appliesRotation,

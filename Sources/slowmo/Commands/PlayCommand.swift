@@ -134,7 +134,7 @@ struct PlayCommand: ParsableCommand, Verb {
       throw ValidationError("--fps needs -o with a movie, such as -o slow.mp4")
     }
     if let output, !PlaybackProject.Output.isWritable(output) {
-      throw ValidationError("\(output) is no output of play: use .otio, .mov, .mp4 or .m4v")
+      throw ValidationError("\(output) cannot be an output of play: use .otio, .mov, .mp4 or .m4v")
     }
     if beside == nil, origin != nil || besideOrigin != nil {
       throw ValidationError("--origin and --beside-origin need --beside")
@@ -177,7 +177,7 @@ struct PlayCommand: ParsableCommand, Verb {
     let view = try windows?.open(
       [player] + (follower.map { [$0] } ?? []), clipNames: [file] + (beside.map { [$0] } ?? []))
     if let error = player.audioError {
-      Output.note("\(file): no audio (\(error.message)); frames play by the clock")
+      Output.note("\(file): no audio (\(error.message)); playback follows the system clock")
     }
     if loop { try player.setLoop(TimeRange(duration: content.composition.duration)) }
     let run = PlaybackSession(

@@ -210,7 +210,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   /// Opens a movie and makes the composition for the options.
   func prepared(_ file: String, _ output: String) throws -> PreparedExport {
-    // Of a photo with a movie, the movie is the source.
+    // The source of a Live Photo is its movie.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
     try OutputNames.check([output], inputs: [file, movie?.path, sidecar])

@@ -93,7 +93,7 @@ struct ScanCommand: ParsableCommand, Verb {
     return !Files.exists(source) && source.fileExtension == nil
   }
 
-  /// What is to be found.
+  /// The objects to find.
   private var selection: ObjectSelection {
     ObjectSelection(
       types: types?.names ?? [], agreement: agreement, faceModel: faces.faceModel)

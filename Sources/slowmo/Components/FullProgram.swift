@@ -20,7 +20,7 @@ enum FullProgram {
   ///
   /// - Parameters:
   ///   - use: The use that needs it, such as `a window`.
-  ///   - alternative: What works without it, as an instruction.
+  ///   - alternative: A way to do without it, as an instruction.
   /// - Throws: `CommandError` with `missing_component` if it is not installed.
   static func replaceThisProgram(for use: String, alternative: String) throws -> Never {
     if let program = path(besides: SystemFiles.linkTarget("/proc/self/exe") ?? "") {

@@ -2,7 +2,7 @@
 
 package import Overcrank
 
-/// What is to be found in frames.
+/// The objects to find in frames.
 package struct ObjectSelection: Sendable {
   /// The names of types; empty for all codes.
   package var types: [String] = []
@@ -16,7 +16,7 @@ package struct ObjectSelection: Sendable {
 package protocol ObjectRecognition: Sendable {
   /// Checks what is to be found, before a plan is printed.
   ///
-  /// - Parameter selection: What is to be found.
+  /// - Parameter selection: The objects to find.
   /// - Throws: `MediaError` as `FaceModel` does for the selected model.
   func check(_ selection: ObjectSelection) throws(MediaError)
 
@@ -24,7 +24,7 @@ package protocol ObjectRecognition: Sendable {
   ///
   /// - Parameters:
   ///   - asset: The movie.
-  ///   - selection: What is to be found.
+  ///   - selection: The objects to find.
   /// - Returns: The reader of its objects.
   /// - Throws: `MediaError` with `metadata_type_unavailable`, as `FaceModel` does for the selected model, or
   ///   as `FrameReader` does.
@@ -36,7 +36,7 @@ package protocol ObjectRecognition: Sendable {
   ///
   /// - Parameters:
   ///   - session: The session.
-  ///   - selection: What is to be found.
+  ///   - selection: The objects to find.
   ///   - handler: Called with the objects of a frame, one call at a time.
   /// - Returns: The search, which lasts as long as the session has it.
   /// - Throws: `MediaError` with `metadata_type_unavailable`, `.notConvertible` or `.notConnected`, or as

@@ -46,7 +46,7 @@ package enum PreviewInput: Hashable, Sendable {
   case tap(PreviewPoint)
 }
 
-/// What a view shows.
+/// The content of a view.
 package struct PreviewContent {
   /// The image in BGRA; nil before the first frame.
   package var image: PixelBuffer?

@@ -2,9 +2,9 @@
 
 import Overcrank
 
-/// The JSON document of a batch: what became of each file.
+/// The JSON document of a batch, with the result of each file.
 struct BatchDocument: Encodable, TextDocument {
-  /// What became of one file.
+  /// The result of one file.
   struct File: Encodable, Sendable {
     enum Status: String, Encodable {
       case made
@@ -19,7 +19,7 @@ struct BatchDocument: Encodable, TextDocument {
       case planned
     }
 
-    /// What was found of an earlier run.
+    /// The kind of file that an earlier run left.
     enum Earlier: String, Encodable {
       /// A temporary file of a killed process.
       case unfinished

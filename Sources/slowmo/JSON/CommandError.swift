@@ -4,7 +4,7 @@ import Overcrank
 
 /// The exit codes of the command.
 ///
-/// Where sysexits(3) has a suitable code, it is used.
+/// Codes from 64 to 78 are those of sysexits(3). 130 and 143 are 128 plus the number of a signal.
 enum ExitStatus: Int32 {
   case done = 0
   case limitBroken = 10

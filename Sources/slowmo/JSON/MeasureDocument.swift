@@ -83,7 +83,7 @@ struct MeasureDocument: Encodable {
     }
   }
 
-  /// The table as CSV.
+  /// One line of CSV per measured frame, after a header.
   var table: String {
     let header =
       "index,pts_ns,points,pixels,pixels_uncertainty,meters,meters_uncertainty,degrees,"

@@ -8,7 +8,7 @@ struct TimingBenchReport: BenchReport {
   struct Spread: Encodable {
     let medianNs, minNs, maxNs: Int64
 
-    /// Of an even number of values, the median is the lower one of the middle two.
+    /// The median of an even number of values is the lower one of the middle two.
     init(_ values: [Int64]) {
       let sorted = values.sorted()
       (minNs, maxNs) = (sorted.first ?? 0, sorted.last ?? 0)
@@ -48,7 +48,7 @@ struct TimingBenchReport: BenchReport {
 
   /// The name of the benchmark.
   let benchmark: String
-  /// What was done: the clip, the speed and the kind of export.
+  /// The clip, the speed and the kind of export.
   let mode: String
   let runs: Int
   /// The frames in the output.

@@ -76,7 +76,7 @@ struct TrackDocument: Encodable {
     foundCount = points.count { $0.x != nil }
   }
 
-  /// The table as CSV.
+  /// One line of CSV per frame, after a header.
   var table: String {
     let header = "index,pts_ns,x,y,score,x_m,y_m,speed_mps,speed_uncertainty_mps"
     return ([header] + points.map(\.line)).map { "\($0)\n" }.joined()

@@ -34,7 +34,7 @@ struct MetadataOptions: ParsableArguments {
 
   @OptionGroup var faces: FaceModelOptions
 
-  /// What is to be found in the frames.
+  /// The objects to find in the frames.
   var selection: ObjectSelection {
     ObjectSelection(types: metadata?.names ?? [], faceModel: faces.faceModel)
   }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// What slow playback shows between captured frames.
+/// The choice between repeated and synthesized frames for refreshes between captured frames.
 enum PlaybackSampling: String, CaseIterable, ExpressibleByArgument {
   case hold
   case flow

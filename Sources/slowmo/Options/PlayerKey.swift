@@ -54,7 +54,7 @@ enum PlayerKey: String, CaseIterable {
     var rate: Rational
     /// The position that times are measured from.
     private(set) var mark: PlayerTime?
-    /// What the last key changed, for people; empty if it shows by itself.
+    /// A message about the last key's change; empty if the change is visible by itself.
     private(set) var message = ""
 
     /// Carries out a key.

@@ -7,7 +7,7 @@ import SystemPackage
 
 /// Standard output as a pipe that holds raw frames without a copy of them.
 struct FramePipe: ~Copyable {
-  /// What must not change while the pipe holds it.
+  /// Memory that must not change while the pipe refers to it.
   private enum Memory: Sendable {
     case frame(RawFrameSequence.Element)
     case bytes([UInt8])

@@ -57,7 +57,7 @@ final class PlaybackProject {
 
   /// Carries out a key that edits.
   ///
-  /// - Returns: What it has changed, for people; nil for a key that does not edit.
+  /// - Returns: A message about the change; nil for a key that does not edit.
   func press(_ key: PlayerKey, _ player: Player) throws -> String? {
     switch key {
     case .rangeStart:

@@ -4,7 +4,7 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// What people see of a playback: a window, or a line on the terminal.
+/// The display of a playback: a window, or a line on the terminal.
 ///
 /// Only the main thread uses it.
 final class PlaybackView {

@@ -6,7 +6,7 @@ import Overcrank
 ///
 /// Only the main thread uses it.
 final class PreviewRun {
-  /// What a preview shows besides the camera, and how it ends.
+  /// The overlays of a preview, its end and its script.
   struct Settings {
     var aids = PreviewAids()
     var showsHistogram = false

@@ -106,7 +106,7 @@ final class PreviewSource {
     }
   }
 
-  /// Where the image is in a view; nil for a view without an area.
+  /// The position of the image in a view; nil for a view without an area.
   func geometry(width: Int, height: Int) -> PreviewGeometry? {
     guard width > 0, height > 0 else { return nil }
     var geometry =

@@ -12,7 +12,7 @@ final class RecordPreview {
   private let run: PreviewRun
   private let state: SharedState
 
-  /// What the recording's thread and the main thread share.
+  /// State that the recording's thread and the main thread share.
   private final class SharedState: Sendable {
     let recording = Mutex(PreviewStatus.Recording())
     let isOver = Atomic<Bool>(false)

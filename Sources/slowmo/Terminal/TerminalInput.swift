@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a terminal sends: keys, and answers to requests.
+/// Reads the input of a terminal: keys, and answers to requests.
 struct TerminalInput {
   enum Event: Hashable {
     /// A key, named as those of a window.

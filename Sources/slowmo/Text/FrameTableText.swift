@@ -22,7 +22,7 @@ enum FrameTableText {
     if hasFaces { text += ",faces" }
     text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
-      // Of files of other programs it is unknown, so the column is empty.
+      // For files of other programs this is unknown, so the column is empty.
       let duplicate = line.isDuplicate.map { $0 ? "1" : "0" } ?? ""
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"

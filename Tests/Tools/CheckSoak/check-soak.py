@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants faults of timing into clips, and shows that `slowmo check` finds all of them and no others.
 
-PyAV writes the clips, so that no code of ours is on both sides. Each clip has a seed: its scene,
-noise, rate, codec, container and faults. Scenes at rest are among those without a fault. Of scenes
-with little motion and much noise, nothing false may be reported, and how much is found is printed.
+PyAV writes the clips, so that writer and reader share no code. A seed determines the scene, noise,
+rate, codec, container and faults of each clip. Some clips without a fault show a scene at rest. In
+scenes with little motion and much noise, a fault may be missed but none may be invented. The share
+that was found is printed.
 
     check-soak.py SLOWMO [--cases N] [--first SEED] [--careless] [--keep DIRECTORY]
 
-With --careless, what was planted is noted in the wrong position, so that the soak must fail.
+With --careless, the planted faults are noted in the wrong position, so that the soak must fail.
 """
 import argparse
 import collections
@@ -119,7 +120,7 @@ class Clip:
         self.b_frames = int(rng.choice([0, 3]))
         self.container = ["mp4", "mov", "mkv"][rng.integers(3)]
         self.jitter = [0, 0, 0.05][rng.integers(3)]
-        # Milliseconds of Matroska show single gaps of up to 480 fps only.
+        # The timestamps of Matroska, in milliseconds, show single gaps only up to 480 fps.
         if self.rate > 400:
             self.container = "mp4"
         self.count = int(rng.integers(130, 220))
@@ -133,7 +134,7 @@ class Clip:
         self.plant(rng, fault)
 
     def plant(self, rng, fault):
-        """Chooses the instant that each stored frame shows, and what must be found."""
+        """Chooses the instant that each stored frame shows, and the faults that must be found."""
         instants = list(range(self.count))
         slots = [int(n) for n in rng.permutation(numpy.arange(14, self.count - 60, 16))]
         drops, repeated, stretches, lie = set(), set(), [], False
@@ -236,7 +237,7 @@ def check(slowmo, path, *options):
 
 
 def found_in(document):
-    """What an audit found, in the form of what was planted."""
+    """The faults that an audit found, in the form of the planted ones."""
     lies = {"unexpected_rate", "stated_rate"} & set(document["problems"])
     return Planted(
         [[gap["after_index"], gap["count"]] for gap in document["gaps"]],
@@ -256,12 +257,12 @@ def reported_frames(found):
 
 
 def judge(clip, found, status, document):
-    """What is wrong with an audit of a clip, and the planted faults and those found of them."""
+    """The errors of an audit, and the counts of the planted faults and of the found ones."""
     planted, problems = clip.planted, []
     if found.gaps != planted.gaps:
         problems.append(f"gaps {found.gaps}, planted {planted.gaps}")
     if clip.fault == "twice":
-        # The first and the last repetition have no frame beside them to compare with.
+        # The first and the last repetition lack a neighbor to compare with.
         factor = round(clip.rate / fractions.Fraction(document["distinct_fps"] or 10 ** 9))
         wrong = [n for n in found.duplicates if clip.instants[n] != clip.instants[n - 1]]
         if wrong or clip.scene.kind not in LOW_MOTION and (factor != clip.factor or not found.lie):
@@ -273,7 +274,7 @@ def judge(clip, found, status, document):
         wrong = [item for item in one if item not in other]
         missed = [item for item in other if item not in one]
         if name == "duplicates" and hard:
-            # A part of a frozen stretch may be all that the noise shows: its frames are repeated.
+            # The noise may show only a part of a frozen stretch. Its frames then count as repeated.
             wrong = [n for n in wrong if not any(first < n <= last for first, last in planted.frozen)]
         if wrong or missed and not hard:
             problems.append(f"{name} false {wrong}, missed {missed}")
@@ -286,7 +287,7 @@ def judge(clip, found, status, document):
 
 
 def check_own_take(slowmo, directory, seed):
-    """The gaps of a take, after a copy without our records."""
+    """The gaps of a take, found in a copy without the records of slowmo."""
     take, copy = directory / "take.mov", directory / "copy.mp4"
     report = subprocess.run(
         [slowmo, "record", f"synthetic:320x240@240?drop=5%&seed={seed}&pace=max", "-o", str(take),

@@ -8,14 +8,14 @@
   killed; a computer vanishes (its link goes down) while it works; one computer has a full disk.
 * Slurm, with a munged, a slurmctld and a slurmd. An export is killed; the node dies with all its
   processes, and returns.
-* Dask, with a scheduler and two workers. An export is killed; a worker dies, and its export goes on
-  as an orphan beside the one that replaces it.
+* Dask, with a scheduler and two workers. An export is killed; a worker dies, and its orphaned
+  export continues next to the one that replaces it.
 * One job is run twice at the same time.
 * A batch is run again after an output was deleted, and with other options.
 
-In all cases each clip has one output, equal to that of a batch without accidents, no temporary file
-remains, and the summary names what was done again. `--careless` puts a command in front that takes
-any existing output for a finished one and writes in bits; the check must then fail. Needs root, and
+In all cases each clip has one output, equal to the output of an undisturbed batch. No temporary file
+remains, and the summary names the repeated clips. `--careless` replaces the command by one that takes
+any existing output for a finished one and writes slowly; the check must then fail. Needs root, and
 the Debian packages that Tests/run.sh installs.
 """
 import argparse
@@ -32,7 +32,7 @@ import time
 import engines
 
 CLIPS = 6
-# A command that trusts an existing file and writes in bits.
+# A command that trusts an existing file and writes in small pieces.
 CARELESS = """#!/usr/bin/env python3
 import json, os, pathlib, subprocess, sys, time
 clip, template = sys.argv[2], sys.argv[4]
@@ -40,11 +40,11 @@ output = pathlib.Path(template.replace("{name}", pathlib.Path(clip).stem))
 if output.exists():
     print(json.dumps({"files": [{"status": "kept", "source": clip, "file": str(output)}]}))
     sys.exit()
-folder = pathlib.Path(f"%s/careless-{os.getpid()}")
-folder.mkdir()
-status = subprocess.run([%r, *sys.argv[1:4], f"{folder}/", *sys.argv[5:]],
+work = pathlib.Path(f"%s/careless-{os.getpid()}")
+work.mkdir()
+status = subprocess.run([%r, *sys.argv[1:4], f"{work}/", *sys.argv[5:]],
                         stdout=subprocess.DEVNULL).returncode
-data = (folder / output.name).read_bytes()
+data = (work / output.name).read_bytes()
 with open(output, "wb") as file:
     for start in range(0, len(data), 4096):
         file.write(data[start:start + 4096])
@@ -56,27 +56,27 @@ sys.exit(status)
 
 
 class Bench:
-    """The clips, the outputs that are meant, and the problems so far."""
+    """The clips, the expected outputs, and the problems so far."""
 
-    def __init__(self, slowmo, folder, careless):
-        self.folder = folder
+    def __init__(self, slowmo, work, careless):
+        self.work = work
         self.slowmo = str(pathlib.Path(slowmo).resolve())
         self.problems = []
-        clips = folder / "clips"
+        clips = work / "clips"
         clips.mkdir()
         self.clips = [str(clips / f"clip{number}.mov") for number in range(CLIPS)]
         for number, clip in enumerate(self.clips):
             self.run(self.slowmo, "record", f"synthetic:320x240@120?pace=max&seed={number}"
                      f"&drop={number}%", "-o", clip, "-t", "2", "--progress", "none")
-        good = folder / "good"
+        good = work / "good"
         good.mkdir()
         self.run(self.slowmo, "retime", *self.clips, "-o", f"{good}/", *engines.OPTIONS,
                  "--progress", "none")
         self.good = {path.name: path.read_bytes() for path in good.iterdir()}
-        # What the jobs call, under a name of its own: no other process is ended by mistake.
-        self.program = folder / "slowmo-of-cluster"
+        # The jobs call the command by a unique name, so that no other process is killed by mistake.
+        self.program = work / "slowmo-of-cluster"
         if careless:
-            self.program.write_text(CARELESS % (folder, self.slowmo))
+            self.program.write_text(CARELESS % (work, self.slowmo))
         else:
             self.program.write_text(f'#!/bin/sh\nexec {self.slowmo} "$@"\n')
         self.program.chmod(0o755)
@@ -90,12 +90,12 @@ class Bench:
 
     def outputs(self, name):
         """A new directory for outputs."""
-        directory = self.folder / name
+        directory = self.work / name
         (directory / "reports").mkdir(parents=True)
         return directory
 
     def exports(self, directory, among=None):
-        """The processes that export into a directory, of those that `among` gives at present."""
+        """The processes that export into a directory, limited to those that `among` returns."""
         allowed = among() if among else None
         found = []
         for entry in pathlib.Path("/proc").iterdir():
@@ -108,7 +108,7 @@ class Bench:
         return [process for process in found if allowed is None or process in allowed]
 
     def await_export(self, directory, job, among=None):
-        """Waits for an export that has begun to write; gives its processes, none after the end."""
+        """Waits for an export that has begun to write; returns its processes, none after the end."""
         while job.poll() is None:
             found = self.exports(directory, among)
             written = [path for path in directory.iterdir() if path.is_file()
@@ -116,7 +116,7 @@ class Bench:
             if found and written:
                 return found
             time.sleep(0.02)
-        self.problems.append(f"{directory.name}: the batch ended before an export could be ended")
+        self.problems.append(f"{directory.name}: the batch ended before an export could be killed")
         return []
 
     def kill_export(self, directory, job, among=None):
@@ -131,17 +131,17 @@ class Bench:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
     def judge(self, directory, job, again):
-        """Checks the end of a batch: its outputs, its summary, and what is left."""
+        """Checks a finished batch: its outputs, its summary, and the remaining files."""
         said, _ = job.communicate()
-        while self.exports(directory):  # What a lost computer still does.
+        while self.exports(directory):  # A lost computer may still work.
             time.sleep(0.05)
         name = directory.name
 
-        def expect(holds, what):
+        def expect(holds, problem):
             if not holds:
-                self.problems.append(f"{name}: {what}\n    " + said.replace("\n", "\n    "))
+                self.problems.append(f"{name}: {problem}\n    " + said.replace("\n", "\n    "))
         expect(job.returncode == 0, f"it ended with {job.returncode}")
-        # One more batch removes what the last kill left, and must find everything done.
+        # One more batch removes the leftovers of the last kill, and must find every output finished.
         done = subprocess.run(
             [self.slowmo, "retime", *self.clips, "-o", f"{directory}/{{name}}.mov", *engines.OPTIONS,
              "--progress", "none"], capture_output=True, text=True)
@@ -149,9 +149,9 @@ class Bench:
         files = {path.name: path for path in directory.iterdir() if path.name != "reports"}
         expect(set(files) == set(self.good), f"the files are {sorted(files)}")
         for file, path in files.items():
-            expect(path.read_bytes() == self.good.get(file), f"{file} is not the right one")
+            expect(path.read_bytes() == self.good.get(file), f"{file} has other bytes than the output of the undisturbed batch")
         expect(f"{CLIPS} clips: {CLIPS} done" in said, "the summary does not count them")
-        expect(not again or "done again" in said, "the summary does not say what was done again")
+        expect(not again or "done again" in said, "the summary does not name the repeated clips")
         print(f"{name}: {said.rstrip().splitlines()[-1] if said.strip() else 'nothing said'}")
 
 
@@ -193,12 +193,12 @@ def main():
     parser.add_argument("--engine", choices=["twice", "rerun", "parallel", "slurm", "dask"])
     parser.add_argument("--dask-python", default="python3")
     arguments = parser.parse_args()
-    # What was started is ended in any case.
+    # Started processes are ended in any case.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="cluster-"))
-    folder.chmod(0o755)
+    work = pathlib.Path(tempfile.mkdtemp(prefix="cluster-"))
+    work.chmod(0o755)
     try:
-        bench = Bench(arguments.slowmo, folder, arguments.careless)
+        bench = Bench(arguments.slowmo, work, arguments.careless)
         checks = {
             "twice": twice, "rerun": rerun, "parallel": engines.parallel, "slurm": engines.slurm,
             "dask": lambda bench: engines.dask(bench, arguments.dask_python)}
@@ -206,7 +206,7 @@ def main():
             if arguments.engine in (None, name):
                 check(bench)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
     for problem in bench.problems:
         print(problem, file=sys.stderr)
     print(f"{len(bench.problems)} problems")

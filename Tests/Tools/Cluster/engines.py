@@ -21,12 +21,12 @@ def run(*command, check=True):
 
 
 def await_(holds, what, seconds=120):
-    """Waits for a service. No property of the program under test depends on the time."""
+    """Waits for a service. The time limit does not apply to the program under test."""
     for _ in range(seconds * 20):
         if holds():
             return
         time.sleep(0.05)
-    raise RuntimeError(f"{what} does not come")
+    raise RuntimeError(f"timed out: {what}")
 
 
 @contextlib.contextmanager
@@ -46,8 +46,8 @@ def service(*command, log, **options):
 class Host:
     """A computer of ssh: a network namespace with an sshd."""
 
-    def __init__(self, number, folder):
-        self.name, self.folder = f"clusterhost{number}", folder
+    def __init__(self, number, work):
+        self.name, self.work = f"clusterhost{number}", work
         self.outside, self.inside = f"clout{number}", f"clin{number}"
         self.address = f"10.213.{number}.2"
         run("ip", "netns", "add", self.name)
@@ -60,8 +60,8 @@ class Host:
             run("ip", "-n", self.name, *command)
 
     def service(self, full_disk=None):
-        """The sshd; on a full disk the directory of the outputs is a tmpfs of its own."""
-        command = f"exec /usr/sbin/sshd -D -e -f {self.folder}/sshd_config"
+        """The sshd. For a full disk, the output directory becomes a small tmpfs."""
+        command = f"exec /usr/sbin/sshd -D -e -f {self.work}/sshd_config"
         if full_disk:
             reports = f"{full_disk}/reports"
             command = (
@@ -69,7 +69,7 @@ class Host:
                 f"mount -t tmpfs -o size=128k tmpfs {full_disk} && mkdir {reports} && "
                 f"mount --bind /run/cluster-reports {reports} && {command}")
         return service("ip", "netns", "exec", self.name, "unshare", "-m", "--propagation",
-                       "private", "sh", "-c", command, log=self.folder / "sshd.log")
+                       "private", "sh", "-c", command, log=self.work / "sshd.log")
 
     def processes(self):
         return [int(word) for word in run("ip", "netns", "pids", self.name).split()]
@@ -87,21 +87,21 @@ class Host:
 
 def parallel(bench):
     """GNU parallel over ssh: a killed export, a computer that vanishes, and a full disk."""
-    folder = bench.folder / "ssh"
-    folder.mkdir(mode=0o700)
+    work = bench.work / "ssh"
+    work.mkdir(mode=0o700)
     pathlib.Path("/run/sshd").mkdir(exist_ok=True)
     for key in ["host", "user"]:
-        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key)
-    (folder / "sshd_config").write_text(
-        f"HostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\nUsePAM no\n"
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", work / key)
+    (work / "sshd_config").write_text(
+        f"HostKey {work}/host\nAuthorizedKeysFile {work}/user.pub\nStrictModes no\nUsePAM no\n"
         "PermitRootLogin prohibit-password\nPidFile none\nMaxStartups 100\n")
-    (folder / "config").write_text(
-        f"Host *\n  User {os.environ.get('USER', 'root')}\n  IdentityFile {folder}/user\n"
+    (work / "config").write_text(
+        f"Host *\n  User {os.environ.get('USER', 'root')}\n  IdentityFile {work}/user\n"
         "  BatchMode yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n"
         "  LogLevel ERROR\n  ServerAliveInterval 1\n  ServerAliveCountMax 3\n  ConnectTimeout 3\n")
-    environment = {**bench.environment, "PARALLEL_SSH": f"ssh -F {folder}/config",
-                   "HOME": str(folder)}
-    hosts = [Host(1, folder), Host(2, folder)]
+    environment = {**bench.environment, "PARALLEL_SSH": f"ssh -F {work}/config",
+                   "HOME": str(work)}
+    hosts = [Host(1, work), Host(2, work)]
     names = ",".join(f"1/{host.address}" for host in hosts)
 
     def batch(directory):
@@ -109,7 +109,7 @@ def parallel(bench):
                            env=environment)
 
     def answers():
-        return all(subprocess.run(["ssh", "-F", f"{folder}/config", host.address, "true"],
+        return all(subprocess.run(["ssh", "-F", f"{work}/config", host.address, "true"],
                                   capture_output=True).returncode == 0 for host in hosts)
     try:
         directory = bench.outputs("full-disk")
@@ -132,15 +132,15 @@ def parallel(bench):
 
 def slurm(bench):
     """Slurm: a killed export, and a node that dies and returns."""
-    folder = bench.folder / "slurm"
+    work = bench.work / "slurm"
     for name in ["state", "spool", "munge"]:
-        (folder / name).mkdir(parents=True)
+        (work / name).mkdir(parents=True)
     node = socket.gethostname().split(".")[0]
-    socket_path = folder / "munge" / "socket"
-    key = folder / "munge" / "key"
+    socket_path = work / "munge" / "socket"
+    key = work / "munge" / "key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
-    (folder / "slurm.conf").write_text(f"""
+    (work / "slurm.conf").write_text(f"""
 ClusterName=check
 SlurmctldHost={node}(127.0.0.1)
 SlurmctldPort=26817
@@ -148,10 +148,10 @@ SlurmdPort=26818
 AuthType=auth/munge
 AuthInfo=socket={socket_path}
 SlurmUser=root
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+StateSaveLocation={work}/state
+SlurmdSpoolDir={work}/spool
+SlurmctldPidFile={work}/slurmctld.pid
+SlurmdPidFile={work}/slurmd.pid
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -165,7 +165,7 @@ SlurmdParameters=config_overrides
 NodeName={node} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=check Nodes={node} Default=YES MaxTime=INFINITE State=UP
 """)
-    environment = {**bench.environment, "SLURM_CONF": f"{folder}/slurm.conf"}
+    environment = {**bench.environment, "SLURM_CONF": f"{work}/slurm.conf"}
 
     def state():
         return subprocess.run(["sinfo", "-h", "-o", "%T"], env=environment, capture_output=True,
@@ -173,7 +173,7 @@ PartitionName=check Nodes={node} Default=YES MaxTime=INFINITE State=UP
 
     def node_service():
         # Its own process group holds the daemon; its steps are found by their parents.
-        return service("slurmd", "-D", "-N", node, log=folder / "slurmd.log", env=environment)
+        return service("slurmd", "-D", "-N", node, log=work / "slurmd.log", env=environment)
 
     def stop_node(daemon, directory):
         """Kills the daemon, its steps and their exports at once."""
@@ -181,7 +181,7 @@ PartitionName=check Nodes={node} Default=YES MaxTime=INFINITE State=UP
         for entry in pathlib.Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and (entry / "comm").read_text().strip() == "slurmstepd" \
-                        and f"SLURM_CONF={folder}" in (entry / "environ").read_text():
+                        and f"SLURM_CONF={work}" in (entry / "environ").read_text():
                     steps.append(int(entry.name))
         for process in [daemon.pid, *steps, *bench.exports(directory)]:
             with contextlib.suppress(ProcessLookupError):
@@ -190,11 +190,11 @@ PartitionName=check Nodes={node} Default=YES MaxTime=INFINITE State=UP
     with contextlib.ExitStack() as services:
         services.enter_context(service(
             "munged", "--foreground", "--force", f"--socket={socket_path}", f"--key-file={key}",
-            f"--pid-file={folder}/munge/pid", f"--seed-file={folder}/munge/seed",
-            f"--log-file={folder}/munge/log", log=folder / "munged.log"))
+            f"--pid-file={work}/munge/pid", f"--seed-file={work}/munge/seed",
+            f"--log-file={work}/munge/log", log=work / "munged.log"))
         await_(socket_path.exists, "munged")
         services.enter_context(
-            service("slurmctld", "-D", log=folder / "slurmctld.log", env=environment))
+            service("slurmctld", "-D", log=work / "slurmctld.log", env=environment))
         directory = bench.outputs("slurm-batch")
         with node_service() as daemon:
             await_(lambda: state() == "idle", "the node of Slurm")
@@ -210,26 +210,26 @@ PartitionName=check Nodes={node} Default=YES MaxTime=INFINITE State=UP
 
 
 def dask(bench, python):
-    """Dask: a killed export, and a worker that dies while its export goes on."""
-    folder = bench.folder / "dask"
-    folder.mkdir()
+    """Dask: a killed export, and a worker that dies while its export continues."""
+    work = bench.work / "dask"
+    work.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    environment = {**bench.environment, "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    environment = {**bench.environment, "DASK_TEMPORARY_DIRECTORY": str(work)}
     host, port = address.split(":")
 
     def worker(number):
         return service(python, "-m", "distributed.cli.dask_worker", f"tcp://{address}", "--nthreads",
                        "1", "--no-nanny", "--no-dashboard", "--name", f"worker{number}",
-                       "--local-directory", folder, log=folder / f"worker{number}.log",
+                       "--local-directory", work, log=work / f"worker{number}.log",
                        env=environment)
 
     def is_listening():
         with socket.socket() as probe:
             return probe.connect_ex((host, int(port))) == 0
     with service(python, "-m", "distributed.cli.dask_scheduler", "--host", host, "--port", port,
-                 "--no-dashboard", log=folder / "scheduler.log", env=environment):
+                 "--no-dashboard", log=work / "scheduler.log", env=environment):
         await_(is_listening, "the scheduler of Dask")
         with worker(1) as lost, worker(2):
             directory = bench.outputs("dask-batch")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes gray frames of 1280x720 with machine-readable codes, and says which ones are where.
+"""Makes gray frames of 1280x720 with machine-readable codes, and a list of their positions.
 
 zint draws the symbols; it shares no code with the readers that are judged. Each of 14 types is shown
 6 times in each of 11 conditions: clean, small, tiny, rotation, tilt, motion, defocus, noise,
 contrast, shade and all of them together. 12 frames have six codes, which do not overlap, and 60
-frames have none: textures, stripes and lines of glyphs. A module of bars and of PDF417 has 3
-pixels, that of other symbols 5; small ones have 1.5 and 2, tiny ones 1.1 and 1.5.
+frames have none: textures, stripes and lines of glyphs. A module of bars and PDF417
+has 3 pixels, a module of other symbols 5; small ones have 1.5 and 2, tiny ones 1.1 and 1.5.
 
     code-frames.py DIRECTORY               996 frames: 00000.pgm and so on, and labels.json
-    code-frames.py DIRECTORY --sample N    N of them, chosen by chance but always the same
+    code-frames.py DIRECTORY --sample N    N of them, a pseudo-random choice that never changes
     code-frames.py DIRECTORY --noise N     the same frames with other noise
     code-frames.py DIRECTORY --six         one frame with six codes
     code-frames.py DIRECTORY --only TYPE TEXT    one clean frame of a code, for tests
@@ -28,7 +28,7 @@ import sys
 import numpy as np
 
 WIDTH, HEIGHT = 1280, 720
-# zint's number, and whether the symbol is of bars.
+# The number that zint gives to the type, and whether it is a linear code.
 TYPES = {
     "upca": (34, True), "upce": (37, True), "ean8": (13, True), "ean13": (13, True),
     "code39": (8, True), "code93": (25, True), "code128": (20, True), "itf": (3, True),
@@ -60,7 +60,7 @@ def expanded(upce):
 
 
 def content(kind, rng):
-    """What zint is given, and the text that a reader must return."""
+    """The input of zint, and the text that a reader must return."""
     digits = lambda n: "".join(rng.choice(string.digits) for _ in range(n))
     letters = lambda n: "".join(rng.choice(string.ascii_uppercase + string.digits) for _ in range(n))
     if kind == "upca":
@@ -106,7 +106,7 @@ def symbol(kind, data, *extra):
     stride = (width + 31) // 32 * 4
     rows = np.frombuffer(bmp, np.uint8, stride * height, start).reshape(height, stride)[::-1]
     bits = np.unpackbits(rows, axis=1)[:, :width]
-    # The first color of the palette says what a zero bit is.
+    # The first color of the palette is the color of zero bits.
     dark = bits if bmp[start - 8] else 1 - bits
     if is_linear:
         row = dark[height // 3]
@@ -182,7 +182,7 @@ def card_size(dark, scale):
 
 
 def smooth(frame, sigma):
-    """A blur by a Gaussian of so many pixels."""
+    """A Gaussian blur with a standard deviation in pixels."""
     radius = int(np.ceil(3 * sigma))
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
     kernel /= kernel.sum()
@@ -193,7 +193,7 @@ def smooth(frame, sigma):
 
 
 def shifted(frame, length, angle):
-    """A blur by motion of so many pixels in a direction."""
+    """A motion blur over a distance in pixels, in a direction."""
     steps = max(2, int(np.ceil(length)) + 1)
     total = np.zeros_like(frame)
     for position in np.linspace(-length / 2, length / 2, steps):
@@ -241,7 +241,7 @@ class Backgrounds:
 
 
 def without_codes(number, rng, noise, backgrounds):
-    """A frame with nothing to read: texture, stripes or lines of glyphs."""
+    """A frame without a code: texture, stripes or lines of glyphs."""
     frame = backgrounds.next(rng)
     if number % 3 == 1:
         widths = noise.integers(2, 14, 400)
@@ -328,7 +328,7 @@ def write(directory, name, frame):
 
 
 def plan():
-    """All frames, each by its condition and what the condition needs."""
+    """All frames, each with its condition and the parameters of the condition."""
     frames = [(condition, kind) for condition in CONDITIONS for _ in range(REPEATS) for kind in TYPES]
     return frames + [("six", n) for n in range(12)] + [("none", n) for n in range(60)]
 

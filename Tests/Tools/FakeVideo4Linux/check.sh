@@ -4,11 +4,11 @@
 # check.sh [DIRECTORY], the build directory. SLOWMO names a slowmo binary to test as well.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-folder=${1:-$(mktemp -d)}
-mkdir -p "$folder"
-library=$folder/libfakevideo.so
-truth=$folder/truth.json
-output=$folder/output.txt
+directory=${1:-$(mktemp -d)}
+mkdir -p "$directory"
+library=$directory/libfakevideo.so
+truth=$directory/truth.json
+output=$directory/output.txt
 failures=0
 
 fail() {
@@ -32,7 +32,7 @@ with() {
 says() { grep -q -- "$1" "$output" || fail "$2: no \"$1\" in its output"; }
 
 # streams FRAMES CONFIGURATION COMMAND…: checks that a program reads this many frames without loss.
-# With four buffers of 4 ms, a busy machine may be too slow. A run is repeated where the only losses
+# With four buffers of 4 ms, a busy machine may be too slow. A run is repeated if the only losses
 # are frames without a free buffer.
 streams() {
   frames=$1
@@ -53,9 +53,9 @@ streams() {
 }
 
 "$here/build.sh" "$library"
-"${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$folder/selftest" \
+"${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$directory/selftest" \
   "$here"/*.c "$here"/selftest/*.c -lpthread
-"$folder/selftest" || fail "the self-test"
+"$directory/selftest" || fail "the self-test"
 
 if command -v v4l2-ctl >/dev/null; then
   with "" v4l2-ctl -d /dev/fakevideo0 --all
@@ -83,11 +83,11 @@ fi
 
 if command -v ffmpeg >/dev/null; then
   streams 480 hfr-usb ffmpeg -v error -y -f v4l2 -input_format mjpeg -video_size 1280x720 \
-    -framerate 240 -i /dev/fakevideo0 -frames:v 480 -c copy "$folder/take.mov"
+    -framerate 240 -i /dev/fakevideo0 -frames:v 480 -c copy "$directory/take.mov"
   count=$(ffprobe -v error -count_packets -show_entries stream=nb_read_packets -of csv=p=0 \
-    "$folder/take.mov" | tr -cd 0-9)
+    "$directory/take.mov" | tr -cd 0-9)
   test "${count:-0}" = 480 || fail "ffmpeg wrote $count frames of 480"
-  ffmpeg -v error -xerror -i "$folder/take.mov" -frames:v 20 -f null - >"$output" 2>&1 \
+  ffmpeg -v error -xerror -i "$directory/take.mov" -frames:v 20 -f null - >"$output" 2>&1 \
     || fail "the JPEGs do not decode: $(head -n 1 "$output")"
   test ! -s "$output" || fail "a decoder complains: $(head -n 1 "$output")"
 else
@@ -105,8 +105,8 @@ if [ -n "${SLOWMO:-}" ]; then
   with hfr-usb "$SLOWMO" modes /dev/fakevideo0
   says "1280x720@240/mjpg" "slowmo modes"
   streams 480 hfr-usb "$SLOWMO" record /dev/fakevideo0 --mode 1280x720@240/mjpg --frames 480 \
-    -y -o "$folder/slowmo.mov"
+    -y -o "$directory/slowmo.mov"
 fi
 
 test "$failures" -eq 0 || exit 1
-echo "the fake driver holds: all that was tried streamed without a loss"
+echo "the fake driver works: every tested program streamed without a loss"

@@ -128,10 +128,10 @@ static int query_ext(const device_node *node, struct v4l2_query_ext_ctrl *query)
   int index = find(node, query->id);
   if (index < 0) return -EINVAL;
   const description_control *control = &controls_of(node)[index];
-  uint32_t asked = query->id;
+  uint32_t requested = query->id;
   memset(query, 0, sizeof *query);
-  bool is_by_place = asked >= V4L2_CID_PRIVATE_BASE && asked < V4L2_CTRL_FLAG_NEXT_COMPOUND;
-  query->id = is_by_place ? asked : control->id;
+  bool is_by_index = requested >= V4L2_CID_PRIVATE_BASE && requested < V4L2_CTRL_FLAG_NEXT_COMPOUND;
+  query->id = is_by_index ? requested : control->id;
   query->type = control->type;
   strncpy(query->name, control->name, sizeof query->name - 1);
   query->minimum = control->minimum;
@@ -210,7 +210,7 @@ static int fit(const device_node *node, const description_control *control, int6
 }
 
 /// Posts events for the new value, and for controls that it activates or deactivates.
-static void tell(device_node *node, int handle, uint32_t id) {
+static void post_events(device_node *node, int handle, uint32_t id) {
   post_control(node, handle, id, V4L2_EVENT_CTRL_CH_VALUE);
   const description_control *controls = controls_of(node);
   for (int index = 0; controls[index].id != 0; index++)
@@ -232,7 +232,7 @@ static int set_value(device_node *node, int handle, uint32_t id, int64_t *value,
   bool is_new = node->values[index] != *value;
   node->values[index] = *value;
   node->is_rate_stale = true;
-  if (is_new) tell(node, handle, id);
+  if (is_new) post_events(node, handle, id);
   return 0;
 }
 

@@ -15,7 +15,7 @@
   {fourcc, name, V4L2_FMT_FLAG_COMPRESSED, DISCRETE, list, 0, 0, DISCRETE, 0, 1}
 #define MJPG(list) COMPRESSED(V4L2_PIX_FMT_MJPEG, "Motion-JPEG", list)
 #define YUYV(list) RAW(V4L2_PIX_FMT_YUYV, "YUYV 4:2:2", list)
-#define GREY8(list) RAW(V4L2_PIX_FMT_GREY, "8-bit Greyscale", list)
+#define GRAY8(list) RAW(V4L2_PIX_FMT_GREY, "8-bit Greyscale", list)
 #define END_FORMATS {.fourcc = 0}
 
 // A typical webcam: several formats, and sizes that are listed twice.
@@ -40,7 +40,7 @@ static const description_format hfr_formats[] = {MJPG(hfr_mjpg), YUYV(hfr_yuyv),
 
 static const description_size mono_sizes[] = {
   {640, 400, {{1, 480}, {1, 240}, {1, 120}}}, {1280, 800, {{1, 120}, {1, 60}}}, {0}};
-static const description_format mono_formats[] = {GREY8(mono_sizes), END_FORMATS};
+static const description_format mono_formats[] = {GRAY8(mono_sizes), END_FORMATS};
 
 // Every size at every rate, for measurements.
 #define EVERY_RATE {{1, 960}, {1, 480}, {1, 240}, {1, 120}}
@@ -52,7 +52,7 @@ static const description_size full_hd[] = {{1920, 1080, {{1, 120}, {1, 60}, {1, 
 static const description_format full_hd_formats[] = {YUYV(full_hd), END_FORMATS};
 
 static const description_size tiny_sizes[] = {{16, 8, {{1, 240}, {1, 1000}, {1, 120}}}, {0}};
-static const description_format tiny_formats[] = {GREY8(tiny_sizes), END_FORMATS};
+static const description_format tiny_formats[] = {GRAY8(tiny_sizes), END_FORMATS};
 
 // Fractional frame rates, as drivers round them.
 static const description_size odd_sizes[] = {
@@ -189,7 +189,7 @@ static const description_control back_controls[] = {ORIENTATION(1), END_CONTROLS
 
 // A module of a sensor, a lens and an LED, as telephones have them.
 static const description_size module_sizes[] = {{64, 48, {{1, 120}, {1, 100}, {1, 30}}}, {0}};
-static const description_format module_formats[] = {GREY8(module_sizes), END_FORMATS};
+static const description_format module_formats[] = {GRAY8(module_sizes), END_FORMATS};
 static const description_control module_controls[] = {
   NUMBER(V4L2_CID_BRIGHTNESS, "Brightness", 0, 255, 1, 128),
   MENU(

@@ -230,8 +230,8 @@ uint32_t plane_count(const device_node *node) {
 uint32_t plane_bytes(const device_node *node, uint32_t plane) {
   if (plane_count(node) == 1) return node->size_image + node->options.data_offset;
   // The luma plane, then the chroma plane with half the lines.
-  uint32_t colour = node->size_image / 3;
-  return (plane == 0 ? node->size_image - colour : colour) + node->options.data_offset;
+  uint32_t chroma = node->size_image / 3;
+  return (plane == 0 ? node->size_image - chroma : chroma) + node->options.data_offset;
 }
 
 uint32_t field_of(const device_node *node) {
@@ -239,7 +239,7 @@ uint32_t field_of(const device_node *node) {
   return node->standard != 0 ? V4L2_FIELD_INTERLACED : V4L2_FIELD_NONE;
 }
 
-static void tell_format(const device_node *node, struct v4l2_format *answer) {
+static void report_format(const device_node *node, struct v4l2_format *answer) {
   if (buffer_type(node) == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE) {
     struct v4l2_pix_format_mplane *pixels = &answer->fmt.pix_mp;
     memset(pixels, 0, sizeof *pixels);
@@ -277,14 +277,14 @@ static int exchange_format(
   if (request == VIDIOC_TRY_FMT) {
     device_node other = *node;
     take_format(&other, fourcc, width, height);
-    tell_format(&other, format);
+    report_format(&other, format);
     return 0;
   }
   if (request == VIDIOC_S_FMT) {
     if (node->buffer_count > 0 || node->options.busy) return -EBUSY;
     take_format(node, fourcc, width, height);
   }
-  tell_format(node, format);
+  report_format(node, format);
   return 0;
 }
 

@@ -246,7 +246,7 @@ static bool make_period(device_node *node) {
     return true;
   }
   // Faults also keep their distance from losses of a full queue, because adjacent losses could not
-  // be told apart.
+  // be distinguished.
   if (node->queued_count < 4 && node->next_fault < node->period + node->options.apart)
     node->next_fault = node->period + node->options.apart;
   if (node->pending_loss == 0) {

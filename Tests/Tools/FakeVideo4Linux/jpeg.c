@@ -21,7 +21,7 @@ static uint8_t *put_comment(uint8_t *at, uint32_t total) {
   return at + total;
 }
 
-uint8_t *make_grey_jpeg(
+uint8_t *make_gray_jpeg(
   uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number
 ) {
   // Each block has two bits: DC difference 0 and end of block, with one-bit codes.

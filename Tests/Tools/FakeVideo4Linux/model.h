@@ -339,7 +339,7 @@ int64_t wake_time(fakevideo *machine, int handle);
 int memory_file(fakevideo *machine, int handle, size_t length, int64_t offset);
 int print_counts(fakevideo *machine, int node, char *text, size_t size);
 /// Makes a uniform gray JPEG with space for a number, padded to a size.
-uint8_t *make_grey_jpeg(
+uint8_t *make_gray_jpeg(
   uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number);
 
 static inline uint64_t next_random(uint64_t *state) {

@@ -8,7 +8,7 @@
 /// Whether a handle may change settings: no other handle has a higher priority.
 static bool may_change(const fakevideo *machine, int handle) {
   for (int other = 0; other < MAX_HANDLES; other++)
-    // A device that was plugged in again knows nothing of who had it before.
+    // A device that was plugged in again has lost the priorities and locks of its earlier handles.
     if (machine->handles[other].is_open && other != handle && !machine->handles[other].is_stale
         && machine->handles[other].node == machine->handles[handle].node
         && machine->handles[other].priority > machine->handles[handle].priority)

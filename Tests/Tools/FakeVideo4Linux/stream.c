@@ -94,7 +94,7 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   if (memory == NULL) return -ENOMEM;
   uint32_t fourcc = node->format->fourcc;
   if (fourcc == V4L2_PIX_FMT_MJPEG || fourcc == V4L2_PIX_FMT_JPEG)
-    node->jpeg = make_grey_jpeg(
+    node->jpeg = make_gray_jpeg(
       node->width, node->height, node->options.mjpeg_bytes, &node->jpeg_length,
       &node->jpeg_number);
   for (uint32_t index = 0; index < count; index++) {
@@ -140,8 +140,8 @@ static void describe_buffer(const device_node *node, uint32_t index, struct v4l2
   // bytesused counts from the start of the plane, including the header of data_offset bytes.
   uint32_t before = node->options.data_offset, left = buffer->bytes_used;
   for (uint32_t plane = 0; plane < plane_count(node); plane++) {
-    uint32_t room = plane_bytes(node, plane) - before;
-    uint32_t used = left < room ? left : room;
+    uint32_t capacity = plane_bytes(node, plane) - before;
+    uint32_t used = left < capacity ? left : capacity;
     left -= used;
     answer->m.planes[plane] = (struct v4l2_plane){
       .bytesused = used > 0 ? used + before : 0, .length = node->plane_length[plane],

@@ -8,7 +8,7 @@
 // Frequency limits in units of 62.5 kHz: 44 to 958 MHz.
 enum { LOWEST = 44 * 16, HIGHEST = 958 * 16 };
 
-static int tell_tuner(struct v4l2_tuner *answer) {
+static int report_tuner(struct v4l2_tuner *answer) {
   if (answer->index != 0) return -EINVAL;
   memset(answer, 0, sizeof *answer);
   strncpy((char *)answer->name, "Television", sizeof answer->name - 1);
@@ -21,7 +21,7 @@ static int tell_tuner(struct v4l2_tuner *answer) {
   return 0;
 }
 
-static int tell_band(struct v4l2_frequency_band *answer) {
+static int report_band(struct v4l2_frequency_band *answer) {
   if (answer->tuner != 0 || answer->type != V4L2_TUNER_ANALOG_TV || answer->index != 0)
     return -EINVAL;
   answer->capability = V4L2_TUNER_CAP_NORM | V4L2_TUNER_CAP_FREQ_BANDS;
@@ -45,9 +45,9 @@ int tuner_request(device_node *node, int handle, unsigned long request, void *ar
   if (!(node->kind->capabilities & V4L2_CAP_TUNER)) return -ENOTTY;
   struct v4l2_frequency *frequency = argument;
   switch (request) {
-  case VIDIOC_G_TUNER: return tell_tuner(argument);
+  case VIDIOC_G_TUNER: return report_tuner(argument);
   case VIDIOC_S_TUNER: return ((struct v4l2_tuner *)argument)->index == 0 ? 0 : -EINVAL;
-  case VIDIOC_ENUM_FREQ_BANDS: return tell_band(argument);
+  case VIDIOC_ENUM_FREQ_BANDS: return report_band(argument);
   case VIDIOC_S_FREQUENCY: return set_frequency(node, frequency);
   case VIDIOC_G_FREQUENCY:
     if (frequency->tuner != 0) return -EINVAL;

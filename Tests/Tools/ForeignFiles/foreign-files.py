@@ -10,14 +10,14 @@ Five conditions must hold.
 
 * Every verb ends without a crash, with a documented exit code other than 70.
 * No verb opens a local file other than its input, its outputs, and the files that a run on a
-  harmless file opens. A project may also open the movies that it names. Decoys lie beside each
+  harmless file opens. A project may also open the movies that it names. Decoys lie next to each
   input and elsewhere.
 * No verb creates a network socket or starts a program. A server on this machine must stay
   unvisited.
 * A verb that fails leaves no output. A verb that succeeds leaves its outputs and nothing else.
 * The inputs stay unchanged. Only `recover` may change a file.
 
-Exits with 1 where a condition is violated. `--case` repeats single cases of a seed; `--keep` copies
+Exits with 1 if a condition is violated. `--case` repeats single cases of a seed; `--keep` copies
 the inputs of failed cases. Needs ffmpeg, strace and prlimit.
 """
 import argparse
@@ -215,12 +215,12 @@ class Server:
 
 @dataclasses.dataclass
 class Case:
-    """An input in its own directory, beside decoys."""
+    """An input in its own directory, next to decoys."""
 
     number: int
     rng: random.Random
     materials: Materials
-    folder: pathlib.Path
+    directory: pathlib.Path
     kind: str = ""
     # The name of the input as given to verbs, relative to `inputs`.
     name: str = ""
@@ -231,11 +231,11 @@ class Case:
 
     @property
     def inputs(self):
-        return self.folder / "in"
+        return self.directory / "in"
 
     @property
     def outputs(self):
-        return self.folder / "out"
+        return self.directory / "out"
 
     @property
     def path(self):
@@ -248,8 +248,8 @@ class Case:
         self.path.unlink(missing_ok=True)
         self.path.write_bytes(data.encode() if isinstance(data, str) else data)
 
-    def beside(self, name, data):
-        """Writes another file beside the input."""
+    def write_decoy(self, name, data):
+        """Writes another file into the directory of the input."""
         path = self.inputs / name
         path.unlink(missing_ok=True)
         path.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -347,7 +347,7 @@ def markup(case):
     }
     suffix, text = texts[kind]
     if kind == "cpl":
-        case.beside("ASSETMAP.xml", texts["assetmap"][1])
+        case.write_decoy("ASSETMAP.xml", texts["assetmap"][1])
     name = "ASSETMAP" if kind == "assetmap" else kind
     case.write(name + case.suffix(suffix), '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
 
@@ -381,7 +381,7 @@ def pattern(case):
         "frames%09999999999d.png", "out/{index}.mov", "{name}.mov", "{path}.mov", "\\secret.mov")
     if case.rng.random() < 0.6:
         case.write(name, case.pick(
-            case.materials.movies["plain.png"], case.materials.take, b"no picture\n"))
+            case.materials.movies["plain.png"], case.materials.take, b"no image\n"))
     case.name = name
 
 
@@ -427,7 +427,7 @@ def subtitles(case):
         ".nfo": "secret", ".rt": '<window type="generic"><Time begin="0"/>hello</window>',
     }
     suffix = case.pick(*texts)
-    # The VobSub reader opens the .sub file beside the index.
+    # The VobSub reader opens the .sub file next to the index.
     case.write("secret" + suffix if case.rng.random() < 0.6 else "text" + case.suffix(suffix),
                texts[suffix])
 
@@ -617,36 +617,36 @@ def polyglot(case):
 def project_media(case):
     """Makes a medium for a project, and returns the name that the project uses."""
     kind = case.pick(
-        "movie", "movie", "playlist", "reference", "url", "device", "pipe", "folder", "self",
+        "movie", "movie", "playlist", "reference", "url", "device", "pipe", "directory", "self",
         "other", "secret", "damaged", "loop", "image", "script")
     if kind == "movie":
         name = "clip" + case.pick(".mov", ".mkv", ".mp4")
-        case.beside(name, case.materials.movies[case.pick("take.mov", "front.mp4", "h264.mov")])
+        case.write_decoy(name, case.materials.movies[case.pick("take.mov", "front.mp4", "h264.mov")])
         return name
     if kind == "playlist":
         name = case.pick("clip.m3u8", "clip.mov", "clip.ts")
-        case.beside(name, f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{case.other()}\n"
+        case.write_decoy(name, f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{case.other()}\n"
                           "#EXT-X-ENDLIST\n")
         return name
     if kind == "script":
-        case.beside("clip.mov", f"ffconcat version 1.0\nfile {case.other()}\n")
+        case.write_decoy("clip.mov", f"ffconcat version 1.0\nfile {case.other()}\n")
         return "clip.mov"
     if kind == "reference":
         far = str(case.materials.elsewhere / "secret.mov")
-        case.beside("clip.mov", replaced(
+        case.write_decoy("clip.mov", replaced(
             case.materials.take, [b"moov", b"trak", b"mdia", b"minf", b"dinf", b"dref"],
             lambda _: box(b"dref", bytes(4), struct.pack(">I", 1), alias(far, "secret.mov", 2))))
         return "clip.mov"
     if kind == "device":
         return case.pick("/dev/zero", "/dev/stdin", "/dev/random", "/dev/video0", "/dev/fd/0",
                          "/proc/self/mem", "/proc/self/fd/0", "/dev/full", "/proc/kmsg")
-    if kind in ("pipe", "folder", "loop"):
+    if kind in ("pipe", "directory", "loop"):
         path = case.inputs / f"{kind}.mov"
         if os.path.lexists(path):
             return path.name
         if kind == "pipe":
             os.mkfifo(path)
-        elif kind == "folder":
+        elif kind == "directory":
             path.mkdir()
         else:
             path.symlink_to(path.name)
@@ -657,7 +657,7 @@ def project_media(case):
         return str(case.materials.elsewhere / case.pick("secret.txt", "secret.mov", "secret.ts"))
     if kind == "damaged":
         name, data = mutated(case)
-        case.beside("damaged-" + name, data)
+        case.write_decoy("damaged-" + name, data)
         return "damaged-" + name
     if kind == "image":
         return case.pick("secret.png", "frames%04d.png", "frames0001.png")
@@ -862,7 +862,7 @@ def damaged(case):
 
 def special(case):
     """Special files and unusual files."""
-    kind = case.pick("pipe", "pipe", "socket", "folder", "/dev/zero", "/dev/random", "/dev/null",
+    kind = case.pick("pipe", "pipe", "socket", "directory", "/dev/zero", "/dev/random", "/dev/null",
                      "/dev/full", "loop", "dangling", "empty", "one byte", "/proc/self/mem",
                      "/dev/stdin", "/proc/self/maps", "/dev/tty", "through link")
     name = "special" + case.pick(".mov", ".mp4", ".otio", ".json", ".png", "")
@@ -880,7 +880,7 @@ def special(case):
         listener.bind(str(short / "in" / name))
         listener.close()
         shutil.rmtree(short)
-    elif kind == "folder":
+    elif kind == "directory":
         path.mkdir()
         (path / "secret.mov").write_bytes(case.materials.take)
     elif kind.startswith("/"):
@@ -945,9 +945,9 @@ KINDS = {
 }
 
 
-def make_case(materials, folder, seed, number):
+def make_case(materials, directory, seed, number):
     rng = random.Random(f"{seed} {number}")
-    case = Case(number, rng, materials, folder)
+    case = Case(number, rng, materials, directory)
     case.inputs.mkdir(parents=True)
     case.outputs.mkdir()
     for name in materials.decoys:
@@ -1003,10 +1003,10 @@ def chosen_verbs(case):
     return [first, case.rng.choice([verb for verb in choices if verb != first])]
 
 
-# The judge.
+# Checks of a run.
 
 def fingerprint(path):
-    """A value that changes when a file changes; of huge files, only the ends are read."""
+    """A value that changes when a file changes; only the ends of huge files are read."""
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         return (stat.S_IFMT(status.st_mode),)
@@ -1018,8 +1018,8 @@ def fingerprint(path):
         return (status.st_size, status.st_mtime_ns, hashlib.sha1(head + file.read()).hexdigest())
 
 
-def fingerprints(folder):
-    return {str(path.relative_to(folder)): fingerprint(path) for path in sorted(folder.rglob("*"))}
+def fingerprints(directory):
+    return {str(path.relative_to(directory)): fingerprint(path) for path in sorted(directory.rglob("*"))}
 
 
 def unescaped(text):
@@ -1032,7 +1032,7 @@ class Trace:
     LINE = re.compile(r'^\d+ +(\w+)\((.*)')
     TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
-    def __init__(self, log, folder):
+    def __init__(self, log, directory):
         self.opened, self.network, self.programs = set(), set(), []
         for line in log.read_text(errors="replace").splitlines():
             found = self.LINE.match(line)
@@ -1044,7 +1044,7 @@ class Trace:
                 self.network.add(f"{call}({self.readable(rest)}")
             elif call in ("open", "openat", "openat2", "creat") and texts:
                 # Process IDs and descriptor numbers are normalized, since they differ between runs.
-                path = os.path.normpath(os.path.join(folder, texts[0]))
+                path = os.path.normpath(os.path.join(directory, texts[0]))
                 flags = "O_TMPFILE" if "O_TMPFILE" in rest else ""
                 path = re.sub(r"^/proc/(self/|\d+/|thread-self/)", "/proc/self/", path)
                 path = re.sub(r"^(/proc/self/\w+/)\d+", r"\1N", path)
@@ -1073,17 +1073,17 @@ class Judge:
             rf"^({re.escape(os.path.dirname(materials.slowmo))}|/lib|/usr/lib|/lib64|/opt)/.*\.so(\.|$)")
         self.cpu, self.wall = CPU_SECONDS, WALL_SECONDS
 
-    def learn(self, folder):
+    def learn(self, directory):
         """Runs verbs on harmless files and allows the system files that they open."""
         self.allowed.add(f"{tempfile.gettempdir()}O_TMPFILE")
         self.allowed.add("/tmpO_TMPFILE")
         for number, (name, data) in enumerate(sorted(self.materials.movies.items())):
-            case = Case(0, random.Random(0), self.materials, folder / str(number))
+            case = Case(0, random.Random(0), self.materials, directory / str(number))
             case.inputs.mkdir(parents=True)
             case.outputs.mkdir()
             case.write(name, data)
-            case.beside("project.llc", named_project(case, [name], ".llc"))
-            case.beside("bench.json", self.materials.report)
+            case.write_decoy("project.llc", named_project(case, [name], ".llc"))
+            case.write_decoy("bench.json", self.materials.report)
             # Other formats differ only in the libraries that they load.
             few = ("info", "retime --fps")
             for verb in COMMON_VERBS if name in ("take.mov", "killed.mov", "plain.ts") else few:
@@ -1093,18 +1093,18 @@ class Judge:
                 inside = {path for path in done.trace.opened if path.startswith(SYSTEM_FILES)}
                 self.allowed |= inside
                 own = {path for path in done.trace.opened - inside
-                       if not path.startswith(str(case.folder)) and path not in self.allowed
+                       if not path.startswith(str(case.directory)) and path not in self.allowed
                        and not self.library.match(path)}
                 own -= {str(self.materials.base / "take.mov")}
                 if own or done.trace.network:
                     sys.exit(f"{verb} opens {own} {done.trace.network} for the harmless {name}")
                 for path in case.outputs.iterdir():
                     path.unlink()
-            shutil.rmtree(case.folder)
+            shutil.rmtree(case.directory)
 
     def run(self, case, command, pipe=None, interrupts=False):
         """Runs a command under strace, with resource limits, in the input directory."""
-        log = case.folder / "strace.log"
+        log = case.directory / "strace.log"
         line = [
             "prlimit", f"--cpu={self.cpu}:{self.cpu + 5}", f"--as={MEMORY_BYTES}",
             f"--fsize={OUTPUT_BYTES}", "--core=0", "strace", "-f", "-qq", "--seccomp-bpf", "-xx",
@@ -1149,7 +1149,7 @@ class Judge:
 
         error = done.words.strip().split("\n")[-1][:300]
         if done.is_asleep:
-            problem("hang", "still waits for a pipe's writer after SIGINT" if interrupts else
+            problem("hang", "still waits for the writer of a pipe after SIGINT" if interrupts else
                     f"still asleep after {self.wall} s")
         elif done.status in (-signal.SIGXCPU, -signal.SIGKILL):
             problem("hang", f"used {self.cpu} s of processor time")
@@ -1173,7 +1173,7 @@ class Judge:
             try:
                 json.loads(done.output)
             except ValueError:
-                problem("document", f"standard output is no JSON document: {done.output[:200]!r}")
+                problem("document", f"standard output is not a JSON document: {done.output[:200]!r}")
         may_open = self.allowed | self.own_files(case, verb)
         for path in sorted(done.trace.opened - may_open):
             if not path.startswith(f"{case.outputs}/") and not self.library.match(path):
@@ -1203,7 +1203,7 @@ class Judge:
             plain = name.removeprefix("file://")
             last = re.split(r"[/\\]", plain)[-1]
             candidates = [inputs / plain, inputs / last]
-            # A missing movie is searched beside the project by its stem.
+            # A missing movie is searched for in the project's directory by its stem.
             candidates += [inputs / f"{last}.{suffix}" for suffix in MOVIE_SUFFIXES]
             allowed |= {os.path.normpath(path) for path in candidates
                         if stat_mode(path) == stat.S_IFREG}
@@ -1221,7 +1221,7 @@ class Judge:
             is_input = os.path.normpath(name) == os.path.normpath(case.name)
             # A recording without a frame becomes an empty movie, and recover reports that.
             may_change = verb == "recover" and is_input and (
-                done.status == 0 or "was made a movie" in done.words + done.output)
+                done.status == 0 or "is now an empty movie" in done.words + done.output)
             if not may_change:
                 problem("input changed", f"{name}: {before.get(name)} became {after.get(name)}")
         left = sorted(path.name for path in case.outputs.iterdir())
@@ -1247,7 +1247,7 @@ class Done:
 
 
 def stat_mode(path):
-    """The type of a file, with links followed; None where stat fails."""
+    """The type of a file, with links followed; None if stat fails."""
     try:
         return stat.S_IFMT(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -1283,9 +1283,9 @@ def interrupt_when_asleep(_, process, is_over):
         time.sleep(0.02)
 
 
-def run_case(judge, folder, seed, number, keep):
+def run_case(judge, directory, seed, number, keep):
     """Makes a case, runs two verbs on it, and returns the results."""
-    case = make_case(judge.materials, folder / f"case-{number}", seed, number)
+    case = make_case(judge.materials, directory / f"case-{number}", seed, number)
     results = []
     chosen = chosen_verbs(case)
     is_absolute = case.rng.random() < 0.5
@@ -1304,20 +1304,20 @@ def run_case(judge, folder, seed, number, keep):
                 shutil.copytree(case.inputs, target, symlinks=True, ignore=not_kept)
         for path in case.outputs.iterdir():
             path.unlink()
-    shutil.rmtree(case.folder)
+    shutil.rmtree(case.directory)
     return number, results
 
 
-def not_kept(folder, names):
+def not_kept(directory, names):
     """The names to skip when copying: pipes, devices and sparse files."""
-    paths = [pathlib.Path(folder, name) for name in names]
+    paths = [pathlib.Path(directory, name) for name in names]
     return [path.name for path in paths if stat_mode(path) not in (stat.S_IFREG, stat.S_IFDIR)
             or path.stat().st_size > 1 << 28]
 
 
 # Planted mistakes.
 
-def planted(judge, folder):
+def planted(judge, directory):
     """Runs faulty programs in place of slowmo; returns the mistakes that were not detected."""
     lax = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-allowed_extensions", "ALL",
            "-protocol_whitelist", "file,http,tcp,crypto,data", "-i"]
@@ -1349,7 +1349,7 @@ def planted(judge, folder):
     ]
     missed = []
     for number, (kind, data, name, front, back) in enumerate(mistakes):
-        case = Case(number, random.Random(0), judge.materials, folder / f"planted-{number}")
+        case = Case(number, random.Random(0), judge.materials, directory / f"planted-{number}")
         case.inputs.mkdir(parents=True)
         case.outputs.mkdir()
         for decoy in judge.materials.decoys:
@@ -1377,19 +1377,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--case", type=int, action="append", help="run only this case of the seed")
-    parser.add_argument("--folder", type=pathlib.Path, help="where to make the files")
-    parser.add_argument("--keep", type=pathlib.Path, help="copy inputs with problems to this folder")
+    parser.add_argument("--directory", type=pathlib.Path, help="the directory for the files")
+    parser.add_argument("--keep", type=pathlib.Path, help="copy inputs with problems to this directory")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument(
         "--careless", action="store_true",
-        help="run careless programs in place of slowmo: the exit code is 1 if all are found out")
+        help="run careless programs in place of slowmo: the exit code is 1 if all are detected")
     options = parser.parse_args()
     for program in ("ffmpeg", "strace", "prlimit"):
         if not shutil.which(program):
             sys.exit(f"{program} is missing")
     slowmo = str(pathlib.Path(options.slowmo).resolve())
     server = Server()
-    with tempfile.TemporaryDirectory(prefix="foreign-files-", dir=options.folder) as name:
+    with tempfile.TemporaryDirectory(prefix="foreign-files-", dir=options.directory) as name:
         scratch = pathlib.Path(name).resolve()
         materials = Materials(slowmo, scratch, server.port)
         judge = Judge(materials, server)
@@ -1419,7 +1419,7 @@ def main():
 
 
 def summary(results, judge, server, changed):
-    """Prints the counts by kind; returns 1 where there was a violation."""
+    """Prints the counts by kind; returns 1 for any violation."""
     runs = [run for _, each in results for run in each]
     counts = {}
     for _, each in results:

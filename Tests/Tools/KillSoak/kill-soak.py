@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills recordings at random instants, and counts the lost frames.
 
-    kill-soak.py SLOWMO [--trials N] [--seed S] [--jobs J] [--folder DIR]
+    kill-soak.py SLOWMO [--trials N] [--seed S] [--jobs J] [--directory DIR]
 
 The synthetic camera counts its delivered frames in shared memory, which outlives the killed
 process. Each file is compared with that count:
@@ -13,7 +13,7 @@ process. Each file is compared with that count:
 No file may lack more than 250 ms of frames, and none may lack its ledger. Exits with 1 otherwise.
 On a busy machine, any program may have to wait longer than that. Recordings therefore run with
 real-time priority where permitted. A kill with too much loss is repeated with the same camera and
-instant, where a defect of the recorder would lose the same again; see busy_machine.py.
+instant, because a defect of the recorder would lose the same again; see busy_machine.py.
 """
 import argparse
 import concurrent.futures
@@ -52,7 +52,7 @@ def is_lost(seed, share, number):
     return (bits >> 32) < share * (1 << 32) // 100
 
 
-def expected_books(seed, share, arrived):
+def expected_ledger(seed, share, arrived):
     """The number of frame periods up to the last arrived frame, and the gaps among them."""
     number, stored, gaps, missing = 0, 0, {}, 0
     while stored < arrived:
@@ -65,8 +65,8 @@ def expected_books(seed, share, arrived):
     return number, gaps
 
 
-def pictures(path):
-    """The number of frames that ffprobe finds; None where it cannot open the file."""
+def frame_count(path):
+    """The number of frames that ffprobe finds; None if it cannot open the file."""
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
          "stream=nb_read_packets", "-of", "csv=p=0", str(path)], capture_output=True, text=True)
@@ -90,24 +90,24 @@ def wait_for_frame(path, process):
         time.sleep(0.001)
 
 
-def settled(slowmo, folder, number, rng, attempts):
-    """Runs a trial, and repeats it where too much was missing."""
+def settled(slowmo, directory, number, rng, attempts):
+    """Runs a trial, and repeats it if too much was missing."""
     state = rng.getstate()
 
     def again():
         rng.setstate(state)
-        return trial(slowmo, folder, number, rng)
+        return trial(slowmo, directory, number, rng)
 
     result = attempts.made(again, lambda result: result["late"] and not result["problems"])
     result["problems"] += result["late"]
     return result
 
 
-def trial(slowmo, folder, number, rng):
+def trial(slowmo, directory, number, rng):
     name, mode, share, options = TAKES[number % len(TAKES)]
     rate = int(mode.split("@")[1])
     seed = rng.randrange(1 << 32)
-    path = folder / f"take-{number}.mov"
+    path = directory / f"take-{number}.mov"
     path.unlink(missing_ok=True)
     counter = pathlib.Path("/dev/shm") / f"overcrank-kill-{os.getpid()}-{number}"
     device = f"synthetic:{mode}?drop={share}%&seed={seed}&counter={counter}"
@@ -132,7 +132,7 @@ def trial(slowmo, folder, number, rng):
     if not path.exists():
         result.update(direct=0, recovered=0)
         if handed * 1000 / rate > LIMIT_MS:
-            result["late"].append(f"{handed} frames were handed over, and there is no file")
+            result["late"].append(f"{handed} frames were handed over, but no file exists")
         return result
     # A recording may end at its limit with one frame more than it stores.
     slack = 0 if result["killed"] else 1
@@ -144,7 +144,7 @@ def trial(slowmo, folder, number, rng):
                 f"{what}: {found} of {handed} frames, {lost:.0f} ms are missing")
         return max(0, lost)
 
-    direct = pictures(path)
+    direct = frame_count(path)
     if direct is None:
         result["problems"].append("ffprobe does not open it")
     result["direct"] = missing(direct or 0, "as it was left")
@@ -157,12 +157,12 @@ def trial(slowmo, folder, number, rng):
         result["problems"].append(f"recover ended with {done.returncode}: {done.stdout}")
         result["recovered"] = 0
     else:
-        found = pictures(path) or 0
+        found = frame_count(path) or 0
         result["recovered"] = missing(found, "after recover")
         if found < (direct or 0):
-            result["problems"].append(f"recover left {found} of {direct} pictures")
+            result["problems"].append(f"recover left {found} of {direct} frames")
         if found != report["frame_count"] or not report["playable"]:
-            result["problems"].append(f"recover told {report['frame_count']} pictures, not {found}")
+            result["problems"].append(f"recover reported {report['frame_count']} frames, not {found}")
         check_ledger(result, report, seed, share, found)
     if not result["problems"] and not result["late"]:
         path.unlink()
@@ -174,24 +174,25 @@ def check_ledger(result, report, seed, share, found):
     if report["was_plain"]:
         return
     ledger = report["ledger"]
-    periods, gaps = expected_books(seed, share, found)
+    periods, gaps = expected_ledger(seed, share, found)
     lost = sum(gaps.values())
-    told = {}
+    reported = {}
     for gap in report["gaps"]:
         if gap["cause"] != "lost_writer":
-            told[gap["after_index"]] = told.get(gap["after_index"], 0) + gap["count"]
+            index = gap["after_index"]
+            reported[index] = reported.get(index, 0) + gap["count"]
     # Records of frames after the last stored one may exist and are ignored.
-    told = {after: count for after, count in told.items() if after < found - 1}
+    reported = {after: count for after, count in reported.items() if after < found - 1}
     wanted = {after: count for after, count in gaps.items() if after < found - 1}
     parts = sum(value for key, value in ledger.items() if key != "expected")
     if parts != ledger["expected"]:
         result["problems"].append(f"the ledger does not add up: {ledger}")
     if ledger["stored"] != found or ledger["expected"] < periods:
         result["problems"].append(f"the ledger is {ledger}, of {periods} periods {lost} lost")
-    if told != wanted:
+    if reported != wanted:
         # Deliberate losses are lost_device. A take to which a starved thread cost frames is repeated.
         own = any(gap["cause"] in ("lost_kernel", "lost_queue") for gap in report["gaps"])
-        result["late" if own else "problems"].append(f"the gaps are {told}, not {wanted}")
+        result["late" if own else "problems"].append(f"the gaps are {reported}, not {wanted}")
 
 
 def main():
@@ -200,15 +201,15 @@ def main():
     parser.add_argument("--trials", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--folder")
+    parser.add_argument("--directory")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     attempts = Attempts()
-    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
-        folder = pathlib.Path(scratch)
+    with tempfile.TemporaryDirectory(dir=options.directory) as scratch:
+        directory = pathlib.Path(scratch)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             tasks = [
-                pool.submit(settled, options.slowmo, folder, number, random.Random(rng.random()),
+                pool.submit(settled, options.slowmo, directory, number, random.Random(rng.random()),
                             attempts)
                 for number in range(options.trials)
             ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Unpacks Mesa of Debian's backports into the lab's cache, and prints the variables that make a program
-# use it. Its software renderer imports dma-bufs, which Debian 12's cannot. Nothing is installed, and
+# use it. Its software renderer imports dma-bufs, which that of Debian 12 cannot. Nothing is installed, and
 # the host's package lists stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -14,7 +14,7 @@ if ! [ -e "$mesa" ]; then
   work=$cache/fetching-mesa
   rm -rf "$work"
   mkdir -p "$work/lists/partial" "$work/debs" "$work/root"
-  # Backports lie beside the packages that this machine gets.
+  # Separate lists keep the backports out of the host's own package lists.
   repository=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' | head -n 1)
   echo "deb $repository bookworm-backports main" >"$work/sources"
   options=(-qq -o "Dir::Etc::sourcelist=$work/sources" -o Dir::Etc::sourceparts=/dev/null

@@ -19,11 +19,11 @@ command line COMMAND there in this checkout, prints its output and exits with it
   124  the time was up        125  the lab itself failed
 
 Environment (default):
-  LAB_OUT      the one host folder that the guest may write, at the same path in there
+  LAB_OUT      the one host directory that the guest may write, at the same path in the guest
                (.lab-cache/out)
   LAB_CACHE    where the kernel is kept; several checkouts may share it (.lab-cache)
   LAB_TIMEOUT  seconds for boot and command together (600)
-  LAB_MOUNTS   more host folders to show below /tmp, /run or /dev/shm, separated by colons ()
+  LAB_MOUNTS   more host directories to show below /tmp, /run or /dev/shm, separated by colons ()
   LAB_VIVID    parameters of the vivid module (n_devs=1)
   LAB_MEMORY   memory of the guest, of which /tmp may take three quarters (2G)
   LAB_ACCEL    an accelerator of qemu's, and with it two processors on the host's clock; by default
@@ -55,8 +55,8 @@ case ${1-} in
     ;;
 esac
 
-cache=$(absolute "${LAB_CACHE:-$checkout/.lab-cache}") || fail "cannot make the folder LAB_CACHE"
-out=$(absolute "${LAB_OUT:-$checkout/.lab-cache/out}") || fail "cannot make the folder LAB_OUT"
+cache=$(absolute "${LAB_CACHE:-$checkout/.lab-cache}") || fail "cannot make the directory LAB_CACHE"
+out=$(absolute "${LAB_OUT:-$checkout/.lab-cache/out}") || fail "cannot make the directory LAB_OUT"
 limit=${LAB_TIMEOUT:-600}
 [[ $limit =~ ^[1-9][0-9]*$ ]] || fail "LAB_TIMEOUT is '$limit', not a number of seconds"
 
@@ -188,13 +188,13 @@ add_share root ro /
   add_share checkout ro "$checkout"
   echo "checkout ro $checkout"
   number=0
-  IFS=: read -r -a folders <<<"${LAB_MOUNTS:-}"
-  for folder in ${folders[@]+"${folders[@]}"}; do
-    [[ -d $folder ]] || fail "LAB_MOUNTS names '$folder', which is not a folder"
-    folder=$(cd "$folder" && pwd -P)
+  IFS=: read -r -a directories <<<"${LAB_MOUNTS:-}"
+  for directory in ${directories[@]+"${directories[@]}"}; do
+    [[ -d $directory ]] || fail "LAB_MOUNTS names '$directory', which is not a directory"
+    directory=$(cd "$directory" && pwd -P)
     number=$((number + 1))
-    add_share "more$number" ro "$folder"
-    echo "more$number ro $folder"
+    add_share "more$number" ro "$directory"
+    echo "more$number ro $directory"
   done
   # The output directory comes last, because it may lie inside another one.
   add_share out rw "$out"

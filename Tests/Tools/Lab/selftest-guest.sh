@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The guest half of selftest.sh. The argument is the checkout's path on the host. Prints an "ok" or
-# "not ok" line for each check, and a final line that proves that the end was reached.
+# "not ok" line for each check, and a final line that shows that the end was reached.
 
 set -uo pipefail
 
@@ -20,7 +20,7 @@ refuses() { # refuses COMMAND...
   ! "$@" 2>/dev/null
 }
 
-as_nobody() { # as_nobody GROUPS COMMAND...
+as_other_user() { # as_other_user GROUPS COMMAND...
   local groups=$1
   shift
   setpriv --reuid=nobody --regid=nogroup "$groups" "$@"
@@ -37,7 +37,7 @@ check "/tmp, /dev/shm, /run and HOME can be written" \
   touch /tmp/file /dev/shm/file /run/file "$HOME/file"
 check "LAB_OUT can be written" cp Package.swift "$LAB_OUT/from-the-guest"
 check "the loopback interface is up" test $(($(cat /sys/class/net/lo/flags) & 1)) -eq 1
-check "a terminal can be had" script -qec 'test -t 0' /dev/null
+check "a program can allocate a terminal" script -qec 'test -t 0' /dev/null
 
 # --- The camera ----------------------------------------------------------------------------------
 
@@ -67,12 +67,12 @@ check "no trace line was overwritten" refuses grep -q '^overrun: [1-9]' $tracing
 
 # --- Permissions ---------------------------------------------------------------------------------
 
-check "nobody cannot open /dev/video0" contains \
-  "$(as_nobody --clear-groups "${camera[@]}" --info 2>&1)" 'Permission denied'
-check "nobody can, in the group video" \
-  contains "$(as_nobody --groups=video "${camera[@]}" --info)" 'Driver name'
-check "nobody can write to the standard error opened anew" \
-  as_nobody --clear-groups bash -c 'true >/dev/stderr'
+check "the user nobody cannot open /dev/video0" contains \
+  "$(as_other_user --clear-groups "${camera[@]}" --info 2>&1)" 'Permission denied'
+check "the user nobody can, in the group video" \
+  contains "$(as_other_user --groups=video "${camera[@]}" --info)" 'Driver name'
+check "the user nobody can reopen and write to standard error" \
+  as_other_user --clear-groups bash -c 'true >/dev/stderr'
 
 # --- Audio ---------------------------------------------------------------------------------------
 

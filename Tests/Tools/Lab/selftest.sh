@@ -86,7 +86,7 @@ check "standard error comes back, and nothing else on it" \
   test "$(cat "$scratch/bytes.stderr")" = error
 check "another run at the same time has its own status" status_is other 42
 check "... its own output" test "$(cat "$scratch/other.stdout")" = other
-check "... its own writable folder" \
+check "... its own writable directory" \
   test "$(cat "$scratch/bytes.out/who" "$scratch/other.out/who" | paste -sd,)" = bytes,other
 
 # --- The clock -----------------------------------------------------------------------------------
@@ -105,14 +105,14 @@ machine=$(pgrep -f "^qemu-system.*path=$scratch/clock[.]out") && kill -STOP "$ma
 wait
 read -r first second <"$scratch/clock.stdout"
 echo "clock: the work took $first us, and $second us while the host was busy elsewhere"
-check "the guest's clock does not see what else the host does" \
+check "the guest's clock ignores other load of the host" \
   test $((second - first)) -lt $((first / 10)) -a $((first - second)) -lt $((first / 10))
 # A read from the host takes an arbitrary time, even to find the program sleep. The shell therefore
 # waits on a pipe in the guest's memory.
 # shellcheck disable=SC2016
 run asleep 'mkfifo /tmp/never; exec 3<>/tmp/never; start=$EPOCHSECONDS
   read -rt 600 -u 3; echo $((EPOCHSECONDS - start))'
-check "ten minutes of sleep are ten minutes there" says asleep.stdout '^60[01]$'
+check "ten minutes of sleep are ten minutes in the guest" says asleep.stdout '^60[01]$'
 
 # --- Failures are reported -----------------------------------------------------------------------
 

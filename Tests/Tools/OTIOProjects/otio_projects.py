@@ -132,7 +132,7 @@ def shown(item, time, kind):
                 if found:
                     return found
         return None
-    raise Fault("unjudged", f"the interpreter knows no {type(item).__name__}")
+    raise Fault("unjudged", f"the interpreter does not know {type(item).__name__}")
 
 
 def root_of(document):
@@ -149,7 +149,7 @@ def leading(root):
         return root, "Video" if "Video" in kinds else "Audio"
     for track in tracks:
         if track.enabled and getattr(track, "kind", "") == "Audio":
-            if any(sounds(clip) for clip in track.find_clips()):
+            if any(has_audio(clip) for clip in track.find_clips()):
                 # The stack may be trimmed or retimed, so it is kept around the track.
                 index = tracks.index(track)
                 for other in reversed(range(len(tracks))):
@@ -159,7 +159,7 @@ def leading(root):
     return root, "Audio"
 
 
-def sounds(clip):
+def has_audio(clip):
     return clip.enabled and isinstance(clip.media_reference, schema.ExternalReference)
 
 
@@ -185,19 +185,19 @@ def used(document):
 
 
 def parsed(text):
-    """The project as library objects; without markers where the library is too old for them."""
+    """The project as library objects; without markers if the library is too old for them."""
     try:
         return otio.adapters.read_from_string(text, "otio_json")
     except Exception as problem:  # The library raises its own errors and built-in ones.
         try:
             document = json.loads(text)
         except ValueError:
-            raise Fault("unjudged", f"the library does not read it: {problem}") from None
+            raise Fault("unjudged", f"the library cannot read it: {problem}") from None
     try:
         return otio.adapters.read_from_string(
             json.dumps(without_markers(document)), "otio_json")
     except Exception as problem:
-        raise Fault("unjudged", f"the library does not read it: {problem}") from None
+        raise Fault("unjudged", f"the library cannot read it: {problem}") from None
 
 
 def without_markers(value):
@@ -217,29 +217,29 @@ def suffix(url):
     return pathlib.PurePath(url.strip()).suffix[1:].lower()
 
 
-def stand_in(folder, name, needed):
+def stand_in(directory, name, needed):
     """A placeholder file with a suffix and a sufficient duration; movies last a power of two."""
     lasting = 1 if name in STILLS else 1 << max(2, math.ceil(math.log2(needed + 1)))
     if lasting > LONGEST_STAND_IN:
         raise Fault("unjudged", f"its media must last {needed:.0f} s")
-    made = folder / f"{lasting}.{name or 'mov'}"
+    made = directory / f"{lasting}.{name or 'mov'}"
     if made.exists():
         return made
-    draft = folder / f"draft-{made.name}"
-    picture = ["-f", "lavfi", "-i", "color=gray:s=16x16:r=1"]
+    draft = directory / f"draft-{made.name}"
+    image = ["-f", "lavfi", "-i", "color=gray:s=16x16:r=1"]
     silence = ["-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono"]
     if name == "svg":
         draft.write_text(SVG)
         draft.rename(made)
         return made
     if name in STILLS:
-        how = [*picture, "-frames:v", "1", "-update", "1"]
+        how = [*image, "-frames:v", "1", "-update", "1"]
         if name == "exr":
             how += ["-pix_fmt", "gbrpf32le"]
     elif name in AUDIO:
         how = [*silence, "-t", str(lasting)]
     else:
-        how = [*picture, *silence, "-t", str(lasting), "-c:v", "mjpeg", "-c:a", "aac", "-f",
+        how = [*image, *silence, "-t", str(lasting), "-c:v", "mjpeg", "-c:a", "aac", "-f",
                CONTAINERS.get(name, "mov")]
     finished = subprocess.run(
         ["ffmpeg", "-v", "error", "-nostdin", "-y", *how, str(draft)], capture_output=True)
@@ -249,7 +249,7 @@ def stand_in(folder, name, needed):
     return made
 
 
-def relinked(text, needed, folder, cache):
+def relinked(text, needed, directory, cache):
     """The project with its media replaced by placeholders, which are linked into the directory.
 
     A file URL stays a file URL with an encoded space; any other path becomes relative.
@@ -262,7 +262,7 @@ def relinked(text, needed, folder, cache):
             name = suffix(urllib.parse.unquote(url))
             with making:
                 made = stand_in(cache, name, needed.get(url, 0))
-            path = folder / f"media{' ' if is_url else '-'}{len(links) + 1}{made.suffix}"
+            path = directory / f"media{' ' if is_url else '-'}{len(links) + 1}{made.suffix}"
             os.link(made, path)
             links[url] = path.as_uri() if is_url else path.name
         return links[url]
@@ -273,22 +273,22 @@ def relinked(text, needed, folder, cache):
     return TARGET_URL.sub(replaced, text)
 
 
-def local(url, folder):
+def local(url, directory):
     """The file path of a URL."""
     if url.startswith("file:"):
         return urllib.parse.unquote(urllib.parse.urlsplit(url).path)
-    return os.path.normpath(folder / url)
+    return os.path.normpath(directory / url)
 
 
 # MARK: Judging
 
 
-def plan(folder, name, output):
+def plan(directory, name, output):
     """The command's plan; raises the error that the command reported."""
     try:
         finished = subprocess.run(
             [options.slowmo, "edit", name, *output, "--dry-run", "--json"],
-            cwd=folder, capture_output=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL)
+            cwd=directory, capture_output=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         raise Fault("crash", f"no answer within {TIMEOUT} s") from None
     try:
@@ -302,12 +302,12 @@ def plan(folder, name, output):
     return document
 
 
-def planned(segment, time, folder):
+def planned(segment, time, directory):
     """The content that a plan's segment shows at a time inside it."""
     if segment["file"] is None:
         return None
     start, end, first, last = segment["times"]
-    path = os.path.normpath(folder / segment["file"])
+    path = os.path.normpath(directory / segment["file"])
     if segment["motion"] == "hold":
         return path, first
     share = (time - start) / (end - start)
@@ -316,7 +316,7 @@ def planned(segment, time, folder):
     return path, first + (last - first) * share
 
 
-def judge(document, text, folder):
+def judge(document, text, directory):
     """Compares a plan with the interpreter; returns the counts of samples and differences."""
     root, kind = leading(root_of(parsed(text)))
     for segment in document["plan"]:
@@ -328,12 +328,12 @@ def judge(document, text, folder):
         # A disabled or unselected track does not shorten the stack.
         whole = length(root)
     except (otio.exceptions.OTIOError, ValueError) as problem:
-        raise Fault("unjudged", f"the library finds no length: {problem}") from None
+        raise Fault("unjudged", f"the library cannot find its length: {problem}") from None
     end = max([segment["times"][1] for segment in document["plan"]] + [whole])
 
     def expected(time):
         found = shown(root, time, kind)
-        return found and (local(found[0], folder), found[1])
+        return found and (local(found[0], directory), found[1])
     counts, differences = collections.Counter(), []
     for number in range(options.samples):
         # The golden ratio keeps the samples off every frame grid.
@@ -344,7 +344,7 @@ def judge(document, text, folder):
         if segment and segment["motion"] == "ramp":
             counts["ramp"] += 1
             continue
-        got = segment and planned(segment, time, folder)
+        got = segment and planned(segment, time, directory)
         wanted = expected(time)
         if agree(got, wanted):
             counts["agree"] += 1
@@ -370,7 +370,7 @@ def words(what):
 
 
 def only_audio(text):
-    """The project without its video tracks; None where no track is left."""
+    """The project without its video tracks; None if no track is left."""
     try:
         document = json.loads(text)
         stack = document.get("tracks", document)
@@ -388,13 +388,13 @@ def names_media(text):
         json.loads(match[2]).strip() for match in TARGET_URL.finditer(text))
 
 
-def trial(text, folder, name, *output):
+def trial(text, directory, name, *output):
     """The result of one plan: (class, reason, counts)."""
-    (folder / name).write_text(text)
+    (directory / name).write_text(text)
     counts, differences = collections.Counter(), []
     try:
-        document = plan(folder, name, output)
-        counts, differences = judge(document, text, folder)
+        document = plan(directory, name, output)
+        counts, differences = judge(document, text, directory)
     except Fault as fault:
         return (*fault.args, counts)
     except Exception as problem:  # The interpreter failed: not a timeline.
@@ -406,21 +406,21 @@ def attempt(path):
     """The trials of a project, for video and for audio."""
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     with tempfile.TemporaryDirectory(dir=scratch) as name:
-        folder = pathlib.Path(os.path.realpath(name))
+        directory = pathlib.Path(os.path.realpath(name))
         try:
             needed = used(parsed(text))
         except Exception:  # Not a timeline; the command reports the reason.
             needed = collections.defaultdict(lambda: 3600.0)
         try:
-            copy = relinked(text, needed, folder, scratch)
+            copy = relinked(text, needed, directory, scratch)
         except Fault as fault:
-            return {"pictures": (*fault.args, collections.Counter())}
-        found = {"pictures": trial(copy, folder, "project.otio", "-o", "out.mov", "--fps", "30")}
-        if not names_media(text) and found["pictures"][0] in ("planned", "refused"):
-            found["pictures"] = ("no media", *found["pictures"][1:])
+            return {"video": (*fault.args, collections.Counter())}
+        found = {"video": trial(copy, directory, "project.otio", "-o", "out.mov", "--fps", "30")}
+        if not names_media(text) and found["video"][0] in ("planned", "refused"):
+            found["video"] = ("no media", *found["video"][1:])
         audio = only_audio(copy)
         if audio and names_media(audio):
-            found["audio"] = trial(audio, folder, "audio.otio", "-o", "out.otio")
+            found["audio"] = trial(audio, directory, "audio.otio", "-o", "out.otio")
         return found
 
 
@@ -437,19 +437,19 @@ def origin(path):
 
 
 def main():
-    paths = sorted({path for folder in options.folder
-                    for path in pathlib.Path(folder).rglob("*.otio") if path.is_file()})
+    paths = sorted({path for directory in options.directory
+                    for path in pathlib.Path(directory).rglob("*.otio") if path.is_file()})
     if not paths:
         sys.exit("no .otio file found")
     columns = ("projects", "no media", "planned", "refused", "unjudged", "differ", "crash")
     groups = collections.defaultdict(collections.Counter)
-    kinds = {kind: collections.Counter() for kind in ("pictures", "audio")}
+    kinds = {kind: collections.Counter() for kind in ("video", "audio")}
     reasons, faults = collections.defaultdict(list), []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for path, found in zip(paths, pool.map(attempt, paths)):
             group = groups[origin(path)]
             group["projects"] += 1
-            group[found["pictures"][0]] += 1
+            group[found["video"][0]] += 1
             for kind, (outcome, reason, counts) in found.items():
                 kinds[kind] += counts
                 kinds[kind][outcome] += 1
@@ -478,8 +478,8 @@ def main():
 
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("folder", nargs="+", help="folders of .otio files; a name's part before __, "
-                    "or else the file's folder, is its origin")
+parser.add_argument("directory", nargs="+", help="directories of .otio files; the origin of a file is "
+                    "the part of its name before __, or else its directory")
 parser.add_argument("--slowmo", default=os.environ.get("SLOWMO", ".build/release/slowmo"))
 parser.add_argument("--jobs", type=int, default=2)
 parser.add_argument("--samples", type=int, default=200, help="times compared in each project")

@@ -4,8 +4,8 @@
 
 A take of the synthetic camera loses a tenth of its frames. OpenCV seeks in the take, and in the
 export of `slowmo retime --for opencv`. The right image is the one that PyAV decodes, frame after frame,
-with the same number. All seeks in the export must be right; the figure of the take is printed beside
-it. PyAV must also read the times that `slowmo frames --csv` prints, to the microsecond.
+with the same number. All seeks in the export must be right; the figure of the take is printed for
+comparison. PyAV must also read the times that `slowmo frames --csv` prints, to the microsecond.
 
     opencv-seeks.py SLOWMO [--seeks N] [--careless]
 
@@ -41,7 +41,7 @@ def rows(slowmo, path, table):
 
 
 def right_seeks(path, images, numbers):
-    """How many seeks by frame number show the image with that number."""
+    """The number of seeks by frame number that show the image with that number."""
     capture = cv2.VideoCapture(str(path))
     stack = numpy.stack([cv2.resize(image, (80, 60), interpolation=cv2.INTER_AREA) for image in images])
     stack = stack.astype(numpy.int16)
@@ -94,8 +94,8 @@ def main():
             problems.append("frames --csv marks other frames of the export than retime --csv")
         captured = [row["capture_ns"] for row in lines if row["duplicate"] == "0"]
         if captured != [row["capture_ns"] for row in known]:
-            problems.append("the capture times of the export are not those of the take")
-        # The time of each frame of the export is that of its number.
+            problems.append("the capture times of the export differ from those of the take")
+        # Each frame of the export has the time that follows from its number and the rate.
         late = [row["index"] for row in lines if abs(int(row["pts_ns"]) - int(row["index"]) * 10 ** 9 / 240) > 1]
         if late:
             problems.append(f"{len(late)} frames of the export are not at number / rate")

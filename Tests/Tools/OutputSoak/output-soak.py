@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs verbs that write files under adverse conditions, and checks the resulting files.
 
-    output-soak.py SLOWMO [--pairs N] [--signals N] [--full-disks N] [--seed S] [--folder DIR]
+    output-soak.py SLOWMO [--pairs N] [--signals N] [--full-disks N] [--seed S] [--directory DIR]
 
 * Pairs: two verbs write the same name at once, with or without `-y`, with or without an existing
   file.
@@ -14,7 +14,7 @@ file under the target's name is complete, no temporary file remains, and the exi
 full disk may cut a recording short, but the recording stays playable. A `recover` that could not
 finish does so when it is run again. Exits with 1 otherwise.
 
-The full disk is a tmpfs in a private mount namespace. Where mounting is not allowed, a limit on
+The full disk is a tmpfs in a private mount namespace. If mounting is not allowed, a limit on
 file sizes replaces it.
 """
 import argparse
@@ -32,7 +32,7 @@ import time
 
 OLD = {
     ".mov": None, ".mp4": None,  # Set to a movie in Bench.__init__.
-    ".otio": b'{"OTIO_SCHEMA":"Timeline.1"}\n', ".png": b"old picture", ".csv": b"index\n0\n",
+    ".otio": b'{"OTIO_SCHEMA":"Timeline.1"}\n', ".png": b"old image", ".csv": b"index\n0\n",
     ".json": b"{}\n",
 }
 CAMERA = "synthetic:160x120@240?pace=max"
@@ -41,10 +41,10 @@ CAMERA = "synthetic:160x120@240?pace=max"
 class Bench:
     """The command, its inputs, and their known properties."""
 
-    def __init__(self, slowmo, folder, careless):
+    def __init__(self, slowmo, directory, careless):
         self.careless = careless
         self.slowmo = str(pathlib.Path(slowmo).resolve())
-        self.inputs = folder / "inputs"
+        self.inputs = directory / "inputs"
         self.inputs.mkdir(parents=True)
         self.problems = []
         self.counts = {}
@@ -79,7 +79,7 @@ class Bench:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not path.exists() or path.stat().st_size < 200_000:
             if process.poll() is not None:
-                sys.exit("the recording that was to be killed ended by itself")
+                sys.exit("the recording ended before it could be killed")
             time.sleep(0.02)
         process.kill()
         process.wait()
@@ -88,7 +88,7 @@ class Bench:
         return path, json.loads(self.run(["recover", copy, "--json"]).stdout)["frame_count"]
 
     def frames(self, path):
-        """The number of frames of a movie; None where it cannot be opened or is truncated."""
+        """The number of frames of a movie; None if it cannot be opened or is truncated."""
         done = self.run(["info", path, "--json"])
         if done.returncode != 0:
             return None
@@ -96,7 +96,7 @@ class Bench:
         done = self.run(["frames", path, "--csv", table, "-y"])
         return table.read_text().count("\n") - 1 if done.returncode == 0 else None
 
-    def is_whole(self, path):
+    def is_complete(self, path):
         data = path.read_bytes()
         if path.suffix in (".mov", ".mp4"):
             return bool(self.frames(path))
@@ -170,17 +170,17 @@ def code(process):
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def leftovers(folder):
-    return [entry.name for entry in folder.iterdir() if entry.name.startswith(".")]
+def leftovers(directory):
+    return [entry.name for entry in directory.iterdir() if entry.name.startswith(".")]
 
 
-def pair(bench, folder, rng, number):
+def pair(bench, directory, rng, number):
     suffix = rng.choice([".mov", ".mov", ".mp4", ".png", ".otio", ".csv"])
     choices = [name for name, (end, _) in writers(bench).items() if end == suffix]
     names = [rng.choice(choices), rng.choice(choices)]
     has_old = rng.random() < 0.5
     overwrites = [rng.random() < 0.6, rng.random() < 0.6]
-    path = folder / ("t" + suffix)
+    path = directory / ("t" + suffix)
     if has_old:
         path.write_bytes(OLD[suffix])
     processes = []
@@ -203,24 +203,24 @@ def pair(bench, folder, rng, number):
     if has_old and any(status == 0 and not may for status, may in zip(statuses, overwrites)):
         bench.fail("replaced a file without -y", trial)
     if not has_old and 0 not in statuses:
-        bench.fail(f"nobody wrote the file: {said}", trial)
+        bench.fail(f"no verb wrote the file: {said}", trial)
     if not any(overwrites) and statuses.count(0) > 1:
-        bench.fail("both say that they wrote the file", trial)
+        bench.fail("both ended with 0, but only one may write the file", trial)
     if not path.exists():
-        bench.fail("the file is gone", trial)
+        bench.fail("the file is missing", trial)
     elif 0 not in statuses and path.read_bytes() != OLD[suffix]:
-        bench.fail("what was there is not there any more", trial)
-    elif not (has_old and path.read_bytes() == OLD[suffix]) and not bench.is_whole(path):
-        bench.fail("the file is not whole", trial)
+        bench.fail("the old file has changed, although no verb succeeded", trial)
+    elif not (has_old and path.read_bytes() == OLD[suffix]) and not bench.is_complete(path):
+        bench.fail("the file is incomplete", trial)
     elif 0 in statuses and has_old and path.read_bytes() == OLD[suffix]:
-        bench.fail("the old file is there although another was written", trial)
-    if leftovers(folder):
-        bench.fail(f"left behind {leftovers(folder)}", trial)
+        bench.fail("a verb ended with 0, but the old file remains", trial)
+    if leftovers(directory):
+        bench.fail(f"left behind {leftovers(directory)}", trial)
 
 
-def prepare(bench, folder, rng, name, suffix, words):
+def prepare(bench, directory, rng, name, suffix, words):
     """The target path, whether a file exists there already, and the command line."""
-    path = folder / ("t" + suffix)
+    path = directory / ("t" + suffix)
     has_old = name != "recover" and rng.random() < 0.5
     if has_old:
         path.write_bytes(OLD[suffix])
@@ -232,9 +232,9 @@ def prepare(bench, folder, rng, name, suffix, words):
     return path, has_old, line
 
 
-def interrupted(bench, folder, rng, number):
+def interrupted(bench, directory, rng, number):
     name, (suffix, words) = rng.choice(list(writers(bench).items()) + [("recover", (".mov", None))])
-    path, has_old, line = prepare(bench, folder, rng, name, suffix, words)
+    path, has_old, line = prepare(bench, directory, rng, name, suffix, words)
     sent = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(rng.random() ** 2 * 0.5)
@@ -248,8 +248,8 @@ def interrupted(bench, folder, rng, number):
     right = {0, 130 if sent == signal.SIGINT else 143, 128 + sent}
     if status not in right:
         bench.fail(f"exit code: {said}", trial)
-    if leftovers(folder):
-        bench.fail(f"left behind {leftovers(folder)}", trial)
+    if leftovers(directory):
+        bench.fail(f"left behind {leftovers(directory)}", trial)
     judge(bench, name, path, suffix, has_old, status, trial)
 
 
@@ -262,13 +262,13 @@ def judge(bench, name, path, suffix, has_old, status, trial):
             bench.fail(f"recover finds {found} frames of {bench.found}: {again.stdout}", trial)
         return
     is_old = has_old and path.exists() and path.read_bytes() == OLD[suffix]
-    if status == 0 and (not path.exists() or is_old or not bench.is_whole(path)):
-        bench.fail("done, but the file is not whole", trial)
+    if status == 0 and (not path.exists() or is_old or not bench.is_complete(path)):
+        bench.fail("ended with 0, but the file is incomplete", trial)
     elif status != 0 and not is_old and (has_old or path.exists()):
         # A recording cut short by the disk is kept up to that point.
         if not (name.startswith("record") and status == 74 and path.exists()
-                and bench.is_whole(path)):
-            bench.fail("not done, but the file is not what it was", trial)
+                and bench.is_complete(path)):
+            bench.fail("failed, but the file has changed", trial)
 
 
 def full_disk(bench, disk, rng, number):
@@ -276,32 +276,32 @@ def full_disk(bench, disk, rng, number):
     kinds = list(writers(bench).items()) * 3 + [("recover", (".mov", None))] * 2
     kinds += [(name, (None, words)) for name, words in printers(bench).items()]
     name, (suffix, words) = rng.choice(kinds)
-    folder = disk.clear()
-    room = int(rng.choice([2_000, 60_000, 1_500_000]) * rng.random())
+    directory = disk.clear()
+    space = int(rng.choice([2_000, 60_000, 1_500_000]) * rng.random())
     if suffix is None:
-        return full_output(bench, disk, name, words, room, number)
-    path, has_old, line = prepare(bench, folder, rng, name, suffix, words)
-    limit = disk.leave(room, path)
+        return full_output(bench, disk, name, words, space, number)
+    path, has_old, line = prepare(bench, directory, rng, name, suffix, words)
+    limit = disk.leave(space, path)
     done = subprocess.run(line, capture_output=True, text=True, timeout=1800, preexec_fn=limit)
     status = code(done)
     bench.written(path)
     disk.free()
-    trial = f"full disk {number} ({name}{' over a file' if has_old else ''}, {room} bytes) = {status}"
+    trial = f"full disk {number} ({name}{' over a file' if has_old else ''}, {space} bytes) = {status}"
     bench.count("full disks", status)
     if status not in (0, 74):
         bench.fail(f"exit code: {done.stderr}", trial)
     if status != 0 and done.stderr.count("\n") < 1:
-        bench.fail("says nothing", trial)
-    if leftovers(folder):
-        bench.fail(f"left behind {leftovers(folder)}", trial)
+        bench.fail("printed no error message", trial)
+    if leftovers(directory):
+        bench.fail(f"left behind {leftovers(directory)}", trial)
     judge(bench, name, path, suffix, has_old, status, trial)
 
 
-def full_output(bench, disk, name, words, room, number):
+def full_output(bench, disk, name, words, space, number):
     """Standard output is a file on the disk: complete with exit code 0, or 74."""
     wanted = subprocess.run([bench.slowmo, *words], capture_output=True, cwd=bench.inputs)
-    path = disk.folder / "printed"
-    limit = disk.leave(room % (2 * len(wanted.stdout) + 1), path)
+    path = disk.directory / "printed"
+    limit = disk.leave(space % (2 * len(wanted.stdout) + 1), path)
     with open(path, "wb") as output:
         done = subprocess.run(
             [bench.slowmo, *map(str, words)], stdout=output, stderr=subprocess.PIPE, text=True,
@@ -314,28 +314,28 @@ def full_output(bench, disk, name, words, room, number):
     if (status == 0) != (len(printed) == len(wanted.stdout)) or status not in (0, 74):
         bench.fail(f"{len(printed)} of {len(wanted.stdout)} bytes: {done.stderr}", trial)
     if status == 74 and done.stderr.count("\n") != 1:
-        bench.fail(f"no line, or several: {done.stderr}", trial)
+        bench.fail(f"not exactly one line of error: {done.stderr}", trial)
 
 
 class MountedDisk:
     """A tmpfs, filled up by a ballast file."""
 
-    def __init__(self, folder):
-        self.folder = folder / "disk"
-        self.folder.mkdir()
+    def __init__(self, directory):
+        self.directory = directory / "disk"
+        self.directory.mkdir()
         subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.folder], check=True)
+            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.directory], check=True)
 
     def clear(self):
-        for entry in self.folder.iterdir():
+        for entry in self.directory.iterdir():
             entry.unlink()
-        return self.folder
+        return self.directory
 
-    def leave(self, room, _):
-        status = os.statvfs(self.folder)
-        self.ballast = self.folder / "ballast"
+    def leave(self, space, _):
+        status = os.statvfs(self.directory)
+        self.ballast = self.directory / "ballast"
         with open(self.ballast, "wb") as file:
-            file.write(bytes(max(0, status.f_bavail * status.f_frsize - room)))
+            file.write(bytes(max(0, status.f_bavail * status.f_frsize - space)))
         return None
 
     def free(self):
@@ -345,18 +345,18 @@ class MountedDisk:
 class LimitedFiles:
     """A limit on the size of each file, for users who may not mount."""
 
-    def __init__(self, folder):
-        self.folder = folder / "disk"
-        self.folder.mkdir()
+    def __init__(self, directory):
+        self.directory = directory / "disk"
+        self.directory.mkdir()
 
     clear = MountedDisk.clear
 
-    def leave(self, room, path):
-        room = max(room, path.stat().st_size if path.exists() else 0)
+    def leave(self, space, path):
+        space = max(space, path.stat().st_size if path.exists() else 0)
 
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
 
         return limit
 
@@ -371,10 +371,10 @@ def main():
     parser.add_argument("--signals", type=int, default=200)
     parser.add_argument("--full-disks", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument(
         "--careless", action="store_true",
-        help="cut off each written file, which must be found: then the exit code is 1")
+        help="truncate each written file; the soak must find this and exit with 1")
     parser.add_argument("--mounts", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.mounts and os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
@@ -382,21 +382,21 @@ def main():
             capture_output=True).returncode == 0:
         # In a private mount namespace, so that the disk disappears with this process.
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--mounts"])
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = pathlib.Path(name)
-        bench = Bench(options.slowmo, folder, options.careless)
+    with tempfile.TemporaryDirectory(dir=options.directory) as name:
+        directory = pathlib.Path(name)
+        bench = Bench(options.slowmo, directory, options.careless)
         rng = random.Random(options.seed)
         for number in range(options.pairs):
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                pair(bench, pathlib.Path(place), rng, number)
+            with tempfile.TemporaryDirectory(dir=directory) as scratch:
+                pair(bench, pathlib.Path(scratch), rng, number)
         for number in range(options.signals):
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                interrupted(bench, pathlib.Path(place), rng, number)
-        disk = (MountedDisk if options.mounts else LimitedFiles)(folder)
+            with tempfile.TemporaryDirectory(dir=directory) as scratch:
+                interrupted(bench, pathlib.Path(scratch), rng, number)
+        disk = (MountedDisk if options.mounts else LimitedFiles)(directory)
         for number in range(options.full_disks):
             full_disk(bench, disk, rng, number)
         if options.mounts:
-            subprocess.run(["umount", disk.folder], check=True)
+            subprocess.run(["umount", disk.directory], check=True)
     for kind, statuses in bench.counts.items():
         words = ", ".join(f"{count} ended with {status}" for status, count in sorted(statuses.items()))
         print(f"{kind}: {words}")

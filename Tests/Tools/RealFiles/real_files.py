@@ -67,7 +67,7 @@ def decoded(path, most):
             fields = [field.strip() for field in line.split(",")]
             rows.append((int(fields[2]), fields[5]))
     if not rows or tick is None:
-        raise Trial("unjudged", "ffmpeg decodes no frame of it")
+        raise Trial("unjudged", "ffmpeg decodes no frame")
     if finished.stderr:
         # For damaged input, ffmpeg's error concealment depends on more than the packets.
         raise Trial("unjudged", "ffmpeg finds it damaged")
@@ -105,15 +105,15 @@ def compare(what, made, source, wanted, error_ns, timed, encoded=0):
     if not timed:
         return
     bound = Fraction(error_ns + 1, 10**9)
-    for index, ((time, _), (asked, _)) in enumerate(zip(frames, wanted)):
-        if abs(time - asked) > bound:
+    for index, ((time, _), (expected, _)) in enumerate(zip(frames, wanted)):
+        if abs(time - expected) > bound:
             raise Trial(
                 "wrong",
-                f"{what}: frame {index} at {float(time):.6f} s, not {float(asked):.6f} s")
+                f"{what}: frame {index} at {float(time):.6f} s, not {float(expected):.6f} s")
 
 
 def end_ticks(path):
-    """The end of a file's video in ticks; None where the file does not state it."""
+    """The end of a file's video in ticks; None if the file does not state it."""
     finished = run([
         "ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries",
         "stream=start_pts,duration_ts", "-of", "csv=p=0", "file:" + str(path)])
@@ -134,42 +134,42 @@ class Source:
         judged = min(self.count, len(self.frames))
         self.first, self.last = judged // 3 + 1, 2 * judged // 3
 
-    def agrees(self, path, folder):
+    def agrees(self, path, directory):
         """Whether ffmpeg shows the frames at the times of their packets."""
-        times = frame_times(path, folder)
+        times = frame_times(path, directory)
         return len(times) >= len(self.frames) and all(
             abs(stored - times[0] - float(time)) <= 1e-5
             for stored, (time, _) in zip(times, self.frames))
 
-    def has_part(self, path, folder, timed):
+    def has_part(self, path, directory, timed):
         """Whether the clip has a part whose frames both programs count alike."""
         if self.first + 2 >= self.last or not (self.is_cut or self.count == len(self.frames)):
             return False
-        if timed and not self.agrees(path, folder):
-            raise Trial("unjudged", "ffmpeg shows frames at other times than their packets have")
+        if timed and not self.agrees(path, directory):
+            raise Trial("unjudged", "ffmpeg shows frames at other times than those of their packets")
         return True
 
 
-def movie(folder, name, info):
+def movie(directory, name, info):
     """The path of a copy; MOV does not support some codecs that MP4 supports."""
-    return folder / f"{name}.{'mp4' if info['video']['codec'] in ('vp9', 'av1') else 'mov'}"
+    return directory / f"{name}.{'mp4' if info['video']['codec'] in ('vp9', 'av1') else 'mov'}"
 
 
-def whole_copy(path, folder, source, info, timed):
-    made = movie(folder, "copy", info)
-    timed = timed and source.agrees(path, folder)
+def whole_copy(path, directory, source, info, timed):
+    made = movie(directory, "copy", info)
+    timed = timed and source.agrees(path, directory)
     report = slowmo("retime", path, "-o", made, "--speed", 1, "--copy")
     compare(
         "copy", made, source, source.frames, report["max_time_error_ns"], timed)
     if report["frames_copied"] != source.count:
-        raise Trial("wrong", "copy: the report and info count other frames")
+        raise Trial("wrong", "copy: the report and info count different numbers of frames")
 
 
-def slow_part(path, folder, source, info, timed):
+def slow_part(path, directory, source, info, timed):
     """The middle third at a quarter of the speed."""
-    if not source.has_part(path, folder, timed):
+    if not source.has_part(path, directory, timed):
         return
-    made = movie(folder, "slow", info)
+    made = movie(directory, "slow", info)
     report = slowmo(
         "retime", path, "-o", made, "--range", f"{source.first}f..{source.last}f",
         "--speed", "1/4", "--copy", "--pitch", "mute")
@@ -180,20 +180,20 @@ def slow_part(path, folder, source, info, timed):
     compare("slow part", made, source, wanted, report["max_time_error_ns"], timed)
 
 
-def middle(path, folder, source, info, timed):
+def middle(path, directory, source, info, timed):
     """The middle third alone, as a project: its cuts hide or re-encode frames."""
-    if not source.has_part(path, folder, timed):
+    if not source.has_part(path, directory, timed):
         return
-    times = frame_times(path, folder)
+    times = frame_times(path, directory)
     # The margins keep rounding inside the first and last frame.
     project = {
         "version": 2, "mediaFileName": str(pathlib.Path(path).resolve()),
         "cutSegments": [
             {"start": times[source.first] + 1e-6, "end": times[source.last] - 1e-6, "name": ""}]}
-    (folder / "middle.llc").write_text(json.dumps(project))
-    made = movie(folder, "middle", info)
+    (directory / "middle.llc").write_text(json.dumps(project))
+    made = movie(directory, "middle", info)
     report = slowmo(
-        "edit", folder / "middle.llc", "-o", made, "--copy", "--pitch", "mute")
+        "edit", directory / "middle.llc", "-o", made, "--copy", "--pitch", "mute")
     begin = source.frames[source.first][0]
     wanted = [
         (time - begin, digest) for time, digest in source.frames[source.first:source.last]]
@@ -203,25 +203,25 @@ def middle(path, folder, source, info, timed):
         report["frames_encoded"])
 
 
-def frame_times(path, folder):
-    slowmo("frames", path, "--csv", folder / "times.csv", "-y")
-    lines = (folder / "times.csv").read_text().splitlines()
-    place = lines[0].split(",").index("pts_ns")
-    return [int(line.split(",")[place]) / 1e9 for line in lines[1:]]
+def frame_times(path, directory):
+    slowmo("frames", path, "--csv", directory / "times.csv", "-y")
+    lines = (directory / "times.csv").read_text().splitlines()
+    column = lines[0].split(",").index("pts_ns")
+    return [int(line.split(",")[column]) / 1e9 for line in lines[1:]]
 
 
-def rendered(path, folder, source, info, timed):
+def rendered(path, directory, source, info, timed):
     """Lossless frames at 30 fps: each output frame shows the last source frame that is due."""
     # FFmpeg's FFV1 encoder loses frames of a few pixels.
     sides = (info["video"]["width"], info["video"]["height"])
     if source.is_cut or info["duration_ns"] > 120e9 or min(sides) < 16:
         return
-    report = slowmo("retime", path, "-o", folder / "made.mov", "--speed", 1, "--fps", 30, "--codec",
+    report = slowmo("retime", path, "-o", directory / "made.mov", "--speed", 1, "--fps", 30, "--codec",
                     "ffv1", "--pitch", "mute")
-    rows, _ = decoded(folder / "made.mov", 100_000)
+    rows, _ = decoded(directory / "made.mov", 100_000)
     if len(rows) != report["frames_encoded"]:
         raise Trial("wrong", f"rendering: {len(rows)} frames, {report['frames_encoded']} reported")
-    formats = [pixel_format(each) for each in (path, folder / "made.mov")]
+    formats = [pixel_format(each) for each in (path, directory / "made.mov")]
     if not timed or len(source.frames) != source.count:
         return
     if formats[0].replace("yuvj", "yuv") != formats[1]:
@@ -244,11 +244,11 @@ def trials(path):
     """The classes and reasons of all trials of a file."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="real-files-") as name:
-        folder = pathlib.Path(name)
+        directory = pathlib.Path(name)
         try:
             info = slowmo("info", path)
             if info["video"] is None:
-                raise Trial("refused", "no pictures")
+                raise Trial("refused", "no video frames")
             if info.get("truncation"):
                 raise Trial("refused", "cut off: part of its frames can be read")
             source = Source(path, info)
@@ -259,7 +259,7 @@ def trials(path):
                 ("copy", whole_copy), ("slow part", slow_part), ("middle", middle),
                             ("30 fps", rendered)):
             try:
-                trial(path, folder, source, info, timed)
+                trial(path, directory, source, info, timed)
                 found[name] = ("right", "")
             except Trial as result:
                 found[name] = result.args
@@ -272,10 +272,10 @@ def masked(words, path):
 
 def main():
     files = sorted(
-        path for folder in options.folder for path in pathlib.Path(folder).rglob("*")
+        path for directory in options.directory for path in pathlib.Path(directory).rglob("*")
         if path.suffix.lower() in SUFFIXES and path.is_file())
     if not files:
-        sys.exit(f"no clips in {' '.join(options.folder)}: give a folder of movies")
+        sys.exit(f"no clips in {' '.join(options.directory)}: give a directory of movies")
     columns = ["info", "copy", "slow part", "middle", "30 fps"]
     groups = collections.defaultdict(collections.Counter)
     reasons = collections.Counter()
@@ -285,8 +285,8 @@ def main():
         for done in concurrent.futures.as_completed(tried):
             path, found = tried[done], done.result()
             group = path.relative_to(next(
-                folder for folder in options.folder
-                if path.is_relative_to(folder))).parts[0] if len(path.parts) > 1 else "."
+                directory for directory in options.directory
+                if path.is_relative_to(directory))).parts[0] if len(path.parts) > 1 else "."
             groups[group]["files"] += 1
             classes = {kind for kind, _ in found.values()}
             for kind in ("wrong", "crash", "hung", "unjudged", "refused", "right"):
@@ -310,7 +310,7 @@ def main():
         print(f"{group:{width}}", *(f"{groups[group][kind]:9}" for kind in kinds))
     total = sum(groups.values(), collections.Counter())
     print(f"{'all':{width}}", *(f"{total[kind]:9}" for kind in kinds))
-    print(f"{len(groups)} origins; a file counts as its worst trial, refused where it gives a reason")
+    print(f"{len(groups)} origins; a file counts by its worst trial; refused means that slowmo gave a reason")
     for reason, count in reasons.most_common(40):
         print(f"{count:5}  {reason[:200]}")
     for fault in faults:
@@ -319,12 +319,12 @@ def main():
 
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("folder", nargs="+", help="folders of clips; each folder inside is an origin")
+parser.add_argument("directory", nargs="+", help="directories of clips; each directory inside is an origin")
 parser.add_argument("--slowmo", default=os.environ.get("SLOWMO", ".build/release/slowmo"))
 parser.add_argument("--jobs", type=int, default=2)
 parser.add_argument(
     "--most-pixels", type=int, default=300_000_000,
-    help="how many pixels of a clip are judged, from its start: 300000000, 144 frames of 1080p")
+    help="number of pixels of a clip to compare, from its start. Default: 300000000, 144 frames of 1080p")
 parser.add_argument("--verbose", action="store_true")
 if __name__ == "__main__":
     options = parser.parse_args()

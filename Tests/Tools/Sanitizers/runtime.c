@@ -104,7 +104,7 @@ ASYNC void swift_continuation_await(CONTEXT, void *continuation) {
   __attribute__((musttail)) return next_await(context, continuation);
 }
 
-// Where withCheckedContinuation was not inlined, the runtime waits internally and bypasses the
+// If withCheckedContinuation was not inlined, the runtime waits internally and bypasses the
 // function above. Its caller then frees the call's memory before anything else, so the task is
 // acquired here.
 __attribute__((swiftcall)) void swift_task_dealloc(void *memory) {

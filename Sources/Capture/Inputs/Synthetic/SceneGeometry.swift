@@ -4,8 +4,9 @@
 ///
 /// Coordinates are in pixels from the upper left corner. The center of the first pixel is at 0.5.
 package struct SceneGeometry: Sendable {
-  /// The height of the scene above the ground in meters, unless the image is too narrow for this
-  /// scale.
+  /// The visible height above the ground, in meters.
+  ///
+  /// A narrow image shows more, because its scale is limited by the width of the ball.
   package static let visibleHeight = 1.5
   /// The radius of the ball, in meters.
   package static let ballRadius = 0.1

@@ -38,16 +38,16 @@ FRONT int open64(const char *path, int flags, ...) {
   return node < 0 ? BEHIND(open64)(path, flags, mode) : fake_open(path, node, flags);
 }
 
-FRONT int openat(int folder, const char *path, int flags, ...) {
+FRONT int openat(int directory, const char *path, int flags, ...) {
   mode_t mode = MODE(flags);
   int node = node_of_path(path);
-  return node < 0 ? BEHIND(openat)(folder, path, flags, mode) : fake_open(path, node, flags);
+  return node < 0 ? BEHIND(openat)(directory, path, flags, mode) : fake_open(path, node, flags);
 }
 
-FRONT int openat64(int folder, const char *path, int flags, ...) {
+FRONT int openat64(int directory, const char *path, int flags, ...) {
   mode_t mode = MODE(flags);
   int node = node_of_path(path);
-  return node < 0 ? BEHIND(openat64)(folder, path, flags, mode) : fake_open(path, node, flags);
+  return node < 0 ? BEHIND(openat64)(directory, path, flags, mode) : fake_open(path, node, flags);
 }
 
 // The _FORTIFY_SOURCE variants of open(2) without a mode.

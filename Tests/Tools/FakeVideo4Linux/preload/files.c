@@ -47,16 +47,16 @@ FRONT int fstat(int descriptor, struct stat *status) {
 }
 
 /// The node of a path, or of the descriptor where the path is empty.
-static int node_at(int folder, const char *path, int flags) {
-  if (flags & AT_EMPTY_PATH && (path == NULL || *path == 0)) return node_of_descriptor(folder);
+static int node_at(int directory, const char *path, int flags) {
+  if (flags & AT_EMPTY_PATH && (path == NULL || *path == 0)) return node_of_descriptor(directory);
   return node_of_path(path);
 }
 
 FRONT int fstatat(
-  int folder, const char *restrict path, struct stat *restrict status, int flags
+  int directory, const char *restrict path, struct stat *restrict status, int flags
 ) {
-  int node = node_at(folder, path, flags);
-  return node < 0 ? BEHIND(fstatat)(folder, path, status, flags) : describe(node, status);
+  int node = node_at(directory, path, flags);
+  return node < 0 ? BEHIND(fstatat)(directory, path, status, flags) : describe(node, status);
 }
 
 // On 64-bit machines, struct stat64 equals struct stat.
@@ -78,18 +78,18 @@ FRONT int fstat64(int descriptor, struct stat64 *status) {
 }
 
 FRONT int fstatat64(
-  int folder, const char *restrict path, struct stat64 *restrict status, int flags
+  int directory, const char *restrict path, struct stat64 *restrict status, int flags
 ) {
-  int node = node_at(folder, path, flags);
-  return node < 0 ? BEHIND(fstatat64)(folder, path, status, flags)
+  int node = node_at(directory, path, flags);
+  return node < 0 ? BEHIND(fstatat64)(directory, path, status, flags)
                   : describe(node, (struct stat *)status);
 }
 
 FRONT int statx(
-  int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict status
+  int directory, const char *restrict path, int flags, unsigned mask, struct statx *restrict status
 ) {
-  int node = node_at(folder, path, flags);
-  if (node < 0) return BEHIND(statx)(folder, path, flags, mask, status);
+  int node = node_at(directory, path, flags);
+  if (node < 0) return BEHIND(statx)(directory, path, flags, mask, status);
   memset(status, 0, sizeof *status);
   status->stx_mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_INO;
   status->stx_mode = S_IFCHR | 0660;

@@ -28,7 +28,7 @@ static void check_configurations(void) {
   for (size_t index = 0; index < sizeof bad / sizeof *bad; index++) {
     char error[256] = "";
     fakevideo *machine = fakevideo_create(bad[index], true, error, sizeof error);
-    CHECK(machine == NULL && error[0] != 0, "\"%s\" was taken", bad[index]);
+    CHECK(machine == NULL && error[0] != 0, "\"%s\" was accepted", bad[index]);
   }
   fakevideo *machine = make("tiny at=5:loss;7:reset;uvc-webcam\nhfr-usb");
   CHECK(fakevideo_node_count(machine) == 4, "%d", fakevideo_node_count(machine));
@@ -61,7 +61,7 @@ static void check_events(void) {
   int listener = open_first(machine), other = open_first(machine);
   struct v4l2_event_subscription wish = {.type = V4L2_EVENT_CTRL, .id = V4L2_CID_BRIGHTNESS};
   CHECK(fakevideo_ioctl(machine, listener, VIDIOC_SUBSCRIBE_EVENT, &wish) == 0, "SUBSCRIBE");
-  CHECK(fakevideo_poll(machine, listener, POLLPRI, 10) == 0, "an event before there is one");
+  CHECK(fakevideo_poll(machine, listener, POLLPRI, 10) == 0, "an event before any change");
   struct v4l2_control control = {.id = V4L2_CID_BRIGHTNESS, .value = 7};
   CHECK(fakevideo_ioctl(machine, other, VIDIOC_S_CTRL, &control) == 0, "S_CTRL");
   CHECK(fakevideo_poll(machine, listener, POLLPRI, 10) == POLLPRI, "no event");
@@ -71,7 +71,7 @@ static void check_events(void) {
   CHECK(fakevideo_ioctl(machine, listener, VIDIOC_DQEVENT, &event) == -ENOENT, "another one");
   control.value = 8;
   CHECK(fakevideo_ioctl(machine, listener, VIDIOC_S_CTRL, &control) == 0, "S_CTRL");
-  CHECK(fakevideo_poll(machine, listener, POLLPRI, 10) == 0, "an event of one's own making");
+  CHECK(fakevideo_poll(machine, listener, POLLPRI, 10) == 0, "an event for its own change");
   fakevideo_destroy(machine);
 }
 
@@ -106,7 +106,7 @@ static void check_unplugging(void) {
   fakevideo_advance(machine, 1000000000);
   int events = fakevideo_poll(machine, handle, POLLIN, 1000);
   CHECK(events & POLLHUP, "%d", events);
-  CHECK(fakevideo_open(machine, "/dev/fakevideo0", 2) == -ENODEV, "it is still there");
+  CHECK(fakevideo_open(machine, "/dev/fakevideo0", 2) == -ENODEV, "the unplugged device still opens");
   fakevideo_advance(machine, 2500000000);
   int again = open_first(machine);
   int result = fakevideo_ioctl(machine, handle, VIDIOC_STREAMOFF, &buffers.type);
