@@ -84,7 +84,7 @@ def main():
                   f"{psnr(path, reference):>9.2f}{droppable(path):>11}{lateness(path):>14}",
                   flush=True)
             if interval:
-                figures.add(f"{scene}, one reference in {interval}: bytes beside none", size / none, "")
+                figures.add(f"{scene}, one reference in {interval}: bytes relative to none", size / none, "")
 
 
 main()

@@ -35,7 +35,7 @@ def main():
         print(f"{'met' if is_flat else 'MISSED':7} memory at {width}x{height}: {peaks[0]:.0f} MiB "
               f"for {short} frames, {peaks[1]:.0f} MiB for {long}", flush=True)
         figures.add(f"memory at {width}x{height}, {long} frames", peaks[1], "MiB",
-                    goal=f"<= 1.1 x that of {short} frames", met=is_flat)
+                    goal=f"<= 1.1 x the memory of {short} frames", met=is_flat)
     if is_missed:
         sys.exit(1)
 

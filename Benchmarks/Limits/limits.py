@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements of Benchmarks/Limits/run.sh: long takes beside a busy core, and maximum
+"""The measurements of Benchmarks/Limits/run.sh: long takes next to a busy core, and maximum
 rates."""
 import json
 import os
@@ -58,7 +58,7 @@ def long_takes(seconds):
               f"{report['peak_memory_bytes'] / 2**20:9.0f}"
               f"{'-' if grown is None else format(grown / 2**20, '.1f'):>8}")
         size, _, form = mode.partition("/")
-        figures.add(f"{size} {NAMES[form]}, {seconds} s beside a busy core: frames lost", report["drops"], "",
+        figures.add(f"{size} {NAMES[form]}, {seconds} s next to a busy core: frames lost", report["drops"], "",
                     goal="0", met=report["drops"] == 0)
 
 

@@ -402,12 +402,12 @@ def parallel(algorithms):
         gain = walls[0] / walls[1]
         print(f"{algorithm:12}{walls[0]:8.2f}{walls[1]:8.2f}{gain:8.2f}{processors:8.2f}"
               f"{'  goal' if gain >= 1.7 else ''}")
-        figures.add(f"{algorithm}: two jobs beside one, times as fast", gain, "", {}, ">= 1.7", gain >= 1.7)
+        figures.add(f"{algorithm}: two jobs at a time, times as fast as one", gain, "", {}, ">= 1.7", gain >= 1.7)
     # What the machine has to give: two programs that share nothing, beside one.
     alone, both = (min(signals.wall_of_processes(count, signal("music"), 2) for _ in range(3))
                    for count in (1, 2))
     print(f"{'rubberband -3, two processes':31}{2 * alone / both:5.2f}")
-    figures.add("two processes of rubberband -3 beside one, times as fast", 2 * alone / both, "")
+    figures.add("two processes of rubberband -3 at a time, times as fast as one", 2 * alone / both, "")
 
 
 def counted_instructions(sources):

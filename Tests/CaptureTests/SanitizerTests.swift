@@ -11,17 +11,17 @@ import Testing
 private final class Counter: Sendable {
   let locked = Mutex(0)
   nonisolated(unsafe) var bare = 0
-  private let turn = Atomic<Int>(0)
+  private let count = Atomic<Int>(0)
 
-  /// Adds one in turns with the other thread, without a lock.
+  /// Adds one, alternating with the other thread, without a lock.
   ///
-  /// The turns order nothing for the memory model, so each addition is a race. The sanitizer may
+  /// Alternating orders nothing for the memory model, so each addition is a race. The sanitizer may
   /// miss accesses at exactly the same time, and a thread that ends before the other begins is not
   /// a race.
-  func addInTurns(_ thread: Int) {
-    while turn.load(ordering: .relaxed) % 2 != thread { sched_yield() }
+  func addAlternately(_ thread: Int) {
+    while count.load(ordering: .relaxed) % 2 != thread { sched_yield() }
     bare += 1
-    turn.add(1, ordering: .relaxed)
+    count.add(1, ordering: .relaxed)
   }
 
   func onTwoThreads(_ body: @escaping @Sendable (Counter, Int) -> Void) throws {
@@ -49,7 +49,7 @@ struct SanitizerTests {
   @Test(.enabled(if: mistake == "race", whyNot)) func `Two threads count without a lock`() throws {
     let counter = Counter()
     try counter.onTwoThreads { counter, thread in
-      for _ in 0..<1_000 { counter.addInTurns(thread) }
+      for _ in 0..<1_000 { counter.addAlternately(thread) }
     }
     print(counter.bare)
   }

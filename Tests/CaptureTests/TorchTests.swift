@@ -105,8 +105,8 @@ struct TorchTests {
 
   @Test func `A subject area change needs motion or light beyond noise`() {
     var detector = SubjectAreaDetector()
-    func see(_ means: [Double], at seconds: Int64) -> SubjectAreaChange? {
-      detector.see(BrightnessGrid(averages: means), at: seconds * 1_000_000)
+    func see(_ averages: [Double], at seconds: Int64) -> SubjectAreaChange? {
+      detector.see(BrightnessGrid(averages: averages), at: seconds * 1_000_000)
     }
     let gray = [Double](repeating: 100, count: 8)
     #expect(see(gray, at: 0) == nil)

@@ -16,8 +16,8 @@ struct EditListTests {
 
   init() throws { directory = try Scratch() }
 
-  /// A coding in which frames are reordered.
-  enum Coding {
+  /// An encoding in which frames are reordered.
+  enum ReorderedEncoding {
     case h264, hevc, openHEVC, plainH264, plainHEVC
 
     static let reordered = [h264, hevc, openHEVC]
@@ -47,7 +47,7 @@ struct EditListTests {
   }
 
   /// Three seconds of 30 fps.
-  private func clip(_ coding: Coding) async throws -> String {
+  private func clip(_ coding: ReorderedEncoding) async throws -> String {
     let path = directory.file("\(coding).mp4")
     try await FFmpeg.makeClip(path, coding.options)
     return path
@@ -89,9 +89,9 @@ struct EditListTests {
     return report
   }
 
-  @Test(arguments: Coding.reordered)
+  @Test(arguments: ReorderedEncoding.reordered)
   func `A copy keeps references after the end of the edit list`(
-    coding: Coding
+    coding: ReorderedEncoding
   ) async throws {
     let clip = try await clip(coding)
     var hidden: Set<Int64> = []
@@ -148,9 +148,9 @@ struct EditListTests {
     }
   }
 
-  @Test(arguments: Coding.reordered)
+  @Test(arguments: ReorderedEncoding.reordered)
   func `A lossless trim keeps the hidden frames its start needs`(
-    coding: Coding
+    coding: ReorderedEncoding
   ) async throws {
     let clip = try await clip(coding)
     let trimmed = directory.file("trimmed.mp4")
@@ -176,8 +176,8 @@ struct EditListTests {
     #expect(report.framesHidden > 100)
   }
 
-  @Test(arguments: Coding.reordered)
-  func `Cuts in a trimmed clip hide the reference frames they need`(coding: Coding) async throws {
+  @Test(arguments: ReorderedEncoding.reordered)
+  func `Cuts in a trimmed clip hide the reference frames they need`(coding: ReorderedEncoding) async throws {
     let trimmed = directory.file("trimmed.mp4")
     try await FFmpeg.make(
       trimmed, ["-ss", "0.35", "-i", try await clip(coding), "-c", "copy"])
@@ -196,9 +196,9 @@ struct EditListTests {
     }
   }
 
-  @Test(arguments: [Coding.plainH264, .plainHEVC])
+  @Test(arguments: [ReorderedEncoding.plainH264, .plainHEVC])
   func `Reference frames that an edit list skips are hidden`(
-    coding: Coding
+    coding: ReorderedEncoding
   ) async throws {
     // Half a second from 0.5 s, then from 1.7 s on; neither starts at a key frame.
     let path = try edited(

@@ -32,9 +32,9 @@ struct PlaybackMappingTests {
         let span = item.mapping.sourceEnd - item.mapping.sourceStart
         let time =
           span * Rational(Int128(random.below(1_001)), over: 1_000) + item.mapping.sourceStart
-        let placed = try placing.tick(at: time, rounding: rounding)
+        let tick = try placing.tick(at: time, rounding: rounding)
         if let wrong = item.model.complaint(
-          placed, ofSource: Fraction(time), timescale: timescale, rounding: rounding)
+          tick, ofSource: Fraction(time), timescale: timescale, rounding: rounding)
         {
           return "\(item.mapping), source \(time), 1/\(timescale) s, \(rounding): \(wrong)"
         }
@@ -207,20 +207,20 @@ private struct PlaybackModel {
 
   /// Describes the error of a rounded tick, or returns nil.
   func complaint(
-    _ placed: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
+    _ tick: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
     rounding: TimeRounding
   ) -> String? {
     // The floor is found by bisection, then rounded. The bisection begins near the tick that was
     // found, once the exact instant is shown to lie there.
     let scale = BigInt(timescale)
     func instant(_ twice: BigInt) -> Fraction { Fraction(twice, 2 * scale) }
-    let found = 2 * BigInt(placed.ticks)
+    let found = 2 * BigInt(tick.ticks)
     var low = max(
       Fraction(target.start).above * 2 * scale / Fraction(target.start).below - 2, found - 4)
     var high = min(
       Fraction(target.end).above * 2 * scale / Fraction(target.end).below + 4, found + 4)
     guard low < high, order(time, instant(low)) >= 0, order(time, instant(high)) < 0 else {
-      return "\(placed.ticks), which is more than two ticks off"
+      return "\(tick.ticks), which is more than two ticks off"
     }
     while high - low > 1 {
       let middle = (low + high) / 2
@@ -230,17 +230,17 @@ private struct PlaybackModel {
     let isOnHalf = order(time, instant(low)) == 0
     let quarters = Fraction(2 * low + (isOnHalf ? 0 : 1), 4)
     let expected = quarters.rounded(rounding, isFiner: false)
-    guard BigInt(placed.ticks) == expected else { return "\(placed.ticks), not \(expected)" }
+    guard BigInt(tick.ticks) == expected else { return "\(tick.ticks), not \(expected)" }
     // The stated error is at least the true one, and hardly more.
     let tick = Fraction(1, scale)
-    let error = Fraction(placed.error)
-    let position = Fraction(BigInt(placed.ticks), scale)
+    let error = Fraction(tick.error)
+    let position = Fraction(BigInt(tick.ticks), scale)
     let slack = tick * Fraction(1, 64)
     let nearest = [position - error, position + error].contains { side in
       order(time, side - slack) * order(time, side + slack) <= 0
     }
     let within = order(time, position - error) >= 0 && order(time, position + error) <= 0
-    return nearest && within ? nil : "an error of \(error) at \(placed.ticks)"
+    return nearest && within ? nil : "an error of \(error) at \(tick.ticks)"
   }
 }
 

@@ -10,7 +10,7 @@ struct SpectralTests {
     "A sine keeps its pitch in spectral stretching",
     arguments: [(1, 32), (1, 8), (1, 2), (2, 1), (8, 1), (10, 1)] as [(Int64, Int64)])
   func pitch(above: Int64, below: Int64) throws {
-    // The windows of R3 shift with the start of the source. Of 14 starts at 1/8, 6 had 12 to 16 dB
+    // The windows of R3 shift with the start of the source. At 1/8, 6 of 14 starts had 12 to 16 dB
     // in the first half second, and the others 28 dB. So one of several starts must be clean.
     let sines = try [20_000, 20_037, 20_074].map { start in
       try RetimedSine(.spectral, 1000, at: .of(above, below), from: start)

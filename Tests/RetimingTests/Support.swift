@@ -117,7 +117,7 @@ struct FittedSine {
       noise += (Double(samples[index]) - fitted) * (Double(samples[index]) - fitted)
     }
     amplitude = (a * a + b * b).squareRoot()
-    phase = atan2(a, b)  // Of a sine: x = amplitude · sin(frequency · index + phase).
+    phase = atan2(a, b)  // The model is x = amplitude · sin(frequency · index + phase).
     signalToNoise = 10 * log10(signal / max(noise, 1e-300))
   }
 }

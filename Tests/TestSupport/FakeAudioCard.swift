@@ -38,7 +38,7 @@ package final class FakeAudioCard: ALSACalls {
   /// The properties of the card.
   package struct Description: Sendable {
     package var node = AudioNode(card: 0, device: 0)
-    package var words = AudioDescription(
+    package var names = AudioDescription(
       cardID: "Fake", cardName: "Fake card", driver: "Fake", deviceName: "Microphone")
     package var layouts: [SampleLayout] = [.s16, .s32]
     package var channelCounts = 1...2
@@ -135,7 +135,7 @@ package final class FakeAudioCard: ALSACalls {
 
   package func describe(_ node: AudioNode, _ description: inout AudioDescription) -> CInt {
     guard node == self.description.node, !state.withLock({ $0.isGone }) else { return -ENOENT }
-    description = self.description.words
+    description = self.description.names
     return self.description.describeResult
   }
 

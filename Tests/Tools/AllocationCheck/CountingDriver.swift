@@ -18,28 +18,28 @@ final class CountingDriver: FrameDriver {
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private let visits = Atomic<Int>(0)
   /// The address of each recent frame, indexed by sequence number.
-  private nonisolated(unsafe) let places: UnsafeMutablePointer<Atomic<UInt>>
-  private static let placeCount = 1 << 14
+  private nonisolated(unsafe) let addresses: UnsafeMutablePointer<Atomic<UInt>>
+  private static let addressCount = 1 << 14
 
   init(_ base: any FrameDriver, waste: Int) {
     self.base = base
     self.waste = waste
     counts = .allocate(capacity: 20_000)
     counts.initialize(repeating: 0)
-    places = .allocate(capacity: Self.placeCount)
-    for position in 0..<Self.placeCount { (places + position).initialize(to: Atomic(0)) }
+    addresses = .allocate(capacity: Self.addressCount)
+    for position in 0..<Self.addressCount { (addresses + position).initialize(to: Atomic(0)) }
   }
 
   deinit {
     counts.deallocate()
-    places.deinitialize(count: Self.placeCount)
-    places.deallocate()
+    addresses.deinitialize(count: Self.addressCount)
+    addresses.deallocate()
   }
 
   /// The address at which the driver delivered a frame.
   func address(ofFrame number: UInt32) -> UnsafeRawPointer? {
     UnsafeRawPointer(
-      bitPattern: places[Int(number) % Self.placeCount].load(ordering: .relaxed))
+      bitPattern: addresses[Int(number) % Self.addressCount].load(ordering: .relaxed))
   }
 
   /// The number of allocations between consecutive calls.
@@ -74,7 +74,7 @@ final class CountingDriver: FrameDriver {
     guard let buffer = try base.dequeue(timeoutMilliseconds: timeoutMilliseconds) else {
       return nil
     }
-    places[Int(buffer.observation.sequence) % Self.placeCount].store(
+    addresses[Int(buffer.observation.sequence) % Self.addressCount].store(
       UInt(bitPattern: buffer.bytes.baseAddress), ordering: .relaxed)
     return buffer
   }

@@ -21,9 +21,9 @@ enum Batches {
         continue
       }
       let last = lines.last { $0.hasPrefix("case ") }.flatMap { UInt64($0.dropFirst(5)) } ?? next
-      let words = finished.errors.split(separator: "\n")
+      let message = finished.errors.split(separator: "\n")
         .first { $0.contains("Fatal") || $0.contains("Assertion") || $0.contains("hangs") }
-      failures.append("case \(last) ended with \(finished.status): \(words ?? "")")
+      failures.append("case \(last) ended with \(finished.status): \(message ?? "")")
       next = last + 1
     }
     return failures

@@ -17,7 +17,7 @@ extension FuzzCases {
   /// The checksum of every second index is right again, so that its numbers are read.
   func damagedIndex(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
-    let path = try folder.write(movie.bytes, as: "i-\(movie.name)")
+    let path = try directory.write(movie.bytes, as: "i-\(movie.name)")
     // The damaged index of an earlier case may have the head of another file, which is not replaced.
     try? FileManager.default.removeItem(atPath: "\(path).frameindex")
     let plain = try Asset(path: path, keepsIndex: true)
@@ -46,7 +46,7 @@ extension FuzzCases {
       let check = changed.withUnsafeBytes { CRC32.checksum(of: $0) }
       withUnsafeBytes(of: check.littleEndian) { changed.append(contentsOf: $0) }
     }
-    _ = try folder.write(changed, as: "i-\(movie.name).frameindex")
+    _ = try directory.write(changed, as: "i-\(movie.name).frameindex")
     let asset = try Asset(path: path, keepsIndex: true)
     _ = asset.frameTimingRows()
     if asset.keptIndex?.isUsed == false,

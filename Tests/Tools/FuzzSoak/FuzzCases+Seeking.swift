@@ -19,7 +19,7 @@ extension FuzzCases {
     var mutation = Mutation(random: random)
     let bytes = mutation.movie(movie.bytes, index: movie.index)
     random = mutation.random
-    let asset = try Asset(path: folder.write(bytes, as: "s-\(movie.name)"))
+    let asset = try Asset(path: directory.write(bytes, as: "s-\(movie.name)"))
     return try "\(movie.name) "
       + (Bool.random(using: &random)
         ? exportForSeeking(asset, &random) : synchronizedProject(asset, &random))
@@ -33,7 +33,7 @@ extension FuzzCases {
     let given = rates.randomElement(using: &random) ?? 7
     let rate = TimingAudit.constantFrameRate(of: asset) ?? given
     var settings = ExportSettings(
-      path: folder.file("seek.mov"), mode: .constant(rate, RenderSettings(encoding: .mjpeg)))
+      path: directory.file("seek.mov"), mode: .constant(rate, RenderSettings(encoding: .mjpeg)))
     settings.marksRepeatedFrames = true
     settings.overwrites = true
     // A damaged movie may state years.

@@ -20,7 +20,7 @@ struct FuzzCases {
     let index: Range<Int>
   }
 
-  let folder: Scratch
+  let directory: Scratch
   let movies: [Movie]
   /// The undamaged movies as assets.
   let assets: [Asset]
@@ -41,11 +41,11 @@ struct FuzzCases {
     codes = try await CodeFrames("--sample", "40")
     codeReader = try CodeReader()
     faceReader = try FaceReader()
-    folder = try Scratch()
+    directory = try Scratch()
     var movies: [Movie] = []
     var assets: [Asset] = []
     for (name, recipe) in Self.recipes() {
-      let path = folder.file("\(name).\(recipe.container)")
+      let path = directory.file("\(name).\(recipe.container)")
       try recipe.write(to: path)
       assets.append(try Asset(path: path))
       let bytes = try bytes(of: path)
@@ -139,7 +139,7 @@ struct FuzzCases {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     var mutation = Mutation(random: random)
     let bytes = mutation.movie(movie.bytes, index: movie.index)
-    let path = try folder.write(bytes, as: "d-\(movie.name)")
+    let path = try directory.write(bytes, as: "d-\(movie.name)")
     random = mutation.random
     if hasMistakes { return "\(try PlantedMistakes.boxCount(in: bytes[...])) boxes" }
     let asset = try Asset(path: path)
@@ -270,7 +270,7 @@ struct FuzzCases {
   ) async throws -> String {
     let session = try ExportSession(composition, of: [asset])
     let container = Bool.random(using: &random) ? "mov" : "mp4"
-    var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough())
+    var settings = ExportSettings(path: directory.file("out.\(container)"), mode: .passthrough())
     settings.overwrites = true
     settings.mode = .passthrough(
       boundary: CutPolicy.allCases.randomElement(using: &random) ?? .auto)
@@ -283,7 +283,7 @@ struct FuzzCases {
       }
       if Int.random(in: 0..<3, using: &random) == 0 {
         let isGIF = Bool.random(using: &random)
-        settings.path = folder.file(isGIF ? "out.gif" : "out.webp")
+        settings.path = directory.file(isGIF ? "out.gif" : "out.webp")
         rendering.encoding = isGIF ? .gif : .webp(quality: .random(in: -1...101, using: &random))
         if Bool.random(using: &random) {
           settings.fileLengthLimit = .random(in: -1...40_000, using: &random)

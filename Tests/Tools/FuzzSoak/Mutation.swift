@@ -36,7 +36,7 @@ struct Mutation {
     return bytes
   }
 
-  private static let words = [
+  private static let values = [
     "0", "-1", "1e300", "-1e300", "9223372036854775807", "-9223372036854775808", "1e-300", "null",
     "true", "[]", "{}", "\"\"", "0.1", "99999999999999999999", "340282366920938463463374607431768",
     "\"1/0\"", "\"-7/3\"", "\"170141183460469231731687303715884105727/2\"", "<integer>-1</integer>",
@@ -56,7 +56,7 @@ struct Mutation {
         }
         let end = text[start...].firstIndex { !$0.isNumber && !".-+e/".contains($0) } ?? start
         guard start < end else { continue }
-        let word = Self.words.randomElement(using: &random) ?? "0"
+        let word = Self.values.randomElement(using: &random) ?? "0"
         text.replaceSubrange(start..<end, with: Array(word))
       case 5:
         text[position] =

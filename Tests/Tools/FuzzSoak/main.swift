@@ -14,7 +14,7 @@ import TestSupport
 //   FuzzSoak --case NUMBER           runs one case in this process and prints its outcome
 
 /// Prints a line immediately, because the process may crash before the next flush.
-@Sendable func tell(_ line: String) {
+@Sendable func report(_ line: String) {
   FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }
 
@@ -27,9 +27,9 @@ if let first = arguments.first, first == "--case" || first == "--cases" {
   let cases = try await FuzzCases(planted: isPlanted)
   Watchdog.start(seconds: isPlanted ? 5 : 60)
   for number in start..<start + count {
-    tell("case \(number)")
+    report("case \(number)")
     Watchdog.now(at: number)
-    tell("  \(try await cases.outcome(of: number))")
+    report("  \(try await cases.outcome(of: number))")
   }
   exit(0)
 }

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates power failures of recordings by discarding unsynced writes, and counts the loss.
 
-    power-cut.py SLOWMO [--trials N] [--seed S] [--folder DIR]
+    power-cut.py SLOWMO [--trials N] [--seed S] [--directory DIR]
 
 A recording runs with a log of every write, sync and truncation of its file (log-writes.c). A power
 failure is a position in that log. The disk then contains everything written before the start of the
-last completed sync. Of later writes, random pieces of 512 or 4096 bytes are kept; a missing piece
+last completed sync. Random pieces of later writes, of 512 or 4096 bytes, are kept; a missing piece
 keeps its old content or reads as zeros. A third of the failures happen while the file is finalized.
 
 The file is checked after `slowmo recover`. ffprobe must open it, its packets must be the first ones
@@ -62,10 +62,10 @@ def read_log(path):
     return entries
 
 
-def record(slowmo, library, folder, number, mode, options, seconds):
+def record(slowmo, library, directory, number, mode, options, seconds):
     """Makes a recording with its log; returns the entries, and the finished file's packet
     hashes."""
-    path, log = folder / f"take-{number}.mov", folder / f"take-{number}.log"
+    path, log = directory / f"take-{number}.mov", directory / f"take-{number}.log"
     counter = pathlib.Path("/dev/shm") / f"overcrank-power-{os.getpid()}-{number}"
     environment = dict(
         os.environ, LD_PRELOAD=str(library), LOGGED_FILE=str(path), WRITE_LOG=str(log),
@@ -92,7 +92,7 @@ def disk_after(entries, cut, rng, counts_syncs):
         if entry[0] == SYNC_BEGINS:
             began.append(index)
         elif entry[0] == SYNC_DONE and began and counts_syncs:
-            # Overlapping syncs cannot be told apart, so the earlier start counts.
+            # Overlapping syncs cannot be distinguished, so the earlier start counts.
             sure = max(sure, began.pop(0))
     disk = bytearray()
 
@@ -133,9 +133,9 @@ def time_of_syncs(entries, cut):
     return (last + under_way) / 1e6
 
 
-def trial(slowmo, folder, take, cut, rng, counts_syncs):
+def trial(slowmo, directory, take, cut, rng, counts_syncs):
     entries, whole, rate = take
-    path = folder / "cut.mov"
+    path = directory / "cut.mov"
     path.write_bytes(disk_after(entries, cut, rng, counts_syncs))
     frames = entries[cut - 1][3]
     opens = path.stat().st_size > 0 and packets(path) is not None
@@ -151,7 +151,7 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
     if done.returncode not in (0, 65):
         problems.append(f"recover ended with {done.returncode}: {done.stdout}")
     elif done.returncode == 0 and json.loads(done.stdout)["frame_count"] != len(found):
-        problems.append("recover told another number of pictures than there are")
+        problems.append("recover reported another number of frames than the file has")
     if found != whole[:len(found)]:
         problems.append("its packets are not those of the take")
     lost = max(0, frames - len(found)) * 1000 / rate
@@ -179,14 +179,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--never-synced", action="store_true")
-    parser.add_argument("--folder")
+    parser.add_argument("--directory")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     lost, bad, finishing, opened = [], 0, 0, 0
     attempts = Attempts()
-    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
-        folder = pathlib.Path(scratch)
-        library = folder / "log-writes.so"
+    with tempfile.TemporaryDirectory(dir=options.directory) as scratch:
+        directory = pathlib.Path(scratch)
+        library = directory / "log-writes.so"
         compilers = [os.environ.get("CC", ""), "clang", "gcc", "cc"]
         compiler = next(name for name in compilers if name and shutil.which(name))
         subprocess.run(
@@ -196,7 +196,7 @@ def main():
 
         def made(kind, number):
             _, mode, more = TAKES[kind]
-            taken = record(options.slowmo, library, folder, number, mode, more, options.seconds)
+            taken = record(options.slowmo, library, directory, number, mode, more, options.seconds)
             return (*taken, int(mode.split("@")[1]))
 
         for number in range(options.trials):
@@ -217,7 +217,7 @@ def main():
                 entries = takes[kind][0]
                 cut = place_of_cut(entries, number, rng)
                 return cut, *trial(
-                    options.slowmo, folder, takes[kind], cut, rng, not options.never_synced)
+                    options.slowmo, directory, takes[kind], cut, rng, not options.never_synced)
 
             cut, missing, problems, late, opens = attempts.made(
                 again, lambda result: result[3] and not result[2])
@@ -228,7 +228,7 @@ def main():
                 print(f"cut {number} at {cut} of {len(takes[kind][0])} writes: {problem}")
     lost.sort()
     bad += attempts.verdict(options.trials, "cuts")
-    print(f"{opened} of the files can be opened as they were left, the others once they are mended")
+    print(f"{opened} of the files can be opened as they were left, the others once they are repaired")
     print(f"{options.trials} cuts of the power, {finishing} of them while the file was finished: "
           f"{bad} problems; missing of the frames handed over: median "
           f"{statistics.median(lost):.0f} ms, most {lost[-1]:.0f} ms")

@@ -19,13 +19,13 @@ extension FuzzCases {
     let items = BurnIn.Item.allCases.filter { _ in Bool.random(using: &random) }
     var burnIn = BurnIn(items: items, mark: mark)
     switch Int.random(in: 0..<6, using: &random) {
-    case 0: burnIn.logoPath = try folder.write(logo, as: "logo.png")
+    case 0: burnIn.logoPath = try directory.write(logo, as: "logo.png")
     case 1, 2:
       var mutation = Mutation(random: random)
       let bytes = mutation.movie(logo, index: 0..<min(64, logo.count))
       random = mutation.random
-      burnIn.logoPath = try folder.write(bytes, as: "logo.png")
-    case 3: burnIn.logoPath = folder.file("no-logo.png")
+      burnIn.logoPath = try directory.write(bytes, as: "logo.png")
+    case 3: burnIn.logoPath = directory.file("no-logo.png")
     default: break
     }
     return burnIn
@@ -44,7 +44,7 @@ extension FuzzCases {
       let mark = MediaTime(.random(in: -300...300, using: &random), over: 240)
       comparison.burnIn = try burnIn(Bool.random(using: &random) ? nil : mark, &random)
     }
-    let path = folder.file("compared.mp4")
+    let path = directory.file("compared.mp4")
     let plan: ClipComparison.Plan
     do throws(MediaError) {
       plan = try comparison.write(to: path, overwrites: true, isCancelled: isCancelled)
