@@ -177,7 +177,9 @@ struct EditListTests {
   }
 
   @Test(arguments: ReorderedEncoding.reordered)
-  func `Cuts in a trimmed clip hide the reference frames they need`(coding: ReorderedEncoding) async throws {
+  func `Cuts in a trimmed clip hide the reference frames they need`(coding: ReorderedEncoding)
+    async throws
+  {
     let trimmed = directory.file("trimmed.mp4")
     try await FFmpeg.make(
       trimmed, ["-ss", "0.35", "-i", try await clip(coding), "-c", "copy"])

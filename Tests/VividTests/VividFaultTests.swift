@@ -116,7 +116,8 @@ extension VividTests {
         ])
       try #require(input.status == 0, "\(input.errors)")
       // Half a second: at this rate, vivid leaves the emulated processor little for anything else.
-      let take = try await Vivid.record(["--mode", "640x480/yuyv", "-t", "0.5"], file: file("hdmi"))
+      let take = try await Vivid.record(
+        ["--mode", "640x480/yuyv", "-t", "0.5"], file: file("hdmi"))
       _ = try await run("v4l2-ctl", ["-d", node, "-i", "0"])
       try await Vivid.expectWhole(take, file: file("hdmi"), stoppedBy: "duration")
       let ledger = try Vivid.ledger(take)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that need a real V4L2 driver, or a newer Mesa, in the emulated machine, with existing
-# build products: swift build -c release --build-tests -Xswiftc -enable-testing.
+# Checks the emulated machine from inside, and runs in it the tests that need a real V4L2 driver or a
+# newer Mesa, with existing build products:
+#   swift build -c release --build-tests -Xswiftc -enable-testing
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 programs=$(swift build -c release --show-bin-path)
@@ -26,9 +27,14 @@ mapfile -t -O "${#read_before[@]}" read_before < <(
 # Only the tests get the other Mesa; the programs that they call draw nothing.
 mesa=$(Tests/Tools/Lab/fetch-mesa.sh)
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
+  bash Tests/Tools/Lab/selftest-guest.sh '$PWD'
   $mesa OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing \
     --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
+if grep -q '^not ok ' "$log" || ! grep -q '^reached the end' "$log"; then
+  echo "run-tests: the emulated machine is not what the tests need" >&2
+  exit 1
+fi
 # If vivid failed to load, all tests would be skipped, which counts as a failure here.
 if ! grep -q 'Test run with [1-9].* passed' "$log" || grep -q 'skipped' "$log"; then
   echo "run-tests: not all tests ran and passed in the emulated machine" >&2
