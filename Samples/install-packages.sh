@@ -29,8 +29,9 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || root=(sudo)
   # A fresh machine has no package lists yet.
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  # Waits while another program installs packages.
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+    install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
 # download_package NAME DIRECTORY: unpacks a Debian package without installing it.

@@ -9,6 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
+# shellcheck source=Tests/clean-debian.sh
+. Tests/clean-debian.sh
 install_packages lintian man-db zsh fish tmux python3 python3-numpy
 
 fail() {
@@ -111,12 +113,8 @@ python3 Tests/check-completion.py "$root/usr"
 # A clean Debian: the packages are installed with their dependencies, used, upgraded and removed.
 install_packages debootstrap
 debian=$work/debian
-debootstrap --variant=minbase bookworm "$debian" >"$work/log" 2>&1 ||
-  fail "no clean Debian: $(tail -n 5 "$work/log")"
-cp /etc/resolv.conf "$debian/etc/"
-cp -r /etc/apt/apt.conf.d/. "$debian/etc/apt/apt.conf.d/" 2>/dev/null || true
-# The root is deleted afterwards, so nothing has to be synced.
-echo force-unsafe-io >"$debian/etc/dpkg/dpkg.cfg.d/unsafe"
+trap 'remove_clean_debian "$debian"; rm -rf "$work"' EXIT
+make_clean_debian "$debian" || fail "no clean Debian"
 mkdir "$debian/packages"
 cp "$core" "$full" "$debian/packages"
 # The same programs as a later version.
@@ -150,8 +148,5 @@ apt-get purge -y -qq overcrank-full overcrank
 find / -xdev \( -name '*overcrank*' -o -name '*slowmo*' \) ! -path '/packages*' | sort >/after
 diff /before /after
 USE
-mount --bind /dev "$debian/dev"
-mount -t proc proc "$debian/proc"
-trap 'umount "$debian/dev" "$debian/proc"; rm -rf "$work"' EXIT
 chroot "$debian" sh /use.sh >"$work/log" 2>&1 || fail "in a clean root: $(tail -n 30 "$work/log")"
 grep '^first clip' "$work/log"

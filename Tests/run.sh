@@ -10,7 +10,7 @@
 #     peers        other programs on the fake driver, clusters, the emulated machine, the benchmarks
 #     sanitizers   the sanitizers for threads and addresses
 #     planted      mistakes made in the program on purpose, which the tests must find
-#     clean        the packages in a clean Debian
+#     clean        a bare clone, and the packages, in a clean Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
 groups=()
@@ -201,6 +201,8 @@ step_planted() { Tests/planted.sh; }
 
 step_clean_debian() { Tests/check-packages.sh --full; }
 
+step_bare_clone() { Tests/check-clone.sh; }
+
 declare -A titles=(
   [packages]="packages"
   [format]="format and layers"
@@ -228,6 +230,7 @@ declare -A titles=(
   [sanitizers]="under the sanitizers for threads and addresses"
   [planted]="mistakes made on purpose, which the tests must find"
   [clean_debian]="the packages in a clean Debian"
+  [bare_clone]="a bare clone in a clean Debian"
 )
 
 # --- How they run --------------------------------------------------------------------------------
@@ -324,7 +327,7 @@ for group in "${groups[@]}"; do
     peers) run_steps build lab_itself benchmarks fake_driver clusters ;;
     sanitizers) run_steps sanitizers ;;
     planted) run_steps planted ;;
-    clean) run_steps clean_debian ;;
+    clean) run_steps bare_clone clean_debian ;;
     *)
       echo "run.sh: '$group' is no group: cases, soaks, peers, sanitizers, planted, clean" >&2
       exit 64
