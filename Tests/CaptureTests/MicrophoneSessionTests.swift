@@ -121,7 +121,7 @@ struct MicrophoneSessionTests {
       #expect(block.samples(ofChannel: 0).first == Float(Listening.value(number, 0)))
       if positions.count == 40 { break }
     }
-    #expect(positions == (0..<40).map { Int64($0 % 20) * 480 })
+    #expect(positions == (0..<40).map { (number: Int64) in number % 20 * 480 })
     await session.stopRunning()
     #expect(listening.output.ledger.isBalanced && images.ledger.isBalanced)
   }

@@ -14,7 +14,9 @@ struct PreviewQualityTests {
     let (width, height) = (64, 48)
     let format = FormatDescription(
       mediaSubType: .pixels(.yuyv422), width: width, height: height)
-    let bytes = (0..<width * height * 2).map { UInt8(16 + $0 / 2 * 7 % 220) }
+    let bytes = (0..<width * height * 2).map { (index: Int) -> UInt8 in
+      UInt8(16 + index / 2 * 7 % 220)
+    }
     let geometry = ConnectionGeometry(nil)
     geometry.change { $0.scaleAndCropFactor = factor }
     let source = PreviewDecoder.Source(

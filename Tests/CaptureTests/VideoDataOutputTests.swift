@@ -183,7 +183,7 @@ struct ScriptedSession {
       taken.signal()
     }
     try await scripted.playToEnd()
-    #expect(numbers.withLock { $0 } == (0..<10).map { UInt32(4 * $0) })
+    #expect(numbers.withLock { $0 } == (0..<10).map { (number: UInt32) in 4 * number })
     #expect(output.ledger.dropped == [.corrupt: 4, .tooSoon: 26] && output.ledger.isBalanced)
   }
 

@@ -33,17 +33,15 @@ import Testing
     let sample = try #require(await converted.frames.first { _ in true })
     #expect(sample.formatDescription.mediaSubType == .pixels(.bgra))
     #expect(sample.formatDescription.width == 160 && sample.formatDescription.height == 120)
-    #expect(sample.withBytes { $0.count } == 160 * 120 * 4)
+    let byteCount = sample.withBytes { $0.count }
+    #expect(byteCount == 160 * 120 * 4)
     let image = try sample.pixelBuffer(as: .bgra)
     #expect(image.bytes == sample.withBytes { [UInt8]($0) })
     // Scaled by two, the pattern is that of the frame: compared where it is smooth.
-    let pattern = TestPattern.pattern(
-      x: 100,
-      y: 150
-        + TestPattern.offset(
-          number: Int(sample.attachments.sequence)))
-    let found = image.bytes[(75 * 160 + 50) * 4 + 1]
-    #expect(abs(Int(found) - Int(pattern)) < 50)
+    let offset = TestPattern.offset(number: Int(sample.attachments.sequence))
+    let pattern = Int(TestPattern.pattern(x: 100, y: 150 + offset))
+    let index: Int = (75 * 160 + 50) * 4 + 1
+    #expect(abs(Int(image.bytes[index]) - pattern) < 50)
     #expect(try #require(await plain.frames.first { _ in true }).image == nil)
     // Nil returns to the camera's own bytes.
     try converted.setVideoSettings(nil)

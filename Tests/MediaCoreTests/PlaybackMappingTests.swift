@@ -232,10 +232,9 @@ private struct PlaybackModel {
     let expected = quarters.rounded(rounding, isFiner: false)
     guard BigInt(tick.ticks) == expected else { return "\(tick.ticks), not \(expected)" }
     // The stated error is at least the true one, and hardly more.
-    let tick = Fraction(1, scale)
     let error = Fraction(tick.error)
     let position = Fraction(BigInt(tick.ticks), scale)
-    let slack = tick * Fraction(1, 64)
+    let slack = Fraction(1, 64 * scale)
     let nearest = [position - error, position + error].contains { side in
       order(time, side - slack) * order(time, side + slack) <= 0
     }

@@ -50,8 +50,9 @@ enum Misspelling {
   /// The long options of a command.
   private static func options(of command: any ParsableCommand.Type) -> [String] {
     let tool = try? JSONDecoder().decode(Tool.self, from: Data(command._dumpHelp().utf8))
-    return (tool?.command.arguments ?? []).flatMap { $0.names ?? [] }
-      .filter { $0.kind == "long" }.map { "--\($0.name)" } + ["--help", "--version"]
+    let names: [Tool.Name] = (tool?.command.arguments ?? []).flatMap { $0.names ?? [] }
+    let long: [String] = names.filter { $0.kind == "long" }.map { "--\($0.name)" }
+    return long + ["--help", "--version"]
   }
 
   /// The part of the parser's description of a command that names its options.
