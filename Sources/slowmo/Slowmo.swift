@@ -120,7 +120,8 @@ struct Slowmo: ParsableCommand {
     let code = exitCode(for: error)
     if code == .success {  // ArgumentParser also reports --help and --version as errors.
       let text = fullMessage(for: error)
-      Output.line(arguments.first == BashCompletion.request ? BashCompletion.script(text) : text)
+      Output.verbatim(
+        arguments.first == CompletionScript.request ? CompletionScript.safe(text) : text)
       return .done
     }
     let failure: CommandError
