@@ -94,7 +94,8 @@ extension String {
       case .emptyInput: return shown
       case .valid(let encoded):
         let scalar = Unicode.UTF8.decode(encoded)
-        shown += scalar.controlsTerminal ? Array(scalar.escaped(asASCII: true).utf8) : encoded
+        shown +=
+          scalar.controlsTerminal ? Array(scalar.escaped(asASCII: true).utf8) : Array(encoded)
         offset += encoded.count
       case .error(let length):
         for byte in bytes[offset..<offset + length] {
