@@ -45,8 +45,12 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Output.fillStandardDescriptors()
-    let shortage = memoryShortage()
-    if shortage == nil { Interrupt.install() }
+    let shortage = ResourceShortage.found()
+    if shortage == nil {
+      Interrupt.install()
+      ResourceShortage.reserveDescriptors()
+      ResourceShortage.reportCrashes()
+    }
     RecordingMemory.retainLargeAllocations()
     // If COLUMNS is not set, ArgumentParser wraps help at 80 columns, which would break the
     // examples.
@@ -88,18 +92,6 @@ struct Slowmo: ParsableCommand {
     } catch {
       return report(error, arguments)
     }
-  }
-
-  /// Returns an error if too little memory is left to start, or nil.
-  ///
-  /// Without memory for its stack, a thread does not start, and the thread that waits for it would
-  /// wait forever.
-  private static func memoryShortage() -> CommandError? {
-    guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
-    return CommandError(
-      .unavailable, code: "out_of_memory",
-      "not enough memory to start: \(left >> 20) MiB left below the address space limit",
-      hint: "raise the limit with ulimit -v")
   }
 
   /// Rejects `help` followed by an unknown verb, for which ArgumentParser would print the root

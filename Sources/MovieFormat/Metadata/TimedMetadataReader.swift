@@ -166,6 +166,7 @@ private struct MetadataSampleTable {
         isLong ? BoxType.chunkOffsets64 : BoxType.chunkOffsets, in: bytes),
       let chunkCount = offsets.number(4, in: bytes)
     else { return nil }
+    guard Int128(common) * Int128(count) <= Int128(fileBytes) else { return nil }
     var locations: [(position: Int64, byteCount: Int)] = []
     var run = 0
     var bytesLeft = fileBytes

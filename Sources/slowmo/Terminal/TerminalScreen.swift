@@ -84,6 +84,15 @@ final class TerminalScreen {
     }
   }
 
+  /// Restores the terminal in a process that is crashing, unless another thread is doing so.
+  static func restoreAfterCrash() {
+    saved.withLockIfAvailable { saved in
+      guard var saved else { return }
+      Output.write(Array(leave.utf8), to: saved.descriptor)
+      tcsetattr(saved.descriptor, TCSANOW, &saved.settings)
+    }
+  }
+
   /// Suspends the process if the user has asked for it, with the terminal as it was.
   ///
   /// - Returns: True if the process was suspended, so that the image must be drawn again.
