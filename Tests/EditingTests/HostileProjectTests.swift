@@ -46,13 +46,14 @@ struct HostileProjectTests {
   @Test func `Thousands of speed changes equal as many edits`() throws {
     let source = try MediaSource(path: "a.mov", duration: MediaTime(seconds: 1_000))
     func changes(_ count: Int64) throws -> [Composition.SpeedChange] {
-      try (0..<count).reversed().map { number in
-        .init(
-          try .of(1, 2 + number % 7),
-          in: try TimeRange(
-            start: MediaTime(number * 2, over: 100), end: MediaTime(number * 2 + 1, over: 100)),
-          isReversed: number % 3 == 0)
+      var changes: [Composition.SpeedChange] = []
+      for number in (0..<count).reversed() {
+        let start = MediaTime(number * 2, over: 100)
+        let range = try TimeRange(start: start, end: MediaTime(number * 2 + 1, over: 100))
+        let speed = try Speed.of(1, Int128(2 + number % 7))
+        changes.append(.init(speed, in: range, isReversed: number % 3 == 0))
       }
+      return changes
     }
     let few = try changes(60)
     var edited = Composition(source)

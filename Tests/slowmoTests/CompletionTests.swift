@@ -66,7 +66,7 @@ struct CompletionTests {
       "slowmo retime \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
       "slowmo play \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
       "slowmo frames \(marked) --at 1": " <>",
-      "slowmo retime \(marked) --ramp @": " <mark1=> <mark2=>",
+      "slowmo retime \(marked) --ramp @": " <@mark1=> <@mark2=>",
       "slowmo retime \(marked) --ramp ": " <@mark1=> <@mark2=>",
     ]
     let lines = wanted.keys.sorted()

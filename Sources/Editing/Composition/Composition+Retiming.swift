@@ -144,7 +144,12 @@ extension CompositionTrack {
   fileprivate mutating func append(
     _ source: MediaSource, _ change: Composition.SpeedChange
   ) throws(MediaError) {
-    let range = change.range
+    // As cuts leave them: in lowest terms, and the end of the source as it is stated.
+    func boundary(_ time: MediaTime) throws(MediaError) -> MediaTime {
+      time == source.duration ? source.duration : try MediaTime(time.seconds)
+    }
+    let range = try TimeRange(
+      start: boundary(change.range.start), end: boundary(change.range.end))
     segments.append(
       try exactly("playing \(range.displayText) at speed \(change.speed)") {
         () throws(MediaError) in
