@@ -86,6 +86,21 @@ struct HostileFileTests {
     }
   }
 
+  @Test func `A crash under a limit on memory is one line`() async throws {
+    let script = """
+      ulimit -v 4000000
+      "$1" devices --watch >devices 2>errors &
+      watch=$!
+      await '[ -s devices ]' $watch
+      kill -SEGV $watch
+      status=0
+      wait $watch || status=$?
+      echo "$status $(wc -l <errors)"
+      """
+    let finished = try await bash(script, in: scratch.path)
+    #expect(finished.output == "70 1\n", "\(finished.output)\(finished.errors)")
+  }
+
   @Test func `A terminal of any size shows a preview`() async throws {
     let script = """
       import fcntl, os, pty, struct, subprocess, sys, termios, threading

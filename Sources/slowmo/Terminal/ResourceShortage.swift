@@ -53,6 +53,8 @@ enum ResourceShortage {
   /// Under a limit on memory, replaces the crash of a library by one line and exit code 70.
   static func reportCrashes() {
     guard AddressSpace.bytesLeft != nil else { return }
+    // The first use of a static property requests memory.
+    TerminalScreen.restoreAfterCrash()
     typealias Terminate = @convention(c) () -> Void
     // Libstdc++ prints lines of its own before it ends the process.
     if let symbol = dlsym(nil, "_ZSt13set_terminatePFvvE") {
@@ -65,11 +67,10 @@ enum ResourceShortage {
     }
   }
 
-  private static let message: StaticString =
-    "slowmo: error: not enough memory below the address space limit; raise the limit with ulimit -v\n"
-
-  /// Ends the process; called by a signal handler.
+  /// Ends the process; called by a signal handler, so it must not request memory.
   private static func end() {
+    let message: StaticString =
+      "slowmo: error: not enough memory below the address space limit; raise the limit with ulimit -v\n"
     TerminalScreen.restoreAfterCrash()
     _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
     _exit(ExitStatus.internalError.rawValue)
