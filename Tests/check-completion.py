@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Presses the tab key in bash, zsh and fish, and in bash within tmux, and compares the line with
-the expected one.
+the expected one. No shell may run or expand a hostile name, neither when it is completed nor
+when the line is run.
 
-    Tests/check-completion.py USR    the directory `usr` of the unpacked packages
+    Tests/check-completion.py USR [COUNT]    the directory `usr` of the unpacked packages, and the
+                                             number of hostile names; 20 by default
 """
 import os
 import pathlib
 import pty
+import random
 import re
 import subprocess
 import sys
@@ -24,21 +27,21 @@ LINES = [
     ("slowmo controls file:/dev/nul", "slowmo controls file:/dev/null"),
     ("slowmo retime a.mov --preset fr", "slowmo retime a.mov --preset freeze"),
 ]
-# How a shell loads the completion, and prints the line when ^G is pressed.
+# How a shell loads the completion, and prints and empties the line when ^G is pressed.
 BEGINNINGS = {
     "bash": """source '{usr}/share/bash-completion/completions/slowmo'
 bind 'set bell-style none'
-bind -x '"\\C-g": printf "<%s>\\n" "$READLINE_LINE"'
+bind -x '"\\C-g": printf "<%s>\\n" "$READLINE_LINE"; READLINE_LINE='
 """,
     "zsh": """fpath=('{usr}/share/zsh/vendor-completions' $fpath)
 autoload -Uz compinit && compinit -u -D
 bindkey -e
-show() {{ zle -I; print -r -- "<$BUFFER>" }}
+show() {{ zle -I; print -r -- "<$BUFFER>"; BUFFER= }}
 zle -N show
 bindkey '^G' show
 """,
     "fish": """source '{usr}/share/fish/vendor_completions.d/slowmo.fish'
-function show; printf '<%s>\\n' (commandline); end
+function show; printf '<%s>\\n' (commandline); commandline -r ''; end
 bind \\cg show
 """,
 }
@@ -111,7 +114,64 @@ def screen_after_tab(usr, environment, typed, wanted):
         tmux("kill-server")
 
 
-def main(usr):
+def hostile_names(count):
+    """Names that a shell could run or expand, each with a beginning of its own, and whether it may
+    be offered: a name with a control character or a space is not."""
+    parts = ["$(touch owned)", "`touch owned`", ";touch owned;", "&touch owned&", "|touch owned",
+             "'$(touch owned)'", '"$(touch owned)"', "\\$(touch owned)", "${IFS}owned", "$HOME",
+             "!!", "!touch", "~", "*", "?", "[a-z]", "{a,b}", "<owned", ">owned", "#owned", "\\",
+             "\\n", "%s%n", "=owned", ":owned", "@owned", "ü", "\x1b]0;owned\x07", "\x1b[2J", "\x9b31m",
+             "\n$(touch owned)", "\t$(touch owned)", "\u202eowned", "$(>owned)", "(touch owned)", "^a^b"]
+    chosen = random.Random(1)
+    for number in range(count):
+        name = f"h{number:03}" + "".join(
+            chosen.choice(parts).replace(" ", chosen.choice(["${IFS}", "\u00a0x", "<"]))
+            for _ in range(1 + number % 3))
+        yield name, not re.search(r"[\s\x00-\x1f\x7f-\x9f\u202e]", name)
+
+
+def movie(path, names):
+    """A movie whose chapters have these names."""
+    text = ";FFMETADATA1\n"
+    for number, name in enumerate(names):
+        title = re.sub(r"([=;#\\\n])", r"\\\1", name)
+        text += (f"[CHAPTER]\nTIMEBASE=1/1000\nSTART={number * 10}\nEND={number * 10 + 10}\n"
+                 f"title={title}\n")
+    path.with_suffix(".txt").write_text(text)
+    subprocess.run(
+        ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=64x48:r=25:d=4", "-i",
+         str(path.with_suffix(".txt")), "-map_metadata", "1", "-c:v", "mjpeg", str(path)], check=True)
+
+
+def check_hostile(name, usr, environment, count):
+    """Completes hostile chapters in a shell, and reads each line as the shell would read it."""
+    home = pathlib.Path(environment["HOME"])
+    names = list(hostile_names(count))
+    clip = home / "clip.mov"
+    if not clip.exists():
+        movie(clip, [text for text, _ in names])
+    command = {"bash": ["bash", "--norc", "--noprofile"], "zsh": ["zsh", "-f"],
+               "fish": ["fish", "--no-config"]}[name]
+    shell = Shell([*command, "-i"], environment)
+    shell.write(BEGINNINGS[name].format(usr=usr) + "echo rea''dy\n")
+    shell.read_until(b"ready\r\n")
+    for number, (text, is_offered) in enumerate(names):
+        typed = f"slowmo frames clip.mov --at @h{number:03}"
+        shell.write(f"{typed}\t\x07")
+        shown = shell.read_until(b">\r\n")
+        line = shown[shown.rindex("<slowmo") + 1:shown.rindex(">\r\n")]
+        if not is_offered:
+            assert line.strip() == typed, f"{name}: {text!r} was offered as {line!r}"
+            continue
+        read = subprocess.run(
+            [*command, "-c", "printf '%s\\n' " + line], env=environment, cwd=home, text=True,
+            stdout=subprocess.PIPE, check=True).stdout
+        assert read == f"slowmo\nframes\nclip.mov\n--at\n@{text}\n", f"{name}: {text!r} is {line!r}: {read!r}"
+    shell.close()
+    assert not (home / "owned").exists(), f"{name} ran a name"
+
+
+def main(usr, count):
     usr = pathlib.Path(usr).resolve()
     with tempfile.TemporaryDirectory() as home:
         environment = {"PATH": f"{usr}/bin:{os.environ['PATH']}", "HOME": home, "TERM": "dumb",
@@ -120,13 +180,16 @@ def main(usr):
             for shell in BEGINNINGS:
                 line = line_after_tab(shell, usr, environment, typed)
                 assert line.startswith(wanted), f"{shell}: {typed!r} becomes {line!r}"
+        os.chdir(home)
+        for shell in BEGINNINGS:
+            check_hostile(shell, usr, environment, count)
         for typed, wanted in LINES[:3]:
             screen = screen_after_tab(usr, environment, typed, f"> {wanted}")
             assert f"> {wanted}" in screen, f"tmux: {typed!r} becomes {screen!r}"
-    print(f"completion: {len(LINES)} lines in bash, zsh and fish, and in tmux")
+    print(f"completion: {len(LINES)} lines and {count} hostile names in bash, zsh and fish")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20)

@@ -106,7 +106,9 @@ done
 bash -n "$root/usr/share/bash-completion/completions/slowmo"
 zsh -n "$root/usr/share/zsh/vendor-completions/_slowmo"
 fish -n "$root/usr/share/fish/vendor_completions.d/slowmo.fish"
-python3 Tests/check-completion.py "$root/usr"
+hostile_names=20
+[[ ${1-} == --full ]] && hostile_names=200
+python3 Tests/check-completion.py "$root/usr" "$hostile_names"
 
 [[ ${1-} == --full ]] || exit 0
 

@@ -46,6 +46,7 @@ extension AssetIndex {
     guard use.refusal != .otherKind, use.refusal != .unreadable else {
       return "the name belongs to another file"
     }
+    guard !SystemFiles.isSymbolicLink(use.path) else { return "the name is a symbolic link" }
     guard let state, state == PacketIndexFile.MovieState(path) else {
       return "the movie changed while it was read"
     }

@@ -83,7 +83,7 @@ extension AssetIndex {
     try checkPlain(track, "audio")
     if !allowsTruncation { try checkIntegrity(track, of: "audio packets") }
     func sample(_ ticks: Int64) throws(MediaError) -> Int64 {
-      guard let offset = track.sample(atTicks: ticks), abs(offset) < 1 << 53 else {
+      guard let offset = track.sample(atTicks: ticks), offset.magnitude < 1 << 53 else {
         throw .invalid(path, "has audio at a time that is out of bounds")
       }
       return offset
@@ -110,7 +110,7 @@ extension AssetIndex {
     guard
       let offset = try?
         (Rational(video.frames.originTicks) * video.format.timeBase * Rational(Int64(rate)))
-        .rounded(.halfAwayFromZero), abs(offset) < 1 << 53
+        .rounded(.halfAwayFromZero), offset.magnitude < 1 << 53
     else { throw .invalid(path, "has frames at a time that is out of bounds") }
     return Int64(offset)
   }

@@ -76,6 +76,40 @@ extension String {
     return String(text)
   }
 
+  /// The original bytes in one line without characters that control a terminal.
+  ///
+  /// Titles, marks and file names come from outside, so each line for people is printed with this.
+  /// Control characters, line breaks and marks that reverse the direction of text become escapes
+  /// such as `\u{1B}`, and a single byte that some terminals take for a control character becomes
+  /// `\x9B`. All other bytes are kept, because a file name need not be valid UTF-8.
+  package var terminalBytes: [UInt8] {
+    if utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return Array(utf8) }
+    var shown: [UInt8] = []
+    var parser = Unicode.UTF8.ForwardParser()
+    let bytes = systemBytes
+    var input = bytes.makeIterator()
+    var offset = 0
+    while true {
+      switch parser.parseScalar(from: &input) {
+      case .emptyInput: return shown
+      case .valid(let encoded):
+        let scalar = Unicode.UTF8.decode(encoded)
+        shown +=
+          scalar.controlsTerminal ? Array(scalar.escaped(asASCII: true).utf8) : Array(encoded)
+        offset += encoded.count
+      case .error(let length):
+        for byte in bytes[offset..<offset + length] {
+          let isControl = (0x80...0x9F).contains(byte)
+          shown += isControl ? Array("\\x\(String(byte, radix: 16, uppercase: true))".utf8) : [byte]
+        }
+        offset += length
+      }
+    }
+  }
+
+  /// Whether the text contains a character that ``terminalBytes`` escapes.
+  package var controlsTerminal: Bool { terminalBytes != systemBytes }
+
   /// Whether the text may contain an escape, because its UTF-8 contains the byte 0xF4.
   ///
   /// This byte is rare in file names, so most names need no further test.
@@ -111,4 +145,15 @@ extension String {
   ///
   /// Nil if it has none.
   package var fileExtension: String? { FilePath(self).extension?.lowercased() }
+}
+
+extension Unicode.Scalar {
+  /// Whether a terminal may obey the character, or show the text after it in another place.
+  fileprivate var controlsTerminal: Bool {
+    switch value {
+    case 0x061C, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+    default:
+      [.control, .lineSeparator, .paragraphSeparator].contains(properties.generalCategory)
+    }
+  }
 }

@@ -34,6 +34,18 @@ package enum SystemFiles {
   /// Whether a file or device node is at a path, or at the end of a symbolic link.
   package static func exists(_ path: String) -> Bool { access(path.systemPath, F_OK) == 0 }
 
+  /// Whether a directory has an entry at a path, which may be a symbolic link that leads nowhere.
+  package static func isEntry(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path.systemPath, &status) == 0
+  }
+
+  /// Whether the last component of a path is a symbolic link.
+  package static func isSymbolicLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path.systemPath, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+  }
+
   /// Whether the owner alone has permissions on the file at a path.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()

@@ -48,7 +48,7 @@ struct DlibArchive {
   /// Reads a finite real number.
   mutating func real() throws(Problem) -> Double {
     let (mantissa, exponent) = (try integer(), try integer())
-    guard abs(exponent) < Self.leastSpecialExponent else { throw .foreign }
+    guard exponent.magnitude < Self.leastSpecialExponent else { throw .foreign }
     let value = scalbn(Double(mantissa), Int32(exponent))
     guard value.isFinite else { throw .foreign }
     return value

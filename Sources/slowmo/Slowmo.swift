@@ -45,8 +45,12 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Output.fillStandardDescriptors()
-    let shortage = memoryShortage()
-    if shortage == nil { Interrupt.install() }
+    let shortage = ResourceShortage.found()
+    if shortage == nil {
+      Interrupt.install()
+      ResourceShortage.reserveDescriptors()
+      ResourceShortage.reportCrashes()
+    }
     RecordingMemory.retainLargeAllocations()
     // If COLUMNS is not set, ArgumentParser wraps help at 80 columns, which would break the
     // examples.
@@ -90,18 +94,6 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Returns an error if too little memory is left to start, or nil.
-  ///
-  /// Without memory for its stack, a thread does not start, and the thread that waits for it would
-  /// wait forever.
-  private static func memoryShortage() -> CommandError? {
-    guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
-    return CommandError(
-      .unavailable, code: "out_of_memory",
-      "not enough memory to start: \(left >> 20) MiB left below the address space limit",
-      hint: "raise the limit with ulimit -v")
-  }
-
   /// Rejects `help` followed by an unknown verb, for which ArgumentParser would print the root
   /// help.
   private static func checkHelp(_ arguments: [String]) throws {
@@ -120,7 +112,8 @@ struct Slowmo: ParsableCommand {
     let code = exitCode(for: error)
     if code == .success {  // ArgumentParser also reports --help and --version as errors.
       let text = fullMessage(for: error)
-      Output.line(arguments.first == BashCompletion.request ? BashCompletion.script(text) : text)
+      Output.verbatim(
+        arguments.first == CompletionScript.request ? CompletionScript.safe(text) : text)
       return .done
     }
     let failure: CommandError

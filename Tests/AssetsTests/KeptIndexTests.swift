@@ -54,6 +54,21 @@ struct KeptIndexTests {
     #expect(try directory.names().count == 2)
   }
 
+  @Test func `An index behind a symbolic link is read but never written`() throws {
+    let path = try movie()
+    let (link, target) = (path + ".frameindex", directory.file("target"))
+    _ = try Asset(path: path, keepsIndex: true)
+    try FileManager.default.moveItem(atPath: link, toPath: target)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    #expect(try Asset(path: path, keepsIndex: true).keptIndex?.isUsed == true)
+    var damaged = try bytes(of: target)
+    damaged[damaged.count - 1] ^= 1
+    _ = try directory.write(damaged, as: "target")
+    let use = try #require(try Asset(path: path, keepsIndex: true).keptIndex)
+    #expect(use.refusal == .damaged && !use.isWritten && use.writeFailure != nil)
+    #expect(try bytes(of: target) == damaged)
+  }
+
   @Test func `A kept index of another movie is refused and rewritten`() throws {
     let path = try movie()
     let original = try bytes(of: path)

@@ -55,6 +55,14 @@ struct SamsungMarkersTests {
       ])
   }
 
+  @Test func `Ranges in any order may touch but not overlap`() throws {
+    let texts = (0..<20_000).reversed().map { "\($0 * 2):\($0 * 2 + 2):2" }
+    let tail = trailer(("SlowMotion_Data", texts.joined(separator: "*")))
+    #expect(try SlowMotionMarkers(samsungTrailer: tail)?.changes.count == 20_000)
+    let overlapping = trailer(("SlowMotion_Data", (texts + ["7:8:2"]).joined(separator: "*")))
+    #expect(throws: MediaError.self) { try SlowMotionMarkers(samsungTrailer: overlapping) }
+  }
+
   @Test func `A damaged Samsung trailer throws and other files have none`() throws {
     #expect(try SlowMotionMarkers(samsungTrailer: []) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: Array("a movie and no more".utf8)) == nil)

@@ -37,6 +37,27 @@ struct SystemPathTests {
     }
   }
 
+  @Test func `A printed line controls no terminal`() {
+    let shown = [
+      "Zeitlupe ü \u{1F3A5}": "Zeitlupe ü \u{1F3A5}", "a\u{1B}[2J": "a\\u{1B}[2J",
+      "a\nb\tc\r\u{7}\u{7F}": "a\\nb\\tc\\r\\u{07}\\u{7F}", "\u{9B}31m": "\\u{009B}31m",
+      "a\u{2028}b": "a\\u{2028}b", "\u{202E}vom": "\\u{202E}vom", #"a\b"#: #"a\b"#,
+    ]
+    for (text, line) in shown {
+      #expect(String(decoding: text.terminalBytes, as: UTF8.self) == line)
+      #expect(text.controlsTerminal == (text != line))
+    }
+    // A byte that is not text is kept, unless some terminals take it for a control character.
+    #expect(String(systemBytes: [0x61, 0xFF, 0xE9]).terminalBytes == [0x61, 0xFF, 0xE9])
+    #expect(String(systemBytes: [0x9B, 0x41]).terminalBytes == Array("\\x9BA".utf8))
+    #expect(
+      String(systemBytes: [0xF4, 0x8F, 0xBE, 0x80]).terminalBytes == [0xF4, 0x8F, 0xBE, 0x80])
+    for pair in 0..<0x1_0000 {
+      let bytes = String(systemBytes: [UInt8(pair >> 8), UInt8(pair & 0xFF)]).terminalBytes
+      #expect(!bytes.contains { $0 < 0x20 || $0 == 0x7F })
+    }
+  }
+
   @Test func `Paths split into directory and stem and extension`() {
     #expect("a/b/c.mov".parentDirectory == "a/b" && "a/b/c.mov".lastPathComponent == "c.mov")
     #expect("c.mov".parentDirectory == "." && "c.mov".lastPathComponent == "c.mov")

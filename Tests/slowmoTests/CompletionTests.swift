@@ -41,7 +41,7 @@ struct CompletionTests {
       "slowmo frames take.mov -o ta": files, "slowmo frames take.mov --csv ta": files,
       "slowmo recover ta": files, "slowmo recover take.mov -o ta": files,
       "slowmo record file:ta":
-        " <file:take one.mov> <file:take.json> <file:take.mov> <file:takes/>",
+        " <file:take\\ one.mov> <file:take.json> <file:take.mov> <file:takes/>",
       "slowmo record synthetic -o ta": files,
       "slowmo record synthetic --report ta": files,
       "slowmo record synthetic --frames-csv ta": files, "slowmo bench diff ta": files,
@@ -59,13 +59,12 @@ struct CompletionTests {
       "slowmo controls /dev/fakevideo0 gai": " <gain=>",
       "slowmo controls /dev/fakevideo0 auto_exposure=": Self.exposures,
       "slowmo record synthetic --audio n": " <none>",
-      // The @ is already on the line.
-      "slowmo frames \(marked) --at @": " <mark1> <mark2>",
+      "slowmo frames \(marked) --at @": " <@mark1> <@mark2>",
       "slowmo frames \(marked) --at ": " <@mark1> <@mark2>",
       "slowmo retime \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
       "slowmo play \(marked) --range @mark1..@": " <@mark1..@mark1> <@mark1..@mark2>",
       "slowmo frames \(marked) --at 1": " <>",
-      "slowmo retime \(marked) --ramp @": " <mark1=> <mark2=>",
+      "slowmo retime \(marked) --ramp @": " <@mark1=> <@mark2=>",
       "slowmo retime \(marked) --ramp ": " <@mark1=> <@mark2=>",
     ]
     let lines = wanted.keys.sorted()

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Union
 
 from . import _notebook
 from ._check import Audit, check
-from ._command import Number, PathLike, flag, fraction, option, path_text, run, text
+from ._command import CommandError, Number, PathLike, flag, fraction, option, path_text, run, text
 from ._devices import Device, name
 from ._frames import Frame, FrameTime, Pixels, Seconds, frame_times, frames
 from ._info import Info, info
@@ -202,8 +203,12 @@ def retime(
         options: More options of ``slowmo retime``, such as ``["--box", "640x360"]``.
 
     Raises:
-        CommandError: The file cannot be read, or the output cannot be written.
+        CommandError: The file cannot be read, the output cannot be written, or its name is a
+            template, which stands for many files.
     """
+    if re.search(r"\{\w+(:\d+)?\}", os.fspath(output)):
+        raise CommandError(
+            "usage", f"the output {os.fspath(output)} is a template", "name one file", 64)
     arguments = [path_text(path), "--output", path_text(output)]
     for part, part_speed in ranges:
         arguments += ["--range", _range_text(part), "--speed", text(part_speed)]

@@ -17,10 +17,13 @@ from typing import IO, Any, Literal, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._command import PathLike, failure, launch, path_text, run
+from ._command import CommandError, PathLike, failure, launch, path_text, run
 
 #: A time in seconds. Fractions are exact; floats are rounded to nanoseconds.
 Seconds = Union[int, float, Fraction]
+
+#: The most frames that one run of the command is asked for by number: arguments have a limit.
+_BATCH = 1_000
 
 #: The pixels of an image: RGB, luma of 8 or of 16 bits, or the planes of YUV 4:2:0.
 Pixels = Literal["rgb24", "gray8", "gray16le", "yuv420p"]
@@ -82,7 +85,7 @@ def frame_times(path: PathLike, *, keep_index: bool = False) -> list[FrameTime]:
     with tempfile.TemporaryDirectory(prefix="overcrank-") as directory:
         table = os.path.join(directory, "frames.csv")
         run("frames", path_text(path), "--csv", table, "--progress", "none", *_index_option(keep_index))
-        with open(table, newline="", encoding="ascii") as file:
+        with open(table, newline="", encoding="utf-8") as file:
             return [_row(row) for row in csv.DictReader(file)]
 
 
@@ -111,7 +114,7 @@ def frames(
         keep_index: As in :func:`frame_times`.
 
     Raises:
-        CommandError: The file cannot be read, or a frame cannot be decoded.
+        CommandError: The file cannot be read, a frame cannot be decoded, or a time is not finite.
         IndexError: ``start``, ``at`` or ``indices`` names a frame that the movie does not have.
         ValueError: More than one kind of selection is given, or ``step`` is not positive.
     """
@@ -130,11 +133,10 @@ def frames(
         last = len(table) if end is None else bisect.bisect_left(
             table, math.ceil(_nanoseconds(end)), key=lambda row: row.pts_ns)
         chosen = list(range(first, last, step))
-    rows = [table[index] for index in chosen]
-    if not rows:
+    if not chosen:
         return iter(())
     options = ["--rotation", rotation, "--on-error", on_error, "--raw", pixels, *_index_option(keep_index)]
-    return _decode(path, rows, len(table), options)
+    return _runs(path, table, chosen, options)
 
 
 def _index_option(keep_index: bool) -> list[str]:
@@ -152,6 +154,8 @@ def _index(table: list[FrameTime], time: Seconds) -> int:
 def _nanoseconds(time: Seconds) -> Fraction:
     """A time in nanoseconds. Floats cannot hold most decimal fractions, and are rounded."""
     if isinstance(time, float):
+        if not math.isfinite(time):
+            raise CommandError("syntax", f"{time} is not a time", "give a time in seconds", 64)
         return Fraction(round(time * 1e9))
     return Fraction(time) * 1_000_000_000
 
@@ -173,18 +177,45 @@ def _row(row: dict[str, str]) -> FrameTime:
         lost_before=number("lost_before"), duplicate=None if duplicate is None else bool(duplicate))
 
 
-def _decode(
-    path: PathLike, rows: list[FrameTime], count: int, options: list[str]
+def _runs(
+    path: PathLike, table: list[FrameTime], chosen: list[int], options: list[str]
 ) -> Iterator[Frame]:
+    """Reads the images of the chosen frames, in one run of the command or in several."""
+    selection = _range_options(table, chosen)
+    if selection is not None:
+        yield from _decode(path, [table[index] for index in chosen], [*selection, *options])
+        return
+    for start in range(0, len(chosen), _BATCH):
+        rows = [table[index] for index in chosen[start:start + _BATCH]]
+        numbers = [part for row in rows for part in ("--at", f"{row.index}f")]
+        yield from _decode(path, rows, [*numbers, *options])
+
+
+def _range_options(table: list[FrameTime], chosen: list[int]) -> list[str] | None:
+    """The options for frames at equal steps, or None for others.
+
+    The command reads a range by time, so its ends must not be among frames of one time.
+    """
+    first, last = chosen[0], chosen[-1]
+    step = chosen[1] - first if len(chosen) > 1 else 1
+    if step < 1 or chosen != list(range(first, last + 1, step)):
+        return None
+    if any(0 < index < len(table) and table[index - 1].pts_ns >= table[index].pts_ns
+           for index in (first, last + 1)):
+        return None
+    end = "end" if last + 1 == len(table) else f"{last + 1}f"
+    bounds = [] if (first, end) == (0, "end") else ["--range", f"{first}f..{end}"]
+    return bounds if step == 1 else [*bounds, "--step", str(step)]
+
+
+def _decode(path: PathLike, rows: list[FrameTime], options: list[str]) -> Iterator[Frame]:
     """Reads the images of these frames from the command, one for each row."""
-    is_all = [row.index for row in rows] == list(range(count))
-    selection = [] if is_all else [part for row in rows for part in ("--at", f"{row.index}f")]
     # The command writes the line of a frame before its pixels.
     reader, writer = os.pipe()
     with open(reader, "rb") as lines, tempfile.TemporaryFile() as stderr:
         try:
             process = launch(
-                ["frames", path_text(path), *selection, "-o", "-", "--meta-fd", str(writer),
+                ["frames", path_text(path), "-o", "-", "--meta-fd", str(writer),
                  "--splice", "--progress", "none", *options], stderr, [writer])
         finally:
             os.close(writer)

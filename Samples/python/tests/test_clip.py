@@ -65,6 +65,11 @@ class RetimeTests(DirectoryTestCase):
         before, after = take().frame_times(), slow.frame_times()
         self.assertEqual([row.pts_ns for row in after], [8 * row.pts_ns for row in before])
 
+    def test_a_template_is_refused(self):
+        with self.assertRaises(overcrank.CommandError) as caught:
+            overcrank.retime(take(), "{name}.mov", speed=Fraction(1, 8), copy=True)
+        self.assertEqual((caught.exception.code, os.listdir(".")), ("usage", []))
+
     def test_ranges_at_a_constant_rate(self):
         slow = overcrank.retime(
             take(), "slow.mp4", ranges=[((0.25, 0.5), Fraction(1, 4)), ("0.75..1", 0.5)], fps=30)

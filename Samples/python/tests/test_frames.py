@@ -3,15 +3,17 @@
 
 import csv
 import itertools
+import math
 import os
 import shutil
 import subprocess
 import unittest
+import unittest.mock
 from fractions import Fraction
 
 import numpy as np
 import overcrank
-from overcrank import _command
+from overcrank import _command, _frames
 from support import DirectoryTestCase, painted_number, take
 
 
@@ -46,6 +48,15 @@ class FrameTests(DirectoryTestCase):
                 take().frames(indices=[3, 50]), overcrank.frames(path, indices=[3, 50], keep_index=True)):
             self.assertEqual(kept.pts_ns, plain.pts_ns)
             np.testing.assert_array_equal(kept.image, plain.image)
+
+    def test_codes_may_have_text_outside_ascii(self):
+        def write(verb, path, option, table, *rest):
+            with open(table, "w", encoding="utf-8") as file:
+                file.write("index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate,codes\n"
+                           "0,0,,,10,,,Grüße 東京\n")
+
+        with unittest.mock.patch.object(_frames, "run", write):
+            self.assertEqual([row.index for row in overcrank.frame_times("a.mov")], [0])
 
     def test_gaps_of_the_ledger_are_those_of_the_frames(self):
         gaps = {gap.after_index + 1: gap.count for gap in take().gaps}
@@ -123,6 +134,31 @@ class SelectionTests(unittest.TestCase):
     def test_steps(self):
         self.assertEqual(self.numbers(step=60), [0, 60, 120, 180])
         self.assertEqual(self.numbers(start=0.5, step=100), [120, 220])
+
+    def test_a_range_is_one_option_however_many_frames_it_has(self):
+        table = [
+            overcrank.FrameTime(index, index * 10, None, None, 10, None, None)
+            for index in range(100_000)]
+        for chosen, options in (
+                (range(100_000), []), (range(1, 99_999), ["--range", "1f..99999f"]),
+                (range(5, 100_000, 5), ["--range", "5f..99996f", "--step", "5"]),
+                (range(7, 8), ["--range", "7f..8f"]), (range(9, 3, -1), None)):
+            self.assertEqual(_frames._range_options(table, list(chosen)), options)
+        self.assertIsNone(_frames._range_options(table, [1, 2, 4]))
+        twins = [*table[:3], overcrank.FrameTime(3, 20, None, None, 10, None, None), *table[4:]]
+        self.assertIsNone(_frames._range_options(twins, [3, 4]))
+        self.assertIsNone(_frames._range_options(twins, [1, 2]))
+
+    def test_frames_of_several_runs_follow_each_other(self):
+        indices = np.random.default_rng(2).integers(0, 240, 50).tolist()
+        with unittest.mock.patch.object(_frames, "_BATCH", 7):
+            self.assertEqual(self.numbers(indices=indices), indices)
+
+    def test_a_time_without_end_is_refused(self):
+        for selection in ({"start": math.inf}, {"end": math.nan}, {"at": [-math.inf]}):
+            with self.assertRaises(overcrank.CommandError, msg=selection) as caught:
+                self.clip.frames(**selection)
+            self.assertEqual(caught.exception.code, "syntax")
 
     def test_times_and_indices_come_in_their_order(self):
         self.assertEqual(self.numbers(at=[0.5, 0.25, 0.5]), [120, 60, 120])

@@ -35,14 +35,19 @@ extension Composition {
   ) throws(MediaError) -> Composition {
     for change in changes { try source.check(change.range) }
     try checkApart(changes.map(\.range), of: source)
-    let ordered = changes.sorted { $0.range.start < $1.range.start }
     var composition = Composition(source)
-    // A speed change shifts everything after it. So ranges are processed from last to first, while
-    // the times before them still equal source times.
-    for change in ordered.reversed() {
-      if change.isReversed { try composition.reverse(change.range) }
-      try composition.setSpeed(change.speed, in: change.range)
+    guard !changes.isEmpty else { return composition }
+    // An edit of the composition would move everything after it, and a phone may store thousands of
+    // ranges. So the ranges are built one after the other, on a track that all tracks are copies of.
+    var track = CompositionTrack(.video)
+    var played = MediaTime.zero
+    for change in changes.sorted(by: { $0.range.start < $1.range.start }) {
+      try track.append(source, from: played, to: change.range.start)
+      try track.append(source, change)
+      played = change.range.end
     }
+    try track.append(source, from: played, to: source.duration)
+    for index in composition.tracks.indices { composition.tracks[index].segments = track.segments }
     return composition
   }
 
@@ -123,5 +128,37 @@ extension Composition {
       }
     }
     return composition
+  }
+}
+
+extension CompositionTrack {
+  /// Appends a source range at speed 1, unless it is empty.
+  fileprivate mutating func append(
+    _ source: MediaSource, from start: MediaTime, to end: MediaTime
+  ) throws(MediaError) {
+    guard start < end else { return }
+    try append(source, Composition.SpeedChange(.normal, in: TimeRange(start: start, end: end)))
+  }
+
+  /// Appends a source range at its speed and in its direction.
+  fileprivate mutating func append(
+    _ source: MediaSource, _ change: Composition.SpeedChange
+  ) throws(MediaError) {
+    // As cuts leave them: in lowest terms, and the end of the source as it is stated.
+    func boundary(_ time: MediaTime) throws(MediaError) -> MediaTime {
+      time == source.duration ? source.duration : try MediaTime(time.seconds)
+    }
+    let range = try TimeRange(
+      start: boundary(change.range.start), end: boundary(change.range.end))
+    segments.append(
+      try exactly("playing \(range.displayText) at speed \(change.speed)") {
+        () throws(MediaError) in
+        let target = try TimeRange(
+          start: duration, end: MediaTime(duration.seconds + range.duration * change.speed.stretch))
+        let line = try TimeMapping(source: range, target: target)
+        return TrackSegment(
+          unchecked: source,
+          change.isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line))
+      })
   }
 }

@@ -60,12 +60,16 @@ extension SlowMotionMarkers {
         let level = numbers[2], start >= 0, start < end, end < 1 << 40, (1...16).contains(level),
         let range = try? TimeRange(
           start: MediaTime(microseconds: start * 1_000), end: MediaTime(microseconds: end * 1_000)),
-        changes.allSatisfy({ !$0.range.overlaps(range) }),
         let speed = try? Speed(elsewhere.fraction / Rational(1 << (level - 1) as Int64))
       else {
         throw .invalidMarkers("a slow-motion range is invalid: \(part.prefix(60))")
       }
       changes.append(Composition.SpeedChange(speed, in: range))
+    }
+    let ranges = changes.map(\.range).sorted { $0.start < $1.start }
+    for (first, second) in zip(ranges, ranges.dropFirst()) where first.overlaps(second) {
+      throw .invalidMarkers(
+        "the slow-motion ranges \(first.displayText) and \(second.displayText) overlap")
     }
     return changes
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankMediaCore
 
 /// A reader of Final Cut Pro's FCPXML 1.x: clips, connected and compound clips, and speeds.
@@ -43,8 +44,10 @@ struct FinalCutProject {
   private var mediaType = MediaType.video
   /// The number of clips that may still be read.
   ///
-  /// Compound clips inside each other can multiply without bounds, so the total is limited.
-  private var budget = 1_000_000
+  /// Compound clips inside each other can multiply without bounds, so the total is limited to a
+  /// multiple of the number of elements.
+  private var budget = 0
+  private static let (leastBudget, clipsPerElement) = (1_000, 100)
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
@@ -53,6 +56,7 @@ struct FinalCutProject {
   static func name(_ document: XMLElement) -> String? { document.all("project").first?["name"] }
 
   mutating func composition(of document: XMLElement) throws(MediaError) -> Composition {
+    budget = max(Self.leastBudget, Self.clipsPerElement * document.elementCount)
     for asset in document.all("asset") {
       guard let id = asset["id"], let path = asset["src"] ?? asset.first("media-rep")?["src"]
       else { continue }
@@ -75,7 +79,7 @@ struct FinalCutProject {
       guard content.showsAnything || kind == .video else { continue }
       composition.tracks.append(try media.track(content, kind))
     }
-    notes = notes.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    notes = Array(notes.uniqued())
     return composition
   }
 
@@ -157,9 +161,8 @@ struct FinalCutProject {
       played.content = try content.played(along: curve)
     }
     for child in element.children where Self.kinds.contains(child.name) {
-      guard let lane = child["lane"].flatMap({ Int($0) }), lane != 0, abs(lane) < 10_000 else {
-        continue
-      }
+      guard let lane = child["lane"].flatMap({ Int($0) }), lane != 0, lane.magnitude < 10_000
+      else { continue }
       let offset = try Self.time(child, "offset") ?? start
       let at = try (offset - start).checked("the offset of \(Self.describe(child))")
       let inner = try clip(child, depth: depth + 1)

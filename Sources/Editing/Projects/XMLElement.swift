@@ -23,6 +23,9 @@ struct XMLElement {
     children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) }
   }
 
+  /// The number of elements, with this one and those at any depth.
+  var elementCount: Int { children.reduce(1) { $0 + $1.elementCount } }
+
   /// Parses a document.
   ///
   /// - Throws: `MediaError` with `.invalidProject` for a document that is not well-formed, or

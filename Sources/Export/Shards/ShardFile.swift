@@ -20,9 +20,14 @@ struct ShardFile: Sendable {
   /// Returns the stamp: the shard, and the digest of the whole export.
   func stamp(_ digest: ExportDigest) -> String { "\(shard) \(digest)" }
 
-  /// True unless the path leads to a movie that is not a shard, which must not be replaced.
+  /// True if the path is free, or leads to a shard and not through a symbolic link.
+  ///
+  /// Any other file must not be replaced, whatever it holds.
   var mayBeReplaced: Bool {
-    guard let found = try? Demuxer(opening: path) else { return true }
+    guard SystemFiles.isEntry(path) else { return true }
+    guard !SystemFiles.isSymbolicLink(path), let found = try? Demuxer(opening: path) else {
+      return false
+    }
     return found.metadata[Self.key] != nil
   }
 

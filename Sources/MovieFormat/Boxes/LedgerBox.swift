@@ -38,7 +38,7 @@ package enum LedgerBox {
       guard head.count == headBytes, Array(head[8..<24]) == identity,
         Box.number(head[24..<26]) == UInt64(version),
         Box.number(head[26..<28]) == UInt64(TakeRecord.byteCount),
-        let size = Int(exactly: box.byteCount)
+        let size = Int(exactly: box.byteCount), box.byteCount < MovieBoxes.largestInMemory
       else { continue }
       let count = Int(Box.number(head[28..<32]))
       let bytes = file.file.read(size - headBytes, at: box.start + Int64(headBytes))

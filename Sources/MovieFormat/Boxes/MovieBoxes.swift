@@ -35,17 +35,27 @@ package struct MovieBoxes: ~Copyable {
     return Box(head: file.read(16, at: start), at: start, end: end)
   }
 
+  /// The box at an offset, as ``box(at:before:)`` finds it, read through a window that the caller
+  /// keeps from box to box.
+  func box(at start: Int64, before end: Int64, through window: inout BoxWindow) -> Box? {
+    guard start >= 0, start < end, end <= byteCount else { return nil }
+    return Box(head: window.head(at: start, of: file), at: start, end: end)
+  }
+
   /// The boxes in order, up to the end of the file or the first malformed header.
   package func boxes() -> [Box] {
     var boxes: [Box] = []
-    while let box = box(at: boxes.last?.end ?? 0) { boxes.append(box) }
+    var window = BoxWindow()
+    while let box = box(at: boxes.last?.end ?? 0, before: byteCount, through: &window) {
+      boxes.append(box)
+    }
     return boxes
   }
 
   /// The size in bytes up to which a box is read into memory.
   ///
   /// The index of one hour at 1000 fps takes a tenth of this.
-  private static let largestInMemory: Int64 = 1 << 30
+  static let largestInMemory: Int64 = 1 << 30
 
   /// All bytes of a box with its header; nil if it is too large or cannot be read completely.
   package func bytes(of box: Box) -> [UInt8]? {
@@ -89,5 +99,28 @@ package struct MovieBoxes: ~Copyable {
     var type = BoxBytes()
     type.append(BoxType.free)
     try file.write(type.bytes, at: box.start + 4)
+  }
+}
+
+/// A part of a file that is kept in memory while the headers of its boxes are read in order.
+///
+/// A file may consist of millions of small boxes, so while boxes follow each other closely, more and
+/// more of them are read at once. After a large box, only a header is read again.
+struct BoxWindow {
+  private var start: Int64 = 0
+  private var bytes: [UInt8] = []
+  private var readSize = headBytes
+
+  private static let (headBytes, smallGap, largestRead) = (16, 1_024, 1 << 16)
+
+  /// The bytes of a box header; fewer than 16 at the end of the file.
+  mutating func head(at position: Int64, of file: borrowing RandomAccessFile) -> ArraySlice<UInt8> {
+    let offset = position - start
+    if offset < 0 || offset + Int64(Self.headBytes) > Int64(bytes.count) {
+      let isNear = (0...Int64(bytes.count + Self.smallGap)).contains(offset)
+      readSize = isNear ? min(Self.largestRead, readSize * 2) : Self.headBytes
+      (start, bytes) = (position, file.read(readSize, at: position))
+    }
+    return bytes.dropFirst(Int(position - start)).prefix(Self.headBytes)
   }
 }

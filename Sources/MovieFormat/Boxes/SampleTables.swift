@@ -22,8 +22,8 @@ package struct SampleTables {
   private static let sampleProperties: Set<UInt32> = [
     0x7364_7470, 0x7361_697A, 0x7361_696F, 0x7365_6E63,
   ]
-  /// The container boxes on the path from `moov` to the sample tables.
-  private static let containers: Set<UInt32> = [
+  /// The container boxes on the path from `moov` to the sample tables, from the outside in.
+  private static let containers = [
     BoxType.movie, BoxType.track, BoxType.trackMedia, BoxType.mediaInformation,
     BoxType.sampleTable,
   ]
@@ -37,16 +37,22 @@ package struct SampleTables {
       return nil
     }
     byteCount = file.byteCount
-    guard read(0..<byteCount, of: file) else { return nil }
+    guard read(0..<byteCount, of: file, depth: 0) else { return nil }
   }
 
   /// Reads the boxes in a range, and notes for each track whether its samples are in order.
   ///
-  /// Returns false if a box is damaged, or if the movie is fragmented or compressed.
-  private mutating func read(_ range: Range<Int64>, of file: borrowing MovieBoxes) -> Bool {
+  /// Returns false if a box is damaged, or if the movie is fragmented or compressed. A container is
+  /// entered only at its own depth, because a hostile file may nest boxes without end.
+  private mutating func read(
+    _ range: Range<Int64>, of file: borrowing MovieBoxes, depth: Int
+  ) -> Bool {
     var start = range.lowerBound
+    var window = BoxWindow()
     while start + 8 <= range.upperBound {
-      guard let box = file.box(at: start, before: range.upperBound) else { return false }
+      guard let box = file.box(at: start, before: range.upperBound, through: &window) else {
+        return false
+      }
       switch box.type {
       case BoxType.fragment, BoxType.extends, Self.compressedMovie: return false
       case BoxType.track:
@@ -61,7 +67,9 @@ package struct SampleTables {
         if !tracksInOrder.isEmpty { tracksInOrder[tracksInOrder.count - 1] = false }
       default: break
       }
-      if Self.containers.contains(box.type), !read(box.start + box.headBytes..<box.end, of: file) {
+      if depth < Self.containers.count, box.type == Self.containers[depth],
+        !read(box.start + box.headBytes..<box.end, of: file, depth: depth + 1)
+      {
         return false
       }
       start = box.end

@@ -17,6 +17,8 @@ package enum TimedMetadataReader {
   ///
   /// A damaged table may state anything.
   private static let (largestCount, largestSample) = (1 << 22, 1 << 20)
+  /// The size of a sample with one box; a smaller one holds no value.
+  private static let smallestSample = 8
 
   /// The values of all metadata tracks, in order of time.
   ///
@@ -31,10 +33,12 @@ package enum TimedMetadataReader {
     let timescale = box.first(BoxType.movieHeader, in: bytes)?.timescale(in: bytes) ?? 0
     var values: [Value] = []
     for track in box.all(BoxType.track, in: bytes) {
-      guard let table = MetadataSampleTable(track, movieTimescale: timescale, in: bytes) else {
-        continue
-      }
-      for sample in table.samples.prefix(largestCount) where sample.byteCount <= largestSample {
+      guard
+        let table = MetadataSampleTable(
+          track, movieTimescale: timescale, fileBytes: file.byteCount, in: bytes)
+      else { continue }
+      for sample in table.samples.prefix(largestCount)
+      where (smallestSample...largestSample).contains(sample.byteCount) {
         let data = file.file.read(sample.byteCount, at: sample.position)
         guard data.count == sample.byteCount else { break }
         for item in Box.list(in: data, from: 0, to: data.count) {
@@ -65,7 +69,7 @@ private struct MetadataSampleTable {
   private(set) var samples: [Sample] = []
 
   /// Reads a `trak` box; nil unless it is a metadata track with intact tables.
-  init?(_ track: Box, movieTimescale: UInt64, in bytes: [UInt8]) {
+  init?(_ track: Box, movieTimescale: UInt64, fileBytes: Int64, in bytes: [UInt8]) {
     guard let media = track.first(BoxType.trackMedia, in: bytes),
       media.first(BoxType.handler, in: bytes)?.number(8, in: bytes)
         == UInt64(BoxType.metadataHandler),
@@ -86,7 +90,7 @@ private struct MetadataSampleTable {
     }
     let shift = Self.shift(
       of: track, movieTimescale: movieTimescale, timescale: timescale, in: bytes)
-    guard let positions = Self.positions(table, in: bytes),
+    guard let positions = Self.positions(table, fileBytes: fileBytes, in: bytes),
       let times = Self.times(table, count: positions.count, in: bytes)
     else { return nil }
     samples = zip(positions, times).map { location, ticks in
@@ -147,8 +151,11 @@ private struct MetadataSampleTable {
   }
 
   /// The offsets and sizes of the samples in the file.
+  ///
+  /// Nil if the samples are larger than the file: their chunks overlap, and a small file would take
+  /// as long as a large one.
   private static func positions(
-    _ table: Box, in bytes: [UInt8]
+    _ table: Box, fileBytes: Int64, in bytes: [UInt8]
   ) -> [(position: Int64, byteCount: Int)]? {
     let isLong = table.first(BoxType.chunkOffsets64, in: bytes) != nil
     guard let sizes = table.first(BoxType.sampleSizes, in: bytes),
@@ -159,9 +166,11 @@ private struct MetadataSampleTable {
         isLong ? BoxType.chunkOffsets64 : BoxType.chunkOffsets, in: bytes),
       let chunkCount = offsets.number(4, in: bytes)
     else { return nil }
+    guard Int128(common) * Int128(count) <= Int128(fileBytes) else { return nil }
     var locations: [(position: Int64, byteCount: Int)] = []
     var run = 0
-    for chunk in 0..<Int(clamping: chunkCount) {
+    var bytesLeft = fileBytes
+    for chunk in 0..<Int(clamping: chunkCount) where locations.count < Int(clamping: count) {
       // A run of chunks begins at its first chunk, counted from 1.
       while run + 1 < Int(clamping: runs),
         let first = chunks.number(8 + 12 * (run + 1), in: bytes), first <= UInt64(chunk) + 1
@@ -176,11 +185,12 @@ private struct MetadataSampleTable {
         guard let low = offsets.number(12 + chunk * 8, in: bytes) else { return nil }
         position = Int64(bitPattern: high << 32 | low)
       }
-      for _ in 0..<min(length, count) where locations.count < Int(clamping: count) {
+      for _ in 0..<min(length, count - UInt64(locations.count)) {
         guard
           let size = common > 0 ? common : sizes.number(12 + 4 * locations.count, in: bytes),
-          locations.count < 1 << 22
+          locations.count < 1 << 22, Int64(size) <= bytesLeft
         else { return nil }
+        bytesLeft -= Int64(size)
         locations.append((position, Int(size)))
         position &+= Int64(size)
       }
@@ -203,9 +213,10 @@ extension Box {
 
   /// The name of a key in the `keys` box of an `mebx` entry.
   fileprivate func keyName(in bytes: [UInt8]) -> String? {
-    guard let name = first(BoxType.keyDeclaration, in: bytes), name.byteCount > 12 else {
-      return nil
-    }
+    // Each value repeats its key, so a long one would multiply.
+    guard let name = first(BoxType.keyDeclaration, in: bytes),
+      (13...4_096).contains(name.byteCount)
+    else { return nil }
     return String(decoding: bytes[(Int(name.start) + 12)..<Int(name.end)], as: UTF8.self)
   }
 

@@ -119,8 +119,9 @@ struct ExifMetadata {
   private static func directory(of location: GeographicLocation) -> TIFFDirectory {
     /// Degrees, minutes, and seconds with four decimals.
     func degrees(_ value: Double) -> TIFFValue {
-      let units = UInt32((abs(value) * 36_000_000).rounded())
-      let (minutes, seconds) = (units / 600_000, units % 600_000)
+      // 180 degrees are more units than 32 bits count.
+      let units = UInt64((abs(value) * 36_000_000).rounded())
+      let (minutes, seconds) = (UInt32(units / 600_000), UInt32(units % 600_000))
       return .rationals([minutes / 60, 1, minutes % 60, 1, seconds, 10_000])
     }
     var fields: [UInt16: TIFFValue] = [
@@ -133,7 +134,10 @@ struct ExifMetadata {
     ]
     if let altitude = location.altitude {
       fields[5] = .bytes([altitude < 0 ? 1 : 0])
-      fields[6] = .rationals([UInt32((abs(altitude) * 1_000).rounded()), 1_000])
+      // Millimeters, or whole meters where 32 bits do not count the millimeters.
+      let millimeters = UInt32(exactly: (abs(altitude) * 1_000).rounded())
+      let meters = UInt32(exactly: abs(altitude).rounded()) ?? .max
+      fields[6] = .rationals(millimeters.map { [$0, 1_000] } ?? [meters, 1])
     }
     return TIFFDirectory(fields: fields)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Overcrank
 import OvercrankLinuxSystem
 import Subprocess
 import Synchronization
@@ -45,7 +46,14 @@ final class ClipCommands: Sendable {
   }
 
   /// Starts the command for a clip; its output goes to standard error.
-  func run(for path: String) {
+  ///
+  /// The path is also in the variable `SLOWMO_FILE`, which needs no quoting of ours in a command
+  /// substitution. `SLOWMO_TRIGGER_NS` is the time of the trigger; empty without one.
+  func run(for path: String, triggeredAt time: MediaTime? = nil) {
+    let time = time.map { String($0.wholeNanoseconds) } ?? ""
+    // The shell sets the variables, because a path need not be valid UTF-8.
+    let script =
+      "SLOWMO_FILE=$1 SLOWMO_TRIGGER_NS=\(time); export SLOWMO_FILE SLOWMO_TRIGGER_NS\n" + command
     running.enter()
     Task.detached { [self] in
       defer { running.leave() }
@@ -58,7 +66,7 @@ final class ClipCommands: Sendable {
           .name("sh"),
           // Subprocess copies each argument up to its terminating zero (strdup(3)), so a zero is
           // appended.
-          arguments: Arguments(["-c", command, "sh", path].map { $0.systemBytes + [0] }),
+          arguments: Arguments(["-c", script, "sh", path].map { $0.systemBytes + [0] }),
           platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)
         guard !result.terminationStatus.isSuccess else { return }

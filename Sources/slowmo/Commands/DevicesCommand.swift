@@ -127,7 +127,7 @@ struct DevicesCommand: ParsableCommand, Verb {
   private static func emit(_ change: CaptureDeviceChange, json: Bool) -> Bool {
     guard !json else {
       guard let data = try? Output.encode(Event(change), isPretty: false) else { return false }
-      return Output.line(String(decoding: data, as: UTF8.self))
+      return Output.verbatim(String(decoding: data, as: UTF8.self))
     }
     switch change {
     case .added(let device):

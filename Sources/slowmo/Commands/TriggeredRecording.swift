@@ -38,7 +38,9 @@ struct TriggeredRecording {
           progress.file(clip.path)
           // If another program replaced the clip's file, the path now leads to a foreign file. The
           // user's `--exec` command must not receive it.
-          if clip.problem?.code != .outputReplaced { commands?.run(for: clip.path) }
+          if clip.problem?.code != .outputReplaced {
+            commands?.run(for: clip.path, triggeredAt: clip.trigger?.captureTime)
+          }
         }
       }
     }

@@ -10,7 +10,7 @@ import Overcrank
 /// | Value | JSON |
 /// |---|---|
 /// | key | snake case |
-/// | nil | `null`; only an absent error is left out |
+/// | nil, a number that is not finite | `null`; only an absent error is left out |
 /// | `MediaTime`, `Duration` | integer nanoseconds, with `_ns` added to the key |
 /// | `FrameRate`, `Speed`, `Rational` | exact fraction; a number under the same key plus `_value` |
 ///
@@ -67,6 +67,8 @@ private final class Node {
   /// Returns true if it was stored, and false if the value must encode itself through containers.
   func set(_ value: some Encodable) -> Bool {
     switch value {
+    // JSON has neither NaN nor infinity.
+    case let number as any BinaryFloatingPoint where !number.isFinite: leaf = .null
     case is String, is Bool, is any BinaryInteger & Encodable,
       is any BinaryFloatingPoint & Encodable:
       leaf = .leaf(value)

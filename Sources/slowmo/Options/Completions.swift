@@ -25,12 +25,12 @@ enum Completions {
     else { return [] }
     let settable = controls.filter { !$0.flags.contains("read-only") && $0.kind != .button }
     guard let name = unquoted(prefix).split(separator: "=").first, prefix.contains("=") else {
-      return settable.map { "\($0.name)=" }
+      return shown(settable.map { "\($0.name)=" })
     }
     guard let control = settable.first(where: { $0.name == name }) else { return [] }
     let values =
       control.kind == .boolean ? ["on", "off"] : control.menu.map { String($0.index) }
-    return (values + ["default"]).map { "\(name)=\($0)" }
+    return shown((values + ["default"]).map { "\(name)=\($0)" })
   }
 
   /// Completes a microphone.
@@ -51,7 +51,7 @@ enum Completions {
       guard prefix.isEmpty || prefix[start...].hasPrefix("@"),
         let asset = movie(in: commandLine, completing: index)
       else { return [] }
-      // A name with a space needs quotes, which a completion cannot add.
+      // A name with a space would end a point of a ramp.
       let names = asset.marks.map(\.name).filter { !$0.contains(where: \.isWhitespace) }
       return shown(names.map { "\(prefix[..<start])@\($0)\(suffix)" })
     }
@@ -125,11 +125,12 @@ enum Completions {
 
   /// The candidates without repetitions, as the shell expects them.
   ///
-  /// In zsh, a colon separates a candidate from its description.
+  /// A candidate is a line, and the shell prints it, so candidates with control characters are left
+  /// out. In zsh, a colon separates a candidate from its description, and a backslash escapes it.
   private static func shown(_ candidates: [String]) -> [String] {
     var seen = Set<String>()
-    let candidates = candidates.filter { seen.insert($0).inserted }
+    let candidates = candidates.filter { !$0.controlsTerminal && seen.insert($0).inserted }
     guard CompletionShell.requesting == .zsh else { return candidates }
-    return candidates.map { $0.replacing(":", with: "\\:") }
+    return candidates.map { $0.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
   }
 }

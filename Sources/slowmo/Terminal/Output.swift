@@ -13,15 +13,23 @@ enum Output {
   /// A pipe closed by its reader does not count.
   private static let failure = Mutex<Errno?>(nil)
 
-  /// Writes a line to standard output.
+  /// Writes a line for people to standard output, without characters that control a terminal.
   ///
   /// Returns true if it was written, and false if the reader closed the pipe or the write failed.
   /// ``problem`` keeps the error of a failed write.
   @discardableResult
-  static func line(_ text: String) -> Bool {
-    guard let reason = FileDescriptor.standardOutput.writeFully((text + "\n").systemBytes) else {
-      return true
-    }
+  static func line(_ text: String) -> Bool { write(text.terminalBytes + newline) }
+
+  /// Writes text of the command's own, such as help or a document, to standard output as it is.
+  ///
+  /// Returns as ``line(_:)`` does.
+  @discardableResult
+  static func verbatim(_ text: String) -> Bool { write(text.systemBytes + newline) }
+
+  private static let newline = [UInt8(ascii: "\n")]
+
+  private static func write(_ bytes: [UInt8]) -> Bool {
+    guard let reason = FileDescriptor.standardOutput.writeFully(bytes) else { return true }
     // A reader such as head(1) stops early on purpose, so a closed pipe is not an error.
     if reason != .brokenPipe { failure.withLock { $0 = $0 ?? reason } }
     return false
@@ -94,22 +102,22 @@ enum Output {
     notice("error: \(error.line)")
   }
 
-  /// Prints a line of text as it is.
+  /// Prints a line of text without the command's name in front.
   ///
   /// With `--progress json`, it is a `note` event.
   static func plain(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.emit("note", text) }
-    write((text + "\n").systemBytes, to: STDERR_FILENO)
+    write(text.terminalBytes + newline, to: STDERR_FILENO)
   }
 
   /// Prints a line for people, in every progress style.
   static func notice(_ text: String) {
-    write("slowmo: \(text)\n".systemBytes, to: STDERR_FILENO)
+    write("slowmo: \(text)".terminalBytes + newline, to: STDERR_FILENO)
   }
 
   /// Prints exactly one JSON document on standard output.
   static func document(_ document: some Encodable) throws {
-    line(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
+    verbatim(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
   }
 
   /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.

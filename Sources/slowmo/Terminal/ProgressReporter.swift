@@ -179,7 +179,7 @@ final class ProgressReporter {
     parts.append("\(Int(rate.rounded())) fps")
     parts.append("\(Int(state.seconds / elapsedSeconds * 100))% of real time")
     if let total = state.totalFrames, rate > 0, total > state.frame {
-      parts.append("ETA \(Int((Double(total - state.frame) / rate).rounded(.up))) s")
+      parts.append("ETA \(Int(min(1e9, Double(total - state.frame) / rate).rounded(.up))) s")
     }
     if let drops = state.drops { parts.append("drops \(drops)") }
     if let fill = state.queueFill, fill > 0.5 { parts.append("queue \(Int(fill * 100))%") }

@@ -49,7 +49,7 @@ final class ScanReport {
       let scanned = ScannedObject(object, since: start)
       if command.common.json {
         objects.append(scanned)
-      } else if !Output.line(try scanned.line()) {
+      } else if !Output.verbatim(try scanned.line()) {
         throw Output.ReaderIsGone()
       }
     }

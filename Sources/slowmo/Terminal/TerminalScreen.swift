@@ -84,6 +84,15 @@ final class TerminalScreen {
     }
   }
 
+  /// Restores the terminal in a process that is crashing, unless another thread is doing so.
+  static func restoreAfterCrash() {
+    saved.withLockIfAvailable { saved in
+      guard var saved else { return }
+      Output.write(Array(leave.utf8), to: saved.descriptor)
+      tcsetattr(saved.descriptor, TCSANOW, &saved.settings)
+    }
+  }
+
   /// Suspends the process if the user has asked for it, with the terminal as it was.
   ///
   /// - Returns: True if the process was suspended, so that the image must be drawn again.
@@ -98,13 +107,16 @@ final class TerminalScreen {
     return true
   }
 
-  /// The size in columns and rows; 80 by 24 if the terminal does not report it.
+  /// The greatest size that is drawn; a terminal may claim 65 535 columns and rows.
+  private static let largest = (columns: 1_000, rows: 500)
+
+  /// The size in columns and rows, at most 1000 by 500; 80 by 24 if the terminal does not report it.
   var size: (columns: Int, rows: Int) {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
       return (80, 24)
     }
-    return (Int(size.ws_col), Int(size.ws_row))
+    return (min(Self.largest.columns, Int(size.ws_col)), min(Self.largest.rows, Int(size.ws_row)))
   }
 
   /// Writes bytes; blocks while the terminal does not take them.

@@ -22,7 +22,10 @@ enum Batches {
       }
       let last = lines.last { $0.hasPrefix("case ") }.flatMap { UInt64($0.dropFirst(5)) } ?? next
       let message = finished.errors.split(separator: "\n")
-        .first { $0.contains("Fatal") || $0.contains("Assertion") || $0.contains("hangs") }
+        .first {
+          $0.contains("Fatal") || $0.contains("Assertion") || $0.contains("hangs")
+            || $0.contains("GiB")
+        }
       failures.append("case \(last) ended with \(finished.status): \(message ?? "")")
       next = last + 1
     }

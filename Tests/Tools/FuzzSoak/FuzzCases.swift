@@ -123,6 +123,8 @@ struct FuzzCases {
       if number % 11 == 6, !hasMistakes { return try damagedIndex(&random) }
       // And every thirteenth.
       if number % 13 == 4, !hasMistakes { return try damagedSource(&random) }
+      // And every seventh.
+      if number % 7 == 2, !hasMistakes { return try hostile(&random) }
       switch kind {
       case 0..<5: return try await damagedMovie(&random)
       case 5, 6: return try await damagedProject(&random)

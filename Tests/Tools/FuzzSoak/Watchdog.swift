@@ -4,9 +4,10 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Aborts the process when a case hangs: too much CPU time, or no CPU time for too long.
+/// Aborts the process when a case hangs: too much CPU time, no CPU time for too long, or more than
+/// 1 GiB of memory.
 ///
-/// The limit is a minute of CPU time; normal cases take less than a second.
+/// The limit is 20 s of CPU time; normal cases take less than a second.
 ///
 /// Elapsed time is not used, because a busy machine may not schedule a case for a long time.
 enum Watchdog {
@@ -28,6 +29,10 @@ enum Watchdog {
         let used = processorSeconds()
         if number != last.number || used - last.seconds > leastWork { last = (number, used, 0) }
         last.checks += 1
+        if residentBytes() > 1 << 30 {
+          FileHandle.standardError.write(Data("case \(number) takes more than 1 GiB\n".utf8))
+          abort()
+        }
         if used - since > Double(seconds) || last.checks > seconds {
           FileHandle.standardError.write(Data("case \(number) hangs\n".utf8))
           abort()
@@ -42,5 +47,13 @@ enum Watchdog {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// The memory of the process, in bytes; see proc(5).
+  private static func residentBytes() -> Int {
+    let pages =
+      (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?
+      .split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    return pages * sysconf(Int32(_SC_PAGESIZE))
   }
 }

@@ -25,7 +25,7 @@ if let first = arguments.first, first == "--case" || first == "--cases" {
   let start = numbers.first ?? 0
   let count = numbers.dropFirst().first ?? 1
   let cases = try await FuzzCases(planted: isPlanted)
-  Watchdog.start(seconds: isPlanted ? 5 : 60)
+  Watchdog.start(seconds: isPlanted ? 5 : 20)
   for number in start..<start + count {
     report("case \(number)")
     Watchdog.now(at: number)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import OvercrankLinuxSystem
+
+/// What the command needs before it starts, and how it ends where a limit of the system stops a
+/// library.
+///
+/// Libdispatch traps if it cannot open its descriptors, and libraries for codecs and audio throw or
+/// crash if they get no memory. Neither can be caught as an error.
+enum ResourceShortage {
+  /// The descriptors that libdispatch opens for its timers, and one for a file.
+  private static let neededDescriptors = 4
+  /// The timer for which libdispatch keeps its descriptors open.
+  nonisolated(unsafe) private static var timer: (any DispatchSourceTimer)?
+
+  /// Returns an error if too little memory or too few descriptors are left to start, or nil.
+  static func found() -> CommandError? { memory() ?? descriptors() }
+
+  /// Without memory for its stack, a thread does not start, and the thread that waits for it would
+  /// wait forever.
+  private static func memory() -> CommandError? {
+    guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
+    return CommandError(
+      .unavailable, code: "out_of_memory",
+      "not enough memory to start: \(left >> 20) MiB left below the address space limit",
+      hint: "raise the limit with ulimit -v")
+  }
+
+  private static func descriptors() -> CommandError? {
+    let opened = (0..<neededDescriptors).map { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    for descriptor in opened where descriptor >= 0 { close(descriptor) }
+    guard opened.contains(where: { $0 < 0 }) else { return nil }
+    return CommandError(
+      .inputOutput, code: "too_many_open_files", "not enough files may be open to start",
+      hint: "raise the limit with ulimit -n")
+  }
+
+  /// Lets libdispatch open its descriptors while they can still be had.
+  ///
+  /// Call this after the signals are blocked, because it starts threads.
+  static func reserveDescriptors() {
+    let hasFired = DispatchSemaphore(value: 0)
+    let source = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "descriptors"))
+    source.setEventHandler { hasFired.signal() }
+    source.schedule(deadline: .now())
+    source.activate()
+    timer = source
+    _ = hasFired.wait(timeout: .now() + .seconds(5))
+  }
+
+  /// Under a limit on memory, replaces the crash of a library by one line and exit code 70.
+  static func reportCrashes() {
+    guard AddressSpace.bytesLeft != nil else { return }
+    // The first use of a static property requests memory.
+    TerminalScreen.restoreAfterCrash()
+    typealias Terminate = @convention(c) () -> Void
+    // Libstdc++ prints lines of its own before it ends the process.
+    if let symbol = dlsym(nil, "_ZSt13set_terminatePFvvE") {
+      let setTerminate = unsafeBitCast(
+        symbol, to: (@convention(c) (Terminate) -> UnsafeRawPointer?).self)
+      _ = setTerminate { ResourceShortage.end() }
+    }
+    for number in [SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGTRAP] {
+      signal(number) { _ in ResourceShortage.end() }
+    }
+  }
+
+  /// Ends the process; called by a signal handler, so it must not request memory.
+  private static func end() {
+    let message: StaticString =
+      "slowmo: error: not enough memory below the address space limit; raise the limit with ulimit -v\n"
+    TerminalScreen.restoreAfterCrash()
+    _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+    _exit(ExitStatus.internalError.rawValue)
+  }
+}
