@@ -257,6 +257,7 @@ run_steps() {
       echo "$step" >>"$work/failed"
       return 1
     fi
+    echo "$step" >>"$work/passed"
     processor_seconds
     printf '%6d s %6d s  %s\n' $((SECONDS - start)) $((used - before)) "${titles[$step]}" >>"$work/table"
     printf '== took %d s: %s\n' $((SECONDS - start)) "${titles[$step]}"
@@ -273,9 +274,9 @@ run_beside() {
   (
     for ((worker = 0; worker < count; worker++)); do
       while step=$(next_step); do
-        (run_steps "$step") >"$work/output.$BASHPID" 2>&1 &
+        (run_steps "$step") >"$work/output.$worker" 2>&1 &
         wait $! || true
-        flock "$work/waiting" cat "$work/output.$BASHPID"
+        flock "$work/lock" cat "$work/output.$worker"
       done &
     done
     wait
@@ -284,7 +285,8 @@ run_beside() {
   set +m
   wait "$workers"
   workers=
-  [[ ! -e $work/failed ]]
+  local step
+  for step in "$@"; do grep -qx "$step" "$work/passed"; done
 }
 
 # next_step: prints the next step of run_beside, and takes it off the list; 1 after the last.
@@ -294,7 +296,7 @@ next_step() {
     read -r step <"$work/waiting" || exit 1
     sed -i 1d "$work/waiting"
     echo "$step"
-  ) 9>"$work/lock"
+  ) 9>>"$work/lock"
 }
 
 finish() {
