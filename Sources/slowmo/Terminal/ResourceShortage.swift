@@ -4,8 +4,8 @@ import Dispatch
 import Glibc
 import OvercrankLinuxSystem
 
-/// What the command needs before it starts, and how it ends where a limit of the system stops a
-/// library.
+/// The resources that the command needs before it starts, and its end if a limit of the system stops
+/// a library.
 ///
 /// Libdispatch traps if it cannot open its descriptors, and libraries for codecs and audio throw or
 /// crash if they get no memory. Neither can be caught as an error.
@@ -70,7 +70,7 @@ enum ResourceShortage {
   /// Ends the process; called by a signal handler, so it must not request memory.
   private static func end() {
     let message: StaticString =
-      "slowmo: error: not enough memory below the address space limit; raise the limit with ulimit -v\n"
+      "slowmo: error: a library crashed, probably for lack of memory; raise the limit with ulimit -v\n"
     TerminalScreen.restoreAfterCrash()
     _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
     _exit(ExitStatus.internalError.rawValue)

@@ -49,7 +49,7 @@ extension FuzzCases {
       }
       boxes.append(kind == 0 ? type : types.randomElement(using: &random) ?? type)
     }
-    let path = try folder.write(movie.bytes + boxes.bytes, as: "h-\(movie.name)")
+    let path = try directory.write(movie.bytes + boxes.bytes, as: "h-\(movie.name)")
     _ = SampleTables(of: path)
     _ = TimedMetadataReader.read(from: path)
     let asset = try Asset(path: path, allowsTruncation: true)
@@ -109,7 +109,7 @@ extension FuzzCases {
         }
       }
     }
-    let path = try folder.write(bytes.bytes, as: "h-metadata.mov")
+    let path = try directory.write(bytes.bytes, as: "h-metadata.mov")
     return "metadata with \(TimedMetadataReader.read(from: path).count) values"
   }
 
