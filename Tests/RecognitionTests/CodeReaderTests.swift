@@ -156,7 +156,7 @@ struct CodeReaderTests {
       try MetadataOutput().setMetadataObjectTypes([.face, .init(rawValue: "cat")])
       Issue.record("cats were accepted")
     } catch {
-      #expect(error.message.contains("cat is no type"))
+      #expect(error.message.contains("cat is not a type"))
     }
   }
 

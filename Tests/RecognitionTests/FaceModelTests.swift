@@ -59,9 +59,9 @@ struct FaceModelTests {
       ("empty.svm", [], "is empty"), ("one.svm", [1], "ends before"),
       ("half.svm", Array(stored.prefix(stored.count / 2)), "ends before"),
       ("last.svm", Array(stored.dropLast()), "ends before"),
-      ("text.svm", Array("no model at all".utf8), "no object detector"),
-      ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "no object detector"),
-      ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "no object detector"),
+      ("text.svm", Array("no model at all".utf8), "not an object detector"),
+      ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "not an object detector"),
+      ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "not an object detector"),
       // Weights of another window.
       ("window.svm", Array(stored[..<12]) + [1, 0x48] + Array(stored[14...]), "no detector"),
     ]

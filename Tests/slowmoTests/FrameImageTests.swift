@@ -52,7 +52,7 @@ struct FrameImageTests {
     try recipe.write(to: clip)
     let finished = try await slowmo("frames", clip, "--at", "0", "-o", scratch.file("a.png"))
     #expect(finished.status == 0)
-    #expect(finished.errors.contains("no multiple of 90 degrees"), "\(finished.errors)")
+    #expect(finished.errors.contains("not a multiple of 90 degrees"), "\(finished.errors)")
     let size = try await FFmpeg.probe(scratch.file("a.png"), "stream=width,height")
     #expect(size == ["128,32"])
   }
