@@ -264,17 +264,20 @@ run_steps() {
   done
 }
 
-# run_beside COUNT STEP...: runs steps, in this order, COUNT at a time. The output of a step is shown when
-# it has ended.
+# run_beside COUNT STEP...: runs steps, in this order, COUNT at a time. The first is the longest, so the
+# others leave the processor to it. The output of a step is shown when it has ended.
 run_beside() {
-  local count=$1
+  local count=$1 longest=$2
   shift
   printf '%s\n' "$@" >"$work/waiting"
   set -m
   (
     for ((worker = 0; worker < count; worker++)); do
       while step=$(next_step); do
-        (run_steps "$step") >"$work/output.$worker" 2>&1 &
+        (
+          [[ $step == "$longest" ]] || renice -n 10 -p "$BASHPID" >/dev/null
+          run_steps "$step"
+        ) >"$work/output.$worker" 2>&1 &
         wait $! || true
         flock "$work/lock" cat "$work/output.$worker"
       done &
@@ -311,8 +314,8 @@ if ! ((${#groups[@]})); then
   ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=12 full_disks=30
   foreign_files=60 fuzz_cases=100 check_cases=24
   run_steps format build
-  # Three at a time on two processors, the longest first: the emulated machine uses one of them, and
-  # cameras wait for their frames most of the time.
+  # Three at a time on two processors: the emulated machine uses one of them, and cameras wait for their
+  # frames most of the time.
   run_beside 3 lab units allocations fuzz debian python docs foreign_files kills power_cuts outputs \
     audits seeks first_clip ledger
   finish
