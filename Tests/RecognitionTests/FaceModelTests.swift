@@ -63,7 +63,10 @@ struct FaceModelTests {
       ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "not an object detector"),
       ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "not an object detector"),
       // Weights of another window.
-      ("window.svm", Array(stored[..<12]) + [1, 0x48] + Array(stored[14...]), "do not form a detector"),
+      (
+        "window.svm", Array(stored[..<12]) + [1, 0x48] + Array(stored[14...]),
+        "do not form a detector"
+      ),
     ]
     for (name, contents, reason) in cases {
       let path = try scratch.write(contents, as: name)
