@@ -23,12 +23,14 @@ elif (($#)); then
 fi
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
+# shellcheck source=Tests/processor-time.sh
+. Tests/processor-time.sh
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/overcrank
 # The kernel of the emulated machine serves all checkouts.
 export LAB_CACHE=${LAB_CACHE:-$cache/lab}
 # Read by Package.swift: the samples and the soaks as well.
 export OVERCRANK_BUILD=all
-# Once, optimised, for programs, samples and tests alike.
+# The same for each build, so that everything is compiled once.
 export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors \
   --explicit-target-dependency-import-check error"
 programs=.build/release
@@ -90,7 +92,7 @@ step_packages() {
   python_environment "${otio_python%/bin/python3}" OpenTimelineIO==0.17.0 ||
     echo "OpenTimelineIO cannot be had from here: the test that asks it is skipped" >&2
   mkdir -p "$compiler/bin"
-  cp Tests/Tools/TestCompiler/swiftc "$compiler/bin/"
+  cp Tests/Tools/TestCompiler/swiftc Tests/processor-time.sh "$compiler/bin/"
   ln -sfn "$(dirname "$(readlink -f "$(command -v swiftc)")")/../lib" "$compiler/lib"
 }
 
@@ -235,13 +237,6 @@ declare -A titles=(
 
 # --- How they run --------------------------------------------------------------------------------
 
-# processor_seconds: sets `used` to the processor seconds of the finished children of this shell.
-processor_seconds() {
-  local file=$work/times.$BASHPID
-  times >"$file" # Not in a pipe: a subshell has no children.
-  used=$(tr ms '  ' <"$file" | awk 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}')
-}
-
 # run_steps STEP...: runs steps in turn, and notes what each has taken.
 run_steps() {
   local step start before used
@@ -249,7 +244,7 @@ run_steps() {
     [[ ! -e $work/failed ]] || return 1
     printf '\n== %s (after %d s)\n' "${titles[$step]}" "$SECONDS"
     start=$SECONDS
-    processor_seconds
+    processor_milliseconds
     before=$used
     # In the background, for a condition around a step would suspend `set -e` in it.
     (("step_$step") 2>&1 | tee "$work/$step.log") &
@@ -258,8 +253,8 @@ run_steps() {
       return 1
     fi
     echo "$step" >>"$work/passed"
-    processor_seconds
-    printf '%6d s %6d s  %s\n' $((SECONDS - start)) $((used - before)) "${titles[$step]}" >>"$work/table"
+    processor_milliseconds
+    printf '%6d s %6d s  %s\n' $((SECONDS - start)) $(((used - before) / 1000)) "${titles[$step]}" >>"$work/table"
     printf '== took %d s: %s\n' $((SECONDS - start)) "${titles[$step]}"
   done
 }

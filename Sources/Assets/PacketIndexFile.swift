@@ -83,8 +83,8 @@ struct PacketIndexFile: Hashable {
   ///
   /// - Returns: The index, or the reason why it cannot be read; nil if there is none.
   static func read(_ path: String) -> Result<PacketIndexFile, IndexRefusal>? {
+    guard SystemFiles.isEntry(path) else { return nil }
     var status = stat()
-    guard lstat(path.systemPath, &status) == 0 else { return nil }
     guard stat(path.systemPath, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
       status.st_size <= mostBytes,
       let file = try? RandomAccessFile(opening: path, forWriting: false)

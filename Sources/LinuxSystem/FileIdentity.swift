@@ -27,8 +27,7 @@ package struct FileIdentity: Hashable, Sendable {
   ///
   /// A symbolic link is not followed. Nil if the name is free.
   package init?(ofName path: String) {
-    var status = stat()
-    guard lstat(path.systemPath, &status) == 0 else { return nil }
+    guard let status = SystemFiles.entryStatus(path) else { return nil }
     self.init(status)
   }
 }

@@ -27,8 +27,7 @@ package struct NamedFile: Sendable {
   ///   a directory, `ENOTSUP` for any other non-regular file.
   package static func locking(_ name: String) throws(FileCreationError) -> NamedFile? {
     for _ in 0..<attempts {
-      var status = stat()
-      guard lstat(name.systemPath, &status) == 0 else { return nil }
+      guard let status = SystemFiles.entryStatus(name) else { return nil }
       let identity = FileIdentity(status)
       switch status.st_mode & S_IFMT {
       case S_IFLNK: return NamedFile(identity: identity, mode: nil, lock: nil)

@@ -35,15 +35,19 @@ package enum SystemFiles {
   package static func exists(_ path: String) -> Bool { access(path.systemPath, F_OK) == 0 }
 
   /// Whether a directory has an entry at a path, which may be a symbolic link that leads nowhere.
-  package static func isEntry(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path.systemPath, &status) == 0
-  }
+  package static func isEntry(_ path: String) -> Bool { entryStatus(path) != nil }
 
   /// Whether the last component of a path is a symbolic link.
   package static func isSymbolicLink(_ path: String) -> Bool {
+    entryStatus(path).map { $0.st_mode & S_IFMT } == S_IFLNK
+  }
+
+  /// The status of a directory entry.
+  ///
+  /// A symbolic link is not followed. Nil if the name is free.
+  static func entryStatus(_ path: String) -> stat? {
     var status = stat()
-    return lstat(path.systemPath, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    return lstat(path.systemPath, &status) == 0 ? status : nil
   }
 
   /// Whether the owner alone has permissions on the file at a path.

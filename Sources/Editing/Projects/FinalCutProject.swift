@@ -47,7 +47,7 @@ struct FinalCutProject {
   /// Compound clips inside each other can multiply without bounds, so the total is limited to a
   /// multiple of the number of elements.
   private var budget = 0
-  private static let (leastBudget, clipsPerElement) = (1_000, 100)
+  private static let (minimumBudget, clipsPerElement) = (1_000, 100)
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
@@ -56,7 +56,7 @@ struct FinalCutProject {
   static func name(_ document: XMLElement) -> String? { document.all("project").first?["name"] }
 
   mutating func composition(of document: XMLElement) throws(MediaError) -> Composition {
-    budget = max(Self.leastBudget, Self.clipsPerElement * document.elementCount)
+    budget = max(Self.minimumBudget, Self.clipsPerElement * document.elementCount)
     for asset in document.all("asset") {
       guard let id = asset["id"], let path = asset["src"] ?? asset.first("media-rep")?["src"]
       else { continue }

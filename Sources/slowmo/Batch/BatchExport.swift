@@ -87,7 +87,7 @@ struct BatchExport: Sendable {
         for: prepared, to: output, overwrites: writing.overwrite)
       settings.processorCount = max(1, Processors.count / jobCount)
       settings.digest = try session.digest(settings, version: OvercrankVersion.number)
-      if Files.exists(output) {
+      if SystemFiles.isEntry(output) {
         if session.isFinished(settings) {
           result.status = .kept
           return result

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankLinuxSystem
 import Synchronization
 
 /// The file names of several files of one recording, in order.
@@ -42,7 +43,7 @@ final class ClipNames: Sendable {
       state.number += 1
       // The name may belong to a file of an earlier capture or of another program. Such a file is
       // not replaced, so the number advances.
-      while !overwrites, Files.exists(name(state.number)) { state.number += 1 }
+      while !overwrites, SystemFiles.isEntry(name(state.number)) { state.number += 1 }
       let name = name(state.number)
       state.coming = name
       return name

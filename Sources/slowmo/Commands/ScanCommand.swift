@@ -90,7 +90,7 @@ struct ScanCommand: ParsableCommand, Verb {
     if source.hasPrefix("/dev/") || source.hasPrefix("synthetic") || source.hasPrefix("file:") {
       return true
     }
-    return !Files.exists(source) && source.fileExtension == nil
+    return !SystemFiles.isEntry(source) && source.fileExtension == nil
   }
 
   /// The objects to find.

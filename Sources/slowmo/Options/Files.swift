@@ -9,15 +9,9 @@ import OvercrankLinuxSystem
 ///
 /// Failures are `CommandError` or `MediaError`.
 enum Files {
-  /// Returns whether a path exists, even if it is a symbolic link that leads to no file.
-  static func exists(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path.systemPath, &status) == 0
-  }
-
   /// Throws if a path exists and must not be overwritten.
   static func refuseExisting(_ path: String, overwrites: Bool) throws {
-    guard !overwrites, path != standardOutput, exists(path) else { return }
+    guard !overwrites, path != standardOutput, SystemFiles.isEntry(path) else { return }
     throw CommandError(
       .cannotCreate, code: "output_exists", "\(path) already exists",
       hint: "choose another name, or replace the file with --overwrite")

@@ -18,7 +18,7 @@ enum NumberedFile {
       let zeros = String(repeating: "0", count: max(0, 4 - digits.count))
       let name = "\(prefix)\(zeros)\(digits).\(`extension`)"
       number += 1
-      if Files.exists(name) { continue }
+      if SystemFiles.isEntry(name) { continue }
       do throws(FileCreationError) {
         try WholeFile.write(bytes, to: name, overwrites: false)
         return name

@@ -21,11 +21,11 @@ enum ProjectPaths {
   /// same name, then for the only movie whose name without extension is this name.
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
-    if Files.exists(plain) { return plain }
+    if SystemFiles.isEntry(plain) { return plain }
     // Projects from Windows use backslashes.
     let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
     let beside = project.replacingLastPathComponent(with: name)
-    if Files.exists(beside) { return beside }
+    if SystemFiles.isEntry(beside) { return beside }
     let found = SystemFiles.entries(in: project.parentDirectory).filter { other in
       other.fileStem == name
         && ["mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf"].contains(other.fileExtension ?? "")
