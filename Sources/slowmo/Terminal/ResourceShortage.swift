@@ -10,8 +10,12 @@ import OvercrankLinuxSystem
 /// Libdispatch traps if it cannot open its descriptors, and libraries for codecs and audio throw or
 /// crash if they get no memory. Neither can be caught as an error.
 enum ResourceShortage {
-  /// The descriptors that libdispatch opens for its timers, and one for a file.
-  private static let neededDescriptors = 4
+  /// The descriptors that a verb needs, measured: six of its own and of libdispatch's timers, and two
+  /// that are open for moments.
+  ///
+  /// One of the latter is libdispatch's: it reads the state of its threads in /proc while they are busy,
+  /// and traps if it cannot.
+  private static let neededDescriptors = 8
   /// The timer for which libdispatch keeps its descriptors open.
   nonisolated(unsafe) private static var timer: (any DispatchSourceTimer)?
 
