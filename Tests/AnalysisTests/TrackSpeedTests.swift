@@ -24,15 +24,13 @@ struct TrackSpeedTests {
     var acceleration: Double { self == .accelerated ? 0.4 : 0 }
   }
 
-  private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
-
-  /// 20 runs, or 100 with `OVERCRANK_FULL`.
+  /// 20 runs, or 100 in a full test run.
   @Test(arguments: ObjectTracker.Method.allCases, Motion.allCases)
   func `The interval covers the true speed of a tracked object`(
     method: ObjectTracker.Method, motion: Motion
   ) throws {
     var tally = IntervalTally()
-    let count = Self.isFull ? 100 : 20
+    let count = RunSize.cases(20, full: 100)
     for seed in 0..<UInt64(count) {
       var random = SeededGenerator(seed: 500 + seed)
       let box = PixelBox(x: 17, y: 17, width: 27, height: 27)
@@ -69,7 +67,7 @@ struct TrackSpeedTests {
     print("speed, \(method), \(motion): \(tally)")
     #expect(tally.covered * 100 >= 95 * count)
     // The standard deviation of the RMS of 20 errors is 16 % of it.
-    #expect(tally.width <= (Self.isFull ? 3 : 4) * tally.deviation)
+    #expect(tally.width <= (RunSize.isFull ? 3 : 4) * tally.deviation)
   }
 
   /// Positions with errors that are `scatter` times as large as they state, of a ball that bounces.

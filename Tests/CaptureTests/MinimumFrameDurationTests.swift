@@ -56,7 +56,7 @@ struct FrameRateRequest: Sendable {
       // So that no frame is late.
       steps += [
         .frame(observation, byteCount: 128 * 96),
-        .action { while output.keptCount > 0 { sched_yield() } },
+        .action { while output.keptCount > 0 { usleep(100) } },
       ]
     }
     let scripted = try ScriptedSession(steps, rate: rate)

@@ -11,12 +11,11 @@ import Testing
 
 /// Random sequences of the calls and faults of a session and its cameras.
 ///
-/// `OVERCRANK_SEQUENCES` sets their number. The default is 10 000 with `OVERCRANK_FULL`, else 300.
+/// `OVERCRANK_SEQUENCES` sets their number. The default is 10 000 in a full test run, else 300.
 @Suite(.serialized) struct SessionSequenceTests {
   private static let count: Int = {
-    let environment = ProcessInfo.processInfo.environment
-    return environment["OVERCRANK_SEQUENCES"].flatMap(Int.init)
-      ?? (environment["OVERCRANK_FULL"] == nil ? 300 : 10_000)
+    ProcessInfo.processInfo.environment["OVERCRANK_SEQUENCES"].flatMap(Int.init)
+      ?? RunSize.cases(300, full: 10_000)
   }()
 
   @Test func `Random session changes and faults leave no buffer missing`() async throws {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import OvercrankEditing
 import OvercrankMediaCore
 import TestSupport
-
-/// The given count with `Tests/run.sh --full`, else a quarter of it.
-func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
 
 /// The source file and time that are visible at an instant.
 struct VisibleFrame: Equatable {

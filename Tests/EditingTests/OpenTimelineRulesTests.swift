@@ -72,7 +72,7 @@ struct OpenTimelineRulesTests {
     return .track(children, try common(&random, isLeaf: false))
   }
 
-  @Test(arguments: 0..<UInt64(full(240)))
+  @Test(arguments: 0..<UInt64(RunSize.cases(60, full: 240)))
   func `Random timelines match a reference interpreter of OTIO`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let tracks = try (0..<Int.random(in: 1...3, using: &random)).map { _ in

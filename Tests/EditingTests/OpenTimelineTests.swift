@@ -52,7 +52,7 @@ struct OpenTimelineTests {
     project.composition.segments.map(\.description)
   }
 
-  @Test("A written project reads back equal", arguments: 0..<UInt64(full(60)))
+  @Test("A written project reads back equal", arguments: 0..<UInt64(RunSize.cases(15, full: 60)))
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { (path) throws(MediaError) in
@@ -224,7 +224,7 @@ struct OpenTimelineTests {
       project(clip(range(24, 48), effects: warp(0.5)), clip(range(0, 24))).utf8)
     var random = SeededGenerator(seed: 7)
     var readable = 0
-    for number in 0..<full(3_000) {
+    for number in 0..<RunSize.cases(750, full: 3_000) {
       var damaged = number % 5 == 0 ? bytes : plain
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let position = Int.random(in: 0..<damaged.count, using: &random)
@@ -242,7 +242,7 @@ struct OpenTimelineTests {
         readable += 1
       } catch is MediaError {}
     }
-    #expect(readable * 30 > full(3_000))
+    #expect(readable * 30 > RunSize.cases(750, full: 3_000))
   }
 }
 

@@ -170,7 +170,7 @@ struct OtherProjectsTests {
     let bytes = Array(text.utf8)
     var random = SeededGenerator(seed: 11)
     var readable = 0
-    for _ in 0..<full(1_200) {
+    for _ in 0..<RunSize.cases(300, full: 1_200) {
       var damaged = bytes
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let position = Int.random(in: 0..<damaged.count, using: &random)
@@ -190,7 +190,7 @@ struct OtherProjectsTests {
         readable += 1
       } catch is MediaError {}
     }
-    #expect(readable * 30 > full(1_200))
+    #expect(readable * 30 > RunSize.cases(300, full: 1_200))
   }
 
   @Test func `Malformed and unbounded XML is refused`() {

@@ -75,7 +75,7 @@ struct SamsungMarkersTests {
     let whole = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
     var random = SeededGenerator(seed: 3)
     var readable = 0
-    for number in 0..<full(4_000) {
+    for number in 0..<RunSize.cases(1_000, full: 4_000) {
       var damaged = whole
       if number % 3 == 0 { damaged.removeFirst(Int.random(in: 0..<whole.count, using: &random)) }
       for _ in 0..<Int.random(in: 1...3, using: &random) where !damaged.isEmpty {
@@ -88,6 +88,6 @@ struct SamsungMarkersTests {
         #expect(error.code == .invalidProject)
       }
     }
-    #expect(readable * 30 > full(4_000))
+    #expect(readable * 30 > RunSize.cases(1_000, full: 4_000))
   }
 }

@@ -102,7 +102,7 @@ struct SlowMotionMarkersTests {
     var random = SeededGenerator(seed: 3)
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let whole = Array(Self.crowded)
-    for _ in 0..<full(10_000) {
+    for _ in 0..<RunSize.cases(2_500, full: 10_000) {
       var damaged = whole
       for _ in 0..<Int.random(in: 1...6, using: &random) {
         damaged[Int.random(in: 0..<damaged.count, using: &random)] =

@@ -13,9 +13,9 @@ import Testing
 /// Random plans on sources with jitter: which frame each slot shows, by the numbers painted into
 /// the exported frames.
 struct FrameRuleTests {
-  /// All seeds with `OVERCRANK_FULL=1`, else the first 40.
+  /// All seeds in a full test run, else the first 40.
   private static let seeds: Range<UInt64> =
-    ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == "1" ? 0..<500 : 0..<40
+    0..<UInt64(RunSize.cases(40, full: 500))
 
   /// One source for several plans: jittered by up to half a frame, with B-frames or without.
   private static func recipe(_ kind: UInt64) -> MovieRecipe {

@@ -8,7 +8,7 @@ import Testing
 /// Ramps, reverses and holds, against a model that integrates the speed with fractions of any size.
 struct PlaybackMappingTests {
   @Test func `The source time of a ramp is the integral of its speed`() {
-    forAll(full(1_000)) { random in
+    forAll(RunSize.cases(250, full: 1_000)) { random in
       let item = try random.playback()
       for _ in 0..<4 {
         let time = try random.instant(in: item.mapping.target)
@@ -44,7 +44,7 @@ struct PlaybackMappingTests {
   }
 
   @Test func `The parts of a split mapping play the same as the whole`() {
-    forAll(full(1_000)) { random in
+    forAll(RunSize.cases(250, full: 1_000)) { random in
       let item = try random.playback()
       var parts = [item.mapping]
       for _ in 0..<4 {
@@ -70,7 +70,7 @@ struct PlaybackMappingTests {
   }
 
   @Test func `Reversing a mapping twice restores it`() {
-    forAll(full(500)) { random in
+    forAll(RunSize.cases(125, full: 500)) { random in
       let mapping = try random.playback().mapping
       let mirrored = try mapping.reversed()
       if try mirrored.reversed() != mapping {

@@ -78,9 +78,6 @@ func forAll(
   }
 }
 
-/// So many cases with `Tests/run.sh --full`, else a quarter: for models that take milliseconds.
-func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
-
 struct RandomCasesTests {
   @Test func `The random tests check a million cases in total`() {
     let total = Operation.allCases.reduce(0) { $0 + $1.inputCount * $1.claimsPerInput }

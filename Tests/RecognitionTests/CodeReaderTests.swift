@@ -11,10 +11,9 @@ import Testing
 /// Codes in single images, compared with the symbols that zint drew.
 struct CodeReaderTests {
   /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
-  private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
   @Test func `Reads generated codes and no wrong text in two frames`() async throws {
-    let count = Self.isFull ? "996" : "30"
+    let count = String(RunSize.cases(20, full: 996))
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all are read without a mistake, and not again.
     let later = try await CodeFrames("--sample", count, "--noise", "1")
@@ -52,14 +51,14 @@ struct CodeReaderTests {
     let (all, hit) = (shown.values.reduce(0, +), read.values.reduce(0, +))
     print("codes read: \(hit) of \(all), \(read.sorted { $0.key < $1.key }) of \(shown)")
     print("texts that are wrong in one frame: \(misread)")
-    #expect(misread <= (Self.isFull ? 4 : 1))
+    #expect(misread <= (RunSize.isFull ? 4 : 1))
     #expect(wrong.isEmpty)
     #expect(negatives > 0 && all > 20)
     #expect(Double(hit) >= 0.6 * Double(all), "\(hit) of \(all)")
     errors.sort()
     try #require(!errors.isEmpty)
     #expect(errors[errors.count / 2] <= 1)
-    if Self.isFull {
+    if RunSize.isFull {
       for (condition, part) in [("small", 0.95), ("tiny", 0.6), ("six", 0.97)] {
         #expect(Double(read[condition] ?? 0) >= part * Double(shown[condition] ?? 0))
       }

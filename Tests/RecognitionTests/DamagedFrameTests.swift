@@ -11,12 +11,11 @@ import Testing
 
 /// Damaged images of codes and faces, in the formats of camera frames.
 ///
-/// `OVERCRANK_DAMAGED` sets their number. The default is 64, or 10 000 with `OVERCRANK_FULL`.
+/// `OVERCRANK_DAMAGED` sets their number. The default is 64, or 10 000 in a full test run.
 struct DamagedFrameTests {
   private static let count: Int = {
-    let environment = ProcessInfo.processInfo.environment
-    return environment["OVERCRANK_DAMAGED"].flatMap(Int.init)
-      ?? (environment["OVERCRANK_FULL"] == nil ? 64 : 10_000)
+    ProcessInfo.processInfo.environment["OVERCRANK_DAMAGED"].flatMap(Int.init)
+      ?? RunSize.cases(64, full: 10_000)
   }()
   /// The number of frames of one image, each with other damage.
   private static let framesPerImage = 8

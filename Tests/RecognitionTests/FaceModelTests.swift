@@ -123,7 +123,7 @@ struct FaceModelTests {
     let image = try await FaceImages().image("2008_001009")
     var random = SeededGenerator(seed: 27)
     var (refused, searched) = (0, 0)
-    let count = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 120 : 3_000
+    let count = RunSize.cases(120, full: 3_000)
     for number in 0..<count {
       let damaged =
         number.isMultiple(of: 2)

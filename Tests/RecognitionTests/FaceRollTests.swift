@@ -9,12 +9,11 @@ import Testing
 /// Tilted faces, and a comparison with the detector of dlib.
 struct FaceRollTests {
   /// All images take some minutes.
-  private static let isFull = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] != nil
 
   @Test func `Tilted faces are found with the roll of their labels`() async throws {
     let images = try await FaceImages()
-    let names = Self.isFull ? images.labeledNames : ["2008_001009", "2008_002506"]
-    let angles = Self.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]
+    let names = RunSize.isFull ? images.labeledNames : ["2008_001009", "2008_002506"]
+    let angles = RunSize.isFull ? [-45.0, -30, -15, 0, 15, 30, 45] : [-30.0, 30]
     let reader = try FaceReader()
     var errors: [Double] = []
     var (labeled, found, others) = (0, 0, [String]())
@@ -48,7 +47,7 @@ struct FaceRollTests {
     print(
       "roll: \(errors.count) of \(found) of \(labeled), median \(median), 90 %: \(percentile90)")
     // The 90th percentile of few images has fewer faces, so its limit is wider.
-    #expect(median <= 4 && percentile90 <= (Self.isFull ? 10 : 15))
+    #expect(median <= 4 && percentile90 <= (RunSize.isFull ? 10 : 15))
     #expect(Double(errors.count) >= 0.9 * Double(labeled), "\(errors.count) of \(labeled)")
     #expect(others.isEmpty, "\(others)")
   }
@@ -84,14 +83,14 @@ struct FaceRollTests {
     async throws
   {
     let images = try await FaceImages()
-    let names = Self.isFull ? images.labeledNames : ["2009_004587"]
+    let names = RunSize.isFull ? images.labeledNames : ["2009_004587"]
     let reader = try FaceReader()
     let dlib = try FaceDetector()
     func pass(_ effort: FaceReader.Effort, _ degrees: Double = 0) -> (LumaImage) -> [DetectedFace] {
       { reader.find(in: $0, FaceReader.Pass(effort: effort, degrees: degrees)) }
     }
     print("faces found, and milliseconds of a processor at the median:")
-    for height in Self.isFull ? [720, 480, 240] : [240] {
+    for height in RunSize.isFull ? [720, 480, 240] : [240] {
       for (condition, light, noise) in [("", 1.0, 0.0), ("noise", 1, 25), ("dark", 0.2, 4)] {
         var finders = [
           Finder("dlib") { dlib.faces(in: $0, scale: 1) },

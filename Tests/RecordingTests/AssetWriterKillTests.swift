@@ -43,7 +43,7 @@ struct AssetWriterKillTests {
     var number = 0
     while true {
       guard video.isReadyForMoreMediaData, audio.isReadyForMoreMediaData else {
-        sched_yield()
+        usleep(100)
         continue
       }
       let time = MediaTime(Int64(number), over: Int32(Self.rate))

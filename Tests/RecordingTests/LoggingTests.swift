@@ -51,7 +51,7 @@ struct LoggingTests {
       try record(frames, logger: Logger(label: "test") { _ in recorder })
       // The session logs its end on the capture thread, maybe after the recording has returned.
       while !recorder.lines.all.withLock({ $0.contains { $0.contains("the session stopped") } }) {
-        sched_yield()
+        usleep(100)
       }
       let lines = recorder.lines.all.withLock { $0 }
       #expect(lines.filter { $0.contains("the session runs") }.count == 1)

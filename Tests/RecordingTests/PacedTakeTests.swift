@@ -99,7 +99,7 @@ import Testing
       isHeld = true
       // This thread stores the frames and waits for the session to stop, so no frame is stored.
       output.stop()
-      while session.isRunning { sched_yield() }
+      while session.isRunning { usleep(100) }
     }
     #expect(isHeld && report.stoppedBy == .stopped)
     #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.isPlayable)

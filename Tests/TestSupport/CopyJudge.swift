@@ -33,13 +33,16 @@ package enum CopyJudge {
   /// - Parameters:
   ///   - copy: The path of the copy.
   ///   - source: The path of the source.
+  ///   - sourceFrames: The frames of the source, counting hidden ones, if they are known already.
   ///   - expected: The expected frames; nil for all source frames at their own times.
   /// - Returns: One line for each difference; empty for a correct copy.
   /// - Throws: `FFmpeg.Failure` when a file cannot be decoded.
   package static func complaints(
-    about copy: String, of source: String, showing expected: [Expectation]? = nil
+    about copy: String, of source: String, sourceFrames: [Frame]? = nil,
+    showing expected: [Expectation]? = nil
   ) async throws -> [String] {
-    let sourceFrames = try await frames(of: source, countsHidden: true)
+    var sourceFrames = sourceFrames ?? []
+    if sourceFrames.isEmpty { sourceFrames = try await frames(of: source, countsHidden: true) }
     let copyFrames = try await frames(of: copy, countsHidden: false)
     let expected =
       expected ?? sourceFrames.enumerated().map { Expectation(index: $0, time: $1.time) }

@@ -90,7 +90,7 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
-    if let gate = gate.withLock({ $0 }) { while !gate.isReady() { sched_yield() } }
+    if let gate = gate.withLock({ $0 }) { while !gate.isReady() { usleep(100) } }
     return fakevideo_poll(machine, descriptor, events, milliseconds)
   }
 

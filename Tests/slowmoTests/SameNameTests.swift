@@ -64,7 +64,7 @@ struct SameNameTests {
 
   @Test func `The successful one of two writers leaves its own file`() async throws {
     var random = SystemRandomNumberGenerator()
-    let pairs = ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 6 : 200
+    let pairs = RunSize.cases(6, full: 200)
     let sources = try Scratch()
     for width in Self.widths {
       let made = try await slowmo(

@@ -28,7 +28,7 @@ mapfile -t -O "${#read_before[@]}" read_before < <(
 mesa=$(Tests/Tools/Lab/fetch-mesa.sh)
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   bash Tests/Tools/Lab/selftest-guest.sh '$PWD'
-  $mesa OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing \
+  $mesa SWT_SWIFT_ERROR_BACKTRACING_ENABLED=0 OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing \
     --filter 'VividTests|BufferImportTests'" 2>&1 |
   tee "$log"
 if grep -q '^not ok ' "$log" || ! grep -q '^reached the end' "$log"; then
