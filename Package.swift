@@ -291,7 +291,7 @@ let package = Package(
         "TestSupport", "SlowmoCommands", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankMediaCore", "OvercrankPhotos", "OvercrankRecording",
-        "OvercrankRetiming",
+        "OvercrankRetiming", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(
       name: "VividTests",

@@ -91,7 +91,7 @@ print(len(overcrank.frame_times('$work/take.mov')), times)")
 done
 
 # A manual page for each verb, rendered without a warning.
-verbs=$("$bin/slowmo" --help | sed -n '/^SUBCOMMANDS/,/^  See/s/^  \([a-z]*\) .*/\1/p')
+verbs=$("$bin/slowmo" --help | sed -n '/^CAMERAS/,/^OPTIONS/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$verbs")" -ge 10 ] || fail "the verbs were not found in the help: $verbs"
 for verb in $verbs; do
   [ -e "$root/usr/share/man/man1/slowmo-$verb.1.gz" ] || fail "$verb has no manual page"

@@ -18,10 +18,18 @@ def escape(text):
 
 
 def paragraphs(text):
-    """A text's paragraphs for roff. Lines that begin with spaces keep their line breaks."""
+    """A text's paragraphs for roff. Lines that begin with spaces keep their line breaks.
+
+    A paragraph that begins with a word in capitals and a colon gets a heading.
+    """
     result = []
     for block in re.split(r"\n\s*\n", text.strip("\n")):
-        result.append(".PP")
+        title = re.match(r"([A-Z]{2,}): ", block)
+        if title:
+            result.append(f".SS {title[1].capitalize()}")
+            block = block[title.end():]
+        else:
+            result.append(".PP")
         is_plain = True
         for line in block.split("\n"):
             if line.startswith("  ") == is_plain:
@@ -48,6 +56,8 @@ def names(argument):
 def entry(argument):
     """An argument as an entry of a list."""
     text = " ".join(argument.get(key, "") for key in ("abstract", "discussion")).strip()
+    if any(name["name"] == "help" for name in argument.get("names", [])):
+        text = "Show the most used options (-h), or all options (--help)."
     if argument.get("defaultValue") and argument["kind"] != "flag" and "efault:" not in text:
         text = f"{text} Default: {argument['defaultValue']}.".strip()
     return f".TP\n{names(argument)}\n{escape(' '.join(text.split()))}"
@@ -70,13 +80,16 @@ def synopsis(words, command):
 def page(words, command, pages, version, exit_codes):
     """The manual page of a command. `pages` are the names of all pages."""
     name = "-".join(words)
-    discussion = command.get("discussion", "")
-    examples, _, rest = discussion.partition("\n\n")
-    if examples.split("\n")[0] == "EXAMPLES":
-        examples = examples.split("\n", 1)[1]
-    else:
-        examples, rest = "", discussion
-    rest = re.sub(r"EXIT CODES:.*", "", rest, flags=re.S)
+    examples, rest = [], []
+    # After MANUAL come further examples and details, which --help does not show.
+    for part in re.split(r"^MANUAL$", command.get("discussion", ""), flags=re.M):
+        part = part.strip("\n").removeprefix("EXAMPLES\n")
+        lines = part.split("\n")
+        count = next((index for index, line in enumerate(lines) if not line.startswith("  ")),
+                     len(lines))
+        examples += lines[:count]
+        rest.append("\n".join(lines[count:]).strip("\n"))
+    rest = re.sub(r"EXIT CODES:.*", "", "\n\n".join(rest), flags=re.S)
     abstract = command["abstract"].rstrip(".")
     lines = [
         f'.TH "{name.upper()}" 1 "" "Overcrank {version}" "User Commands"',
@@ -98,7 +111,7 @@ def page(words, command, pages, version, exit_codes):
         if chosen:
             lines += [f".SH {title}"] + [entry(one) for one in chosen]
     if examples:
-        lines += [".SH EXAMPLES", paragraphs(examples)]
+        lines += [".SH EXAMPLES", paragraphs("\n".join(examples))]
     lines.append(".SH EXIT STATUS")
     lines += [f".TP\n\\fB{numbers}\\fR\n{escape(meaning)}" for numbers, meaning in exit_codes]
     others = [other for other in pages if other != name]

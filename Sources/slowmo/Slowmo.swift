@@ -14,24 +14,25 @@ struct Slowmo: ParsableCommand {
     abstract: "High-frame-rate capture and exact slow motion.",
     discussion: """
       EXAMPLES
-        slowmo devices
-        slowmo doctor
-        slowmo modes synthetic
         slowmo record synthetic:640x480@240 -o take.mov -t 2
-        slowmo info take.mov
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
-        slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
         slowmo play take.mov
+        slowmo info take.mov
+        slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
+        slowmo devices
+        slowmo modes synthetic
+        slowmo doctor
 
-      TIME: seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (frame index from 0), end, or
-      -2s (from the end). RANGE: half-open, 1.2..1.5, 2..end or 0.5+1.25 (start+duration).
-      RATE: 240, 59.94 or 60000/1001. SPEED: source seconds per output second, 1/8, 0.125 or
-      12.5%.
+        TIME   seconds (1.25), 250ms, 40us, 1h30m, 1:02.5, 120f (frame index from 0), end, or \
+      -2s (before the end)
+        RANGE  1.2..1.5, 2..end, or 0.5+1.25 (start and duration); the end is not included
+        RATE   240, 59.94 or 60000/1001 frames per second
+        SPEED  source seconds per output second: 1/8, 0.125 or 12.5% is slow motion
 
       EXIT CODES: 0 done, 10 a stated limit was exceeded, 64 usage, 65 bad input data, 66 no such
-      input, 69 device unavailable, 70 internal error, 73 cannot create the output, 74 I/O error,
-      75 timed out waiting, 77 no permission, 130 and 143 interrupted.
+      input, 69 device unavailable, 70 internal error, 73 cannot create the output, 74 I/O error, 75
+      timed out waiting, 77 no permission, 130 and 143 interrupted.
       """,
     version: VersionText.text,
     subcommands: [
@@ -52,9 +53,6 @@ struct Slowmo: ParsableCommand {
       ResourceShortage.reportCrashes()
     }
     RecordingMemory.retainLargeAllocations()
-    // If COLUMNS is not set, ArgumentParser wraps help at 80 columns, which would break the
-    // examples.
-    setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()
     ProgressEvents.enable(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
@@ -80,17 +78,28 @@ struct Slowmo: ParsableCommand {
   private static func run(_ arguments: [String]) -> ExitStatus {
     do {
       try checkHelp(arguments)
-      var command = try parseAsRoot(arguments)
-      if let verb = command as? any Verb {
-        if verb.endsReading { Interrupt.onFirst { Asset.cancelReading() } }
-        return try verb.perform()
+      guard let verb = try command(arguments) as? any Verb else {
+        // All other commands print help.
+        Output.verbatim(HelpPage(requestedBy: arguments, root: Self.self).rendered)
+        return .done
       }
-      try command.run()
-      return .done
+      if verb.endsReading { Interrupt.onFirst { Asset.cancelReading() } }
+      return try verb.perform()
     } catch is Output.ReaderIsGone {
       return .done
     } catch {
       return report(error, arguments)
+    }
+  }
+
+  /// Parses the arguments.
+  ///
+  /// An unknown name is reported before any other error, since it may be the cause of that.
+  private static func command(_ arguments: [String]) throws -> any ParsableCommand {
+    do {
+      return try parseAsRoot(arguments)
+    } catch  where exitCode(for: error) != .success {
+      throw UnknownName.error(in: arguments, of: Self.self) ?? error
     }
   }
 
@@ -102,7 +111,7 @@ struct Slowmo: ParsableCommand {
     for name in arguments.dropFirst() where !name.hasPrefix("-") && name != "help" {
       guard let found = command.configuration.subcommands.first(where: { $0._commandName == name })
       else {
-        throw CommandError.usage("unknown verb \(name)", hint: "list the verbs with slowmo --help")
+        throw UnknownName.verb(name, among: command.configuration.subcommands)
       }
       command = found
     }
@@ -110,7 +119,7 @@ struct Slowmo: ParsableCommand {
 
   private static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
     let code = exitCode(for: error)
-    if code == .success {  // ArgumentParser also reports --help and --version as errors.
+    if code == .success {  // ArgumentParser also reports --version as an error.
       let text = fullMessage(for: error)
       Output.verbatim(
         arguments.first == CompletionScript.request ? CompletionScript.safe(text) : text)
@@ -118,11 +127,9 @@ struct Slowmo: ParsableCommand {
     }
     let failure: CommandError
     if code == .validationFailure, !(error is CommandError) {
-      failure =
-        Misspelling.correction(of: arguments, for: Self.self, message(for: error))
-        ?? .usage(
-          message(for: error),
-          hint: "see slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
+      failure = .usage(
+        parserMessage: message(for: error),
+        page: "slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
     } else {
       failure = CommandError(error)
     }

@@ -1,32 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import OvercrankCapture
 import TestSupport
 import Testing
 
-/// The examples in the help, which must run.
-struct HelpTests {
-  private static let verbs = [
-    "devices", "modes", "controls", "record", "photo", "info", "check", "retime", "edit", "frames",
-    "still", "compare", "sync", "track", "measure", "recover", "play", "preview", "scan", "bench",
-    "doctor",
-  ]
+@testable import SlowmoCommands
 
-  @Test(arguments: [""] + verbs)
+/// The examples in the help and the manual pages, which must run.
+struct HelpTests {
+  /// The names of all commands, without the program's own.
+  private static let commands = [""] + names(below: Slowmo.self, "")
+
+  private static func names(below command: any ParsableCommand.Type, _ path: String) -> [String] {
+    command.configuration.subcommands.flatMap { verb in
+      let name = path.isEmpty ? verb._commandName : "\(path) \(verb._commandName)"
+      return [name] + names(below: verb, name)
+    }
+  }
+
+  private static func command(_ name: String) throws -> any ParsableCommand.Type {
+    try name.split(separator: " ").reduce(Slowmo.self) { command, verb in
+      try #require(command.configuration.subcommands.first { $0._commandName == verb })
+    }
+  }
+
+  private static func page(_ arguments: [String], width: Int) -> String {
+    HelpPage(requestedBy: arguments, root: Slowmo.self, width: width).rendered
+  }
+
+  /// The brief, the full and the complete help of a command.
+  private static func requests(_ command: String) -> [[String]] {
+    let path = command.split(separator: " ").map(String.init)
+    return [path + ["-h"], path + ["--help"], ["help"] + path]
+  }
+
+  @Test(arguments: commands)
+  func `Help fits the width and breaks no word`(command: String) {
+    for request in Self.requests(command) {
+      func tokens(_ width: Int) -> [Substring] {
+        let page = Self.page(request, width: width).replacing(" \\\n", with: "\n")
+        return page.split(whereSeparator: \.isWhitespace)
+      }
+      for width in [40, 66, 80, 100] {
+        #expect(tokens(width) == tokens(1_000), "\(request)")
+        for line in Self.page(request, width: width).split(separator: "\n") {
+          let isWord = line.split(separator: " ").count == 1
+          #expect(line.count <= width || isWord, "\(request): \(line)")
+        }
+      }
+    }
+  }
+
+  @Test(arguments: commands)
+  func `Brief help is one screen`(command: String) throws {
+    let page = Self.page(Self.requests(command)[0], width: 80)
+    let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count <= 24, "\(page)")
+    #expect(page.contains("\nUSAGE: slowmo"))
+    let examples = lines.filter { $0.hasPrefix("  slowmo ") }
+    let hasOptions = try Self.command(command).configuration.subcommands.isEmpty
+    #expect(examples.count == 2, "\(page)")
+    #expect(!hasOptions || page.contains("OPTIONS:\n"))
+  }
+
+  @Test func `The layout of help names existing verbs and options`() throws {
+    let leaves = try Self.commands.filter {
+      try Self.command($0).configuration.subcommands.isEmpty
+    }
+    #expect(Set(HelpLayout.mostUsed.keys) == Set(leaves))
+    for command in leaves {
+      let shown = CommandDescription(try Self.command(command)).shownArguments
+      let options = Set(shown.compactMap(\.longName))
+      let mostUsed = HelpLayout.mostUsed[command] ?? []
+      #expect(mostUsed.count <= 10 && options.isSuperset(of: mostUsed), "\(command)")
+      let grouped = (HelpLayout.groups[command] ?? []).flatMap(\.options)
+      #expect(Set(grouped).count == grouped.count, "\(command)")
+      #expect(options.isSuperset(of: grouped), "\(command)")
+    }
+    let verbs = Slowmo.configuration.subcommands
+    let groups = HelpLayout.verbGroups(of: verbs, isRoot: true).flatMap(\.verbs)
+    #expect(groups.map { $0._commandName }.sorted() == verbs.map { $0._commandName }.sorted())
+  }
+
+  @Test func `Help is as wide as COLUMNS or as the terminal`() async throws {
+    func longest(_ command: String) async throws -> Int {
+      let finished = try await run("script", ["-qec", command, "/dev/null"])
+      #expect(finished.status == 0)
+      return finished.output.split(whereSeparator: \.isNewline).map(\.count).max() ?? 0
+    }
+    let help = "\(slowmoPath) modes --help"
+    #expect((45...60).contains(try await longest("stty cols 60; unset COLUMNS; \(help)")))
+    #expect((85...100).contains(try await longest("stty cols 60; COLUMNS=100 \(help)")))
+    // The terminal of standard error counts, if standard output is a pipe.
+    #expect((45...60).contains(try await longest("stty cols 60; unset COLUMNS; \(help) | cat")))
+    let piped = try await run("env", ["-u", "COLUMNS", slowmoPath, "modes", "--help"])
+    let widths = piped.output.split(separator: "\n").map(\.count)
+    #expect((66...80).contains(widths.max() ?? 0))
+  }
+
+  @Test(arguments: [
+    ("record --fast", "--fast", "--fastest"), ("retime x --rang 1..2 --copy", "--rang", "--range"),
+    ("retime x -o y -fps 30", "-fps", "--fps"), ("check x --duration=3", "--duration", nil),
+    ("frames x --at -2s --nothing", "--nothing", nil), ("still x --tile 3", "--tile", "--tiles"),
+    ("--json info x", "--json", "slowmo VERB --json"), ("bench captur", "captur", "capture"),
+    ("infos", "infos", "info"), ("record x -t --frame 3", "--frame", nil),
+  ])
+  func `An unknown name is reported before other errors`(
+    line: String, unknown: String, hint: String?
+  ) throws {
+    let arguments = line.split(separator: " ").map(String.init)
+    let found = UnknownName.error(in: arguments, of: Slowmo.self)
+    // The value of -t may be any word.
+    guard line != "record x -t --frame 3" else { return #expect(found == nil) }
+    let error = try #require(found)
+    #expect(error.message.hasSuffix(" \(unknown)"))
+    if let hint {
+      #expect(error.hint.contains(hint), "\(error.hint)")
+    } else {
+      #expect(error.hint == "see slowmo \(arguments[0]) --help")
+    }
+  }
+
+  @Test func `A message of the parser is worded like all others`() {
+    let list = CommandError.usage(
+      parserMessage: """
+        The value 'vp9' is invalid for '--codec <codec>'. Please provide one of the following:
+          - auto
+          - copy
+          - raw
+        """, page: "slowmo record --help")
+    #expect(list.message == "the value 'vp9' is invalid for '--codec <codec>'")
+    #expect(list.hint == "choose auto, copy or raw")
+    let few = CommandError.usage(
+      parserMessage: "The value 'x' is invalid for '--by'. Please provide one of 'a' and 'b'.",
+      page: "")
+    #expect(few.hint == "choose a or b")
+    let other = CommandError.usage(parserMessage: "Missing value", page: "slowmo info --help")
+    #expect(other.message == "missing value" && other.hint == "see slowmo info --help")
+  }
+
+  @Test(arguments: commands)
   func `Each example in the help runs`(verb: String) async throws {
     let scratch = try Scratch()
-    let arguments = verb.isEmpty ? ["--help"] : [verb, "--help"]
-    let help = try await run(slowmoPath, arguments)
-    #expect(help.status == 0)
-    #expect(help.errors.isEmpty)
-    let lines = help.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-    let examples = lines.filter {
-      ["slowmo ", "timeout "].contains(where: $0.hasPrefix) && !$0.contains("<")
-    }
+    let text = HelpText(try Self.command(verb).configuration.discussion)
+    let examples = (text.examples + text.furtherExamples)
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.contains("<DEVICE>") }
     #expect(!examples.isEmpty)
     // The take that most examples read.
-    let take = try await Takes.plain()
+    let take = try await Takes.short()
     try FileManager.default.createSymbolicLink(
       atPath: scratch.file("slowmo"), withDestinationPath: slowmoPath)
     if !["", "record"].contains(verb) {
@@ -48,6 +171,16 @@ struct HelpTests {
     if ["", "play"].contains(verb) {
       _ = try scratch.write(Array("0.1 space\n0.2 .\n".utf8), as: "keys.txt")
       _ = try scratch.write(Array("0.1 i\n0.2 o\n0.2 8\n0.2 w\n".utf8), as: "edits.txt")
+    }
+    if verb == "record" {
+      let speed = #"{"key": "com.example.speed", "value": 41.5, "frame": 1}"#
+      _ = try scratch.write(Array("\(speed)\n".utf8), as: "speeds.json")
+    }
+    if verb == "bench diff" {
+      for name in ["old.json", "new.json"] {
+        try FileManager.default.copyItem(
+          atPath: "\(checkout)/Tests/Fixtures/inputs/bench.json", toPath: scratch.file(name))
+      }
     }
     if verb == "scan" {
       try FileManager.default.createSymbolicLink(

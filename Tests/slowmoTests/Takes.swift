@@ -17,6 +17,11 @@ actor Takes {
     try await shared.take("plain.mov", "synthetic:320x240@240?pace=max", seconds: "4")
   }
 
+  /// Two seconds of the synthetic camera at 320x240 and 240 fps.
+  static func short() async throws -> String {
+    try await shared.take("short.mov", "synthetic:320x240@240?pace=max", seconds: "2")
+  }
+
   /// Two seconds with an intended loss of 5 %, and the report in `lossy.mov.json`.
   static func lossy() async throws -> String {
     try await shared.take(

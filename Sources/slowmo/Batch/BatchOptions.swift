@@ -13,17 +13,17 @@ struct BatchOptions: ParsableArguments, Sendable {
   /// The paragraph of the help about several inputs.
   static let explanation = """
     Several inputs are a batch: -o is a directory, or a template with {name} (of the input) or
-    {n:03} (its number, from 1). A batch goes on after a failure and exits with its worst status.
-    Run it again to resume: a finished output stores a digest of source, plan and version, and
-    is kept. With -y, an output with another digest is replaced.
+    {n:03} (its number, from 1). A batch continues after a failure, and exits with its worst
+    status. Run it again to resume: a finished output stores a digest of source, plan and version,
+    and is kept. With -y, an output with another digest is replaced.
     """
 
   private static let fields = ["name", "n"]
-  private static let mostJobs = 32
+  private static let maximumJobs = 32
 
   func validate() throws {
-    if let jobs, !(1...Self.mostJobs).contains(jobs) {
-      throw ValidationError("--jobs \(jobs) is not 1 to \(Self.mostJobs)")
+    if let jobs, !(1...Self.maximumJobs).contains(jobs) {
+      throw ValidationError("--jobs \(jobs) is not 1 to \(Self.maximumJobs)")
     }
   }
 

@@ -13,7 +13,7 @@ final class BatchProgress: Sendable {
     var file: String?
     var status: String?
     var message: String?
-    /// The finished frames of the files in work, and their number of frames.
+    /// The number of finished frames, and of all frames, of the files being exported.
     var frame: Int64
     var totalFrames: Int64
     var filesDone: Int

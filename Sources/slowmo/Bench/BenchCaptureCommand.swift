@@ -16,9 +16,12 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
         slowmo bench capture synthetic --mode 320x240@120/grey -t 0.5 --codec raw
         slowmo bench capture synthetic --mode 320x240@120/mjpg -t 0.2 --find-limit
 
-      The file is written to --folder and then removed. A directory in memory (/dev/shm) keeps
-      the disk out of the figures. The synthetic camera draws its frames in this process: the CPU
-      time of the process includes that work, the CPU times of the two threads do not.
+      The file is written to --folder and then removed. A directory in memory, such as /dev/shm,
+      keeps the speed of the disk out of the figures.
+
+      MANUAL
+      The synthetic camera draws its frames in this process. The CPU time of the process includes
+      that work. The CPU times of the two threads do not.
       """)
 
   @Argument(
@@ -32,7 +35,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   var mode: ModeRequest?
 
   @Option(
-    name: [.customShort("t"), .long], parsing: .unconditional, help: "How long to record.",
+    name: [.customShort("t"), .long], parsing: .unconditional, help: "Record for this long.",
     transform: positiveDuration)
   var duration: MediaTime?
 

@@ -11,13 +11,12 @@ struct BenchCommand: ParsableCommand {
     discussion: """
       EXAMPLES
         slowmo bench capture synthetic:640x480@240 -t 0.5
+        slowmo bench retime -t 0.5 --runs 1 --fps 30 --json
         slowmo bench capture --mode 320x240@120/grey -t 0.5 --json
         slowmo bench writer -t 0.5 --runs 1
-        slowmo bench retime -t 0.5 --runs 1 --fps 30 --json
         slowmo bench pitch -t 0.5 --runs 1 --pitch varispeed
 
-      Each benchmark has its own --help. To compare two reports: slowmo bench diff OLD.json
-      NEW.json --fail-on 'drops>0'
+      Two reports of --json are compared by slowmo bench diff.
       """,
     subcommands: [
       BenchCaptureCommand.self, BenchWriterCommand.self, BenchRetimeCommand.self,

@@ -12,12 +12,15 @@ struct BenchDiffCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo bench diff old.json new.json --fail-on 'drops>0'
-        slowmo bench diff old.json new.json --fail-on 'latency.p99_ns>1e8'
+        slowmo bench diff old.json new.json --fail-on 'cpu_ns_per_frame>1e6' --json
 
-      A limit is a key of the report, one of > >= < <= = != and a number. If a limit is true for
-      the newer report, the exit code is 10. Nested keys are written as a path with dots; the last
-      part alone is enough if it is unique. Reports of different modes are refused. A report can
-      also come from a pipe: slowmo bench capture --json | slowmo bench diff old.json -
+      A limit is a key of the report, one of > >= < <= = !=, and a number. If it is true for the
+      newer report, the exit code is 10. A nested key is written with dots. Its last part is enough
+      if that is unique.
+
+      MANUAL
+      Reports of different modes are refused. A report can also come from a pipe: slowmo bench
+      capture --json | slowmo bench diff old.json -
       """)
 
   @Argument(

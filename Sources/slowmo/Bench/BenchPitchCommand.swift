@@ -11,11 +11,14 @@ struct BenchPitchCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo bench pitch -t 0.5 --runs 1
-        slowmo bench pitch take.mov --pitch time-domain --runs 1 --baseline ffmpeg
+        slowmo bench pitch -t 0.5 --pitch time-domain --runs 1 --baseline ffmpeg
 
-      Without a file, the clip is one of the synthetic camera, which has a tone and clicks. Its
-      frames are copied. The time is that of the whole command. ffmpeg stretches the audio alone,
-      with the filter rubberband for spectral, asetrate for varispeed and atempo for the others.
+      Without a file, the synthetic camera records a clip with a tone and clicks. Its frames are
+      copied. The time is that of the whole command.
+
+      MANUAL
+      ffmpeg stretches the audio alone: with the filter rubberband for spectral, asetrate for
+      varispeed, and atempo for the others.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

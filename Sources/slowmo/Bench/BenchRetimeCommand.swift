@@ -11,11 +11,14 @@ struct BenchRetimeCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo bench retime -t 0.5 --runs 1
-        slowmo bench retime take.mov --fps 30 --runs 1 --baseline ffmpeg
+        slowmo bench retime -t 0.5 --fps 30 --runs 1 --baseline ffmpeg
 
-      Without a file, the clip is one of the synthetic camera. Without --fps, the frames are
-      copied. The audio is muted. The time is that of the whole command. ffmpeg does the same
-      work: with -itsscale and -c copy, or with the filters setpts and fps and the same encoder.
+      Without a file, the synthetic camera records a clip. Without --fps, the frames are copied. The
+      audio is muted. The time is that of the whole command.
+
+      MANUAL
+      ffmpeg does the same work: with -itsscale and -c copy, or with the filters setpts and fps and
+      the same encoder.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

@@ -13,10 +13,10 @@ enum BenchBaseline: String, CaseIterable, ExpressibleByArgument {
 
 /// The options of the benchmarks that time whole commands.
 struct BenchTimingOptions: ParsableArguments {
-  @Option(help: "How often each command runs, from 1 to 100.")
+  @Option(help: "Run each command this often, from 1 to 100.")
   var runs = 5
 
-  @Option(help: "A program to run beside this one, in turn: ffmpeg.")
+  @Option(help: "Also time this program, in turn with slowmo: ffmpeg.")
   var baseline: BenchBaseline?
 
   @OptionGroup var parent: BenchDirectoryOptions
@@ -157,7 +157,7 @@ final class BenchTiming {
       throw error
     } catch {
       throw CommandError(
-        .unavailable, code: "program_not_found", "ffmpeg could not be started: \(error)",
+        .unavailable, code: "program_not_found", "could not start ffmpeg: \(error)",
         hint: "install the package ffmpeg, or omit --baseline")
     }
     guard run.status == 0 else { throw Self.failure("ffmpeg", run) }

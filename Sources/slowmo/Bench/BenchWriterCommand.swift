@@ -11,11 +11,13 @@ struct BenchWriterCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo bench writer -t 0.5 --runs 1
-        slowmo bench writer --mode 1280x720@240/mjpg -t 0.5 --runs 1 --baseline ffmpeg --json
+        slowmo bench writer --mode 640x480@240/mjpg -t 0.5 --runs 1 --baseline ffmpeg
 
-      The synthetic camera records a clip. The clip is then played as a camera and recorded as
-      slowmo record file:CLIP?pace=max does. The time is that of the whole command. ffmpeg copies
-      the same clip: ffmpeg -i CLIP -c copy.
+      The synthetic camera records a clip. The clip is then played as a camera and recorded again,
+      as slowmo record file:CLIP?pace=max does. The time is that of the whole command.
+
+      MANUAL
+      ffmpeg copies the same clip: ffmpeg -i CLIP -c copy.
       """)
 
   @OptionGroup var source: BenchSourceOptions

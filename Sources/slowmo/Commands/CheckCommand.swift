@@ -13,14 +13,17 @@ struct CheckCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo check take.mov
-        slowmo check take.mov --expect-fps 240
-        slowmo check take.mov --expect-fps 240 --plot timing.svg --json
-        slowmo check take.mov --times-only --plot timing.png
+        slowmo check take.mov --expect-fps 240 --json
+        slowmo check take.mov --times-only --plot timing.svg
 
-      The exit code is 10 if the timing does not hold. Gaps are found in the times of frames alone.
-      Repeated frames are found in the images: single ones are duplicates, and ten or more are a
-      frozen stretch. Where nothing moves, none are reported. The capture rate is compared with
-      --expect-fps to within one percent. Flicker of the lighting is reported, but not as a fault.
+      The exit code is 10 if the timing has a fault. Faults are gaps, repeated frames, and a capture
+      rate that differs from --expect-fps by more than one percent. Flicker of the lighting is
+      reported, but is not a fault.
+
+      MANUAL
+      Gaps are found in the times of frames alone. Repeated frames are found in the images: single
+      ones are duplicates, and ten or more in a row are a frozen stretch. Where nothing moves, no
+      repeated frame is reported.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

@@ -13,18 +13,27 @@ struct CompareCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo compare take.mov second.mov -o both.mp4 --fps 30
-        slowmo compare take.mov second.mov -o hit.mp4 --at 1,1.004 --speed 1/8 --fps 30
-        slowmo compare take.mov second.mov -o blend.mp4 --overlay --speed 1/4 --fps 30 --json
-        slowmo compare take.mov second.mov -o text.mp4 --at 1,1 --fps 30 --burn-in time,frame,mark
+        slowmo compare take.mov second.mov -o hit.mp4 --at 1,1.004 --fps 30
+        slowmo compare take.mov second.mov -o blend.mp4 --overlay --fps 30 --json
 
-      --at gives the instant of each movie at which they are aligned, such as the hit of a ball.
-      The offset of recordings is measured by slowmo sync. All movies play at the same speed in
-      real time: a movie that was slowed plays faster, by the capture rate that its file states.
-      The output has the time that all movies share, no audio, and the time since the instant in
-      milliseconds. Movies side by side have the height of the lowest one, and are together at
-      most 4096 pixels wide. --burn-in draws text for each movie above that time: the capture time
-      since the first frame, the number of the frame, the speed, and the capture time since the
-      instant. Text of blended movies is stacked in their order.
+      --at gives an instant of each movie, such as the hit of a ball. The movies are aligned at
+      these instants, and the time since them is drawn in milliseconds. To measure the offset of two
+      recordings, use slowmo sync.
+
+      All movies play at the same speed in real time. A movie that was already slowed plays faster,
+      by the capture rate that its file states. The output covers the time that all movies share. It
+      has no audio.
+
+      MANUAL
+        slowmo compare take.mov second.mov -o text.mp4 --fps 30 --burn-in time,frame
+        slowmo compare take.mov second.mov -o quarter.mp4 --at 1,1 --speed 1/4 --fps 5
+
+      Movies side by side have the height of the lowest one. Together they are at most 4096 pixels
+      wide.
+
+      --burn-in draws text for each movie above the time: the capture time since its first frame,
+      the number of the frame, the speed, and the capture time since its instant. The texts of
+      blended movies stand above each other, in the order of the movies.
       """)
 
   @Argument(help: "The movies, from left to right.", completion: .file())

@@ -13,17 +13,20 @@ struct ControlsCommand: ParsableCommand, Verb {
         slowmo controls synthetic
         slowmo controls synthetic --json
         slowmo controls <DEVICE> auto_exposure=1 exposure_time_absolute=4ms gain=64
-        slowmo controls <DEVICE> auto_exposure='manual mode' power_line_frequency=default
+        slowmo controls <DEVICE> auto_exposure='manual mode' gain=default
 
-      NAME is a control's name in v4l2-ctl's spelling, or its number (0x009a0902). A bare VALUE
-      is in the unit that the list shows: exposure_time_absolute=40 is 4 ms, also written 4ms or
-      4000us. A time between two steps of the unit is refused; the message names the nearest
-      ones. A menu takes an item's number or name. A boolean takes on, off, true, false, 1 or 0.
-      The value default resets a control.
+      NAME is the name of a control as v4l2-ctl spells it, or its number (0x009a0902). VALUE is a
+      number in the unit that the list shows, a time such as 4ms, the name or number of a menu item,
+      on or off, or default. The camera keeps its settings. The synthetic camera and files have no
+      controls.
 
-      All assignments are checked before the first is set. Automatic modes are set before the
-      controls that depend on them. The values that the driver reports are then printed. The
-      camera keeps its settings. The synthetic camera and files have no controls.
+      MANUAL
+      All assignments are checked before the first one is set. Automatic modes are set before the
+      controls that depend on them. The values that the driver then reports are printed.
+
+      A bare number is in the unit of the control: exposure_time_absolute=40 is 4 ms, which can also
+      be written 4ms or 4000us. A time between two steps of the unit is refused, and the message
+      names the nearest two. A boolean takes on, off, true, false, 1 or 0.
       """)
 
   @Argument(

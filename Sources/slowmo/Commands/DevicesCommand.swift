@@ -15,15 +15,20 @@ struct DevicesCommand: ParsableCommand, Verb {
         slowmo devices --json
         timeout --preserve-status -s INT 3 slowmo devices --watch --json
 
-      Other verbs name a device by its path (/dev/video0), its index in this list (cam0) or part
-      of its id. synthetic:1280x720@240 is a built-in synthetic camera; file:clip.mp4 plays a
-      file as a camera. --watch lists the present devices, then prints one line for each device
-      added or removed, until Ctrl-C. With --json each line is a document.
+      Other verbs take a device by its path (/dev/video0), its index in this list (cam0) or a part
+      of its id. synthetic:1280x720@240 is a synthetic camera, and file:clip.mp4 plays a file as a
+      camera.
 
-      The synthetic camera shows a bouncing ball, a stopwatch and the frame number. A click
-      sounds at each contact of the ball. Options follow a question mark, joined by &:
+      --watch lists the present devices, then prints one line for each device that is added or
+      removed, until Ctrl-C. With --json, each line is a document.
+
+      MANUAL
+      The synthetic camera shows a bouncing ball, a stopwatch and the number of the frame. A click
+      sounds when the ball hits the ground. Options follow a question mark and are joined by &, as
+      in 'synthetic:640x480@240?drop=5%&seed=7':
+
         height=0.8      the height of the bounce, 0.01 to 1.3 meters (default: 1.226)
-        period=0.5      the time between contacts, 0.1 to 60 seconds (default: 1)
+        period=0.5      the time between hits, 0.1 to 60 seconds (default: 1)
         scene=pattern   show moving stripes instead of the ball
         drop=5%         drop this share of the frames; seed=7 selects which
         pace=max        deliver frames as fast as they are taken

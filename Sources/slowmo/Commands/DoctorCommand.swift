@@ -15,11 +15,13 @@ struct DoctorCommand: ParsableCommand, Verb {
         slowmo doctor <DEVICE>
         slowmo doctor --directory /tmp --json
 
-      Each check prints what was found, and how to fix or improve it. The checks are versions,
-      devices, permissions, holders (other programs that use a camera), usb, disk, memory, clock,
-      scheduling, codecs and components (missing optional programs). Without DEVICE, all devices
-      are checked. The disk is measured for up to a second, with a temporary file. Nothing else
-      is written, and no setting is changed. The exit code is 10 if a check found a problem.
+      Each check prints what was found, and how to fix or improve it. Without DEVICE, all devices
+      are checked. The exit code is 10 if a check found a problem. No setting is changed.
+
+      MANUAL
+      The checks are versions, devices, permissions, holders (other programs that use a camera),
+      usb, disk, memory, clock, scheduling, codecs and components (optional programs that are
+      missing). The speed of the disk is measured for up to a second, with a temporary file.
       """)
 
   @Argument(

@@ -13,29 +13,38 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
         slowmo edit project.otio -o film.mov --copy
         slowmo edit project.otio -o film.mp4 --fps 30
         slowmo edit project.otio -o film2.mov --copy --dry-run
-        slowmo edit project.otio -o again.otio
         slowmo edit a/*.otio -o 'film_{n:03}.mp4' --fps 30 --jobs 2
+
+      A project is an OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) or Final Cut Pro
+      XML 1.x (.fcpxml) file, or the movie of a Samsung phone with slow-motion ranges. To create
+      one, run slowmo retime with -o NAME.otio.
+
+      --copy copies the video of sources that have the same encoding. --fps renders any sources at a
+      constant rate.
+
+      MANUAL
+        slowmo edit project.otio -o again.otio
         slowmo edit project.otio -o joined.mp4 --fps 30 --shard 1/2
         slowmo edit project.otio -o joined.mp4 --fps 30 --shard 2/2
         slowmo edit project.otio -o joined.mp4 --fps 30 --join
 
-      Formats: OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) and Final Cut Pro XML
-      1.x (.fcpxml), detected by content. A Samsung phone's movie with slow-motion ranges in its
-      trailer is also a project.
-      Clips, gaps, speeds, reversals, freezes and time curves are supported. The top video track
-      is visible; its gaps show the track below. Only the first audio track is used. Transitions
+      The format of a project is detected by its content. Names of files in it are relative to its
+      directory. A .otio file of slowmo retime contains exact times and ramps besides the standard
+      values.
+
+      Clips, gaps, speeds, reversals, freezes and time curves are supported. The top video track is
+      visible, and its gaps show the track below. Only the first audio track is used. Transitions
       become cuts. A warning names everything that is left out.
-      File names are relative to the project's directory. To create a project, run slowmo retime
-      with -o NAME.otio: it stores exact times and ramps beside the standard values.
-      --copy needs sources with the same encoding. Cuts between key frames follow --boundary.
+
       \(BatchOptions.explanation)
-      --shard encodes a part of the video, on any computer, and --join puts the parts together:
-      the movie is the same for any number of shards. A finished shard is kept.
+
+      --shard encodes a part of the video, on any computer, and --join puts the parts together. The
+      movie is the same for any number of shards. A finished shard is kept.
       """)
 
   @Argument(
     help: ArgumentHelp(
-      "The project files: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.",
+      "The project files, or movies of a Samsung phone.",
       valueName: "project"), completion: .file())
   var projects: [String]
 

@@ -9,52 +9,60 @@ import OvercrankLinuxSystem
 struct FramesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract:
-      "Write frames as PNG or JPEG files or raw pixels, and their times as CSV or JSON lines.",
+    abstract: "Write frames as images or raw pixels, and their times as CSV or JSON.",
     discussion: """
       EXAMPLES
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
-        slowmo frames take.mov --at 120f --at 1.25 -o 'frame_{index:06}_{us}.png'
         slowmo frames take.mov --range 0.5..0.52 -o 'hit_{index}.png' --csv hit.csv
+        slowmo frames take.mov --at 120f --at 1.25 -o '{name}_{us}.jpg'
         slowmo frames take.mov --csv times.csv
-        slowmo frames take.mov --csv - | head -n 3
         slowmo frames take.mov --at 1 -o - > second.png
-        slowmo frames take.mov --at 1 -o second.jpg
-        slowmo frames take.mov --range 0..1 --step 8 -o 'every8th_{index:04}.jpg'
+        slowmo frames take.mov --raw gray8 -o - | wc -c
+
+      A template of -o has {index} (the index of the frame; the first is 0), {us} and {ms} (its
+      time), and {name} (the name of the movie). {index:06} has at least six digits. The name - is
+      standard output.
+
+      Images are rotated upright, as players show the movie. --at end is the last frame, and --at
+      @hit the frame of a mark.
+
+      MANUAL
+        slowmo frames take.mov --csv - | head -n 3
+        slowmo frames take.mov --range 0..0.5 --step 8 -o 'every8th_{index:04}.jpg'
         slowmo frames take.mov --raw gray8 -o - --meta-fd 3 3>times.ndjson | wc -c
         slowmo frames take.mov --raw yuv420p -o - --splice | sha256sum
         slowmo frames take.mov --at 1.2 -o hit.png --keep-index
 
-      Images are rotated upright, as players show the movie; --rotation keep leaves them as
-      stored. --at end is the last frame, and --at @hit the frame of a mark. In the file name,
-      {index} is the frame index from 0, {us} and {ms} its time and {name} the movie's name;
-      {index:06} has at least six digits.
-      The name - is standard output. The extension .jpg selects JPEG with Exif: the frame's date,
-      and what the movie's tags say of camera and place.
-      --raw writes pixels without a header, row by row: gray8, gray16le, rgb24 or yuv420p. With
-      --meta-fd, a JSON line with the times of each frame precedes its pixels. A reader that
-      closes its end stops the command, with exit code 0. --splice puts the memory of the frames
-      into the pipe without a copy. It is only for a reader that copies what it reads, as read(2)
-      does, and not for one that moves it into another pipe, as pv may do.
-      --keep-index keeps the times of all packets in a file beside the movie, such as
-      take.mov.frameindex, so that a later run need not read the whole movie again, as for H.264
-      with B-frames. It is not used if the movie has another size, modification time or content.
+      A .jpg file has Exif with the date of the frame, and with the camera and the place from the
+      tags of the movie.
+
+      --raw writes pixels row by row, without a header. With --meta-fd, a JSON line with the times
+      of each frame precedes its pixels. If the reader closes its end, the command stops with exit
+      code 0.
+
+      --splice puts the memory of the frames into the pipe without a copy. The reader must copy what
+      it reads, as read(2) does. It must not move it into another pipe, as pv may do.
+
+      --keep-index stores the times of all packets in a file next to the movie, such as
+      take.mov.frameindex. A later run then need not read the whole movie, as it must for H.264 with
+      B-frames. The file is not used if the movie has another size, modification time or content.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
   var file: String
 
   @Option(
-    parsing: .unconditional, help: "The frames of this range, such as 1.2..1.5.",
+    parsing: .unconditional, help: "Write the frames of this range, such as 1.2..1.5.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
 
   @Option(
-    parsing: .unconditionalSingleValue, help: "The frame shown at this time; may be repeated.",
+    parsing: .unconditionalSingleValue,
+    help: "Write the frame shown at this time; may be repeated.",
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var at: [TimeExpression] = []
 
-  @Option(help: "Only every nth frame of the selection.")
+  @Option(help: "Write only every nth of these frames.")
   var step = 1
 
   @Option(
@@ -65,7 +73,7 @@ struct FramesCommand: ParsableCommand, Verb {
   @Option(help: "Write raw pixels: gray8, gray16le, rgb24 or yuv420p.")
   var raw: RawFrameFormat?
 
-  @Flag(help: "Lend raw frames to the pipe of standard output, whose reader must copy them.")
+  @Flag(help: "With --raw: pass frames to the pipe without a copy; see the manual.")
   var splice = false
 
   @Option(
@@ -235,7 +243,7 @@ struct FramesCommand: ParsableCommand, Verb {
       ])
       guard seen.insert(path).inserted else {
         throw CommandError.usage(
-          "the name \(output) is the same for several frames, such as \(path)",
+          "\(output) gives several frames one name, such as \(path)",
           hint: "add the frame index: {index:06}")
       }
       try names.add(path)

@@ -14,8 +14,8 @@ struct InfoCommand: ParsableCommand, Verb {
         slowmo info take.mov --json
         slowmo info take.mov --timed-metadata
 
-      The capture rate is reported only if the file states it; it is never guessed.
-      FILE may be a Live Photo or a Motion Photo. Its movie is described then, and the pair named.
+      The capture rate is printed only if the file states it. It is never guessed. For a Live Photo
+      or a Motion Photo, its movie is described.
       """)
 
   @Argument(help: "The movie file, or a photo with a movie.", completion: .file())

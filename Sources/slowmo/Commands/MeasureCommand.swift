@@ -11,20 +11,28 @@ struct MeasureCommand: ParsableCommand, Verb {
     abstract: "Measure distances and angles between points that are marked in frames.",
     discussion: """
       EXAMPLES
-        slowmo measure take.mov --at 0.2 --points '192,119 192,221' --scale '57.7=0.5m'
-        slowmo measure take.mov --at 0.2 --points '150,221 192,221 192,119' --csv angle.csv
-        slowmo measure take.mov --at 0.2 --points '0,0 3,4' --at 0.3 --points '0,0 6,8' --json
+        slowmo measure take.mov --at 0.2 --points '192,119 192,221'
+        slowmo measure take.mov --at 0.2 --points '0,0 3,4' --scale '57.7=0.5m'
+        slowmo measure take.mov --at 0.2 --points '150,221 192,221 192,119' --json
 
-      The points are X,Y in pixels of the frame as it is displayed, from the upper left corner.
-      Each point is joined to the next one. Measured are the distance between them, and at each
-      inner point the angle between its two lines, from 0 to 180 degrees. The nth --points is for
-      the nth --at.
-      --point-error is how far a marked coordinate may be from the true one. Each uncertainty is
-      half the width of a 95 % interval, and includes that of the scale.
-      --scale gives a known length in the image: '96=1m', or '96±1=1±0.002m' with uncertainties.
-      Units are m, cm and mm. Lens distortion and perspective are not corrected: the points and
-      the length must be in one plane, parallel to the sensor.
-      Without --csv and --json, the table is printed.
+      Points are X,Y in pixels of the displayed frame, from the upper left corner. Each point is
+      joined to the next one. The result has the distances between them, and the angle at each inner
+      point. Without --csv and --json, it is printed as a table.
+
+      --scale gives a known length in the image, so that distances are also in meters.
+
+      MANUAL
+        slowmo measure take.mov --at 0.2 --points '0,0 3,4' --csv angle.csv
+        slowmo measure take.mov --at 0.2 --points '0,0 3,4' --at 0.3 --points '0,0 6,8'
+
+      The nth --points belongs to the nth --at. An angle is 0 to 180 degrees.
+
+      --point-error is how far a coordinate may be from the true one. Each uncertainty is half the
+      width of a 95 % interval, and includes that of the scale.
+
+      A scale is written '96=1m', or '96±1=1±0.002m' with uncertainties. Units are m, cm and mm.
+      Lens distortion and perspective are not corrected. The points and the known length must
+      therefore be in one plane, parallel to the sensor.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -41,7 +49,7 @@ struct MeasureCommand: ParsableCommand, Verb {
     transform: imagePoints)
   var points: [[ImagePoint]]
 
-  @Option(help: "Half the width of the 95 % interval of a coordinate, in pixels.")
+  @Option(help: "How far a coordinate may be from the true one, in pixels (95 % interval).")
   var pointError = 1.0
 
   @Option(

@@ -12,14 +12,20 @@ struct ModesCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo modes synthetic
         slowmo modes synthetic --min-fps 120 --size 640x480
-        slowmo modes synthetic --fourcc mjpg --json
-        slowmo modes synthetic --size 640x480 --fourcc mjpg --min-fps 240 --probe 100ms
+        slowmo modes synthetic --size 640x480 --fourcc mjpg --min-fps 240 --probe 0.1
 
-      A device with several inputs lists the modes of the current input. '/dev/video0?input=3'
-      selects another one, by its index or part of its name. For an input such as HDMI,
-      '/dev/video0?timings=query' sets the timings of the incoming signal; timings=index=3 or
-      timings=cvt,width=640,height=480,fps=120 sets the given ones. Both settings persist.
-      If the driver reports a range of sizes, only common sizes are listed; --size adds any other.
+      MANUAL
+        slowmo modes synthetic --fourcc mjpg --json
+
+      A device with several inputs lists the modes of the current one. '/dev/video0?input=3' selects
+      another one, by its index or a part of its name.
+
+      For an input such as HDMI, '/dev/video0?timings=query' sets the timings of the incoming
+      signal. timings=index=3 or timings=cvt,width=640,height=480,fps=120 sets other ones. The
+      device keeps its input and its timings.
+
+      If the driver reports a range of sizes, only common sizes are listed. --size adds any other
+      one.
       """)
 
   @Argument(

@@ -12,28 +12,40 @@ struct PhotoCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo photo synthetic:640x480@240 -o photo.jpg
-        slowmo photo synthetic --mode 640x480@120/yuyv -o small.jpg --quality 80
         slowmo photo synthetic:640x480@240 -o 'burst_{n:03}.jpg' --burst 24
-        slowmo photo synthetic:640x480@240 -o 'lapse_{n:04}.png' --every 250ms --count 4 --json
-        slowmo photo 'synthetic:320x240@240?pace=max' -o 'second_{n}.jpg' --every 1s -t 5s
+        slowmo photo synthetic -o 'lapse_{n:04}.png' --every 250ms --count 4
+        slowmo photo synthetic -o hit.jpg --trigger audio:-9dBFS
         slowmo photo synthetic:640x480@120 -o live.jpg --live
-        slowmo photo synthetic:640x480@120 -o photo.heic --quality 70
-        slowmo photo synthetic -o '{n}.jpg' --trigger audio:-9dBFS --quiet-period 0.5 --repeat --count 2
 
-      The extension selects JPEG (.jpg), PNG (.png), HEIC (.heic, needs slowmo-full) or, for Bayer
-      sensors, DNG (.dng). Without -o, the files go to the user's directory for images
-      (xdg-user-dirs). Without --quality, the JPEG frames of a camera keep their compressed data.
-      Exif has what the camera reports: time, exposure, ISO, white balance.
-      For several photos, FILE contains {n}, which counts from 1, or {index} (the frame's index
-      since the start), {sequence} (the driver's counter), or {us} (microseconds since the first
-      photo). --burst takes consecutive frames at the full rate. --every counts from the first
-      photo, without drift; the first Ctrl-C ends it. The name - is standard output.
-      --live also records the 1.5 s before and after the photo, with the camera's own audio: to a
-      movie beside the photo (Live Photo), and at the end of the JPEG file (Motion Photo).
-      --bracket -2,0,2 takes a photo with each exposure compensation, and then restores the one
-      before. --trigger waits for a trigger, as record does; with --repeat, for several. Each takes
-      one photo, or as many as --burst or --bracket say. In the example, the triggers are the
-      clicks of the synthetic camera, a second apart.
+      The extension of FILE selects JPEG (.jpg), PNG (.png), HEIC (.heic, needs slowmo-full) or, for
+      Bayer sensors, DNG (.dng). The name - is standard output. Without -o, the files go to the
+      user's directory for images.
+
+      For several photos, FILE is a template with {n}, which counts from 1, {index} (the index of
+      the frame), {sequence} (the counter of the driver) or {us} (microseconds since the first
+      photo).
+
+      MANUAL
+        slowmo photo synthetic --mode 640x480@120/yuyv -o small.jpg --quality 80
+        slowmo photo 'synthetic:320x240@240?pace=max' -o 'second_{n}.jpg' --every 1s -t 5s
+        slowmo photo synthetic -o '{n}.jpg' --trigger audio:-9dBFS --quiet-period 0.5 --repeat --count 2
+        slowmo photo synthetic:640x480@120 -o photo.heic --quality 70
+
+      Without --quality, a JPEG frame of a camera keeps its compressed data. Exif has what the
+      camera reports: time, exposure, ISO and white balance. The directory for images is that of
+      xdg-user-dirs.
+
+      --burst takes consecutive frames at the full rate. --every counts from the first photo,
+      without drift, and the first Ctrl-C ends it. --bracket -2,0,2 takes a photo with each exposure
+      compensation, and then restores the one before.
+
+      --live also records the 1.5 s before and after the photo. The movie is written next to the
+      photo (Live Photo), and also at the end of a JPEG file (Motion Photo). It has audio if the
+      source has: the synthetic camera and files have, but V4L2 cameras have not yet.
+
+      --trigger waits for a trigger, as slowmo record does, and with --repeat for several. Each
+      trigger takes one photo, or those of --burst or --bracket. In the example, the triggers are
+      the clicks of the synthetic camera, one per second.
       """)
 
   @Argument(

@@ -12,34 +12,60 @@ struct PlayCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo play take.mov
-        slowmo play take.mov --range 0.5..0.7 --speed 1/8 --pitch varispeed --audio none
-        slowmo play take.mov --beside take.mov --origin 0.5 --beside-origin 120f --audio none
+        slowmo play take.mov --range 0.5..0.7 --speed 1/8 --audio none
+        slowmo play take.mov --beside take.mov --origin 0.5 --beside-origin 0.7
         slowmo play take.mov --terminal --range 0.5..1 --speed 2 --audio none
+
+      Keys:
+        space           pause
+        . ,             next and previous frame
+        [ ] backspace   half, double and normal speed
+        r               reverse
+        left right      1 s back and forward
+        home end        start and end
+        a b             start and end of a loop; b alone ends it
+        p u             next pitch algorithm, mute
+        m               set a mark, from which the time is shown
+        s               write the frame as PNG
+        i o             start and end of a range
+        1 to 9          speed of the range: 8 is 1/8; without a range, of all
+        w               write the file of -o
+        q               quit
+
+      --script presses keys without a window, or with --window in one. Each line of its file is a
+      time in seconds after the start, and a key. Playback ends at the last line.
+
+      MANUAL
         slowmo play take.mov --script keys.txt --audio none --json
-        slowmo play take.mov --range 0.5..0.6 --speed 1/16 --sampling flow-fast --audio none
+        slowmo play take.mov --range 0.5..0.55 --speed 1/8 --sampling flow-fast
         slowmo play take.mov --script edits.txt --audio none -o edited.otio
 
-      The window shows the image, a time line with thumbnails and speeds, and the position. Drag on
-      the time line to scrub, turn the wheel to zoom into pixels, and drag the image to move it. The
-      window needs slowmo-full. --terminal plays without a window: audio, and the position on a line.
-      The result counts the frames that were shown, skipped because the speed shows more frames than
-      the screen (--refresh), and late. With --sampling flow, frames are synthesized for the
-      refreshes between captured frames: their number has a ~, and no key writes or steps to them.
-      --speed is from 1/32 to 32. In a project it multiplies the speeds of the project.
-      --pitch low-quality plays at the nearest speed that this algorithm supports.
-      Keys:
-        space pause, . and , next and previous frame, [ and ] half and double speed,
-        backspace normal speed, r reverse, a and b start and end of a loop (b alone ends it),
-        left and right 1 s, home, end, p next pitch algorithm, u mute, q quit,
-        m mark, from which the time is shown, s write the frame as PNG,
-        i and o start and end of a range, 1 to 9 its speed (8 is 1/8; without a range: of all),
-        w write the file of -o: a project (.otio), or a movie with its frames copied or at --fps,
-        ctrl+s write the window as PNG, f full screen, alt++ and alt+- zoom, alt+backspace no zoom,
-        alt+left, alt+right, alt+up and alt+down move the image.
-      Marks are named mark1, mark2 and so on. They become markers of the project and chapters of
-      the movie, and times can name them: --range @mark1..@mark2.
-      --script presses keys without a window and ends at its last line. Each line is a time in
-      seconds after the start, and a key. With --window it presses them in the window.
+      The window needs slowmo-full. It shows the image, a time line with thumbnails and speeds, and
+      the position. Drag on the time line to scrub. Turn the wheel to zoom until pixels are visible,
+      and drag the image to move it. More keys of the window:
+
+        f                             full screen
+        ctrl+s                        write the window as PNG
+        alt++ alt+- alt+backspace     zoom in, zoom out, no zoom
+        alt+left alt+right            move the image
+        alt+up alt+down               move the image
+
+      --terminal plays without a window: audio, and the position on a line.
+
+      --speed is from 1/32 to 32. In a project, it multiplies the speeds of the project. --pitch
+      low-quality plays at the nearest speed that this algorithm supports.
+
+      With --sampling flow, frames are synthesized for the refreshes between captured frames. Their
+      numbers begin with ~. No key writes them or steps to them.
+
+      Marks are named mark1, mark2 and so on. They become markers of a project and chapters of a
+      movie. Times can name them, as in --range @mark1..@mark2.
+
+      -o names the file that w writes: a project (.otio), or a movie. The frames of a movie are
+      copied, or rendered with --fps.
+
+      The result counts the frames that were shown, those that were late, and those that were
+      skipped because the speed shows more frames per second than the screen (--refresh).
       """)
 
   @Argument(
@@ -50,7 +76,7 @@ struct PlayCommand: ParsableCommand, Verb {
   var speed = Speed.normal
 
   @Option(
-    parsing: .unconditional, help: "Play this range alone, such as 1.2..1.5.",
+    parsing: .unconditional, help: "Play only this range, such as 1.2..1.5.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: TimeRangeExpression?
 
@@ -58,7 +84,9 @@ struct PlayCommand: ParsableCommand, Verb {
   var loop = false
 
   @Option(
-    help: "Audio at other speeds: spectral, time-domain, varispeed, low-quality or mute.")
+    help: """
+      Audio at other speeds: spectral, time-domain, varispeed, low-quality, low-quality:snap or mute.
+      """)
   var pitch = PitchOption(.spectral)
 
   @Option(help: "Audio output: auto, none, or an ALSA device such as hw:0,0.")
@@ -66,43 +94,45 @@ struct PlayCommand: ParsableCommand, Verb {
 
   @Option(
     help: """
-      What slow playback shows between captured frames: hold (the last one), flow (synthesized \
+      Images between captured frames in slow playback: hold (the frame before), flow (synthesized \
       frames) or flow-fast.
       """)
   var sampling = PlaybackSampling.hold
 
-  @Option(help: "Refreshes of the screen per second.", transform: FrameRate.init(parsing:))
+  @Option(help: "Refresh rate of the screen.", transform: FrameRate.init(parsing:))
   var refresh: FrameRate = 60
 
-  @Option(help: "Show another clip or project beside it, on the same clock.", completion: .file())
+  @Option(
+    help: "Show another clip or project next to FILE, on the same clock.", completion: .file())
   var beside: String?
 
   @Option(
-    parsing: .unconditional, help: "The time of FILE that is shown together with --beside-origin.",
+    parsing: .unconditional, help: "The time of FILE that is shown with --beside-origin.",
     completion: Completions.mark, transform: TimeExpression.init(parsing:))
   var origin: TimeExpression?
 
   @Option(
-    parsing: .unconditional, help: "The time of the clip beside it that is shown with --origin.",
+    parsing: .unconditional, help: "The time of the other clip that is shown with --origin.",
     transform: TimeExpression.init(parsing:))
   var besideOrigin: TimeExpression?
 
   @Flag(help: "Play without a window.")
   var terminal = false
 
-  @Flag(help: "Open the window also with --script.")
+  @Flag(help: "Press the keys of --script in a window.")
   var window = false
 
   @Option(help: "Press the keys of this file.", completion: .file())
   var script: String?
 
   @Option(
-    name: .shortAndLong, help: "The file that w writes: .otio for a project, .mov, .mp4 or .m4v.",
+    name: .shortAndLong,
+    help: "The file that the key w writes: .otio for a project, .mov, .mp4 or .m4v.",
     completion: .file())
   var output: String?
 
   @Option(
-    help: "Write the movie at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
+    help: "Write a movie at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
   var fps: FrameRate?
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.hold
@@ -134,7 +164,7 @@ struct PlayCommand: ParsableCommand, Verb {
       throw ValidationError("--fps needs -o with a movie, such as -o slow.mp4")
     }
     if let output, !PlaybackProject.Output.isWritable(output) {
-      throw ValidationError("\(output) cannot be an output of play: use .otio, .mov, .mp4 or .m4v")
+      throw ValidationError("play cannot write \(output): use .otio, .mov, .mp4 or .m4v")
     }
     if beside == nil, origin != nil || besideOrigin != nil {
       throw ValidationError("--origin and --beside-origin need --beside")

@@ -13,25 +13,39 @@ struct PreviewCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo preview synthetic -t 1
-        slowmo preview synthetic:640x480@60 --mirror --gravity resizeAspectFill -t 1
-        slowmo preview synthetic --delay 500ms --mirror -t 1 --json
+        slowmo preview synthetic --delay 500ms --mirror -t 1
         slowmo preview synthetic --delay 500ms --speed 1/2 --peaking --zebra -t 1
         slowmo preview synthetic --terminal -t 1
 
-      The newest frame is shown; at most one waits. The window needs slowmo-full. --terminal draws
-      half blocks in 24-bit color, also over ssh; a slow connection never holds more than one image.
-      The line of text shows the measured rate, the frames that the driver's counter skipped, the
-      audio level and the exposure.
-      --delay shows frames as old as this, from memory; other outputs are not affected. With --speed
-      below 1, the delay grows from zero in slow motion; after it has reached --delay, the newest
-      frame is shown again.
       Keys:
-        p focus peaking, z zebra, h histogram, m mirror, g gravity, s take a photo
-        (preview-0001.jpg), ctrl+s write the window as PNG, up and down 1 s more and less delay,
-        [ and ] half and double speed, c reset the mark of an overload, q quit.
-      A click focuses and exposes there if the camera has a region of interest.
-      --script presses keys and ends at its last line. Each line is a time in seconds after the first
-      frame, and a key, or tap:X,Y with parts of the view's width and height.
+        p z h       focus peaking, zebra, histogram
+        m g         mirror, gravity
+        up down     1 s more and less delay
+        [ ]         half and double speed
+        s ctrl+s    take a photo (preview-0001.jpg), write the window as PNG
+        c           clear the overload mark of the audio level
+        q           quit
+
+      The window needs slowmo-full. --terminal draws in a terminal with 24-bit color, also over ssh.
+
+      MANUAL
+        slowmo preview synthetic:640x480@60 --mirror --gravity resizeAspectFill -t 1
+        slowmo preview synthetic -t 1 --json
+
+      The newest frame is shown, and at most one frame waits. A slow connection to a terminal never
+      holds more than one image.
+
+      The line of text shows the measured rate, the frames that the counter of the driver skipped,
+      the audio level and the exposure. A V4L2 camera has no audio level without --audio.
+
+      --delay shows frames of that age, from memory. With --speed below 1, the delay grows from zero
+      in slow motion. After it has reached --delay, the newest frame is shown again.
+
+      A click focuses and exposes at that point, if the camera has a region of interest.
+
+      --script presses keys, and the preview ends at its last line. Each line is a time in seconds
+      after the first frame, and a key, or tap:X,Y with fractions of the width and height of the
+      view.
       """)
 
   @Argument(
@@ -50,17 +64,21 @@ struct PreviewCommand: ParsableCommand, Verb {
   var duration: MediaTime?
 
   @Option(
-    parsing: .unconditional, help: "Show the camera as it was so long ago, at most 1h.",
+    parsing: .unconditional, help: "Show the camera with this delay, at most 1h.",
     transform: durationOrZero)
   var delay: MediaTime?
 
   @Option(help: "Source seconds per second, from 1/32 to 1.", transform: Speed.init(parsing:))
   var speed = Speed.normal
 
-  @Flag(help: "Show the image as in a mirror.")
+  @Flag(help: "Mirror the image.")
   var mirror = false
 
-  @Option(help: "How the image fills the view.")
+  @Option(
+    help: """
+      Fit the image into the view (resizeAspect), fill the view and crop (resizeAspectFill), or \
+      stretch the image (resize).
+      """)
   var gravity = PreviewGravity.resizeAspect
 
   @Flag(help: "Show the camera in the terminal.")
@@ -73,7 +91,10 @@ struct PreviewCommand: ParsableCommand, Verb {
   var zebra = false
 
   @Option(
-    help: "Show the level of this microphone. Default: the camera's own audio; none: no audio.",
+    help: """
+      Show the level of this microphone, such as hw:1,0; none: no level. Default: the audio of the \
+      synthetic camera or the played file; a V4L2 camera has none yet.
+      """,
     completion: Completions.microphone)
   var audio: String?
 

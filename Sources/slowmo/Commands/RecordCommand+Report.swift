@@ -27,8 +27,8 @@ extension RecordCommand {
     return CommandError(
       .gaveUpWaiting, code: "no_trigger",
       Interrupt.isRequested
-        ? "the capture for \(output) stopped before a trigger came"
-        : "no trigger came for \(output)",
+        ? "the capture for \(output) stopped before a trigger arrived"
+        : "no trigger arrived for \(output)",
       hint: "wait longer with -t, or check the trigger source")
   }
 

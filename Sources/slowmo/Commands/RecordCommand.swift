@@ -13,46 +13,55 @@ struct RecordCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo record synthetic:640x480@240 -o take.mov -t 2
         slowmo record synthetic --mode 640x480@120/mjpg -o a.mov --frames 60 --json
-        slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
-        slowmo record synthetic:320x240@240 -o light.mov -t 1 --codec h264 --droppable 8
-        slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
-        slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-12dBFS
-        slowmo record synthetic -o quiet.mov -t 1 --audio none
-        slowmo record synthetic -o 'game_{n:03}.mov' -t 3 --segment 1s
-        slowmo record synthetic -o seen.mov -t 1 --preview
-        slowmo record synthetic -o tagged.mov -t 1 --tag make=Acme --location +46.9481+007.4474/
-        slowmo record synthetic -o speed.mov -t 1 --metadata-fd 3 3<speeds.json
-        slowmo record synthetic:640x480@60 -o codes.mov -t 1 --metadata codes,faces
+        slowmo record synthetic:320x240@240 -o exact.mov -t 0.5 --codec ffv1
+        slowmo record synthetic -o clap.mov --pre 500ms --trigger audio:-12dBFS
+        slowmo record synthetic -o 'game_{n:03}.mov' -t 1 --segment 0.4
+        slowmo record synthetic -o quiet.mov -t 0.5 --audio none
 
-      The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
-      terminal do the same; under nohup the recording goes on. --audio takes a microphone by
-      its name in the output of slowmo devices, such as hw:1,0.
+      The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the terminal
+      do the same. The second Ctrl-C ends at once, and the file stays playable.
 
-      CLIPS: With --trigger, frames are kept in memory. A clip contains the frames from --pre
-      before its trigger to --post after it. In the example, the trigger is the click in the
-      camera's first frame, so nothing precedes it; the next click comes one second later.
-      -t limits the whole capture; if no trigger comes in that time, the exit code is 75.
-      Triggers within --quiet-period of another are ignored.
-      With --repeat, FILE contains {n}, which counts from the first free number, and may contain
-      {date} and {time}. The capture stops while 512 MiB or 5 % of the disk are still free;
-      --min-free sets another limit.
+      --trigger keeps frames in memory and records a clip around each trigger. -t then limits the
+      whole capture: if no trigger comes in that time, the exit code is 75.
 
-      FILES: With --segment, no frame is lost between two files. A file begins with the first
-      frame at or after a multiple of the duration; H.264 of a camera, with a key frame. FILE is
-      a template as above. With --reconnect, the recording goes on in the next file when its
-      camera returns; the missing frames are lost_device in the ledger. --max-size limits each
-      file, all other limits apply to the whole recording.
+      --segment, --reconnect and --repeat write several files. FILE is then a template with {n},
+      which counts from the first free number, and may contain {date} and {time}.
 
-      PREVIEW: --preview shows the camera with the keys of slowmo preview. The recording ends when the
-      window is closed.
+      MANUAL
+        slowmo record synthetic:320x240 -o light.mov -t 0.5 --codec h264 --droppable 8
+        slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 0.5 --max-drops 100
+        slowmo record synthetic -o seen.mov -t 0.5 --preview
+        slowmo record synthetic -o tagged.mov -t 0.5 --tag make=Acme
+        slowmo record synthetic -o speed.mov -t 0.5 --metadata-fd 3 3<speeds.json
+        slowmo record synthetic:640x480@60 -o codes.mov -t 0.5 --metadata codes,faces
 
-      METADATA: --metadata-fd reads one JSON object per line, such as
-      {"key": "com.example.speed", "value": 41.5, "frame": 120}. The frame is counted from 0 over
-      all files; without it, the value belongs to the frame that is captured when the line
-      arrives. slowmo info --timed-metadata prints the values.
-      --metadata codes,faces finds both as slowmo scan does, with at most a fifth of a processor,
-      and stores each as com.overcrank.code or com.overcrank.face at its frame. slowmo frames --csv
-      lists them. A list such as qr,ean13 finds only these types. --face-model is that of slowmo scan.
+      AUDIO: --audio takes a microphone by its name in the output of slowmo devices, such as hw:1,0.
+      Without it, the audio of the synthetic camera or of the played file is recorded. A V4L2 camera
+      has no audio of its own yet: choose its microphone with --audio.
+
+      CLIPS: A clip contains the frames from --pre before its trigger to --post after it. In the
+      example, the trigger is the click in the first frame of the camera, so no frame precedes it.
+      The next click comes one second later. Triggers within --quiet-period of another are ignored.
+      With --repeat, the capture stops while 512 MiB or 5 % of the disk are still free. --min-free
+      sets another limit.
+
+      FILES: With --segment, no frame is lost between two files. A file begins with the first frame
+      at or after a multiple of the duration. H.264 of a camera begins with the next key frame. With
+      --reconnect, the recording continues in the next file when its camera returns, and the missing
+      frames are lost_device in the ledger. --max-size limits each file. All other limits apply to
+      the whole recording. Under nohup, the recording continues after its terminal is closed.
+
+      PREVIEW: --preview shows the camera in a window with the keys of slowmo preview. The recording
+      ends when the window is closed.
+
+      METADATA: --metadata-fd reads one JSON object per line, such as {"key": "com.example.speed",
+      "value": 41.5, "frame": 120}. Frames are counted from 0 over all files. Without a frame, the
+      value belongs to the frame that is captured when the line arrives. slowmo info
+      --timed-metadata prints the values.
+
+      --metadata codes,faces finds objects as slowmo scan does, with at most a fifth of a processor.
+      Each one is stored at its frame as com.overcrank.code or com.overcrank.face. slowmo frames
+      --csv lists them. A list such as qr,ean13 finds only these types.
       """)
 
   @Argument(
@@ -87,7 +96,10 @@ struct RecordCommand: ParsableCommand, Verb {
   var droppable: Int?
 
   @Option(
-    help: "Record this microphone. Default: the camera's own audio; none: no audio.",
+    help: """
+      Record this microphone, such as hw:1,0; none: no audio. Default: the audio of the synthetic \
+      camera or the played file; a V4L2 camera has none yet.
+      """,
     completion: Completions.microphone)
   var audio: String?
 
@@ -97,7 +109,7 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "Exit with 10 if more frames than this are lost.")
   var maxDrops: Int64?
 
-  @Option(help: "Also write the report to this file, as JSON.", completion: .file())
+  @Option(help: "Also write the report to this JSON file.", completion: .file())
   var report: String?
 
   @Option(

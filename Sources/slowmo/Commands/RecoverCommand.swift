@@ -11,14 +11,17 @@ struct RecoverCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo recover take.mov
-        slowmo recover take.mov --json
         slowmo recover half-copied.mp4 -o there.mp4
+        slowmo recover take.mov --json
 
-      The file is repaired in place, without a copy. Its ledger is rebuilt from the records in the
-      file. Incomplete data is skipped, not deleted. An intact file is not changed. A file that
-      cannot be repaired is not changed either (exit code 65).
-      With -o, the readable frames of any truncated movie are copied to another file, provided
-      that the movie's index is present.
+      The file is repaired in place, without a copy. Incomplete data is skipped, not deleted. A file
+      that is intact, or that cannot be repaired (exit code 65), is not changed.
+
+      With -o, the readable frames of a truncated movie are copied to another file. The index of the
+      movie must be present.
+
+      MANUAL
+      The ledger is rebuilt from the records in the file.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

@@ -12,62 +12,76 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
       EXAMPLES
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
-        slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
-        slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
-        slowmo retime take.mov -o back.mp4 --trim 0.5..1 --speed -1/2 --fps 30
-        slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
-        slowmo retime take.mov -o smooth.mp4 --trim 1..1.05 --speed 1/16 --fps 30 --sampling flow
-        slowmo retime take.mov -o blur.mp4 --trim 1..1.2 --fps 30 --speed 1/2 --shutter 180
-        slowmo retime take.mov -o small.mp4 --speed 1/2 --fps 30 --max-size 250kB
-        slowmo retime take.mov -o calm.mp4 --trim 0..0.5 --speed 1/8 --fps 30 --deflicker
-        slowmo retime take.mov -o clock.mp4 --speed 1/8 --fps 30 --burn-in time,frame,mark=0.5
-        slowmo retime take.mov -o hit.gif --trim 0.5..0.7 --speed 1/8 --fps 20 --box 320x180
-        slowmo retime take.mov -o hit.webp --trim 0.5..0.7 --speed 1/8 --fps 30
-        slowmo retime take.mov -o tiny.gif --trim 0.5..0.7 --speed 1/8 --fps 20 --max-size 200kB
-        slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
-        slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
+        slowmo retime take.mov -o part.mov --trim 0.5..1.5 --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
         slowmo retime take.mov -o f.mov --playback-fps 30 --copy
+        slowmo retime take.mov -o hit.gif --trim 0.5..0.6 --speed 1/8 --fps 20
+
+      --copy copies each video frame unchanged, with its exact new time. --fps renders the video at
+      a constant rate. One of them is needed.
+
+      The nth --speed applies to the nth --range. The rest of the clip plays at speed 1. Without
+      --range, --speed applies to the whole clip. A negative speed plays backwards. All times are
+      times of the source, or its marks, such as --at @hit.
+
+      Several files are a batch: -o is then a directory, or a template with {name} or {n:03}.
+
+      MANUAL
+        slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
+        slowmo retime take.mov -o all.mp4 --trim 0..0.2 --speed 1/8 --fps 30 --pitch mute
+        slowmo retime take.mov -o back.mp4 --trim 0.5..0.7 --speed -1/2 --fps 30
+        slowmo retime take.mov -o fast.mp4 --trim 0.5..1 --speed 8 --fps 30 --sampling blend
+        slowmo retime take.mov -o smooth.mp4 --trim 1..1.02 --speed 1/16 --fps 30 --sampling flow
+        slowmo retime take.mov -o blur.mp4 --trim 1..1.2 --fps 30 --shutter 180 --box 160x120
+        slowmo retime take.mov -o small.mp4 --trim 1..1.2 --fps 30 --max-size 250kB
+        slowmo retime take.mov -o calm.mp4 --trim 0..0.2 --fps 30 --deflicker
+        slowmo retime take.mov -o clock.mp4 --trim 0.4..0.6 --fps 30 --burn-in time,mark=0.5
+        slowmo retime take.mov -o hit.webp --trim 0.5..0.6 --speed 1/4 --fps 30
+        slowmo retime take.mov -o tiny.gif --trim 0.5..0.6 --fps 20 --max-size 200kB
+        slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
+        slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o project.otio --preset impact --at 1
-        slowmo retime take.mov -o part.mov --trim 0.5..1.5 --copy
-        slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --speed 1/4 --copy
-        slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
+        slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --copy
+        slowmo retime take.mov -o g.mov --preset impact --at 1 --width 500ms --copy
         slowmo retime take.mov -o even.mp4 --for opencv --csv even.csv
         slowmo retime a/*.mov -o 'slow_{name}.mov' --speed 1/8 --copy --jobs 2
 
-      Times may be marks of the source, such as --at @hit or --range @run..@hit.
-      --trim keeps only this range of the source; several ranges play in the order given. All
-      times are source times, also with --trim. A --range is clipped to the trimmed part. A
-      --range or --at outside the trimmed part is refused.
-      The nth --speed applies to the nth --range; the rest of the clip plays at speed 1. A
-      negative speed plays its range backwards, with its audio; --copy does so only for frames
-      that stand alone, such as MJPEG.
-      --ramp sets speeds at source times. Between two points the speed changes linearly, or with
-      an S-curve (--easing eased). It is constant before the first point and after the last. Two
-      speeds at one time make a step.
-      --preset plays --width of the source at 1/8 speed, or at --speed: impact 0.3 s, a third of
-      it before --at; landing 0.25 s from --at; pulse 0.2 s around --at, and faster before and
-      after it. freeze holds the frame at --at for 1 s, or for --width.
-      --copy does not re-encode video: each frame keeps its bytes and gets its exact time.
-      --fps shows the last frame due at each output time. --sampling nearest shows the nearest
-      frame; blend mixes all frames of an output period in linear light. flow synthesizes a frame
-      at each output time from the motion between two captured frames, flow-fast with less search;
-      the output lists those frames in frames --csv. --shutter 180 averages the frames of the first
-      half of each output period, like a camera; flow synthesizes some where they are too few. A note
-      reports each range where the source has fewer frames than the output.
-      --burn-in draws text into the lower left corner: the capture time since the first frame, the
-      number of the frame, the speed, and the capture time since the frame at mark=T, or at the first
-      mark of the source. Times and numbers of synthesized frames begin with ~. A logo is drawn into
-      the upper right corner. The frames are rotated upright. font=NAME draws the text with an
-      installed font, such as font=monospace; this needs slowmo-full.
-      A .gif has at most 50 fps, a .webp 90, and neither has audio. Each frame begins at the nearest
-      10 ms in a .gif, and at the nearest 1 ms in a .webp. To fit --max-size, a .gif gets 128 and then
-      64 colors, a .webp the quality 60, 45 and 30; then the frames get smaller, down to a quarter of
-      their width and height. The frame rate stays.
-      --for opencv writes a constant rate in which missing frames are filled by repeated ones, so
-      that a seek by frame number finds the right frame. The rate is that of the camera, or --fps.
-      The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.
-      \(BatchOptions.explanation)
+      RANGES: --trim keeps only this range of the source. Several of them play in the order given. A
+      --range is clipped to the trimmed part. A --range or --at outside of it is refused. With
+      --copy, only frames that stand alone, such as MJPEG, can play backwards.
+
+      RAMPS: --ramp sets speeds at times of the source. Between two points, the speed changes
+      linearly, or with an S-curve (--easing eased). It is constant before the first point and after
+      the last. Two speeds at one time make a step.
+
+      PRESETS: --preset plays --width of the source at 1/8 speed, or at --speed. impact takes 0.3 s,
+      a third of it before --at. landing takes 0.25 s from --at. pulse takes 0.2 s around --at, and
+      is faster before and after it. freeze holds the frame at --at for 1 s, or for --width.
+
+      SAMPLING: --fps shows the last frame due at each output time. --sampling nearest shows the
+      nearest frame. blend mixes all frames of an output period in linear light. flow synthesizes a
+      frame at each output time from the motion between two captured frames, and flow-fast searches
+      less for it. slowmo frames --csv marks synthesized frames. --shutter 180 averages the frames
+      of the first half of each output period, like a camera. With flow, it synthesizes more frames
+      if a period has too few. A note reports each range where the source has fewer frames than the
+      output.
+
+      TEXT: --burn-in draws text into the lower left corner: the capture time since the first frame,
+      the number of the frame, the speed, and the capture time since the frame at mark=T or at the
+      first mark of the source. Times and numbers of synthesized frames begin with ~. A logo is
+      drawn into the upper right corner. The frames are rotated upright. font=NAME draws the text
+      with an installed font, such as font=monospace. This needs slowmo-full.
+
+      ANIMATIONS: A .gif has at most 50 fps and a .webp 90, and neither has audio. Each frame begins
+      at the nearest 10 ms in a .gif, and at the nearest 1 ms in a .webp. To fit --max-size, a .gif
+      gets 128 and then 64 colors, and a .webp the quality 60, 45 and 30. Then the frames get
+      smaller, down to a quarter of their width and height. The frame rate stays.
+
+      OPENCV: --for opencv writes a constant rate in which missing frames are filled by repeated
+      ones. A seek by frame number then finds the right frame. The rate is that of the camera, or
+      --fps. The column duplicate of --csv, and of slowmo frames --csv, marks the repeated frames.
+
+      BATCHES: \(BatchOptions.explanation)
       """)
 
   @Argument(
@@ -86,12 +100,13 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: "Keep only this range of the source, such as 1.2..1.5; may be repeated.",
+    help: "Keep only this range, such as 1.2..1.5; may be repeated.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var trim: [TimeRangeExpression] = []
 
   @Option(
-    parsing: .unconditionalSingleValue, help: "A range of the source, such as 1.2..1.5.",
+    parsing: .unconditionalSingleValue,
+    help: "Change the speed of this range, such as 1.2..1.5; may be repeated.",
     completion: Completions.mark, transform: TimeRangeExpression.init(parsing:))
   var range: [TimeRangeExpression] = []
 
@@ -135,7 +150,8 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     transform: FrameRate.init(parsing:))
   var playbackRate: FrameRate?
 
-  @Option(name: .customLong("for"), help: "Fill gaps for a program that seeks by number: opencv.")
+  @Option(
+    name: .customLong("for"), help: "Fill gaps for a program that seeks by frame number: opencv.")
   var target: ExportTarget?
 
   @Option(

@@ -15,28 +15,37 @@ struct ScanCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo scan take.mov
-        slowmo scan take.mov --types qr,ean13 --range 1..2
-        slowmo scan take.mov --json
-        slowmo scan take.mov --overlay marked
-        slowmo scan take.mov --types faces -t 1
-        slowmo scan take.mov --types faces --face-model heads.svm
-        slowmo scan synthetic:640x480@60 -t 1
+        slowmo scan take.mov --types qr,ean13 --range 1..1.5
+        slowmo scan take.mov --types faces -t 0.5
+        slowmo scan synthetic:640x480@60 -t 0.5
 
-      Prints one JSON object per line for each code and face in each frame: type, text, bytes,
-      frame_index, pts_ns, bounds and corners from 0 to 1, and face_id. --json prints one document
-      instead. Needs slowmo-full.
-      Types: upca, upce, ean8, ean13, code39, code93, code128, itf, codabar, qr, microqr, aztec,
-      pdf417, datamatrix, and codes for all of them, which is the default; faces.
-      At most 10 faces of a frame are printed, largest first. A face keeps its face_id from frame to
-      frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is not measured.
-      --face-model names another detector: a file that dlib wrote, such as train_simple_object_detector
-      of its Python module.
-      A text is printed from the second frame that shows it, because one frame may be misread;
+      Prints one JSON object per line for each code and face in each frame. --json prints one
+      document instead. Needs slowmo-full.
+
+      Types are upca, upce, ean8, ean13, code39, code93, code128, itf, codabar, qr, microqr, aztec,
+      pdf417, datamatrix, codes (all of these, the default) and faces.
+
+      MANUAL
+        slowmo scan take.mov --range 0..0.5 --json
+        slowmo scan take.mov --range 0..0.5 --overlay marked
+        slowmo scan take.mov --types faces --face-model heads.svm -t 0.5
+
+      The keys of a line are type, text, bytes, frame_index, pts_ns, bounds and corners (from 0 to
+      1), and face_id.
+
+      A text is printed from the second frame that shows it, because one frame may be misread.
       --agreement sets another number. A movie of one frame is searched with more effort.
-      Frames of a camera that arrive while another is examined are left out. The examined ones and
-      all are counted in the document of --json.
-      --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg. That of a
-      face turns with its roll.
+
+      At most 10 faces of a frame are printed, the largest first. A face keeps its face_id from
+      frame to frame. roll_degrees is its rotation, clockwise. yaw_degrees is null, because it is
+      not measured. --face-model names another detector: a file that dlib wrote, such as
+      train_simple_object_detector of its Python module.
+
+      Frames of a camera that arrive during a search are not searched. The document of --json counts
+      the frames that were searched, and all frames.
+
+      --overlay writes the outlines in each frame to an SVG image, such as frame_000120.svg. The
+      outline of a face is rotated by its roll.
       """)
 
   @Argument(help: "The movie file, or a device as in record.", completion: .file())

@@ -33,7 +33,7 @@ struct SegmentedRecording {
       case .didFail(let path, let error):
         progress.warning("\(path) was not written: \(error.message)")
       case .waitingForDevice:
-        progress.note("the camera is gone; waiting for it")
+        progress.note("the camera is disconnected; waiting for it")
       }
     }
     report.take.path = output

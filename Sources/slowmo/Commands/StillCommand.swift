@@ -13,16 +13,21 @@ struct StillCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo still sheet take.mov -o sheet.png --tiles 8 --columns 4
         slowmo still strobe take.mov --range 0.1..0.9 --every 0.1 -o strobe.png
-        slowmo still trail take.mov --range 0.1..0.5 -o trail.png
-        slowmo still finish take.mov --range 0..0.5 --column 192 -o finish.png --json
+        slowmo still trail take.mov --range 0.1..0.3 -o trail.png
+        slowmo still finish take.mov --range 0..0.5 --column 192 -o finish.png
 
-      sheet: small frames in rows, each with its time.
-      strobe: what moves at several times, over the still background. The background is the
-      median of frames, so the camera must not move.
-      trail: the same with all frames, older ones fainter.
-      finish: a photo finish. The column of the finish line in each frame, side by side, above a
-      ruler in milliseconds of real time. Zero is at --origin, or at the start of the range.
+        sheet   small frames in rows, each with its time
+        strobe  a moving object at several times, over the still background
+        trail   the same with all frames, older ones fainter
+        finish  a photo finish: the column of the finish line in each frame, side by side
+
       The image is a PNG file, and - is standard output.
+
+      MANUAL
+      strobe and trail: the background is the median of frames, so the camera must not move.
+
+      finish: a ruler shows milliseconds of real time. Its zero is --origin, or the start of the
+      range.
       """)
 
   /// The kinds of image.

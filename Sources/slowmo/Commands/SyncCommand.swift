@@ -16,15 +16,20 @@ struct SyncCommand: ParsableCommand, Verb {
         slowmo sync take.mov second.mov --by audio --max-offset 0.5 --json
         slowmo sync take.mov second.mov -o both.otio
 
-      Each recording is compared with the first. The offset is the time of the first recording at
-      which the other one starts. The uncertainty is half the width of an interval that contains
-      the true offset in at least 95 of 100 cases.
-      --by audio compares the audio. --by flash compares the frames in which a light goes on or
-      off. --by auto uses the audio, or else a flash. Audio that arrives later because of the
-      distance counts as an offset: 2.9 ms for each meter.
-      Recordings with nothing in common, and events that repeat, are refused (exit code 65).
-      With -o, the project has a track for each recording, aligned, in the part that all share.
+      Each recording is compared with the first. Its offset is the time of the first recording at
+      which it starts. Recordings with nothing in common, and events that repeat, are refused (exit
+      code 65).
+
+      -o writes a project with a track for each recording, aligned, in the part that all share.
       Export it with slowmo edit.
+
+      MANUAL
+      --by audio compares the audio. --by flash compares the frames in which a light goes on or off.
+      --by auto uses the audio, or else a flash.
+
+      The uncertainty is half the width of an interval that contains the true offset in at least 95
+      of 100 cases. Audio that arrives later because of its distance counts as an offset: 2.9 ms for
+      each meter.
       """)
 
   @Argument(help: "The recordings; the first is the reference.", completion: .file())

@@ -13,21 +13,28 @@ struct TrackCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3
         slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --csv ball.csv
-        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --scale '57.7=0.5m' --json
-        slowmo track take.mov --at 0.2 --box 176,103,32,32 --by color --overlay path.svg
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --json
 
-      The box marks the object in the frame at --at, in pixels of the frame as it is displayed:
-      left, top, width and height. Position x and y are the center, from the upper left corner.
+      The box marks the object in the frame at --at: its left and top edge, width and height, in
+      pixels of the displayed frame. The position x and y is the center of the object, from the
+      upper left corner. Without --csv and --json, the result is printed as a table.
+
+      --scale gives a known length in the image, so that positions are also in meters.
+
+      MANUAL
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --scale '57.7=0.5m'
+        slowmo track take.mov --at 0.2 --box 176,103,32,32 --until 0.3 --by color --overlay path.svg
+
       --by patch finds the brightness pattern of the box. --by color finds the color in the middle
-      of the box. A frame in which the object is not found, or in which two positions match about
-      as well, has no position; the runs of these frames are reported.
-      --scale gives a known length in the image: '96=1m', or '96±1=1±0.002m' with uncertainties.
-      Units are m, cm and mm. x_m and y_m are in meters from the upper left corner. Lens distortion
-      and perspective are not corrected: the length and the path must be in one plane, parallel to
-      the sensor.
-      The speed is that of real time: the capture rate is used if the file states it, or else
-      --capture-fps. Its uncertainty is half the width of a 95 % interval.
-      Without --csv and --json, the table is printed.
+      of the box. A frame has no position if the object is not found, or if two positions match
+      about as well. The runs of these frames are reported.
+
+      A scale is written '96=1m', or '96±1=1±0.002m' with uncertainties. Units are m, cm and mm.
+      Lens distortion and perspective are not corrected. The path and the known length must
+      therefore be in one plane, parallel to the sensor.
+
+      Speeds are in real time. They use the capture rate that the file states, or else
+      --capture-fps. The uncertainty of a speed is half the width of a 95 % interval.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -49,7 +56,9 @@ struct TrackCommand: ParsableCommand, Verb {
   @Option(help: "Find the object by patch or color.")
   var by = ObjectTracker.Method.patch
 
-  @Option(help: "The greatest distance from the predicted position in pixels. Default: the box.")
+  @Option(
+    help: "Search up to this many pixels from the predicted position. Default: the size of the box."
+  )
   var reach: Int?
 
   @Option(

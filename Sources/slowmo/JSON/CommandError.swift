@@ -69,7 +69,7 @@ struct CommandError: Error {
   private static func hint(_ code: MediaError.Code) -> String {
     switch code {
     case .overflow, .notPositive, .syntax: "see slowmo --help for the syntax of times"
-    case .invalidProject: "choose a file that an editing program wrote"
+    case .invalidProject: "choose a project of an editing program"
     case .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples,
       .engine:
       "choose another speed"

@@ -183,7 +183,7 @@ struct InfoDocument: Encodable {
     if let livePhoto {
       let time = livePhoto.photoDisplayTime.map { ", \(decimal($0.doubleValue, 6)) s" } ?? ""
       lines.append(
-        "live photo: \(livePhoto.photo ?? "no photo beside it"), "
+        "live photo: \(livePhoto.photo ?? "no photo found"), "
           + "\(livePhoto.movie ?? "the movie is in the photo")\(time)")
     }
     if let truncation { lines.append("truncated: \(truncation.summary)") }

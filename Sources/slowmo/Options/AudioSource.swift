@@ -24,7 +24,7 @@ struct AudioSource {
     guard device.media == [.audio] else {
       throw CommandError(
         .unavailable, code: "not_a_capture_device", "\(device.address) is not a microphone",
-        hint: "choose one listed by slowmo devices; omit --audio for the camera's own audio")
+        hint: "choose one listed by slowmo devices; omit --audio for the audio of the source")
     }
     microphone = device
   }

@@ -22,8 +22,8 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      Frame sampling with --fps: hold (last frame due, the default), nearest, blend (mix all), flow \
-      (synthesize frames), or flow-fast.
+      Frame sampling with --fps: hold, nearest, blend, flow or flow-fast. hold shows the last frame \
+      due (the default), blend mixes all frames, and flow synthesizes frames.
       """)
   var sampling: FrameSampling?
 
@@ -36,8 +36,9 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      With --fps: average the frames of a shutter that is open for this part of each output frame, \
-      such as 180 of 360 degrees. Needs --sampling blend (the default then), flow or flow-fast.
+      With --fps: average the frames that a camera with this shutter angle would expose, such as \
+      180 for half of each output period. Needs --sampling blend (then the default), flow or \
+      flow-fast.
       """, transform: ShutterAngle.init(parsing:))
   var shutter: ShutterAngle?
 
@@ -63,12 +64,12 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      With --fps: encode only this shard, such as 3/8, into a file beside the output, such as \
+      With --fps: encode only this shard, such as 3/8, into a file next to the output, such as \
       film.shard-3-of-8.mov.
       """, transform: exportShard)
   var shard: ExportShard?
 
-  @Flag(help: "With --fps: join the shards beside the output, and add the audio.")
+  @Flag(help: "With --fps: join the shards next to the output, and add the audio.")
   var join = false
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop

@@ -153,7 +153,9 @@ struct ScriptedKey {
         throw wrong("\(words.dropFirst().joined(separator: " ")) is not a key")
       }
       guard let time = try? seconds(first) else { throw wrong("\(first) is not a time") }
-      guard time >= keys.last?.time ?? 0 else { throw wrong("\(first) is before the line above") }
+      guard time >= keys.last?.time ?? 0 else {
+        throw wrong("\(first) is before the time of the line above")
+      }
       keys.append(ScriptedKey(time: time, key: key))
     }
     return keys

@@ -52,7 +52,7 @@ struct ScriptedPreviewInput {
         throw wrong("\(first) is not a time")
       }
       guard time >= inputs.last?.time ?? 0 else {
-        throw wrong("\(first) is before the line above")
+        throw wrong("\(first) is before the time of the line above")
       }
       inputs.append(ScriptedPreviewInput(time: time, action: action))
     }

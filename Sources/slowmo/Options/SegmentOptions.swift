@@ -14,7 +14,8 @@ struct SegmentOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: """
-      If the camera is lost, wait this long for it and go on in the next file; FILE is a template.
+      If the camera is lost, wait this long for it, then continue in the next file; FILE is a \
+      template.
       """,
     transform: positiveDuration)
   var reconnect: MediaTime?

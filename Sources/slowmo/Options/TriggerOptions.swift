@@ -86,8 +86,8 @@ struct TriggerOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: """
-      Ignore triggers for this long after a trigger. Default: the clip's length. Audio and motion \
-      triggers also need this much quiet before them. Default: 1s.
+      Ignore triggers for this long after a trigger (default: the length of a clip). Audio and \
+      motion triggers also need this much quiet before them (default: 1s).
       """,
     transform: durationOrZero)
   var quietPeriod: MediaTime?

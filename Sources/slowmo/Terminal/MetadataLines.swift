@@ -124,12 +124,12 @@ struct MetadataLines {
       }
       let isStored = try movie.append(
         line.value, forKey: line.key, atFrame: line.frame ?? line.frameIndex)
-      guard isStored else { throw CommandError.usage("too many values wait", hint: "") }
+      guard isStored else { throw CommandError.usage("too many values are waiting", hint: "") }
     } catch {
       badCount += 1
       guard badCount <= Self.reportedCount else { return }
       warnings.append(
-        "line \(lineCount) of the metadata was left out: \(CommandError(error).message)")
+        "ignored line \(lineCount) of the metadata: \(CommandError(error).message)")
     }
   }
 }

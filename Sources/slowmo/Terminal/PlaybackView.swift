@@ -24,7 +24,7 @@ final class PlaybackView {
   private var waitedRefreshes = 0
 
   /// A screenshot waits for a frame that is being decoded, for so many refreshes.
-  private static let mostWaits = 600
+  private static let maximumWaits = 600
   private static let messageLength = 90
 
   init(
@@ -110,8 +110,8 @@ final class PlaybackView {
   ) throws {
     guard !screenshots.isEmpty else { return }
     waitedRefreshes += 1
-    let isSettled = isCurrent && player.state != .seeking
-    guard isSettled || waitedRefreshes > Self.mostWaits else { return }
+    let isReady = isCurrent && player.state != .seeking
+    guard isReady || waitedRefreshes > Self.maximumWaits else { return }
     let kinds = screenshots
     (screenshots, waitedRefreshes) = ([], 0)
     var last: String?
@@ -120,7 +120,7 @@ final class PlaybackView {
         guard let bytes = try data(kind) else {
           throw CommandError(
             .badData, code: "nothing_shown",
-            "\(file) shows no frame at \(player.currentTime.text()), so no picture was written",
+            "\(file) shows no frame at \(player.currentTime.text()), so no image was written",
             hint: window == nil
               ? "take it at another time" : "take it at another time, or of the window")
         }

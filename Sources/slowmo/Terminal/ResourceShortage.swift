@@ -28,7 +28,7 @@ enum ResourceShortage {
     guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
     return CommandError(
       .unavailable, code: "out_of_memory",
-      "not enough memory to start: \(left >> 20) MiB left below the address space limit",
+      "cannot start: not enough memory, \(left >> 20) MiB left below the address space limit",
       hint: "raise the limit with ulimit -v")
   }
 
@@ -37,7 +37,7 @@ enum ResourceShortage {
     for descriptor in opened where descriptor >= 0 { close(descriptor) }
     guard opened.contains(where: { $0 < 0 }) else { return nil }
     return CommandError(
-      .inputOutput, code: "too_many_open_files", "not enough files may be open to start",
+      .inputOutput, code: "too_many_open_files", "cannot start: the limit of open files is too low",
       hint: "raise the limit with ulimit -n")
   }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+
+/// The parser's description of a command and its options.
+struct CommandDescription: Decodable {
+  let abstract: String?
+  let discussion: String?
+  let arguments: [Argument]?
+
+  struct Argument: Decodable {
+    enum Kind: String, Decodable { case positional, option, flag }
+
+    struct Name: Decodable {
+      let kind: String
+      let name: String
+
+      var text: String { (kind == "long" ? "--" : "-") + name }
+    }
+
+    let kind: Kind
+    let shouldDisplay: Bool
+    let isOptional: Bool
+    let isRepeating: Bool
+    let parsingStrategy: String
+    let names: [Name]?
+    let valueName: String?
+    let defaultValue: String?
+    let allValues: [String]?
+    let abstract: String?
+
+    /// The name after `--`; nil for a positional argument.
+    var longName: String? { names?.first { $0.kind == "long" }?.name }
+
+    /// The names with their dashes, the short one first.
+    var spellings: [String] { (names ?? []).map(\.text).sorted { $0.count < $1.count } }
+
+    /// Whether the next word is the value, even if it begins with a dash.
+    var takesAnyWord: Bool { parsingStrategy == "unconditional" }
+  }
+
+  /// Creates the description of a command, without those of its subcommands.
+  init(_ command: any ParsableCommand.Type) {
+    struct Tool: Decodable { let command: CommandDescription }
+    let text = Data(command._dumpHelp().utf8)
+    guard let tool = try? JSONDecoder().decode(Tool.self, from: text) else {
+      preconditionFailure("the parser describes its commands in another form")
+    }
+    self = tool.command
+  }
+
+  /// The arguments that users see, without those of the parser itself.
+  var shownArguments: [Argument] {
+    (arguments ?? []).filter { argument in
+      argument.shouldDisplay && !Self.builtIn.contains { $0 == argument.longName }
+    }
+  }
+
+  /// The options of every command.
+  static let builtIn = ["help", "version"]
+}

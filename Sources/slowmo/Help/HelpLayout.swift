@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// The order of verbs and options in help.
+enum HelpLayout {
+  /// Options with one purpose.
+  struct Group {
+    let title: String
+    let options: [String]
+
+    init(_ title: String, _ options: String...) {
+      self.title = title
+      self.options = options
+    }
+  }
+
+  /// The most used options of each command, at most ten, by its words.
+  static let mostUsed: [String: [String]] = [
+    "devices": ["watch", "json"],
+    "modes": ["min-fps", "size", "fourcc", "probe", "json"],
+    "controls": ["json"],
+    "record": [
+      "output", "mode", "duration", "frames", "codec", "audio", "trigger", "pre", "post",
+      "overwrite",
+    ],
+    "photo": [
+      "output", "mode", "burst", "every", "bracket", "trigger", "live", "quality",
+      "overwrite",
+    ],
+    "info": ["timed-metadata", "json"],
+    "check": ["expect-fps", "plot", "times-only", "overwrite", "json"],
+    "retime": [
+      "output", "range", "speed", "copy", "fps", "trim", "preset", "at", "sampling", "overwrite",
+    ],
+    "edit": [
+      "output", "copy", "fps", "sampling", "box", "crf", "jobs", "dry-run", "overwrite",
+    ],
+    "frames": [
+      "at", "range", "step", "output", "csv", "raw", "rotation", "overwrite", "json",
+    ],
+    "still": [
+      "output", "range", "tiles", "columns", "width", "every", "column", "slit", "origin",
+      "overwrite",
+    ],
+    "compare": ["output", "fps", "at", "speed", "overlay", "burn-in", "dry-run", "overwrite"],
+    "sync": ["output", "by", "max-offset", "dry-run", "overwrite", "json"],
+    "track": [
+      "at", "box", "until", "by", "reach", "scale", "capture-fps", "csv", "overlay", "overwrite",
+    ],
+    "measure": ["at", "points", "scale", "point-error", "csv", "dry-run", "overwrite", "json"],
+    "recover": ["output", "overwrite", "json"],
+    "play": [
+      "speed", "range", "loop", "pitch", "audio", "beside", "terminal", "script", "output", "fps",
+    ],
+    "preview": [
+      "mode", "duration", "delay", "speed", "mirror", "gravity", "peaking", "zebra", "audio",
+      "terminal",
+    ],
+    "scan": [
+      "types", "range", "duration", "agreement", "mode", "overlay", "face-model", "overwrite",
+      "progress", "json",
+    ],
+    "doctor": ["directory", "json"],
+    "bench capture": ["mode", "duration", "codec", "find-limit", "folder", "json"],
+    "bench writer": ["mode", "duration", "runs", "baseline", "folder", "json"],
+    "bench retime": ["speed", "fps", "mode", "duration", "runs", "baseline", "folder", "json"],
+    "bench pitch": ["speed", "pitch", "mode", "duration", "runs", "baseline", "folder", "json"],
+    "bench diff": ["fail-on", "json"],
+  ]
+
+  /// The groups of options of each command that has many.
+  ///
+  /// All other options are general ones.
+  static let groups: [String: [Group]] = [
+    "record": [
+      Group("VIDEO", "mode", "fastest", "codec", "droppable", "preview"),
+      Group("AUDIO", "audio", "audio-codec"),
+      Group("FILE", "output", "segment", "reconnect", "burst", "faststart"),
+      Group("LIMIT", "duration", "frames", "max-size", "min-free", "max-drops"),
+      Group(
+        "CLIP", "trigger", "pre", "post", "repeat", "max-clips", "quiet-period", "exec"),
+      Group(
+        "METADATA", "title", "tag", "location", "metadata-fd", "metadata", "face-model", "report",
+        "frames-csv"),
+    ],
+    "photo": [
+      Group("PHOTO", "output", "mode", "quality", "flash", "live", "tag", "location"),
+      Group(
+        "SERIES", "burst", "bracket", "every", "duration", "count", "trigger", "quiet-period",
+        "repeat"),
+    ],
+    "retime": [
+      Group(
+        "SPEED", "trim", "range", "speed", "ramp", "easing", "preset", "at", "width",
+        "playback-fps",
+        "sidecar"),
+      Group("EXPORT", "output", "copy", "fps", "for", "csv", "boundary", "on-error"),
+    ] + rendering,
+    "edit": [
+      Group("EXPORT", "output", "copy", "fps", "timecode-fps", "boundary", "on-error")
+    ] + rendering,
+    "frames": [
+      Group("FRAME", "at", "range", "step", "on-error"),
+      Group("OUTPUT", "output", "rotation", "raw", "splice", "meta-fd", "csv", "keep-index"),
+    ],
+    "still": [
+      Group("IMAGE", "output", "range"),
+      Group("SHEET AND STROBE", "tiles", "columns", "width", "every"),
+      Group("FINISH", "column", "slit", "origin", "capture-fps", "reversed"),
+    ],
+    "track": [
+      Group("OBJECT", "at", "box", "until", "by", "reach"),
+      Group("MEASUREMENT", "scale", "capture-fps", "csv", "overlay"),
+    ],
+    "play": [
+      Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error"),
+      Group("AUDIO", "pitch", "audio"),
+      Group("COMPARISON", "beside", "origin", "beside-origin"),
+      Group("CONTROL", "terminal", "window", "script"),
+      Group("EDIT", "output", "fps"),
+    ],
+    "preview": [
+      Group("CAMERA", "mode", "duration", "audio"),
+      Group("VIEW", "delay", "speed", "mirror", "gravity", "peaking", "zebra"),
+      Group("CONTROL", "terminal", "script"),
+    ],
+  ]
+
+  /// The options of a rendered export, in `retime` and `edit`.
+  private static let rendering = [
+    Group("AUDIO", "pitch", "audio-codec"),
+    Group(
+      "FRAME", "sampling", "low-confidence", "shutter", "box", "rotation", "deflicker", "burn-in"),
+    Group("ENCODER", "codec", "crf", "max-size", "encoder-preset", "profile"),
+    Group("BATCH", "jobs", "shard", "join"),
+  ]
+
+  private static let verbs: [(title: String, names: [String])] = [
+    ("CAMERAS", ["devices", "modes", "controls", "preview"]),
+    ("CAPTURE", ["record", "photo", "recover"]),
+    ("MOVIES", ["info", "check", "frames", "scan", "play"]),
+    ("EDITING", ["retime", "edit"]),
+    ("ANALYSIS", ["still", "compare", "sync", "track", "measure"]),
+    ("MACHINE", ["doctor", "bench"]),
+  ]
+
+  /// The subcommands of a command, those of the root command in groups.
+  static func verbGroups(
+    of subcommands: [any ParsableCommand.Type], isRoot: Bool
+  ) -> [(title: String, verbs: [any ParsableCommand.Type])] {
+    guard isRoot else { return [("VERBS", subcommands)] }
+    return verbs.map { title, names in
+      (title, names.compactMap { name in subcommands.first { $0._commandName == name } })
+    }
+  }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// The help of a command, as wide as the terminal.
+struct HelpPage {
+  /// How much a page says.
+  enum Extent {
+    /// One screen: two examples and the most used options (`-h`).
+    case brief
+    /// All options (`--help`).
+    case full
+    /// All options, further examples and details, like the manual page (`slowmo help`).
+    case manual
+  }
+
+  /// The command with its parents, as they are typed.
+  private let path: [String]
+  private let command: any ParsableCommand.Type
+  private let description: CommandDescription
+  private let text: HelpText
+  private let extent: Extent
+  private let width: Int
+
+  /// Creates the page that the arguments of the program request.
+  init(
+    requestedBy arguments: [String], root: any ParsableCommand.Type,
+    width: Int = TerminalWidth.columns
+  ) {
+    var path = [root._commandName]
+    var command = root
+    for argument in arguments.drop(while: { $0 == "help" }) {
+      let next = command.configuration.subcommands.first { $0._commandName == argument }
+      guard let next else { break }
+      path.append(argument)
+      command = next
+    }
+    self.path = path
+    self.command = command
+    self.width = width
+    description = CommandDescription(command)
+    text = HelpText(description.discussion ?? "")
+    if arguments.first == "help" {
+      extent = .manual
+    } else {
+      extent = arguments.contains("--help") ? .full : .brief
+    }
+  }
+
+  /// The page, without a line break after the last line.
+  var rendered: String {
+    let sections =
+      switch extent {
+      case .brief: brief
+      case .full: full(text.examples, text.explanation)
+      case .manual:
+        full(
+          text.examples + text.furtherExamples,
+          text.explanation + (text.details.isEmpty ? [] : [""] + text.details))
+      }
+    return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }
+      .joined(separator: "\n\n")
+  }
+
+  private var name: String { path.joined(separator: " ") }
+  private var isRoot: Bool { path.count == 1 }
+  private var subcommands: [any ParsableCommand.Type] { command.configuration.subcommands }
+
+  // MARK: - Sections
+
+  private var brief: [[String]] {
+    let most = HelpLayout.mostUsed[path.dropFirst().joined(separator: " ")] ?? []
+    let options = most.compactMap { name in
+      description.shownArguments.first { $0.longName == name }
+    }
+    let abstract = HelpWrapping.wrap(description.abstract ?? "", width: width)
+    let others = description.shownArguments.contains { argument in
+      argument.kind != .positional && !most.contains { $0 == argument.longName }
+    }
+    return [
+      abstract, usage + positional.flatMap { row($0, isBrief: true) },
+      examples(Array(text.examples.prefix(2))), subcommands.isEmpty ? [] : briefSubcommands,
+      section(others ? "MOST USED OPTIONS" : "OPTIONS", options, isBrief: true), footer,
+    ]
+  }
+
+  private func full(_ examples: [String], _ explanation: [String]) -> [[String]] {
+    let overview = HelpWrapping.wrap("OVERVIEW: \(description.abstract ?? "")", width: width)
+    return [
+      overview, self.examples(examples), HelpWrapping.paragraphs(explanation, width: width), usage,
+      section("ARGUMENTS", positional),
+      subcommands.isEmpty ? [] : fullSubcommands,
+    ] + groups + [footer]
+  }
+
+  private func examples(_ lines: [String]) -> [String] {
+    guard !lines.isEmpty else { return [] }
+    return ["EXAMPLES"] + lines.flatMap { HelpWrapping.commandLine($0, width: width) }
+  }
+
+  /// The synopsis: all that is required, and the other options as one word.
+  private var usage: [String] {
+    var parts = (subcommands.isEmpty ? [] : ["<verb>"]) + ["[options]"]
+    let shown = description.shownArguments
+    for argument in shown where argument.kind == .positional {
+      let value = "<\(argument.valueName ?? "value")>" + (argument.isRepeating ? " ..." : "")
+      parts.append(argument.isOptional ? "[\(value)]" : value)
+    }
+    for argument in shown where argument.kind != .positional && !argument.isOptional {
+      let spelling = argument.spellings.last ?? ""
+      parts.append("\(spelling) <\(argument.valueName ?? "value")>")
+    }
+    return HelpWrapping.wrap(
+      parts.joined(separator: " "), width: width, first: "USAGE: \(name) ", indent: "         ")
+  }
+
+  private var positional: [CommandDescription.Argument] {
+    description.shownArguments.filter { $0.kind == .positional }
+  }
+
+  /// The options in their groups.
+  ///
+  /// The last group has the options of all verbs.
+  private var groups: [[String]] {
+    var left = description.shownArguments.filter { $0.kind != .positional }
+    var sections: [[String]] = []
+    for group in HelpLayout.groups[path.dropFirst().joined(separator: " ")] ?? [] {
+      let options = group.options.compactMap { name in left.first { $0.longName == name } }
+      left.removeAll { option in group.options.contains { $0 == option.longName } }
+      sections.append(section("\(group.title) OPTIONS", options))
+    }
+    let title = sections.isEmpty ? "OPTIONS" : "GENERAL OPTIONS"
+    return sections + [section(title, left) + (left.isEmpty ? ["\(title):"] : []) + builtIn]
+  }
+
+  private func section(
+    _ title: String, _ arguments: [CommandDescription.Argument], isBrief: Bool = false
+  ) -> [String] {
+    arguments.isEmpty ? [] : ["\(title):"] + arguments.flatMap { row($0, isBrief: isBrief) }
+  }
+
+  private var builtIn: [String] {
+    row("--version", "Show the version.") + row("-h", "Show the most used options.")
+      + row("--help", "Show all options.")
+  }
+
+  private var fullSubcommands: [String] {
+    HelpLayout.verbGroups(of: subcommands, isRoot: isRoot).flatMap { title, verbs in
+      ["\(title):"] + verbs.flatMap { row($0._commandName, $0.configuration.abstract) } + [""]
+    }.dropLast()
+  }
+
+  private var briefSubcommands: [String] {
+    let groups = HelpLayout.verbGroups(of: subcommands, isRoot: isRoot)
+    guard groups.count > 1 else { return fullSubcommands }
+    return ["VERBS:"]
+      + groups.flatMap { title, verbs in
+        row(
+          title.capitalizedFirst, verbs.map { $0._commandName }.joined(separator: ", "),
+          labelWidth: Self.briefLabelWidth)
+      }
+  }
+
+  private var footer: [String] {
+    let page = path.joined(separator: "-")
+    let words = path.dropFirst().joined(separator: " ")
+    let verb = subcommands.isEmpty ? words : (words.isEmpty ? "" : "\(words) ") + "VERB"
+    let help = "slowmo help \(words.isEmpty ? "VERB" : words)"
+    switch extent {
+    case .brief where !subcommands.isEmpty:
+      return HelpWrapping.wrap(
+        "For one verb: slowmo \(verb) -h, slowmo \(verb) --help, or man slowmo-VERB.", width: width)
+    case .brief:
+      return HelpWrapping.wrap("All options: \(name) --help. Manual: \(help).", width: width)
+    case .full where !subcommands.isEmpty:
+      return HelpWrapping.wrap("For one verb: slowmo \(verb) --help", width: width)
+    case .full where text.furtherExamples.isEmpty && text.details.isEmpty: return []
+    case .full:
+      return HelpWrapping.wrap(
+        "More examples and details: \(help), or man \(page)", width: width)
+    case .manual: return []
+    }
+  }
+
+  // MARK: - Rows
+
+  private func row(_ argument: CommandDescription.Argument, isBrief: Bool = false) -> [String] {
+    var label = argument.spellings.joined(separator: ", ")
+    if argument.kind == .positional || argument.kind == .option && !isBrief {
+      label += (label.isEmpty ? "" : " ") + "<\(argument.valueName ?? "value")>"
+    }
+    return row(
+      label, Self.meaning(argument, isBrief: isBrief),
+      labelWidth: isBrief ? Self.briefLabelWidth : Self.labelWidth)
+  }
+
+  /// The meaning of an argument, with the values and the default that it does not name itself.
+  private static func meaning(
+    _ argument: CommandDescription.Argument, isBrief: Bool
+  ) -> String {
+    let abstract = argument.abstract ?? ""
+    if isBrief { return firstClause(of: abstract) }
+    var parts = [abstract]
+    if let values = argument.allValues, !values.allSatisfy({ abstract.contains($0) }) {
+      parts.append("Values: \(values.joined(separator: ", ")).")
+    }
+    if let value = argument.defaultValue, !value.isEmpty, argument.kind == .option,
+      !abstract.contains("efault")
+    {
+      parts.append("Default: \(value).")
+    }
+    return parts.joined(separator: " ")
+  }
+
+  private static func firstClause(of text: String) -> String {
+    guard let end = text.firstMatch(of: /\. (?=[A-Z])|;/) else { return text }
+    return "\(text[..<end.range.lowerBound])."
+  }
+
+  /// The width of the labels, and that of a page whose labels have their own lines.
+  private static let labelWidth = 26
+  private static let briefLabelWidth = 18
+  private static let narrowWidth = 60
+
+  private func row(
+    _ label: String, _ meaning: String, labelWidth: Int = Self.labelWidth
+  ) -> [String] {
+    let label = "  \(label)"
+    let isNarrow = width < Self.narrowWidth
+    let indent = String(repeating: " ", count: isNarrow ? 6 : labelWidth)
+    guard !meaning.isEmpty else { return [label] }
+    guard !isNarrow, label.count < labelWidth else {
+      return HelpWrapping.wrap(label, width: width, first: "  ", indent: "      ")
+        + HelpWrapping.wrap(meaning, width: width, first: indent, indent: indent)
+    }
+    return HelpWrapping.wrap(
+      meaning, width: width, first: label + indent.dropFirst(label.count), indent: indent)
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst().lowercased() }
+}
