@@ -87,7 +87,7 @@ step_packages() {
     libheif-examples zint python3-numpy exiv2 python3-pil libgl1-mesa-dri libegl1 libgles2
   Samples/install-zxing.sh
   Samples/install-faces.sh
-  Tests/Tools/FacePictures/fetch.sh >/dev/null
+  Tests/Tools/FaceImages/fetch.sh >/dev/null
   # PyAV and OpenCV have libraries of their own, so they have an environment of their own.
   python_environment "${av_python%/bin/python3}" av==18.1.0 numpy==2.4.6 \
     opencv-python-headless==5.0.0.93

@@ -23,7 +23,7 @@ let tap = CommandLine.arguments.dropFirst(2).first?.split(separator: ",").compac
 
 struct Seen {
   var ids: Set<Int64> = []
-  var mostFaces: [MetadataObject] = []
+  var maximumFaces: [MetadataObject] = []
 }
 let seen = Mutex(Seen())
 
@@ -41,8 +41,8 @@ output.setMetadataObjectsHandler { frame in
   _ = try? follower?.follow(frame)
   seen.withLock { seen in
     let faces = frame.objects.map { $0.transformed(by: view) }
-    if faces.count > seen.mostFaces.count {
-      seen.mostFaces = faces
+    if faces.count > seen.maximumFaces.count {
+      seen.maximumFaces = faces
       keepImage()
     }
     for face in faces {
@@ -59,7 +59,7 @@ if let tap, tap.count == 2 {
 for await event in events where event == .didStopRunning { break }
 while output.ledger.waiting > 0 { usleep(1_000) }
 
-let boxes = seen.withLock { $0.mostFaces }.map { face in
+let boxes = seen.withLock { $0.maximumFaces }.map { face in
   // An angle that is not known turns nothing. A face that looks aside is narrower.
   let (bounds, roll) = (face.bounds, face.rollAngle ?? 0)
   let part = cos((face.yawAngle ?? 0) * .pi / 180)

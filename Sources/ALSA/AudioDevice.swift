@@ -101,7 +101,7 @@ package struct AudioDevice: ~Copyable, Sendable {
     let result = calls.wait(handle, milliseconds: milliseconds)
     if result == 0 || result == -EINTR { return .none }
     if let loss = Self.loss(result) { return loss }
-    try ALSAError.check(settled(result), .wait, name)
+    try ALSAError.check(preciseCode(result), .wait, name)
     var (available, time): (Int, Int64) = (0, 0)
     let stamped = calls.timestamp(handle, available: &available, nanoseconds: &time)
     if let loss = Self.loss(stamped) { return loss }
@@ -122,14 +122,14 @@ package struct AudioDevice: ~Copyable, Sendable {
     let code = CInt(clamping: result)
     if code == -EAGAIN { return (0, nil) }
     if let loss = Self.loss(code) { return (0, loss) }
-    throw ALSAError(.read, name, code: -settled(code))
+    throw ALSAError(.read, name, code: -preciseCode(code))
   }
 
   /// Returns the error code of a failed call, or a more precise one.
   ///
   /// While a card is being unplugged, calls fail with `EIO`. Another call is then made, because its
   /// error shows whether the card is gone.
-  private borrowing func settled(_ code: CInt) -> CInt {
+  private borrowing func preciseCode(_ code: CInt) -> CInt {
     guard code == -EIO else { return code }
     let next = calls.prepare(handle)
     return next < 0 ? next : code

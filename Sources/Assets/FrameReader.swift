@@ -40,7 +40,7 @@ public struct FrameReader: ~Copyable {
   public private(set) var undecodableFrames: [Int] = []
 
   /// The greatest number of frames that are tried as a substitute, in each direction.
-  private static let mostSubstitutes = 256
+  private static let maximumSubstitutes = 256
 
   /// Opens the asset's video.
   ///
@@ -130,8 +130,8 @@ public struct FrameReader: ~Copyable {
   ///
   /// - Throws: `MediaError` with `.invalidData` if no frame nearby can be decoded.
   package mutating func substitute(for index: Int) throws(MediaError) -> MediaFrame {
-    let before = (0..<index).reversed().prefix(Self.mostSubstitutes)
-    let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.mostSubstitutes)
+    let before = (0..<index).reversed().prefix(Self.maximumSubstitutes)
+    let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.maximumSubstitutes)
     for other in Array(before) + behind where !broken.contains(other) {
       if let last, last.index == other { return last.frame }
       wanted = nil

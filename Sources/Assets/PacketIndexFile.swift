@@ -68,7 +68,7 @@ struct PacketIndexFile: Hashable {
   private static let headBytes = 8 + 8 + 24 + ContentDigest.digitCount
   private static let packetBytes = 32
   /// The largest index that is read: 32 million packets.
-  private static let mostBytes: Int64 = 1 << 30
+  private static let maximumBytes: Int64 = 1 << 30
   /// Times beyond these bounds overflow sums.
   private static let times = -(Int64(1) << 56)...Int64(1) << 56
 
@@ -86,7 +86,7 @@ struct PacketIndexFile: Hashable {
     guard SystemFiles.isEntry(path) else { return nil }
     var status = stat()
     guard stat(path.systemPath, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-      status.st_size <= mostBytes,
+      status.st_size <= maximumBytes,
       let file = try? RandomAccessFile(opening: path, forWriting: false)
     else { return .failure(IndexRefusal(.unreadable)) }
     let bytes = file.read(Int(status.st_size), at: 0)
@@ -176,7 +176,7 @@ struct PacketIndexFile: Hashable {
       }
     }
     append(result.withUnsafeBytes { CRC32.checksum(of: $0) })
-    return Int64(result.count) <= Self.mostBytes ? result : nil
+    return Int64(result.count) <= Self.maximumBytes ? result : nil
   }
 }
 

@@ -29,7 +29,7 @@ struct TextTextures {
   private var stamp = 0
 
   /// More than a window shows at once.
-  private static let mostEntries = 64
+  private static let maximumEntries = 64
 
   init(renderer: OpaquePointer) { self.renderer = renderer }
 
@@ -67,7 +67,7 @@ struct TextTextures {
     }
     SDL_SetTextureBlendMode(texture, SDL_BLENDMODE_BLEND)
     SDL_SetTextureScaleMode(texture, SDL_ScaleModeNearest)
-    if entries.count >= Self.mostEntries,
+    if entries.count >= Self.maximumEntries,
       let oldest = entries.min(by: { $0.value.stamp < $1.value.stamp })
     {
       SDL_DestroyTexture(oldest.value.texture)

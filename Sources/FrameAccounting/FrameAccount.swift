@@ -87,10 +87,10 @@ package struct FrameAccount {
     return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
   }
 
-  /// Enters an arrived frame.
+  /// Records an arrived frame.
   ///
   /// Frames must come in order of arrival.
-  package mutating func enter(_ frame: FrameObservation) {
+  package mutating func record(_ frame: FrameObservation) {
     guard frame.outcome != .paused else { return pause(frame) }
     resume(atMicroseconds: frame.microseconds)
     if frame.outcome == .taken { clock.begin(atMicroseconds: frame.microseconds) }
@@ -118,13 +118,13 @@ package struct FrameAccount {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {
       ledger.expected += end.unnoted
-      enter(.lostQueue, end.unnoted, due: due(1, after: last))
+      add(.lostQueue, end.unnoted, due: due(1, after: last))
     } else if let silence = end.silence, let last {
       // The camera may or may not have produced frames during the silence, so the outcome of these
       // periods is unknown.
       let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
       ledger.expected += periods
-      enter(.unknown, periods, due: due(1, after: last))
+      add(.unknown, periods, due: due(1, after: last))
     }
   }
 
@@ -145,7 +145,7 @@ package struct FrameAccount {
       let periods = Double(time &- last.microseconds) / timeline.period
       let count = max(0, Int64(saturating: periods.rounded()) - 1)
       ledger.expected += count
-      enter(.lostDevice, count, due: due(1, after: last))
+      add(.lostDevice, count, due: due(1, after: last))
     }
     startTimeline()
   }
@@ -205,7 +205,7 @@ package struct FrameAccount {
       // does not show which frames are missing. Only frames that arrived but could not be recorded
       // are counted.
       ledger.expected += frame.unnoted
-      return enter(.lostQueue, frame.unnoted, due: frame.microseconds)
+      return add(.lostQueue, frame.unnoted, due: frame.microseconds)
     }
     hasBegun = true
     let switchedOn = switchedOn()
@@ -213,7 +213,7 @@ package struct FrameAccount {
     let space = Double(frame.arrival &- switchedOn) / timeline.period + 2
     let lost = beginsWithStream && Double(count) <= space ? count : 0
     ledger.expected += lost
-    enter(.lostStart, lost, due: 0)
+    add(.lostStart, lost, due: 0)
     let before = Int64(saturating: (Double(lost) * timeline.period * 1_000).rounded())
     startupDuration = .microseconds(frame.microseconds &- switchedOn) - .nanoseconds(before)
   }
@@ -228,13 +228,13 @@ package struct FrameAccount {
     guard count > 0 else { return }
     ledger.expected += count
     let unnoted = min(count, frame.unnoted)
-    enter(.lostQueue, unnoted, due: due(1, after: last))
+    add(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
     // The driver had no free buffer from the last arrived frame until a buffer was requeued. The
     // frames lost in that time are therefore earlier than those lost in the device.
-    enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
-    enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
+    add(.lostKernel, kernel, due: due(1 + unnoted, after: last))
+    add(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }
 
   /// The number of frames that were lost while the driver had no free buffer.
@@ -255,16 +255,16 @@ package struct FrameAccount {
     case .taken:
       ledger.stored += 1
       periodsSinceTaken = 0
-    case .corrupt: enter(.corrupt, 1, due: frame.microseconds)
-    case .unshowable: enter(.lostStart, 1, due: frame.microseconds)
-    case .refused: enter(.lostQueue, 1, due: frame.microseconds)
+    case .corrupt: add(.corrupt, 1, due: frame.microseconds)
+    case .unshowable: add(.lostStart, 1, due: frame.microseconds)
+    case .refused: add(.lostQueue, 1, due: frame.microseconds)
     case .evicted: ledger.evicted += 1
     case .paused: break
     }
   }
 
   /// Adds missing frames to the count of their cause and to the list of gaps.
-  private mutating func enter(_ cause: FrameGap.Cause, _ count: Int64, due: Int64) {
+  private mutating func add(_ cause: FrameGap.Cause, _ count: Int64, due: Int64) {
     guard count > 0 else { return }
     ledger[cause] += count
     periodsSinceTaken += count

@@ -76,7 +76,7 @@ struct FrameTimeline {
     if !isWarm {
       if pending.count >= Self.warmUp { beginGrid() }
     } else if pending.count >= Self.lookahead {
-      settle(keeping: Self.held)
+      decideSteps(keeping: Self.held)
     }
   }
 
@@ -84,7 +84,7 @@ struct FrameTimeline {
   mutating func finish() {
     steps.removeAll(keepingCapacity: true)
     if !isWarm { beginGrid() }
-    settle(keeping: 0)
+    decideSteps(keeping: 0)
   }
 
   private mutating func trust(_ reading: Reading) {
@@ -99,14 +99,14 @@ struct FrameTimeline {
     pending.removeFirst()
     last = (first, 0)
     steps.append(0)
-    settle(keeping: Self.held)
+    decideSteps(keeping: Self.held)
   }
 
   /// Decides the steps of the undecided frames.
   ///
   /// If the last `held` frames are still uncertain, they stay undecided, because later frames may
   /// change their slots.
-  private mutating func settle(keeping held: Int) {
+  private mutating func decideSteps(keeping held: Int) {
     guard let last, !pending.isEmpty else { return }
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {
       grid.restart(period: changed, after: last)

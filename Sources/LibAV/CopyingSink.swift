@@ -29,7 +29,7 @@ final class CopyingSink: MuxerSink {
 
   /// The size in bytes from which a run is copied although it may go on, so that an export can be
   /// cancelled meanwhile.
-  private static let mostPending: Int64 = 64 << 20
+  private static let maximumPending: Int64 = 64 << 20
 
   /// Opens an existing empty file.
   ///
@@ -80,7 +80,7 @@ final class CopyingSink: MuxerSink {
       try copyRun()
       run = next
     }
-    guard let run, run.count >= Self.mostPending else { return }
+    guard let run, run.count >= Self.maximumPending else { return }
     // The run is divided at a block of the source, because only whole blocks can be shared.
     let block = blockBytes[run.source] ?? 1
     try copyRun(upTo: run.count - (run.start + run.count) % block)

@@ -10,7 +10,7 @@ extension MovieWriter {
   /// Set `isDroppable` if no other packet depends on this one.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does.
-  package mutating func enter(
+  package mutating func addIndexEntry(
     _ entry: PacketLocation, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
     presentationOffset: Int64 = 0, duration: Int64, isDroppable: Bool = false
   ) throws(LibAVError) {

@@ -97,8 +97,7 @@ package struct MovieWriter: ~Copyable {
 
   /// Prepares a new index for a file that already contains its packets up to `end`.
   ///
-  /// Packets are added by ``enter(_:like:placeholder:track:duration:)``. The file itself is not
-  /// modified.
+  /// ``addIndexEntry(_:like:placeholder:track:duration:)`` adds packets. The file is not modified.
   ///
   /// - Throws: `LibAVError` with the operation "create".
   package init(indexing path: String, upTo end: Int64, settings: Settings) throws(LibAVError) {

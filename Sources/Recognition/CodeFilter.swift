@@ -14,7 +14,7 @@ enum CodeFilter {
   /// length.
   ///
   /// A row of a texture may look like one: 3 pixels of 600.
-  static let leastHeight = 0.008
+  static let minimumHeight = 0.008
 
   /// Returns the codes without repetitions, without short codes that have no checksum, and without
   /// ITF and UPC-E that are part of another code.
@@ -55,7 +55,7 @@ enum CodeFilter {
     }
     let length = distance(code.corners[0], code.corners[1])
     let height = distance(code.corners[0], code.corners[3])
-    return length > 400 && height < leastHeight * length
+    return length > 400 && height < minimumHeight * length
   }
 
   private static func isTooShort(_ code: DetectedCode) -> Bool {

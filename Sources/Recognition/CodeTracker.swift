@@ -40,9 +40,9 @@ struct CodeTracker {
   /// The fewest frames between passes over whole frames while codes are followed.
   static let fewestCropFrames = 3
   /// The efforts of successive passes.
-  static let rota: [CodeReader.Effort] = [.thorough, .magnified, .standard, .standard]
+  static let passes: [CodeReader.Effort] = [.thorough, .magnified, .standard, .standard]
   /// The number of frames in which a followed code may be missing.
-  private static let mostMisses = 6
+  private static let maximumMisses = 6
   /// The number of frames after which a text must agree with another frame again.
   private static let memory = 120
 
@@ -50,7 +50,7 @@ struct CodeTracker {
   private var tracks: [Track] = []
   private var sightings: [DetectedCode.Key: Sightings] = [:]
   private var lookCount = 0
-  private var schedule = FramePasses(Self.rota, fewestFrames: Self.fewestCropFrames)
+  private var schedule = FramePasses(Self.passes, fewestFrames: Self.fewestCropFrames)
   /// The reads of the last look.
   private(set) var passes: [Pass] = []
 
@@ -138,7 +138,7 @@ struct CodeTracker {
     }
     // A code that moves on with another reading, such as a longer part of ITF, replaces that.
     tracks.removeAll { track in
-      track.missCount > Self.mostMisses
+      track.missCount > Self.maximumMisses
         || track.missCount > 0 && rest.contains { CodeFilter.areTogether($0, track.code) }
     }
     tracks += rest.map {

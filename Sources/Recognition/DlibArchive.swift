@@ -17,7 +17,7 @@ struct DlibArchive {
   }
 
   /// The exponent from which on a real number is infinite, or none.
-  private static let leastSpecialExponent: Int64 = 32_000
+  private static let minimumSpecialExponent: Int64 = 32_000
   /// The planes of features that dlib computes for a cell.
   private static let planeCount = 31
 
@@ -48,7 +48,7 @@ struct DlibArchive {
   /// Reads a finite real number.
   mutating func real() throws(Problem) -> Double {
     let (mantissa, exponent) = (try integer(), try integer())
-    guard exponent.magnitude < Self.leastSpecialExponent else { throw .foreign }
+    guard exponent.magnitude < Self.minimumSpecialExponent else { throw .foreign }
     let value = scalbn(Double(mantissa), Int32(exponent))
     guard value.isFinite else { throw .foreign }
     return value
@@ -72,7 +72,7 @@ struct DlibArchive {
     numbers.layerHeight = try count(upTo: most)
     // Skips a value that only training needs.
     _ = try real()
-    let weightCount = try count(upTo: FaceModel.mostBytes)
+    let weightCount = try count(upTo: FaceModel.maximumBytes)
     guard weightCount.isMultiple(of: Self.planeCount) else { throw .foreign }
     numbers.overlap = try real()
     numbers.covered = try real()

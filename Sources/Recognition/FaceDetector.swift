@@ -70,7 +70,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   /// The side in pixels of the smallest face that dlib's own detector finds.
   static let ownSide = 80.0
   /// The most faces of one search.
-  static let mostFaces = 64
+  static let maximumFaces = 64
 
   private let library: overcrank_face_functions
   private let detector: OpaquePointer
@@ -108,7 +108,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
   ///   - threshold: The confidence that a face must have. Above 0, nearly all detections are faces.
   /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(in image: LumaImage, scale: Double, threshold: Double = 0) -> [DetectedFace] {
-    var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
+    var found = [overcrank_face](repeating: overcrank_face(), count: Self.maximumFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
       library.find(
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,
@@ -144,7 +144,7 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
     var rectangle = overcrank_face_part(
       x: part.center.x, y: part.center.y, angle: part.degrees * .pi / 180, scale: part.scale,
       width: part.width, height: part.height)
-    var found = [overcrank_face](repeating: overcrank_face(), count: Self.mostFaces)
+    var found = [overcrank_face](repeating: overcrank_face(), count: Self.maximumFaces)
     let count = found.withUnsafeMutableBufferPointer { found in
       library.find_in(
         detector, image.base, image.width, image.height, image.bytesPerRow, image.bytesPerPixel,

@@ -33,7 +33,7 @@ public struct FaceModel: Hashable, Sendable {
   }
 
   /// The size of the largest file that is read, in bytes; dlib's own detector has 0.2 MB.
-  static let mostBytes = 16 << 20
+  static let maximumBytes = 16 << 20
 
   /// Reads a model.
   ///
@@ -72,7 +72,7 @@ public struct FaceModel: Hashable, Sendable {
     do throws(SystemError) {
       let file = try RandomAccessFile(opening: path, forWriting: false)
       let count = file.count()
-      if count <= Int64(mostBytes) {
+      if count <= Int64(maximumBytes) {
         let bytes = file.read(Int(count), at: 0)
         guard bytes.count < count else { return bytes }
         isShort = true

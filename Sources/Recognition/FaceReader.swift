@@ -46,12 +46,12 @@ public final class FaceReader: Sendable {
     /// - Returns: The size of the searched image, in that of the image.
     func scale(width: Int, height: Int, relativeSide: Double = 1) -> Double {
       let pixels = max(1, Double(width) * Double(height))
-      let searched = min(pixelCount * relativeSide * relativeSide, Self.mostPixels)
+      let searched = min(pixelCount * relativeSide * relativeSide, Self.maximumPixels)
       return min((searched / pixels).squareRoot(), relativeSide * (self == .quick ? 2 : 4))
     }
 
     /// The most pixels that are searched, whatever the detector's size.
-    private static let mostPixels = 8e6
+    private static let maximumPixels = 8e6
   }
 
   /// A search of a whole image.

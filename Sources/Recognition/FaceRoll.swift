@@ -10,7 +10,7 @@ enum FaceRoll {
   /// The greatest angle that is tried.
   static let limit = 70.0
   /// The least answer that belongs to a face.
-  static let leastScore = -1.0
+  static let minimumScore = -1.0
   /// The difference from the best answer at which an angle no longer counts.
   private static let drop = 1.2
 
@@ -31,7 +31,7 @@ enum FaceRoll {
         scores[number] = (abs(angle) <= limit ? score(angle) : nil) ?? -.infinity
       }
       guard let top = scores.max(by: { ($0.value, $1.key) < ($1.value, $0.key) }),
-        top.value >= leastScore
+        top.value >= minimumScore
       else { return nil }
       if top.key == best { break }
       best = top.key

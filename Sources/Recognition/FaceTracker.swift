@@ -21,7 +21,7 @@ struct FaceTracker {
   }
 
   /// Successive passes.
-  static let rota = [
+  static let passes = [
     FaceReader.Pass(effort: .fine), FaceReader.Pass(effort: .quick, degrees: FaceReader.tilt),
     FaceReader.Pass(effort: .quick), FaceReader.Pass(effort: .quick, degrees: -FaceReader.tilt),
   ]
@@ -32,7 +32,7 @@ struct FaceTracker {
   private var identities = FaceIdentities()
   /// The rotations by the ids of faces.
   private var rolls: [Int64: Roll] = [:]
-  private var schedule = FramePasses(Self.rota)
+  private var schedule = FramePasses(Self.passes)
   /// The reads of the last look.
   private(set) var passes: [Pass] = []
 
@@ -118,7 +118,7 @@ struct FaceIdentities {
   /// The longest time in which motion goes on unseen.
   private static let extrapolation: Int64 = 300_000
   /// The number of frames in which a followed face may be missing.
-  private static let mostMisses = 6
+  private static let maximumMisses = 6
   /// The greatest distance from the expected position, in the size of the face, and what each frame
   /// without the face adds to it.
   private static let (reach, reachPerMiss) = (0.6, 0.2)
@@ -140,7 +140,7 @@ struct FaceIdentities {
   /// The faces of the last frames where they are expected at a time.
   func followed(at microseconds: Int64) -> [TrackedFace] {
     let common = commonVelocity
-    return tracks.filter { $0.missCount <= Self.mostMisses }.map {
+    return tracks.filter { $0.missCount <= Self.maximumMisses }.map {
       TrackedFace(id: $0.id, face: $0.expected(at: microseconds, others: common))
     }
   }
@@ -177,14 +177,14 @@ struct FaceIdentities {
     // The mean deviation of the found faces from their predicted positions. Faces that were not
     // found are moved by it.
     let count = Double(taken.count)
-    let surprise = (
+    let deviation = (
       x: taken.reduce(0) { $0 + tracks[$1].face.center.x - expected[$1].center.x } / max(1, count),
       y: taken.reduce(0) { $0 + tracks[$1].face.center.y - expected[$1].center.y } / max(1, count)
     )
     for track in tracks.indices where !taken.contains(track) {
       tracks[track].missCount += 1
-      guard taken.count > 1, tracks[track].missCount <= Self.mostMisses else { continue }
-      tracks[track].coast(to: expected[track], surprise, at: microseconds)
+      guard taken.count > 1, tracks[track].missCount <= Self.maximumMisses else { continue }
+      tracks[track].coast(to: expected[track], deviation, at: microseconds)
     }
     return zip(faces, ids).map { face, id in
       if let id { return TrackedFace(id: id, face: face) }
@@ -213,14 +213,14 @@ extension FaceIdentities.Track {
 
   /// Moves to where it is expected, and on with the others.
   fileprivate mutating func coast(
-    to expected: DetectedFace, _ surprise: (x: Double, y: Double), at time: Int64
+    to expected: DetectedFace, _ deviation: (x: Double, y: Double), at time: Int64
   ) {
     let elapsed = Double(time - microseconds)
     guard elapsed > 0 else { return }
     if let before = velocity {
-      velocity = (before.x + surprise.x / elapsed, before.y + surprise.y / elapsed)
+      velocity = (before.x + deviation.x / elapsed, before.y + deviation.y / elapsed)
     }
-    face = expected.moved(byX: surprise.x, y: surprise.y)
+    face = expected.moved(byX: deviation.x, y: deviation.y)
     microseconds = time
   }
 }

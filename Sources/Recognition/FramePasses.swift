@@ -15,15 +15,15 @@ struct FramePasses<Effort> {
   static var interval: Int64 { 1_000_000 / 12 }
 
   /// The efforts of successive passes.
-  private let rota: [Effort]
+  private let efforts: [Effort]
   /// The fewest frames between passes while objects are followed.
   private let fewestFrames: Int
   private var frameCount = 0
   private var passCount = 0
   private var last: (microseconds: Int64, frame: Int)?
 
-  init(_ rota: [Effort], fewestFrames: Int = 0) {
-    (self.rota, self.fewestFrames) = (rota, fewestFrames)
+  init(_ efforts: [Effort], fewestFrames: Int = 0) {
+    (self.efforts, self.fewestFrames) = (efforts, fewestFrames)
   }
 
   /// Counts a frame, and says whether it is due for a pass.
@@ -42,7 +42,7 @@ struct FramePasses<Effort> {
     }
     last = (microseconds, frameCount)
     passCount += 1
-    return rota[(passCount - 1) % rota.count]
+    return efforts[(passCount - 1) % efforts.count]
   }
 }
 

@@ -18,7 +18,7 @@ import Synchronization
 /// concurrent calls run one after the other.
 public final class PointOfInterestFollower: Sendable {
   /// The motion of a face after which the region follows, in the width or the height of the image.
-  static let leastMotion = 0.1
+  static let minimumMotion = 0.1
 
   private struct State {
     /// The point that this follower set on the camera in this stream.
@@ -96,7 +96,7 @@ public final class PointOfInterestFollower: Sendable {
 
   private func isFar(_ point: PointOfInterest, from last: PointOfInterest?) -> Bool {
     guard let last else { return true }
-    return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.leastMotion
+    return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.minimumMotion
   }
 
   /// Sets the region of each that has one, and says whether any has.

@@ -41,7 +41,7 @@ private func capture(
   var frames: [FrameObservation] = []
   while let frame = queue.withNextFrame({ $0 }) {
     if frame.observation.outcome == .taken { frames.append(frame.observation) }
-    account.enter(frame.observation)
+    account.record(frame.observation)
   }
   account.close(end.frames)
   #expect(account.ledger.isBalanced)

@@ -37,7 +37,7 @@ private func take(
   var times: [Int64] = []
   while queue.withNextFrame({ (frame: QueuedFrame) -> Void in
     let isWhole = frame.observation.outcome == .taken
-    account.enter(frame.observation)
+    account.record(frame.observation)
     if isWhole { times.append(frame.observation.microseconds) }
     if times.count == stopCount { control.stop(.signal) }
   }) != nil {}

@@ -40,14 +40,14 @@ import Testing
   }
 
   private static func writer(
-    _ path: String, samplesPerFragment: Int = 80, unsettledFrames: Int = 0
+    _ path: String, samplesPerFragment: Int = 80, unflushedFrames: Int = 0
   ) throws -> FragmentedMovieWriter {
     try Data().write(to: URL(fileURLWithPath: path))
     return try FragmentedMovieWriter(
       RandomAccessFile(opening: path).file, head: head().bytes(path: path), tracks: head().layouts,
       layout: .init(
         fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
-        unsettledFrames: unsettledFrames))
+        unflushedFrames: unflushedFrames))
   }
 
   /// Frames of a camera with jitter, interleaved with the blocks of audio that are due.
@@ -119,8 +119,8 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>, [0, 8])
-  func `An unfinished file lacks only its latest unsettled frames`(
-    seed: UInt64, unsettledFrames: Int
+  func `An unfinished file lacks only its latest unflushed frames`(
+    seed: UInt64, unflushedFrames: Int
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
@@ -128,17 +128,17 @@ import Testing
     let count = Int.random(in: 2...200, using: &random)
     let frames = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
     var firstFragment: Int64 = 0
-    var settledCount = 0
+    var flushedCount = 0
     do {
-      var movie = try Self.writer(path, unsettledFrames: unsettledFrames)
+      var movie = try Self.writer(path, unflushedFrames: unflushedFrames)
       firstFragment = movie.byteCount
       for (index, sample) in frames.enumerated() {
         try Self.append(sample, to: &movie)
         try movie.note(
           FrameObservation(sequence: UInt32(index), microseconds: sample.ticks))
         if Int.random(in: 0..<5, using: &random) == 0 {
-          try movie.settle()
-          settledCount = index + 1
+          try movie.flush()
+          flushedCount = index + 1
         }
       }
     }
@@ -149,7 +149,7 @@ import Testing
     #expect(ticks == frames.prefix(ticks.count).map(\.ticks))
     // Each stored sample has one frame record, and each record one sample.
     #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
-    #expect(ticks.count >= max(settledCount, frames.count - unsettledFrames))
+    #expect(ticks.count >= max(flushedCount, frames.count - unflushedFrames))
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)

@@ -86,7 +86,7 @@ struct CodeTrackerTests {
       for case .whole(let effort) in tracker.passes { efforts.append(effort) }
     }
     #expect(efforts.count == 12)
-    #expect(Array(efforts.prefix(4)) == CodeTracker.rota && Set(efforts).count == 3)
+    #expect(Array(efforts.prefix(4)) == CodeTracker.passes && Set(efforts).count == 3)
   }
 
   @Test func `Finds only codes with their center in the area of interest`()

@@ -86,7 +86,7 @@ struct FaceModelTests {
     #expect(refusal(scratch.file("pipe"))?.code == .invalidData)
     let large = scratch.file("large.svm")
     _ = try scratch.write([], as: "large.svm")
-    try #require(truncate(large, off_t(FaceModel.mostBytes) + 1) == 0)
+    try #require(truncate(large, off_t(FaceModel.maximumBytes) + 1) == 0)
     #expect(refusal(large)?.message.contains("16 MiB") == true)
   }
 
@@ -114,7 +114,7 @@ struct FaceModelTests {
           LumaImage(base: base, width: 320, height: 240, bytesPerRow: 320, bytesPerPixel: 1))
       }
     }
-    #expect(try #require(found).count <= FaceDetector.mostFaces)
+    #expect(try #require(found).count <= FaceDetector.maximumFaces)
   }
 
   @Test func `Damaged models are refused or search without a crash`() async throws {
@@ -133,7 +133,7 @@ struct FaceModelTests {
         let reader = try FaceReader(model: FaceModel(path: path))
         let pass = FaceReader.Pass(effort: .quick, degrees: number.isMultiple(of: 3) ? 0 : 30)
         let faces = image.withSmallLuma { reader.find(in: $0, pass) } ?? []
-        #expect(faces.count <= FaceDetector.mostFaces)
+        #expect(faces.count <= FaceDetector.maximumFaces)
         searched += 1
       } catch {
         #expect(error.code == .invalidData, "model \(number): \(error)")

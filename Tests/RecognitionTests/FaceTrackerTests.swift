@@ -154,7 +154,7 @@ struct FaceTrackerTests {
           #expect(abs(roll - (truth?.roll ?? 90)) < 12, "\(roll) of \(truth?.roll ?? 90)")
         }
       }
-      #expect(Array(whole.prefix(4)) == FaceTracker.rota && whole.count == 6, "\(whole)")
+      #expect(Array(whole.prefix(4)) == FaceTracker.passes && whole.count == 6, "\(whole)")
       // 0.46 s, each of three faces every 0.1 s.
       #expect(rolls == 12)
       #expect(crops >= 6, "\(crops)")

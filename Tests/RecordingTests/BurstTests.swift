@@ -44,7 +44,7 @@ struct BurstTests {
     #expect(pump.run().stopReason == .maxSize)
     let end = try #require(take.end)
     var account = FrameAccount(frameRate: rate, trustsCounter: false) { camera.base - 1_000 }
-    while queue.withNextFrame({ account.enter($0.observation) }) != nil {}
+    while queue.withNextFrame({ account.record($0.observation) }) != nil {}
     account.close(end.frames)
     #expect(account.ledger.stored == 10)
     #expect(account.ledger.expected == 10)

@@ -135,7 +135,7 @@ struct PauseTests {
       var frame = try camera.observation(number)
       frame.arrival = 0
       frame.outcome = outcome
-      account.enter(frame)
+      account.record(frame)
     }
     for number in [0, 1, 2, 4] as [Int64] { try observe(number, .taken) }
     try observe(6, .paused)

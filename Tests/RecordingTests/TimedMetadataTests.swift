@@ -162,11 +162,11 @@ struct TimedMetadataTests {
     // The file begins 100 µs after the take, and its last frame may still be reordered.
     let times: [Int64] = [100, 200, 300, 400]
     pending.add([value(.frameTime(1_050)), value(.frameTime(1_200)), value(.frameTime(1_350))])
-    let settled = pending.take(times: times, margin: 1, clock: clock, end: .none)
-    #expect(settled.map(\.ticks) == [200] && pending.lateCount == 1)
+    let taken = pending.take(times: times, margin: 1, clock: clock, end: .none)
+    #expect(taken.map(\.ticks) == [200] && pending.lateCount == 1)
     #expect(pending.waiting.count == 1)
     #expect(pending.take(times: times, margin: 2, clock: clock, end: .take).map(\.ticks) == [300])
-    // Before a frame is settled, nothing is known to be late.
+    // Before a frame is taken, nothing is known to be late.
     pending.add([value(.frameTime(1_050))])
     #expect(pending.take(times: [100], margin: 2, clock: clock, end: .none).isEmpty)
     #expect(pending.lateCount == 1 && pending.waiting.count == 1)
@@ -198,7 +198,7 @@ struct TimedMetadataTests {
         try image.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: frame, bytes: bytes))
         }
-        if frame.sequence % 4 == 3 { try writer.settle() }
+        if frame.sequence % 4 == 3 { try writer.flush() }
       }
     }
     // A reader of the growing file sees the movie.

@@ -51,8 +51,8 @@ struct PieceWorkersTests {
     }
     while try workers.serve(read), !worker.lacksSpace { sched_yield() }
     #expect(worker.lacksSpace)
-    #expect(worker.waitingSamples <= PieceWorker.mostWaiting)
-    #expect(worker.waitingSamples > PieceWorker.mostWaiting / 2)
+    #expect(worker.waitingSamples <= PieceWorker.maximumWaiting)
+    #expect(worker.waitingSamples > PieceWorker.maximumWaiting / 2)
     let taken = try takeAll(from: worker, &workers, channelCount: channelCount, read)
     #expect(taken == pieces[0].length)
     #expect(worker.isOver && worker.waitingSamples == 0)

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Images of faces with labels, which `Tests/Tools/FacePictures` extracts from a Debian package.
+/// Images of faces with labels, which `Tests/Tools/FaceImages` extracts from a Debian package.
 package struct FaceImages: Sendable {
   /// A face: a rectangle in pixels, and the rotation of the line through the eyes.
   package struct Box: Hashable, Sendable {
@@ -35,7 +35,7 @@ package struct FaceImages: Sendable {
   ///
   /// - Throws: The error output of the program.
   package init() async throws {
-    let script = checkout + "/Tests/Tools/FacePictures/fetch.sh"
+    let script = checkout + "/Tests/Tools/FaceImages/fetch.sh"
     let fetched = try await run("bash", [script])
     guard fetched.status == 0, let path = fetched.output.split(separator: "\n").last else {
       throw Failure(description: fetched.errors)

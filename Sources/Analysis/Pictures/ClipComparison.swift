@@ -72,7 +72,7 @@ public struct ClipComparison: Sendable {
     (self.speed, self.layout) = (speed, layout)
   }
 
-  private static let mostFrames = 1_000_000
+  private static let maximumFrames = 1_000_000
 
   /// Computes the movie without decoding anything.
   ///
@@ -109,7 +109,7 @@ public struct ClipComparison: Sendable {
     let step = frameRate.frameDuration.seconds * speed.fraction
     let count = try ((end - start) / step).exact("the number of frames")
       .wholeNumber(.towardPositiveInfinity, of: "the number of frames")
-    guard count <= Self.mostFrames else {
+    guard count <= Self.maximumFrames else {
       throw MediaError(
         .imageTooLarge, "the movie would have \(count) frames",
         recovery: "choose a higher speed or a lower frame rate")

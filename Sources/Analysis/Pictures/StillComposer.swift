@@ -13,7 +13,7 @@ public struct StillComposer: Sendable {
   let isCancelled: @Sendable () -> Bool
 
   /// The greatest number of pixels of an image.
-  static let mostPixels = 128 << 20
+  static let maximumPixels = 128 << 20
 
   /// Prepares images of a range.
   ///
@@ -100,7 +100,8 @@ public struct StillComposer: Sendable {
   /// Throws for an image that is too large.
   static func check(width: Int, height: Int) throws(MediaError) {
     let (pixels, overflow) = width.multipliedReportingOverflow(by: height)
-    guard width > 0, height > 0, width <= 65_500, height <= 65_500, !overflow, pixels <= mostPixels
+    guard width > 0, height > 0, width <= 65_500, height <= 65_500, !overflow,
+      pixels <= maximumPixels
     else {
       throw MediaError(
         .imageTooLarge, "an image of \(width)x\(height) pixels cannot be made",

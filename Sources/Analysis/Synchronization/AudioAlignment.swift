@@ -19,7 +19,7 @@ struct AudioAlignment {
   /// The least height of a peak, in standard deviations, that counts as a match.
   ///
   /// The highest of a million offsets of noise is 5 standard deviations high.
-  static let leastHeight = 9.0
+  static let minimumHeight = 9.0
   /// The greatest height of the second-best peak, relative to the best.
   static let greatestRival = 0.85
   /// The sampling rate of the coarse search in hertz.
@@ -87,12 +87,12 @@ struct AudioAlignment {
         .map { CoarseAlignment(moving: $0, by: -start) }
       center = Double(start + length / 2)
     }
-    if best.map({ $0.height < Self.leastHeight }) ?? true {
+    if best.map({ $0.height < Self.minimumHeight }) ?? true {
       best = CoarseAlignment(a, b, limit: limit, origin: 0, neighborhood: 160)
       let offset = best?.offset ?? 0
       center = Double(max(0, -offset) + min(b.count, a.count - offset)) / 2
     }
-    guard let best, best.height >= Self.leastHeight else {
+    guard let best, best.height >= Self.minimumHeight else {
       throw .nothingInCommon(names, "the audio of")
     }
     guard best.rival <= Self.greatestRival else {

@@ -94,7 +94,7 @@ package final class AudioTap: AudioSink {
     } else {
       missing.didRefuse(block)
     }
-    _ = history.withLockIfAvailable { settle(&$0) }
+    _ = history.withLockIfAvailable { drainRing(into: &$0) }
     wakeReaders()
   }
 
@@ -118,7 +118,7 @@ package final class AudioTap: AudioSink {
   /// Moves the ring's blocks to the history.
   ///
   /// Call this with the lock held.
-  private func settle(_ history: inout AudioHistory) {
+  private func drainRing(into history: inout AudioHistory) {
     while ring.popFirst({ entry, bytes in history.append(entry, bytes) }) {}
   }
 
@@ -159,7 +159,7 @@ package final class AudioTap: AudioSink {
   /// A cursor at the first block that ends at or after a time, in nanoseconds of the capture clock.
   package func cursor(atNanoseconds nanoseconds: Int64) -> Cursor {
     history.withLock { history in
-      settle(&history)
+      drainRing(into: &history)
       var number = history.oldest
       while let entry = history.entry(number),
         entry.nanoseconds &+ duration(of: entry.sampleCount) < nanoseconds
@@ -181,7 +181,7 @@ package final class AudioTap: AudioSink {
     var found: (entry: AudioRing.Entry, bytes: [UInt8], isLate: Bool)?
     let number = cursor.number
     cursor.number = history.withLock { history in
-      settle(&history)
+      drainRing(into: &history)
       let offset = max(number, history.oldest)
       guard let entry = history.entry(offset) else { return offset }
       found = (entry, history.bytes(offset), offset > number)
@@ -219,7 +219,7 @@ package final class AudioTap: AudioSink {
       // Read first: the blocks from before the end are then seen below.
       let isOver = hasEnded
       let isThere = history.withLock { history in
-        settle(&history)
+        drainRing(into: &history)
         return cursor.number < history.next
       }
       if isThere || isOver { return isThere }

@@ -70,7 +70,7 @@ extension RateMeasurement {
       try buffer.giveBack()
       observer.noteReturn()
       if !isWhole { frame.outcome = .corrupt }
-      account.enter(frame)
+      account.record(frame)
       times.append(frame.microseconds)
       let passed = MediaTime(microseconds: frame.microseconds &- (times.first ?? 0))
       if times.count >= 3, passed >= duration { break }

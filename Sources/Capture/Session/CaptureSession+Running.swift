@@ -172,7 +172,7 @@ extension CaptureSession {
   /// Called on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
-    let news: SessionEvent? =
+    let event: SessionEvent? =
       reason.map { .wasInterrupted(input.device, $0) } ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
     var reported: [SessionEvent] = []
@@ -182,7 +182,7 @@ extension CaptureSession {
         reason != nil && input.canReopen && state.isWanted && state.resumes
         && state.graph.inputs.contains { $0 === input }
       if isAwaited, let reason { state.interruptions.append(Interruption(input, reason)) }
-      var events = news.map { [$0] } ?? []
+      var events = event.map { [$0] } ?? []
       if state.change != nil {
         state.change?.events += events
       } else {
@@ -206,11 +206,11 @@ extension CaptureSession {
 
   /// Sends the events collected since ``beginChange()``.
   ///
-  /// - Parameter news: Events to send before the collected ones.
-  func endChange(_ news: [SessionEvent] = []) {
+  /// - Parameter earlier: Events to send before the collected ones.
+  func endChange(_ earlier: [SessionEvent] = []) {
     let reported = core.state.withLock { state -> [SessionEvent] in
       guard let change = state.change.take() else { return [] }
-      var events = news
+      var events = earlier
       if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
       events += change.events
       if state.running.isEmpty, change.wasRunning || change.hasStarted {

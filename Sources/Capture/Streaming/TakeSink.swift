@@ -99,7 +99,7 @@ package final class TakeSink: FrameSink {
       finish()
       return nil
     }
-    guard let reason = control.isPaused.load(ordering: .relaxed) ? pause(frame) : enter(&frame)
+    guard let reason = control.isPaused.load(ordering: .relaxed) ? pause(frame) : accept(&frame)
     else { return nil }
     if endsCapture { return reason }
     state.end.stopReason = reason
@@ -173,7 +173,7 @@ package final class TakeSink: FrameSink {
   /// Queues a frame.
   ///
   /// Returns the reason if the frame ends the recording, otherwise nil.
-  private func enter(_ arrived: inout DequeuedBuffer) -> StopReason? {
+  private func accept(_ arrived: inout DequeuedBuffer) -> StopReason? {
     var frame = arrived.observation
     guard notesPause() else {
       // The queue is full, so it rejected the note of the pause. The note must come before this

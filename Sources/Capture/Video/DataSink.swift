@@ -71,8 +71,8 @@ final class DataSink: FrameSink {
 
   func hasSpace(for byteCount: Int) -> Bool {
     guard gate.isOpen.load(ordering: .relaxed) else { return true }
-    let mostWaiting = options.discardsLate.load(ordering: .relaxed) ? 1 : Int.max
-    return options.waiting.load(ordering: .acquiring) < mostWaiting
+    let maximumWaiting = options.discardsLate.load(ordering: .relaxed) ? 1 : Int.max
+    return options.waiting.load(ordering: .acquiring) < maximumWaiting
       && options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed)
       && pool.heldCount < pool.capacity && ring.count < ring.capacity
   }

@@ -224,7 +224,7 @@ extension FrameRateRange {
   }
 
   /// The greatest pixel rate of HDMI 2.1: 7680x4320 pixels at 60 fps.
-  private static let mostPixels = Rational(7680 * 4320 * 60 as Int64)
+  private static let maximumPixels = Rational(7680 * 4320 * 60 as Int64)
 
   /// Whether a size at the highest rate exceeds the incoming signal.
   ///
@@ -236,7 +236,7 @@ extension FrameRateRange {
     let area = Rational(Int64(size.width) * Int64(size.height))
     // If the pixel rate overflows, the rational is invalid. An invalid rational compares as greater
     // than any limit, so the size counts as larger than the signal.
-    return area * maxFrameRate.framesPerSecond > Self.mostPixels
+    return area * maxFrameRate.framesPerSecond > Self.maximumPixels
   }
 }
 

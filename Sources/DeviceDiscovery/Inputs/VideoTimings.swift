@@ -127,18 +127,18 @@ private struct CoordinatedTiming {
   func reduced(_ blanking: VideoTimings.Blanking) -> DriverTimings? {
     let isSecond = blanking == .reducedTwice
     let sync = isSecond ? 8 : syncLines
-    let leastFront = isSecond ? 1 : 3
-    let leastBack = isSecond ? 6 : 7
+    let minimumFrontPorch = isSecond ? 1 : 3
+    let minimumBackPorch = isSecond ? 6 : 7
     let blank = isSecond ? 80 : 160
     // CVT requires at least 460 µs of vertical blanking.
     let retrace = 460_000
     let line = (Self.second - retrace * rate) / (height * rate)
     guard line > 0 else { return nil }
-    let blankLines = max(retrace / line + 1, leastFront + sync + leastBack)
+    let blankLines = max(retrace / line + 1, minimumFrontPorch + sync + minimumBackPorch)
     // CVT-RB2 does not round the width to whole cells of 8 pixels.
     let total = (isSecond ? width : roundedWidth) + blank
     let clock = rate * total * (height + blankLines)
-    let front = isSecond ? blankLines - leastBack - sync : leastFront
+    let front = isSecond ? blankLines - minimumBackPorch - sync : minimumFrontPorch
     return timings(
       clock: clock - clock % (isSecond ? 1000 : 250_000),
       horizontal: (blank - blank / 2 - 32, 32, blank / 2),

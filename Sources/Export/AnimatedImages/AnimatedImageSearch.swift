@@ -41,7 +41,7 @@ struct AnimatedImageSearch {
       let lower = [60, 45, 30].filter { $0 < quality }
       steps = ([quality] + lower).map { Step(quality: $0, sixteenths: 16) }
     } else {
-      steps = [ColorPalette.mostColors, 128, 64].map { Step(colorCount: $0, sixteenths: 16) }
+      steps = [ColorPalette.maximumColors, 128, 64].map { Step(colorCount: $0, sixteenths: 16) }
     }
     var last = steps[steps.count - 1]
     for size in Self.smallerSizes {

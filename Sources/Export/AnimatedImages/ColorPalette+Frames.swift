@@ -6,7 +6,7 @@ import OvercrankMediaCore
 
 extension ColorPalette {
   /// The most frames whose colors are counted.
-  private static let mostFrames = 24
+  private static let maximumFrames = 24
 
   /// Chooses the colors for an export.
   ///
@@ -20,7 +20,7 @@ extension ColorPalette {
     colorCount: Int?, isCancelled: () -> Bool
   ) throws {
     let frames = plan.frames
-    let count = min(frames.count, Self.mostFrames)
+    let count = min(frames.count, Self.maximumFrames)
     var renderer = FrameRenderer(geometry, colors, flicker)
     var readers: [Int: FrameSource] = [:]
     var histogram = ColorHistogram()
@@ -42,6 +42,6 @@ extension ColorPalette {
         for: frame.map { BurnInRenderer.Source($0) }, slot: plan.rendered.lowerBound)
       histogram.add(try burnIn?.draw(lines ?? [], on: painted) ?? painted)
     }
-    self.init(histogram, colorCount: colorCount ?? Self.mostColors)
+    self.init(histogram, colorCount: colorCount ?? Self.maximumColors)
   }
 }

@@ -12,14 +12,14 @@ struct ColorPalette: Sendable {
   }
 
   /// The most colors; one index is left for transparency.
-  static let mostColors = 255
+  static let maximumColors = 255
 
   let colors: [Color]
 
   /// Chooses the colors that represent counted ones with the least squared error.
-  init(_ histogram: ColorHistogram, colorCount: Int = Self.mostColors) {
+  init(_ histogram: ColorHistogram, colorCount: Int = Self.maximumColors) {
     var boxes = [Box(histogram.entries)]
-    while boxes.count < min(colorCount, Self.mostColors) {
+    while boxes.count < min(colorCount, Self.maximumColors) {
       let widest = boxes.indices.max { boxes[$0].error < boxes[$1].error }
       guard let widest, boxes[widest].error > 0 else { break }
       let (low, high) = boxes[widest].split()
@@ -111,7 +111,7 @@ struct ColorHistogram {
     repeating: (0, 0, 0, 0), count: 1 << 15)
 
   /// The most pixels that are counted in a frame.
-  private static let mostPixels = 20_000
+  private static let maximumPixels = 20_000
 
   /// The used bins.
   var entries: [Entry] {
@@ -128,7 +128,7 @@ struct ColorHistogram {
   mutating func add(_ frame: MediaFrame) {
     guard let pixels = frame.planeData(0) else { return }
     // An odd step visits all columns.
-    let step = max(1, frame.width * frame.height / Self.mostPixels) | 1
+    let step = max(1, frame.width * frame.height / Self.maximumPixels) | 1
     for position in stride(from: 0, to: frame.width * frame.height, by: step) {
       let (row, column) = position.quotientAndRemainder(dividingBy: frame.width)
       let pixel = pixels + row * frame.bytesPerRow(0) + 4 * column

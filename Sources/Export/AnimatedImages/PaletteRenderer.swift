@@ -41,7 +41,7 @@ struct PaletteRenderer: ~Copyable {
     else { return result }
     table.withMemoryRebound(to: UInt32.self, capacity: 256) { table in
       // The encoder uses the transparent color for pixels that do not change.
-      for index in 0..<256 { table[index] = index == ColorPalette.mostColors ? 0 : 0xFF00_0000 }
+      for index in 0..<256 { table[index] = index == ColorPalette.maximumColors ? 0 : 0xFF00_0000 }
       for (index, color) in palette.colors.enumerated() {
         table[index] |= UInt32(color.red) << 16 | UInt32(color.green) << 8 | UInt32(color.blue)
       }

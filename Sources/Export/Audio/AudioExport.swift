@@ -22,7 +22,7 @@ final class AudioExport {
   }
 
   private enum Made: Sendable {
-    case ready(CodecParameters, mostPackets: Int)
+    case ready(CodecParameters, maximumPackets: Int)
     case packet(TimedPacket)
     case report(ExportReport.Audio)
   }
@@ -32,9 +32,9 @@ final class AudioExport {
   let timescale: Int32
   let metadata: [String: String]
   /// An upper bound on the number of packets.
-  let mostPackets: Int
+  let maximumPackets: Int
   private(set) var report: ExportReport.Audio
-  private let belt: BoundedBlockingQueue<Made>
+  private let queue: BoundedBlockingQueue<Made>
   private var pending: TimedPacket?
   private let work = DispatchGroup()
 
@@ -42,28 +42,28 @@ final class AudioExport {
   init(_ plan: AudioExportPlan, _ isCancelled: () -> Bool) throws {
     // The queue is long, because audio packets are small: it may hold several minutes of audio in
     // little memory.
-    let belt = BoundedBlockingQueue<Made>(capacity: 10_000)
-    self.belt = belt
+    let queue = BoundedBlockingQueue<Made>(capacity: 10_000)
+    self.queue = queue
     metadata = plan.language.map { ["language": $0] } ?? [:]
     timescale = Int32(clamping: plan.track.sampleRate)
     report = plan.report
     DispatchQueue(label: "export.sound").async(group: work) {
       do {
-        try Self.make(plan, on: belt)
-        belt.end()
-      } catch { belt.end(error) }
+        try Self.make(plan, on: queue)
+        queue.end()
+      } catch { queue.end(error) }
     }
-    guard case .ready(let parameters, let most)? = try belt.next(isCancelled) else {
+    guard case .ready(let parameters, let most)? = try queue.next(isCancelled) else {
       throw MediaError.exportCancelled
     }
     self.parameters = parameters
-    mostPackets = most
+    maximumPackets = most
   }
 
   /// Returns the next packet without removing it; nil at the end.
   func next(_ isCancelled: () -> Bool) throws -> TimedPacket? {
     while pending == nil {
-      switch try belt.next(isCancelled) {
+      switch try queue.next(isCancelled) {
       case .packet(let packet): pending = packet
       case .report(let report): self.report = report
       case .ready: break
@@ -78,24 +78,24 @@ final class AudioExport {
 
   /// Stops the audio thread and discards its packets.
   func stop() {
-    belt.stop()
+    queue.stop()
     work.waitShortly()
   }
 
-  private static func make(_ plan: AudioExportPlan, on belt: BoundedBlockingQueue<Made>) throws {
+  private static func make(_ plan: AudioExportPlan, on queue: BoundedBlockingQueue<Made>) throws {
     switch plan.method {
-    case .copied: try copy(plan, to: belt)
+    case .copied: try copy(plan, to: queue)
     case .rendered(let segments, let retimer, let codec):
-      try render(plan, segments, retimer, codec, to: belt)
+      try render(plan, segments, retimer, codec, to: queue)
     }
   }
 
-  private static func copy(_ plan: AudioExportPlan, to belt: BoundedBlockingQueue<Made>) throws {
+  private static func copy(_ plan: AudioExportPlan, to queue: BoundedBlockingQueue<Made>) throws {
     let track = plan.track
     var packets: [TimedPacket] = []
     var demuxer = try Demuxer(opening: plan.assets[0].path)
     let rate = Rational(Int64(track.sampleRate))
-    while !belt.isStopped, let packet = try demuxer.nextPacket() {
+    while !queue.isStopped, let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,
         let ticks = packet.pts ?? packet.dts
       else { continue }
@@ -108,13 +108,13 @@ final class AudioExport {
           packet: packet, pts: Int64(clamping: time) - track.originSample,
           duration: Int64(clamping: length)))
     }
-    guard belt.put(.ready(track.format.parameters, mostPackets: packets.count)) else { return }
-    for packet in packets where !belt.put(.packet(packet)) { return }
+    guard queue.put(.ready(track.format.parameters, maximumPackets: packets.count)) else { return }
+    for packet in packets where !queue.put(.packet(packet)) { return }
   }
 
   private static func render(
     _ plan: AudioExportPlan, _ segments: [AudioSegment], _ retimer: AudioRetimer,
-    _ codec: AudioCodec, to belt: BoundedBlockingQueue<Made>
+    _ codec: AudioCodec, to queue: BoundedBlockingQueue<Made>
   ) throws {
     let track = plan.track
     let readers = try plan.assets.map { try AudioSource($0, $0.audioTrack ?? track) }
@@ -122,20 +122,20 @@ final class AudioExport {
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let parameters = encoder.parameters
     var blocks = AudioBlockEncoder(encoder, channelCount: track.channelCount) {
-      _ = belt.put(.packet($0))
+      _ = queue.put(.packet($0))
     }
     // The encoder may return more packets than blocks, because it delays audio and is flushed at
     // the end. Eight more are enough for the encoders in use.
     let most = Int(clamping: plan.report.samples / Int64(blocks.blockLength)) + 8
-    guard belt.put(.ready(parameters, mostPackets: most)) else { return }
+    guard queue.put(.ready(parameters, maximumPackets: most)) else { return }
     let rendered = try retimer.render(
       segments: segments, duration: plan.duration,
       parallelism: plan.processorCount,
-      isCancelled: { belt.isStopped },
+      isCancelled: { queue.isStopped },
       read: { try readers[$0.id].samples(from: $1, count: $2, isReversed: $0.isReversed) },
       write: { try blocks.append($0) })
     try blocks.finish(at: rendered.samples)
-    _ = belt.put(
+    _ = queue.put(
       .report(
         ExportReport.Audio(
           algorithm: rendered.algorithm.rawValue, samples: rendered.samples,

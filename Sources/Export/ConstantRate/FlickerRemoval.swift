@@ -14,13 +14,13 @@ struct FlickerRemoval: Sendable {
   private let gains: [[Int: Double]]
 
   /// The fewest frames before and after a frame that its brightness is compared with.
-  static let leastReach = 12
+  static let minimumReach = 12
   /// The captured time before and after a frame, as a part of a second.
   ///
   /// Light at 100 Hz has ten periods in both parts together.
   private static let timeReach = Rational(1, over: 20)
   /// The most frames on each side.
-  private static let mostReach = 200
+  private static let maximumReach = 200
   /// A change beyond this ratio is a cut and not flicker.
   private static let cut = 1.4
 
@@ -62,7 +62,7 @@ struct FlickerRemoval: Sendable {
   /// Returns the number of frames on each side at a capture rate.
   static func reach(at rate: FrameRate?) -> Int {
     let frames = rate.map { ($0.framesPerSecond * timeReach).doubleValue } ?? 0
-    return Int(min(max(frames.rounded(), Double(leastReach)), Double(mostReach)))
+    return Int(min(max(frames.rounded(), Double(minimumReach)), Double(maximumReach)))
   }
 
   /// Returns the mean luma of each frame that can be decoded.

@@ -101,14 +101,14 @@ final class FrameWork: Sendable {
   }
 
   private func start<Element>(
-    _ name: String, _ belt: BoundedBlockingQueue<Element>,
+    _ name: String, _ queue: BoundedBlockingQueue<Element>,
     _ body: @escaping @Sendable (FrameWork) throws -> Void
   ) {
     DispatchQueue(label: "export.\(name)").async(group: group) {
       do {
         try body(self)
-        belt.end()
-      } catch { belt.end(error) }
+        queue.end()
+      } catch { queue.end(error) }
     }
   }
 

@@ -65,7 +65,7 @@ struct PassthroughPlan {
 
   /// The largest number of hidden frames at a cut: 60, or the number of ticks in 0.25 ms if that is
   /// smaller.
-  private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
+  private static func maximumHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
     let reason = BoundaryRenderer.refusal(assets.first?.videoTrack)
@@ -90,7 +90,7 @@ struct PassthroughPlan {
     let paths = assets.map(\.path)
     timescale = try ExportTimescale.choose(track.segments, paths, tables)
     let finders = zip(tables, paths).map { CutFinder($0, path: $1) }
-    let most = [.auto, .squeeze].contains(boundary) ? Self.mostHidden(timescale) : 0
+    let most = [.auto, .squeeze].contains(boundary) ? Self.maximumHidden(timescale) : 0
     let runs = try PlaybackRun.runs(of: track.segments, paths)
     var waiting: [Int] = []
     for (number, run) in runs.enumerated() {
@@ -197,7 +197,7 @@ struct PassthroughPlan {
       let indices = rest.prefix { $0.position < finder.position(of: frame) }.map(\.offset)
       rest.removeFirst(indices.count)
       guard let ticks = times[frame], let previous = times[frame - 1],
-        indices.count <= Self.mostHidden(timescale)
+        indices.count <= Self.maximumHidden(timescale)
       else {
         throw MediaError(
           .unsupportedSource,

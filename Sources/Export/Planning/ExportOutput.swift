@@ -93,7 +93,7 @@ struct ExportOutput: ~Copyable {
     settings.chapterTimescale = chapters.timescale
     // Space for the index is reserved at the start of the file, so that a player can start before
     // it has loaded the whole movie.
-    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.mostPackets ?? 0)
+    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.maximumPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings, copying: sources)
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,

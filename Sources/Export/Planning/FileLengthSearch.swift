@@ -30,7 +30,7 @@ struct FileLengthSearch {
   private var isLast = false
 
   private static let greatestFactor = 51.0
-  private static let mostAttempts = 10
+  private static let maximumAttempts = 10
   /// Attempts aim at 95 % of the limit.
   private static let aim = log2(0.95)
   /// A file of at least 90 % of the limit is kept.
@@ -101,11 +101,11 @@ struct FileLengthSearch {
       // H.264 and HEVC halve the size with about 6 steps.
       let steps = max(0.5, 6 * (tooLarge.excess - Self.aim))
       crf = min(Self.greatestFactor, tooLarge.crf + steps)
-      if attemptCount + 1 >= Self.mostAttempts { crf = Self.greatestFactor }
+      if attemptCount + 1 >= Self.maximumAttempts { crf = Self.greatestFactor }
       return
     }
     let width = tooSmall.crf - tooLarge.crf
-    isLast = attemptCount + 1 >= Self.mostAttempts || width < Self.narrowest
+    isLast = attemptCount + 1 >= Self.maximumAttempts || width < Self.narrowest
     guard !isLast else {
       crf = tooSmall.crf
       return

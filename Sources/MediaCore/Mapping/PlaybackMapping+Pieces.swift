@@ -36,7 +36,7 @@ extension PlaybackMapping {
     guard case .ramp = motion else { return [self] }
     let length = target.duration
     let wanted = try (length * Rational(perSecond)).rounded(.towardPositiveInfinity)
-    let count = max(least, min(Self.mostPieces, Int64(clamping: wanted)))
+    let count = max(least, min(Self.maximumPieces, Int64(clamping: wanted)))
     var ends: [(target: MediaTime, source: MediaTime)] = []
     for number in 0...count {
       let share = Rational(Int128(number), over: Int128(count))
@@ -97,7 +97,7 @@ extension PlaybackMapping {
   /// The largest number of pieces: ten minutes at 25 pieces per second.
   ///
   /// A ramp that would need more gets this number of longer pieces.
-  private static let mostPieces: Int64 = 15_000
+  private static let maximumPieces: Int64 = 15_000
 
   private static func nanoseconds(_ seconds: Rational) throws(MediaError) -> MediaTime {
     let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)

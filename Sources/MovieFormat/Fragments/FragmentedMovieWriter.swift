@@ -21,15 +21,15 @@ package struct FragmentedMovieWriter: ~Copyable {
     package var samplesPerFragment: Int
     /// The number of frames whose records may be collected and then written together.
     ///
-    /// ``FragmentedMovieWriter/settle()`` writes the collected records at once.
-    package var unsettledFrames = 0
+    /// ``FragmentedMovieWriter/flush()`` writes the collected records at once.
+    package var unflushedFrames = 0
     /// Whether video samples are decoded in another order than they are shown.
     package var isReordered = false
 
-    package init(fragmentTicks: Int64, samplesPerFragment: Int, unsettledFrames: Int = 0) {
+    package init(fragmentTicks: Int64, samplesPerFragment: Int, unflushedFrames: Int = 0) {
       self.fragmentTicks = fragmentTicks
       self.samplesPerFragment = samplesPerFragment
-      self.unsettledFrames = unsettledFrames
+      self.unflushedFrames = unflushedFrames
     }
   }
 
@@ -58,7 +58,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   private var fragment: MovieFragment?
   private var journal = FragmentJournal(start: 0, capacity: 0)
   /// The number of frames whose records are not written yet.
-  private var unsettledFrames = 0
+  private var unflushedFrames = 0
   /// Frames that arrived before the first fragment.
   ///
   /// The journal of the first fragment gets their records.
@@ -144,7 +144,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     tracks[track].lastTicks = ticks
     journal.hold(sample)
     // The record of a video sample is written later, together with the record of its frame.
-    if track != 0 { try settle() }
+    if track != 0 { try flush() }
     disk.note(writtenBytes: byteCount)
   }
 
@@ -174,7 +174,7 @@ package struct FragmentedMovieWriter: ~Copyable {
         track: StoredSample.attachment, position: byteCount, byteCount: bytes.count, ticks: ticks,
         duration: 0, isKeyFrame: true, check: check))
     byteCount += Int64(bytes.count)
-    try settle()
+    try flush()
     disk.note(writtenBytes: byteCount)
     return true
   }
@@ -213,8 +213,8 @@ package struct FragmentedMovieWriter: ~Copyable {
       try openFragment(atTicks: fragment.ticks)
     }
     journal.hold(frame)
-    unsettledFrames += 1
-    if unsettledFrames > layout.unsettledFrames { try settle() }
+    unflushedFrames += 1
+    if unflushedFrames > layout.unflushedFrames { try flush() }
   }
 
   /// Writes the queued journal records.
@@ -222,8 +222,8 @@ package struct FragmentedMovieWriter: ~Copyable {
   /// Everything that was stored and recorded so far then survives a kill.
   ///
   /// - Throws: `SystemError` with the operation "write to".
-  package mutating func settle() throws(SystemError) {
-    unsettledFrames = 0
+  package mutating func flush() throws(SystemError) {
+    unflushedFrames = 0
     try journal.flush(to: file)
   }
 
@@ -276,12 +276,12 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount += Int64(head.bytes.count)
     for frame in early { journal.hold(frame) }
     early = []
-    try settle()
+    try flush()
   }
 
   private mutating func closeFragment() throws(SystemError) {
     guard let closing = fragment.take() else { return }
-    try settle()
+    try flush()
     let head = closing.head(number: fragmentCount, space: headSpace)
     try file.writeFrontLast(head, at: closing.start)
     let mediaStart =

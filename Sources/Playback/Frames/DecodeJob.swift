@@ -16,7 +16,7 @@ struct DecodeJob: Sendable {
   let frames: [Int]
   /// The number of frames before the first wanted one that may be kept if they are decoded anyway.
   ///
-  /// In reverse playback all of them are, and otherwise at most ``PlayerModel/mostNeighbors``.
+  /// In reverse playback all of them are, and otherwise at most ``PlayerModel/maximumNeighbors``.
   let neighborCount: Int
   /// The number of the position that needs the frames; see ``PlayerCore``.
   let generation: Int

@@ -32,7 +32,7 @@ final class FrameDecoder {
   /// The packets that went to decoders that are closed.
   private var closedPacketCount = 0
   /// The most decoders that stay open.
-  private static let mostReaders = 6
+  private static let maximumReaders = 6
 
   /// Decodes a job, and passes each frame to `body`.
   ///
@@ -57,7 +57,7 @@ final class FrameDecoder {
   ///
   /// It tries so once for each asset; an error is that of the first job.
   func prepare(_ index: Int, _ asset: Asset) {
-    guard prepared.insert(index).inserted, readers.count < Self.mostReaders else { return }
+    guard prepared.insert(index).inserted, readers.count < Self.maximumReaders else { return }
     _ = try? reader(Kind(asset: index, purpose: .playing), asset)
   }
 
@@ -75,7 +75,7 @@ final class FrameDecoder {
       open.stamp = stamp
       return open
     }
-    if readers.count >= Self.mostReaders,
+    if readers.count >= Self.maximumReaders,
       let oldest = readers.min(by: { $0.value.stamp < $1.value.stamp })
     {
       closedPacketCount += oldest.value.reader.sentPacketCount

@@ -26,7 +26,7 @@ struct FrameRing: Sendable {
   private var ranks: [FrameKey: Int] = [:]
 
   /// The fewest frames that the ring holds, even if they exceed the budget.
-  static let leastCount = 4
+  static let minimumCount = 4
 
   init(budget: Int) { self.budget = budget }
 
@@ -36,7 +36,7 @@ struct FrameRing: Sendable {
   /// The number of frames of the present size that fit.
   func capacity(estimated frameBytes: Int) -> Int {
     let size = entries.isEmpty ? frameBytes : byteCount / entries.count
-    return max(Self.leastCount, min(limit ?? .max, budget / max(1, size)))
+    return max(Self.minimumCount, min(limit ?? .max, budget / max(1, size)))
   }
 
   /// Forgets that a frame was refused, when other frames are needed.
@@ -59,7 +59,7 @@ struct FrameRing: Sendable {
   }
 
   /// Returns true if a frame needs no decoding: it is decoded, or cannot be.
-  func isSettled(_ key: FrameKey) -> Bool { entries[key] != nil || failed.contains(key) }
+  func needsNoDecoding(_ key: FrameKey) -> Bool { entries[key] != nil || failed.contains(key) }
 
   /// Returns true for a frame that cannot be decoded, and false otherwise.
   func isFailed(_ key: FrameKey) -> Bool { failed.contains(key) }
@@ -80,7 +80,7 @@ struct FrameRing: Sendable {
     stamp += 1
     guard entries[key] == nil else { return true }
     let size = image.byteCount
-    while byteCount + size > budget, entries.count >= Self.leastCount {
+    while byteCount + size > budget, entries.count >= Self.minimumCount {
       guard let victim = victim(for: key) else {
         // Frames of different sizes may not fit together. Fewer are needed from now on, so that the
         // same frame is not decoded again and again.

@@ -26,7 +26,7 @@ extension PlayerModel {
       change(.play, now)
     }
     if played != before { report(.rate(played), now) }
-    settleSeek(now)
+    finishSeek(now)
   }
 
   /// Pauses; the frame on screen stays.
@@ -95,15 +95,15 @@ extension PlayerModel {
     begin(.zero, at: time, isBackward: time >= timeline.duration, isJump: true)
     seek = PendingSeek(rate: rate)
     change(.seek, now)
-    settleSeek(now)
+    finishSeek(now)
   }
 
   /// Ends a seek whose frame is decoded, or cannot be.
-  mutating func settleSeek(_ now: MediaTime) {
+  mutating func finishSeek(_ now: MediaTime) {
     guard state == .seeking, let seek else { return }
     let run = transport.last
     let frame = run.timeline.frame(at: run.origin, before: run.isBackward)
-    if let frame, !isSettled(frame) { return }
+    if let frame, !needsNoDecoding(frame) { return }
     self.seek = nil
     report(.seekCompleted(run.origin), now)
     guard seek.rate != .zero else { return change(.ready, now) }
@@ -112,8 +112,8 @@ extension PlayerModel {
   }
 
   /// Returns true if a frame is decoded or cannot be.
-  func isSettled(_ key: FrameKey) -> Bool {
-    ring.isSettled(key) || failedAssets.contains(key.asset)
+  func needsNoDecoding(_ key: FrameKey) -> Bool {
+    ring.needsNoDecoding(key) || failedAssets.contains(key.asset)
   }
 
   /// Sets the range that repeats; nil for none.
@@ -185,7 +185,7 @@ extension PlayerModel {
       change(.seek, now)
       seek = PendingSeek(rate: next)
     }
-    settleSeek(now)
+    finishSeek(now)
   }
 
   mutating func close(_ now: MediaTime) { change(.close, now) }

@@ -115,12 +115,12 @@ extension PlayerModel {
   ) -> Bool {
     jobPosition = key.frame
     guard job.frames.contains(key.frame) else {
-      let keptCount = rate < .zero ? job.neighborCount : Self.mostNeighbors
+      let keptCount = rate < .zero ? job.neighborCount : Self.maximumNeighbors
       if key.frame >= job.range.lowerBound - keptCount { ring.keep(image, for: key) }
       return isNeeded(job, now)
     }
     let isAdded = ring.insert(image, for: key)
-    settleSeek(now)
+    finishSeek(now)
     return isAdded && isNeeded(job, now)
   }
 
@@ -137,13 +137,13 @@ extension PlayerModel {
     for index in missing {
       report(.undecodableFrame(path: assets[job.asset].asset.path, index: index), now)
     }
-    settleSeek(now)
+    finishSeek(now)
   }
 
   /// Gives up an asset that cannot be read.
   mutating func fail(_ job: DecodeJob, _ error: MediaError, _ now: MediaTime) {
     failedAssets.insert(job.asset)
     report(.fileFailed(error), now)
-    settleSeek(now)
+    finishSeek(now)
   }
 }

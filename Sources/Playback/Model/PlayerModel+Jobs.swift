@@ -7,9 +7,9 @@ extension PlayerModel {
   /// The most refreshes for which frames are decoded in advance: about a second.
   ///
   /// Each refresh costs two exact positions each time that the list is made.
-  private static let mostRefreshes = 64
+  private static let maximumRefreshes = 64
   /// The most frames on one side of a frame on screen that are decoded in advance.
-  static let mostNeighbors = 12
+  static let maximumNeighbors = 12
 
   /// The frames that are needed next, in the order of need, each once.
   struct NeededFrames: Sendable {
@@ -49,16 +49,16 @@ extension PlayerModel {
     jobPosition = nil
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if isIdle(at: start) { return nil }
-    let ahead = mostNeeded
+    let ahead = maximumNeeded
     let (refresh, needed) = updateNeeded(ahead, now)
     let keys = needed.keys
-    guard let first = keys.firstIndex(where: { !isSettled($0) }) else {
+    guard let first = keys.firstIndex(where: { !needsNoDecoding($0) }) else {
       // A quarter of the list, or a pause, which ends with another generation.
       let last = needed.samples.last ?? start
       rest(from: start, to: last > start ? start + (last - start) / 4 : .invalid, refresh)
       return nil
     }
-    let missing = keys[first...].filter { !isSettled($0) }
+    let missing = keys[first...].filter { !needsNoDecoding($0) }
     let key = keys[first]
     let isStill = state != .playing
     let run = missing.prefix { $0.asset == key.asset }.map(\.frame)
@@ -80,7 +80,8 @@ extension PlayerModel {
     // The frame of a seek is decoded before others, and stops at it.
     if state == .seeking, first == 0 { frames = [key.frame] }
     // Reverse playback may begin before the seek ends. Then it needs all of them.
-    let neighborCount = state == .seeking ? max(ahead, Self.mostNeighbors) : Self.mostNeighbors
+    let neighborCount =
+      state == .seeking ? max(ahead, Self.maximumNeighbors) : Self.maximumNeighbors
     return DecodeJob(
       purpose: isStill && !isFar(key) ? .scrubbing : .playing, asset: key.asset,
       frames: frames.sorted(), neighborCount: isStill ? neighborCount : 0, generation: generation)
@@ -95,7 +96,7 @@ extension PlayerModel {
     if let judgment, judgment.job == job.generation, judgment.generation == generation {
       return judgment.isNeeded && !isLate(job, now)
     }
-    let first = updateNeeded(mostNeeded, now).frames.keys.first { !isSettled($0) }
+    let first = updateNeeded(maximumNeeded, now).frames.keys.first { !needsNoDecoding($0) }
     // Frames come in ascending order, so a frame before the last one does not come any more.
     let isNeeded =
       first.map {
@@ -118,12 +119,12 @@ extension PlayerModel {
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if let deadline = deadlines[key], start <= deadline { return false }
     // A loop may need the frame again.
-    updateNeeded(mostNeeded, now)
+    updateNeeded(maximumNeeded, now)
     return deadlines[key] == nil
   }
 
   /// The most frames that are needed at once.
-  private var mostNeeded: Int {
+  private var maximumNeeded: Int {
     max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
   }
 
@@ -221,7 +222,7 @@ extension PlayerModel {
       }
       // A refresh may come a little sooner or later than the grid says. A frame that this
       // could show is needed too.
-      for _ in 0..<Self.mostRefreshes where needed.keys.count < count {
+      for _ in 0..<Self.maximumRefreshes where needed.keys.count < count {
         let run = transport.shownRun(at: sample)
         let position = run.position(at: sample)
         for place in [
@@ -245,7 +246,7 @@ extension PlayerModel {
     else { return (refresh, needed) }
     needed.add(here.frame, at: sample)
     // A frame that is stepped to needs its neighbors next, most of them in the direction of steps.
-    let (most, few) = (min(Self.mostNeighbors, count / 2), min(4, count / 4))
+    let (most, few) = (min(Self.maximumNeighbors, count / 2), min(4, count / 4))
     for (isForward, length) in [(!stepsBackward, most), (stepsBackward, few)] {
       var last = here
       for _ in 0..<length {

@@ -39,9 +39,9 @@ struct PlayerSynthesis: Sendable {
   private var repetitions: Set<FrameKey> = []
 
   /// The refreshes for which frames are synthesized in advance.
-  static let mostRefreshes = 3
+  static let maximumRefreshes = 3
   /// The most frames that are remembered as held or as repetitions.
-  private static let mostMarked = 4_096
+  private static let maximumMarked = 4_096
 
   init(_ sampling: FrameSampling) { self.sampling = sampling }
 
@@ -76,7 +76,7 @@ struct PlayerSynthesis: Sendable {
     switch result {
     case .image(let image):
       // One more, for the refresh on screen.
-      if made.count > Self.mostRefreshes { made.removeFirst() }
+      if made.count > Self.maximumRefreshes { made.removeFirst() }
       made.append(Made(instant: instant, image: image))
     case .held: Self.mark(instant.older, in: &held)
     case .repetition(let key): Self.mark(key, in: &repetitions)
@@ -84,7 +84,7 @@ struct PlayerSynthesis: Sendable {
   }
 
   private static func mark(_ key: FrameKey, in keys: inout Set<FrameKey>) {
-    if keys.count >= mostMarked { keys = [] }
+    if keys.count >= maximumMarked { keys = [] }
     keys.insert(key)
   }
 }
@@ -139,7 +139,7 @@ extension PlayerModel {
     let last = clock.sample(at: lastRefresh)
     let soonest = clock.sample(at: max(now, lastRefresh)) + synthesis.samples(sampleRate)
     let passed = (try? ((soonest - last) / step).rounded(.towardNegativeInfinity)) ?? 0
-    for ahead in 1...PlayerSynthesis.mostRefreshes {
+    for ahead in 1...PlayerSynthesis.maximumRefreshes {
       let sample = last + step * Rational(passed + Int128(ahead))
       let run = transport.shownRun(at: sample)
       guard let instant = instant(of: run.position(at: sample), run),

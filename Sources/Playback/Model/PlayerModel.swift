@@ -93,7 +93,7 @@ struct PlayerModel: Sendable {
     seek = PendingSeek(rate: .zero)
     state = .seeking
     // A composition that begins with a gap, or has no video, waits for no frame.
-    settleSeek(now)
+    finishSeek(now)
   }
 
   /// The composition that was set last.

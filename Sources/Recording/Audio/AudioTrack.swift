@@ -111,7 +111,7 @@ struct AudioTrack: ~Copyable {
   ///
   /// `atMicroseconds` is the position of the pause in the take. `originMicroseconds` is the
   /// capture-clock time at which the take continues.
-  mutating func goOn(
+  mutating func resume(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
     let end = sample(at: time)

@@ -79,7 +79,7 @@ enum MovieFinalizer {
       counts[track.index] = Int64(locations.count)
       let samples = order.entries(of: locations, end: end)
       for (index, (offset, sample)) in zip(locations, samples).enumerated() {
-        try writer.enter(
+        try writer.addIndexEntry(
           offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
           presentationOffset: sample.presentationOffset, duration: max(1, sample.duration),
           isDroppable: sample.isDroppable)

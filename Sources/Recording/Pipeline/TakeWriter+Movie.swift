@@ -72,7 +72,7 @@ extension TakeWriter {
     let blocks = audio.map { AudioBlockEncoder.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     var layout = FragmentedMovieWriter.Layout(
       fragmentTicks: 150_000, samplesPerFragment: frames + (blocks ?? 4),
-      unsettledFrames: unsettledFrames)
+      unflushedFrames: unflushedFrames)
     layout.isReordered = plan.isReordered
     return layout
   }

@@ -22,8 +22,8 @@ struct TakeWriter: ~Copyable {
   /// The number of stored frames that the frame index may lack.
   ///
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
-  /// ``settle()``, which updates the index.
-  let unsettledFrames: Int
+  /// ``flush()``, which updates the index.
+  let unflushedFrames: Int
   /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
@@ -85,7 +85,7 @@ struct TakeWriter: ~Copyable {
     audio: TakeAudio?,
     audioCodec: AudioCodec,
     reservesSpace: Bool = true,
-    unsettledFrames: Int = 0,
+    unflushedFrames: Int = 0,
     geometry: ConnectionGeometry? = nil,
     account: FrameAccount, values: PendingValues = PendingValues(),
     after earlierAudio: AudioTrack.Continuation? = nil,
@@ -98,7 +98,7 @@ struct TakeWriter: ~Copyable {
     self.audio = audio
     self.audioCodec = audioCodec
     self.reservesSpace = reservesSpace
-    self.unsettledFrames = unsettledFrames
+    self.unflushedFrames = unflushedFrames
     self.geometry = geometry
     self.account = account
     self.values = values
@@ -135,7 +135,7 @@ struct TakeWriter: ~Copyable {
     let outcome = frame.observation.outcome
     // The write error may also affect the ledger, so a failure to record the frame there is
     // ignored.
-    try? enter(frame.observation, outcome)
+    try? record(frame.observation, outcome)
     return outcome
   }
 
@@ -153,17 +153,17 @@ struct TakeWriter: ~Copyable {
       try resume(atMicroseconds: frame.observation.microseconds)
     }
     guard outcome == .taken else {
-      try enter(frame.observation, outcome)
+      try record(frame.observation, outcome)
       return outcome
     }
     let before = (first: first, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
-      account.enter(frame.observation)
+      account.record(frame.observation)
       throw error
     }
     if outcome != .taken { (first, lastMicroseconds) = before }
-    try enter(frame.observation, outcome)
+    try record(frame.observation, outcome)
     return outcome
   }
 
@@ -208,18 +208,18 @@ struct TakeWriter: ~Copyable {
     isInterrupted = true
     guard first != nil, let last = pauses.indices.last else { return }
     pauses[last].end(atMicroseconds: time)
-    let packets = try audioTrack?.goOn(
+    let packets = try audioTrack?.resume(
       atMicroseconds: account.clock.time(ofMicroseconds: time), originMicroseconds: time)
     try writeAudio(packets ?? [])
   }
 
   /// Records a frame in the account and in the file's ledger.
-  private mutating func enter(
+  private mutating func record(
     _ frame: FrameObservation, _ outcome: FrameOutcome
   ) throws(LibAVError) {
     var frame = frame
     frame.outcome = outcome
-    account.enter(frame)
+    account.record(frame)
     if movie == nil {
       early.append(frame)
     } else {
@@ -269,9 +269,9 @@ struct TakeWriter: ~Copyable {
   /// Writes the frame index up to now, so that a kill does not lose the stored frames.
   ///
   /// - Throws: `LibAVError` if writing fails.
-  mutating func settle() throws(LibAVError) {
+  mutating func flush() throws(LibAVError) {
     try storeValues()
-    try LibAVError.converting { () throws(SystemError) in try movie?.settle() }
+    try LibAVError.converting { () throws(SystemError) in try movie?.flush() }
   }
 
   /// Stores the frames that are still in the pipeline and closes the fragmented file.

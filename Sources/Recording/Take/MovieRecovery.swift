@@ -264,7 +264,7 @@ public enum MovieRecovery {
       frameRate: rate, trustsCounter: tag.countsExactly ?? false,
       beginsWithStream: switchedOn != nil && tag.beginsWithStream ?? false
     ) { switchedOn ?? 0 }
-    for frame in repair.frames { account.enter(frame) }
+    for frame in repair.frames { account.record(frame) }
     account.close(FrameAccount.End())
     var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
     kept.ledger = account.ledger

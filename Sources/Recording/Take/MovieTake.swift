@@ -53,13 +53,13 @@ struct MovieTake {
     queueIsFull: (Bool) -> Void = { _ in }, paused: (Bool) -> Void = { _ in },
     _ events: (SegmentEvent) -> Void
   ) throws(MediaError) -> (report: RecordingReport, remainder: TakeRecorder.Remainder) {
-    let mostUnsettled = mostUnsettled
+    let maximumUnflushedFrames = maximumUnflushedFrames
     var movie = TakeRecorder(
-      self, into: file, unsettledFrames: mostUnsettled, after: earlier)
+      self, into: file, unflushedFrames: maximumUnflushedFrames, after: earlier)
     var gauge = QueueGauge()
     if settings.isBurst { waitForBurst(in: queue) { events(.progress($0)) } }
     var isPaused = false
-    var unsettledCount = 0
+    var unflushedCount = 0
     var path = settings.path
     while queue.waitForFrame(at: queue.startNumber), let frame = queue[queue.startNumber] {
       if files.mayDivide, let next = files.next(before: frame, movie, of: self, events) {
@@ -70,9 +70,9 @@ struct MovieTake {
         } catch { files.failed(path, error, events) }
         path = next.path
         movie = TakeRecorder(
-          next.take, into: next.file, unsettledFrames: mostUnsettled, after: remainder)
+          next.take, into: next.file, unflushedFrames: maximumUnflushedFrames, after: remainder)
       }
-      let outcome = movie.enter(frame)
+      let outcome = movie.store(frame)
       files.note(frame.observation, outcome)
       queue.release(before: queue.startNumber + 1)
       if let outcome, (outcome == .paused) != isPaused {
@@ -81,13 +81,13 @@ struct MovieTake {
       }
       if let reason = movie.limit?.reason { control.stop(reason) }
       if queue.isClosed, !files.mayContinue { audio?.end(behind: queue) }
-      unsettledCount += 1
+      unflushedCount += 1
       // Updating progress and index has a fixed cost. Frames that are queued together therefore
       // share one update.
-      guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
-      unsettledCount = 0
+      guard queue.isEmpty || unflushedCount >= maximumUnflushedFrames else { continue }
+      unflushedCount = 0
       if files.inbox.hasValues { movie.add(files.inbox.takeValues()) }
-      movie.settle()
+      movie.flush()
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
         queueIsFull(change)
       }
@@ -104,7 +104,7 @@ struct MovieTake {
   ///
   /// Rounded up, so that one update covers the frames for which the queue wakes the writer once.
   /// If the process is killed, at most this many stored frames are lost.
-  private var mostUnsettled: Int {
+  private var maximumUnflushedFrames: Int {
     max(1, min(8, Int((input.negotiatedFrameRate.doubleValue / 50).rounded(.up))))
   }
 
@@ -148,7 +148,7 @@ struct MovieTake {
   }
 
   func makeWriter(
-    into file: OpenFile, unsettledFrames: Int = 0, after earlier: TakeRecorder.Remainder? = nil
+    into file: OpenFile, unflushedFrames: Int = 0, after earlier: TakeRecorder.Remainder? = nil
   ) -> TakeWriter {
     let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
@@ -158,7 +158,7 @@ struct MovieTake {
       // Reserved disk space would count as used, so the free space limit would be reached too
       // early.
       reservesSpace: settings.minFreeDiskSpaceLimit == nil,
-      unsettledFrames: unsettledFrames,
+      unflushedFrames: unflushedFrames,
       geometry: geometry,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,

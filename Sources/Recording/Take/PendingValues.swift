@@ -58,7 +58,7 @@ struct PendingValues {
   ) -> [TimedValue] {
     guard !waiting.isEmpty, !times.isEmpty else { return [] }
     let isEnd = if case .none = end { false } else { true }
-    let settled = isEnd ? times.count : max(0, times.count - margin)
+    let decidedCount = isEnd ? times.count : max(0, times.count - margin)
     var values: [TimedValue] = []
     var rest: [PendingValue] = []
     for value in waiting {
@@ -68,17 +68,17 @@ struct PendingValues {
         lateCount += 1
         continue
       case .frame(let frame):
-        index = Int(exactly: frame &- earlierCount).flatMap { $0 < settled ? $0 : nil }
+        index = Int(exactly: frame &- earlierCount).flatMap { $0 < decidedCount ? $0 : nil }
       case .captured(let microseconds), .frameTime(let microseconds):
         let time = clock.time(ofMicroseconds: microseconds)
         let next = times.partitioningIndex { $0 > time }
         let belongs =
           switch end {
-          case .none: next < settled
+          case .none: next < decidedCount
           case .file(let end): time < end
           case .take: true
           }
-        if case .frameTime = value.position, next == 0, settled > 0 {
+        if case .frameTime = value.position, next == 0, decidedCount > 0 {
           lateCount += 1
           continue
         }

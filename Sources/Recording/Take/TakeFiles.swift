@@ -160,7 +160,7 @@ final class TakeFiles {
         if segments?.duration != nil { setBoundary(after: time) }
       }
     }
-    account?.enter(frame)
+    account?.record(frame)
   }
 
   /// The end of the last file, or of the file before the camera's return.

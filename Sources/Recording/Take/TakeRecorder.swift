@@ -28,17 +28,17 @@ struct TakeRecorder: ~Copyable {
   /// - Parameters:
   ///   - take: The take.
   ///   - file: The empty file.
-  ///   - unsettledFrames: The number of stored frames that the frame index may lack until
-  ///     ``settle()`` is called. If the process is killed, these frames are lost.
+  ///   - unflushedFrames: The number of stored frames that the frame index may lack until
+  ///     ``flush()`` is called. If the process is killed, these frames are lost.
   ///   - earlier: The remainder of the take's previous file. Nil for the first file.
   init(
-    _ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0,
+    _ take: MovieTake, into file: consuming MovieFile, unflushedFrames: Int = 0,
     after earlier: Remainder? = nil
   ) {
     self.take = take
     limits = FileLimits(take.settings, audio: take.audio?.rates(take.audioCodec))
     writer = take.makeWriter(
-      into: file.file, unsettledFrames: unsettledFrames, after: earlier)
+      into: file.file, unflushedFrames: unflushedFrames, after: earlier)
     self.file = file
   }
 
@@ -72,7 +72,7 @@ struct TakeRecorder: ~Copyable {
   ///
   /// - Returns: The outcome of the frame. Nil if a limit ended the take before this frame.
   @discardableResult
-  mutating func enter(_ frame: QueuedFrame) -> FrameOutcome? {
+  mutating func store(_ frame: QueuedFrame) -> FrameOutcome? {
     guard limit == nil else { return nil }
     guard failure == nil else { return writer.refuse(frame) }
     if let reason = limits.reason(
@@ -95,8 +95,8 @@ struct TakeRecorder: ~Copyable {
   }
 
   /// Writes the frame index up to now, so that a kill does not lose the stored frames.
-  mutating func settle() {
-    do throws(LibAVError) { try writer.settle() } catch {
+  mutating func flush() {
+    do throws(LibAVError) { try writer.flush() } catch {
       // The first error is kept, since it causes the later ones.
       if failure == nil { fail(error) }
     }

@@ -78,7 +78,7 @@ final class Clip {
         if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
       }
       // The clock may have jumped backward, so each frame is checked against the start of the clip.
-      if time >= range.lowerBound, let outcome = take?.enter(frame) { note(number, outcome) }
+      if time >= range.lowerBound, let outcome = take?.store(frame) { note(number, outcome) }
       number += 1
     }
     return first..<number

@@ -81,7 +81,7 @@ extension TriggeredTake {
       guard let frame = queue[number] else { continue }
       var observation = frame.observation
       observation.outcome = state.outcomes[number - first]
-      state.account.enter(observation)
+      state.account.record(observation)
     }
     state.outcomes.removeFirst(end - first)
     if needsKeyFrames { state.keyFrames.removeFirst(end - first) }

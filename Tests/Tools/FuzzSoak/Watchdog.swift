@@ -16,7 +16,7 @@ enum Watchdog {
   /// The CPU time between checks that counts as progress, in seconds.
   ///
   /// The watchdog itself uses less.
-  private static let leastWork = 0.02
+  private static let minimumWork = 0.02
 
   static func now(at number: UInt64) { current.withLock { $0 = (number, processorSeconds()) } }
 
@@ -27,7 +27,7 @@ enum Watchdog {
         Thread.sleep(forTimeInterval: 1)
         let (number, since) = current.withLock { $0 }
         let used = processorSeconds()
-        if number != last.number || used - last.seconds > leastWork { last = (number, used, 0) }
+        if number != last.number || used - last.seconds > minimumWork { last = (number, used, 0) }
         last.checks += 1
         if residentBytes() > 1 << 30 {
           FileHandle.standardError.write(Data("case \(number) takes more than 1 GiB\n".utf8))

@@ -39,7 +39,7 @@ struct Take {
     var account = FrameAccount(frameRate: input.negotiatedFrameRate, trustsCounter: false) {
       control.switchedOn.load(ordering: .relaxed)
     }
-    while queue.withNextFrame({ account.enter($0.observation) }) != nil {}
+    while queue.withNextFrame({ account.record($0.observation) }) != nil {}
     account.close(capture.end?.frames ?? FrameAccount.End())
     return Comparison(account, log.causes)
   }

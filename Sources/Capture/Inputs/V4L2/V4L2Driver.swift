@@ -105,7 +105,7 @@ final class V4L2Driver: FrameDriver {
     queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
-      Self.insist(on: { () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
+      Self.retry({ () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
     }
     exposureGuard?.restore()
   }
@@ -145,16 +145,16 @@ final class V4L2Driver: FrameDriver {
 
   func stop() {
     // Errors are ignored. They mean that the device is lost, and then no stream is left to stop.
-    Self.insist(on: { () throws(DeviceError) in try queue.stop() })
+    Self.retry({ () throws(DeviceError) in try queue.stop() })
     giveBackControls()
   }
 
-  func release() { Self.insist(on: { () throws(DeviceError) in try queue.free() }) }
+  func release() { Self.retry({ () throws(DeviceError) in try queue.free() }) }
 
   func abandon() { queue.abandon() }
 
   /// Calls a closure up to three times until it succeeds, because bus errors may be temporary.
-  private static func insist(on body: () throws(DeviceError) -> Void) {
+  private static func retry(_ body: () throws(DeviceError) -> Void) {
     for _ in 0..<3 where (try? body()) != nil { break }
   }
 }

@@ -63,7 +63,7 @@ struct PieceWorkers {
     for (_, worker) in started {
       if worker.isOver { kept += worker.waitingSamples } else { busy += 1 }
     }
-    while busy < limit, kept < PieceWorker.mostWaiting, let next = waiting.popFirst() {
+    while busy < limit, kept < PieceWorker.maximumWaiting, let next = waiting.popFirst() {
       started.append((next.index, PieceWorker(next.piece, retimer, events)))
       busy += 1
     }
@@ -121,7 +121,7 @@ final class PieceWorker: Sendable {
   /// Samples per read request.
   private static let readLength = 32_768
   /// The limit on buffered samples, summed over all channels: 32 MiB.
-  static let mostWaiting = 8 << 20
+  static let maximumWaiting = 8 << 20
 
   init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
     self.events = events
@@ -197,7 +197,7 @@ final class PieceWorker: Sendable {
     let size = block.sampleCount * block.count
     while true {
       let (isStopped, isPut) = state.withLock { state in
-        let fits = state.waitingSamples + size <= Self.mostWaiting
+        let fits = state.waitingSamples + size <= Self.maximumWaiting
         state.lacksSpace = !fits
         if fits {
           state.blocks.append(block)

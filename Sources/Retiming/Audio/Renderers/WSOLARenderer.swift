@@ -174,7 +174,7 @@ final class WSOLARenderer: SegmentRenderer {
       // The grain may be shifted from the exact time of a weak onset, if its waveform then
       // continues the current grain better. A strong onset must keep its exact time.
       let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
-      let match = try mostAlike(
+      let match = try bestMatch(
         around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
       locked = (lock.source, match)
       return match
@@ -195,7 +195,7 @@ final class WSOLARenderer: SegmentRenderer {
       nominal = first - start
     }
     let isFree = holds(exact) == nil && holds(nominal) == nil
-    let best = try mostAlike(
+    let best = try bestMatch(
       around: nominal, from: start, reach: shape.reach, read,
       excludes: { holds(nominal + $0) != nil })
     // In noise only the samples that directly follow the current grain match well. The search picks
@@ -210,7 +210,7 @@ final class WSOLARenderer: SegmentRenderer {
   }
 
   /// Returns the offset near `nominal` at which the next grain best continues the current grain.
-  private func mostAlike(
+  private func bestMatch(
     around nominal: Int, from start: Int, reach: Int, _ read: SampleReader,
     excludes: (Int) -> Bool = { _ in false }
   ) throws -> (offset: Int, between: FractionalDelay) {
