@@ -54,7 +54,7 @@ struct LoopTests {
   ) throws {
     let asset = try Movies.painted(scratch)
     let stage = try Stage(asset)
-    // Frames 24 to 47, then again: 0.1 s.
+    // A loop of 0.1 s: the frames 24 to 47, again and again.
     let range = try TimeRange(start: MediaTime(1, over: 10), duration: MediaTime(1, over: 10))
     stage.player.seek(to: isBackward ? range.end : range.start)
     try stage.player.setLoop(range)

@@ -40,7 +40,7 @@ struct PlacementTests {
     arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm], [2, 4, 8] as [Int64])
   func swings(_ algorithm: AudioTimePitchAlgorithm, stretch: Int64) throws {
     for carrier in Carrier.allCases {
-      // Three times a second, from zero at sample 48 000.
+      // The loudness swings three times a second. It is zero at sample 48 000.
       let swing = 2 * .pi * 3 / 48_000.0
       let samples = try rendered(algorithm, stretch, 48_000..<144_000) {
         (1 - 0.8 * cos(swing * ($0 - 48_000))) / 2 * carrier.value($0)

@@ -86,7 +86,7 @@ struct TimeDomainTests {
       // Within the millisecond to which an onset is found, as often as it is stretched.
       #expect(error.magnitude < 48 * 2 * max(1, 1 / speed.fraction.doubleValue))
     }
-    // No burst is longer or shorter than it was.
+    // The total length of the bursts is that of the source: no burst was stretched.
     #expect((340...400).contains(loud))
   }
 

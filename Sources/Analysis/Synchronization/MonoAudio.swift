@@ -74,8 +74,9 @@ struct MonoAudio {
     return max(1, one)
   }
 
-  /// Returns the signal for ``AudioAlignment``: without frequencies below about 100 Hz, and with
-  /// its copy for the coarse search.
+  /// Returns the signal for ``AudioAlignment``, without frequencies below about 100 Hz.
+  ///
+  /// It contains a copy at a lower rate, for the coarse search.
   ///
   /// - Throws: `MediaError` as ``converted(to:)`` does.
   func signal() throws(MediaError) -> AudioAlignment.Signal {
