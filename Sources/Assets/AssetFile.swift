@@ -32,6 +32,7 @@ enum AssetFile {
 
   private static func noPermission(_ path: String) -> MediaError {
     MediaError(
-      .noPermission, "\(path): this user may not read it", recovery: "check its owner and its mode")
+      .noPermission, "cannot read \(path): permission denied",
+      recovery: "check its owner and its mode")
   }
 }

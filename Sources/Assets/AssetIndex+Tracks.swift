@@ -54,8 +54,7 @@ extension AssetIndex {
     guard let timed = order.timed(records) else {
       throw MediaError(
         .invalidData,
-        "\(path) does not say when \(unstated) of its \(records.count) frames are shown, nor do "
-          + "their durations",
+        "\(path) has no presentation time for \(unstated) of its \(records.count) frames",
         recovery: "add presentation times with another program, such as ffmpeg")
     }
     return (timed, true)
@@ -154,7 +153,7 @@ extension AssetIndex {
     guard let truncation = truncation(of: track) else { return }
     throw MediaError(
       .invalidData,
-      "\(path) is cut off: \(truncation.readableFrameCount) of "
+      "\(path) is truncated: \(truncation.readableFrameCount) of "
         + "\(truncation.statedFrameCount) \(what) can be read",
       recovery: "copy the file again from where it was recorded")
   }

@@ -31,7 +31,7 @@ extension FrameReader {
     else {
       throw MediaError(
         .outsideSource, "the video has no frames \(range.lowerBound) to \(range.upperBound)",
-        recovery: "its \(track.frameCount) frames are counted from 0")
+        recovery: "choose from its \(track.frameCount) frames, counted from 0")
     }
     var start = range.lowerBound
     if !isAhead(start) {

@@ -103,7 +103,7 @@ public struct FrameReader: ~Copyable {
     guard track.frames.entries.indices.contains(index) else {
       throw MediaError(
         .outsideSource, "\(asset.path) has no frame \(index)",
-        recovery: "its \(track.frameCount) frames are counted from 0")
+        recovery: "choose from its \(track.frameCount) frames, counted from 0")
     }
     if let last, last.index == index { return last.frame }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {

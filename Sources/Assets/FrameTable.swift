@@ -87,7 +87,7 @@ public struct FrameTable: Sendable {
     guard index >= 0, index <= entries.count else {
       throw MediaError(
         .outsideSource, "frame \(index) is outside the \(entries.count) frames",
-        recovery: "frames are counted from 0")
+        recovery: "count frames from 0")
     }
     let ticks = index == entries.count ? endTicks : entries[Int(index)].ticks
     return MediaTime(ticks, over: timescale)

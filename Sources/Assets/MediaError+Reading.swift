@@ -17,7 +17,7 @@ extension MediaError {
     if error.logLine?.contains("moov atom not found") == true {
       self.init(
         .invalidData,
-        "\(error.subject) has no index (moov): it is cut off, or was never finished",
+        "\(error.subject) has no index (moov): it is truncated, or was never finished",
         recovery: "check that it is a movie, and copy it again from where it was recorded",
         cause: error.cause)
       return
@@ -58,6 +58,6 @@ extension MediaError {
   static func invalid(_ path: String, _ why: String) -> MediaError {
     MediaError(
       .invalidData, "\(path) \(why)",
-      recovery: "give a movie file, such as one that was recorded here")
+      recovery: "choose a movie file")
   }
 }

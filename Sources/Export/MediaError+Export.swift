@@ -71,7 +71,7 @@ extension MediaError {
       self.init(
         .audioRefused, error.message,
         recovery: error.recovery
-          ?? Recovery("choose another algorithm; mute takes any speed", .change(.pitchAlgorithm)),
+          ?? Recovery("choose another algorithm; mute supports any speed", .change(.pitchAlgorithm)),
         cause: error.cause)
     case let error as MediaError: self = error
     case let error as FileCreationError: self.init(error)

@@ -18,7 +18,7 @@ struct FrameLayout {
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {
-      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []
     var offset = 0
@@ -26,7 +26,7 @@ struct FrameLayout {
     for plane in 0..<Int(max(0, av_pix_fmt_count_planes(pixelFormat))) {
       let packed = Int(av_image_get_linesize(pixelFormat, Int32(clamping: width), Int32(plane)))
       guard packed > 0 else {
-        throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+        throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
       }
       if plane == 0 { firstPacked = packed }
       // V4L2 reports only the stride of the first plane. The other planes have proportional
@@ -39,7 +39,7 @@ struct FrameLayout {
       offset += stride * rows
     }
     guard let last = planes.last else {
-      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     self.planes = planes
     byteCount = last.offset + last.stride * (last.rows - 1) + last.rowBytes
@@ -79,7 +79,7 @@ extension MediaFrame {
       width: width, height: height, pixelFormat: pixelFormat,
       bytesPerRow: bytesPerRow.first ?? 0)
     guard layout.planes.map({ $0.stride }) == bytesPerRow else {
-      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+      throw LibAVError("lay out", "a \(width)x\(height) frame", code: CFFmpeg_EINVAL)
     }
     return layout.planes.map { $0.stride * $0.rows }
   }
@@ -93,7 +93,7 @@ extension MediaFrame {
   package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
     guard width > self.width || height > self.height else { return self }
     guard let layout = PixelComponents(pixelFormat) else {
-      throw LibAVError("enlarge", "a picture", code: CFFmpeg_EINVAL)
+      throw LibAVError("enlarge", "a frame", code: CFFmpeg_EINVAL)
     }
     let result = try MediaFrame.video(width: width, height: height, pixelFormat: pixelFormat)
     for component in layout.components {

@@ -93,7 +93,7 @@ package final class MediaFrame: @unchecked Sendable {
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
       throw LibAVError(
-        "read", "a \(width)x\(height) picture from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
+        "read", "a \(width)x\(height) frame from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
     }
     let frame = try MediaFrame()
     frame.pointer.pointee.width = Int32(clamping: width)
@@ -171,7 +171,7 @@ package final class MediaFrame: @unchecked Sendable {
     case AV_SAMPLE_FMT_S32P: write(Int32.self, isInterleaved: false, longInteger)
     case AV_SAMPLE_FMT_S32: write(Int32.self, isInterleaved: true, longInteger)
     default:
-      throw LibAVError("write", "sound in this sample format", code: CFFmpeg_EINVAL)
+      throw LibAVError("write", "audio in this sample format", code: CFFmpeg_EINVAL)
     }
     return frame
   }

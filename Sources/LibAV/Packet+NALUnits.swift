@@ -26,7 +26,7 @@ extension Packet {
     }
     guard let bytes, !bytes.isEmpty else {
       throw LibAVError(
-        "store", "a picture in units of \(lengthSize) bytes of length", code: -22)
+        "store", "a frame in units of \(lengthSize) bytes of length", code: -22)
     }
     let pts = pts ?? 0
     let made = bytes.withUnsafeBytes { buffer in

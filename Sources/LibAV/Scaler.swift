@@ -53,7 +53,7 @@ package struct Scaler: ~Copyable {
       })
     else {
       throw LibAVError(
-        "convert", "pictures to another pixel format", code: CFFmpeg_EINVAL,
+        "convert", "frames to another pixel format", code: CFFmpeg_EINVAL,
         logLine: LibAVLog.takeLine())
     }
     // The conversion may change the range but not the YUV matrix, so source and target use the same

@@ -54,7 +54,7 @@ public struct FaceModel: Hashable, Sendable {
       throw Self.error(
         .invalidData, path,
         error == .truncated
-          ? "the file ends before its detector does" : "the file is not an object detector of dlib")
+          ? "the file is truncated" : "the file is not an object detector of dlib")
     }
     let library = try FaceLibrary.functions()
     guard numbers.withModel({ library.is_valid(&$0) != 0 }) else {
@@ -88,7 +88,7 @@ public struct FaceModel: Hashable, Sendable {
         code, path, error.reason,
         MediaError.Cause(error.operation, on: path, errorNumber: error.errorNumber))
     }
-    guard !isShort else { throw error(.readFailed, path, "the file cannot be read to its end") }
+    guard !isShort else { throw error(.readFailed, path, "the file could not be read completely") }
     throw error(.invalidData, path, "the file is larger than 16 MiB")
   }
 
@@ -96,7 +96,7 @@ public struct FaceModel: Hashable, Sendable {
     _ code: MediaError.Code, _ path: String, _ why: String, _ cause: MediaError.Cause? = nil
   ) -> MediaError {
     MediaError(
-      code, "faces are not available with the model \(path): \(why)",
+      code, "cannot load the face model \(path): \(why)",
       recovery: "choose a detector that was trained with dlib, or leave out the model",
       cause: cause)
   }

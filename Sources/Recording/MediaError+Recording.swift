@@ -44,9 +44,9 @@ extension MediaError {
     self.init(
       .outputReplaced,
       isTaken
-        ? "another file took the place of \(file.path) while it was being recorded"
-        : "\(file.path) was removed while it was being recorded",
-      recovery: file.currentPath.map { "the recording is now \($0)" }
-        ?? "record again, and leave the file alone meanwhile")
+        ? "\(file.path) was replaced by another file during the recording"
+        : "\(file.path) was removed during the recording",
+      recovery: file.currentPath.map { "find the recording in \($0)" }
+        ?? "record again, and do not replace or remove the file")
   }
 }

@@ -58,7 +58,7 @@ public final class OffscreenContext {
     }
     let status = glCheckFramebufferStatus(GLenum(GL_FRAMEBUFFER))
     guard status == GLenum(GL_FRAMEBUFFER_COMPLETE) else {
-      throw .noRenderer("an image of \(width)x\(height) is not possible (\(status))")
+      throw .noRenderer("cannot create an image of \(width)x\(height) (\(status))")
     }
     clear()
   }

@@ -78,7 +78,7 @@ extension DeviceError {
     case .outOfRange: Recovery("choose a value within its range", .listControls(device: path))
     case .readOnly:
       Recovery(
-        "switch off the automatic mode that governs it first", .listControls(device: path))
+        "switch off the automatic mode that controls it first", .listControls(device: path))
     case .noBandwidth: "choose a compressed or slower mode, or another USB port"
     case .outOfMemory: "close other programs, or choose a smaller mode"
     case .tooManyFiles: "close other programs, or allow more open files with: ulimit -n 4096"

@@ -82,7 +82,7 @@ struct BadFileTests {
     let tail = packets.suffix(60).map(\.count).reduce(0, +)
     for (missing, left) in [(1, 99), (tail, 40)] {
       let path = try directory.write(Array(content.dropLast(missing)), as: "cut.\(container)")
-      expect(path, .invalidData, "is cut off: \(left) of 100 frames can be read")
+      expect(path, .invalidData, "is truncated: \(left) of 100 frames can be read")
     }
   }
 

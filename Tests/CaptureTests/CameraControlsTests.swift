@@ -120,7 +120,7 @@ struct CameraControlsTests {
         duration: MediaTime(seconds: 1), gain: nil, rounding: .towardZero)
     }
     #expect(error.code == .controlOutOfRange)
-    #expect(error.recoverySuggestion == "it takes 0.0001 s to 0.5 s")
+    #expect(error.recoverySuggestion == "choose 0.0001 s to 0.5 s")
     for code in [
       code { try controls.setExposureModeCustom(duration: nil, gain: 256, rounding: .towardZero) },
       code { try controls.setFocusModeLocked(lensPosition: .nan) },

@@ -92,40 +92,40 @@ struct ControlAssignmentTests {
   @Test(
     "Rejects an invalid assignment and suggests a valid one",
     arguments: [
-      ("gain=256", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
-      ("gain=-1", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
-      ("gain=much", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
-      ("gain=1ms", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
-      ("gain=", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
-      ("gain=7", "control_out_of_range", "the nearest values it takes are 5 and 10"),
-      ("gain=99999999999999999999", "control_out_of_range", "it takes 0 to 255 in steps of 5"),
+      ("gain=256", "control_out_of_range", "choose 0 to 255 in steps of 5"),
+      ("gain=-1", "control_out_of_range", "choose 0 to 255 in steps of 5"),
+      ("gain=much", "control_out_of_range", "choose 0 to 255 in steps of 5"),
+      ("gain=1ms", "control_out_of_range", "choose 0 to 255 in steps of 5"),
+      ("gain=", "control_out_of_range", "choose 0 to 255 in steps of 5"),
+      ("gain=7", "control_out_of_range", "choose 5 or 10, the nearest values"),
+      ("gain=99999999999999999999", "control_out_of_range", "choose 0 to 255 in steps of 5"),
       (
         "exposure_time_absolute=4166us", "control_out_of_range",
         "it counts 100 µs; the nearest is 0.0041s (41) or 0.0042s (42)"
       ),
       (
         "exposure_time_absolute=1s", "control_out_of_range",
-        "it takes 3 to 2047, 0.0003 s to 0.2047 s"
+        "choose 3 to 2047, 0.0003 s to 0.2047 s"
       ),
       (
         "auto_exposure=2", "control_out_of_range",
-        "it takes 1 (Manual Mode), 3 (Aperture Priority Mode)"
+        "choose 1 (Manual Mode), 3 (Aperture Priority Mode)"
       ),
       ("horizontal_flip=2", "control_out_of_range", "write on or off"),
-      ("3a_lock=8", "control_out_of_range", "it takes numbers of the bits 0x7"),
-      ("text=abcde", "control_out_of_range", "it takes text of 1 to 4 bytes"),
-      ("array=1", "control_out_of_range", "it takes 2 numbers from 1 to 9, such as 1,2,3"),
-      ("array=1,10", "control_out_of_range", "it takes 2 numbers from 1 to 9, such as 1,2,3"),
+      ("3a_lock=8", "control_out_of_range", "choose a number with the bits 0x7"),
+      ("text=abcde", "control_out_of_range", "write text of 1 to 4 bytes"),
+      ("array=1", "control_out_of_range", "write 2 numbers from 1 to 9, such as 1,2,3"),
+      ("array=1,10", "control_out_of_range", "write 2 numbers from 1 to 9, such as 1,2,3"),
       (
         "region=1x2", "control_out_of_range", "write WIDTHxHEIGHT+LEFT+TOP, such as 640x480+0+0"
       ),
       ("gian=1", "control_not_found", "did you mean gain?"),
       ("exposure=1", "control_not_found", "did you mean auto_exposure or exposure_time_absolute?"),
       ("warp_factor=1", "control_not_found", "choose a control that it has"),
-      ("privacy=0", "control_read_only", "the camera sets it by itself"),
+      ("privacy=0", "control_read_only", "leave it out: the camera sets it"),
       (
         "exposure_time_absolute=40", "control_inactive",
-        "switch the automatic off first: auto_exposure=1 (Manual Mode)"
+        "switch the automatic mode off first: auto_exposure=1 (Manual Mode)"
       ),
       ("rotate=90", "device_busy", "stop the recording first"),
       ("gain", "bad_assignment", "write NAME=VALUE, such as gain=64"),

@@ -60,7 +60,8 @@ struct DeviceNamingTests {
     #expect(try find("AB-2") == "/dev/video2")
     let several = try #require(throws: MediaError.self) { try find("C920") }
     #expect(several.code == .badName)
-    #expect(several.recoverySuggestion == "write more of one: usb-046d_C920_AB, usb-046d_C920_AB-2")
+    let ids = "usb-046d_C920_AB, usb-046d_C920_AB-2"
+    #expect(several.recoverySuggestion == "write more of an id: \(ids)")
     #expect(throws: MediaError.self) { try find("cam3") }
   }
 

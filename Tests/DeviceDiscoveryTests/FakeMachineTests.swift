@@ -88,20 +88,20 @@ struct FakeMachineTests {
     func choose(_ mode: String) throws -> CaptureFormat {
       try with { try device.format(matching: ModeRequest(parsing: mode)) }
     }
-    // 124 416 000 pixels a second over 656x488, in whole frames.
+    // The device reads 124 416 000 pixels a second: 388 whole frames of 656x488.
     #expect(try choose("656x488/grey").id == "656x488@388/grey")
     let off = try #require(throws: MediaError.self) { try choose("650x488/grey") }
     #expect(off.code == .noMatchingFormat)
     #expect(
       off.recoverySuggestion.hasPrefix(
-        "the nearest size is 656x488: it has GREY 64x64 to 1920x1088"))
+        "choose 656x488, the nearest size of GREY 64x64 to 1920x1088"))
     // Steps of 100 µs from 1/405 s: one is nearer to 60 than that is to 59.94, none to 100.
     #expect(try choose("640x480@60/grey").id == "640x480@405000/6751/grey")
     let rate = try #require(throws: MediaError.self) { try choose("640x480@100/grey") }
-    #expect(rate.recoverySuggestion.hasPrefix("the nearest to 100 is 640x480@"), "\(rate)")
+    #expect(rate.recoverySuggestion.hasPrefix("choose 640x480@"), "\(rate)")
     let hint = try #require(
       rate.recoverySuggestion.split(separator: " ").first { $0.contains("@") })
-    let nearest = String(hint.prefix { $0 != ";" })
+    let nearest = String(hint.prefix { $0 != "," })
     #expect(try choose(nearest).id == nearest)
   }
 

@@ -195,7 +195,7 @@ struct BoundaryTests {
     for boundary in [CutPolicy.auto, .render] {
       let error = try refusal(late, of: hevc, settings(boundary))
       #expect(error.code == .cutNotOnKeyFrame)
-      #expect(error.message.contains("HEVC frames cannot be encoded beside copies"), "\(error)")
+      #expect(error.message.contains("HEVC frames cannot be encoded between copies"), "\(error)")
       #expect(error.recoverySuggestion.contains("cut at 0 s or 0.8 s"), "\(error)")
     }
     // Few frames are hidden, whatever the codec.

@@ -114,7 +114,7 @@ struct TimeSyntaxTests {
     #expect(code { _ = try TimeExpression(framesBeforeEnd: .min) } == .outsideSource)
   }
 
-  @Test func `Requests frames only if needed and rethrows their errors`() throws {
+  @Test func `Only a time given as a frame number reads the frame table`() throws {
     let noIndex = MediaError(.readFailed, "no index")
     let noCount = MediaError(.readFailed, "no count")
     for text in ["1.5", "end", "-2s", "start", "1:00"] {
@@ -148,7 +148,7 @@ struct TimeSyntaxTests {
       ("1/0", #""1/0" is not a time: it divides by zero"#),
       (
         "0.0000000001",
-        #""0.0000000001" is not a time: the time 1e-10 s (1/10000000000) does not fit the numbers that hold exact times"#
+        #""0.0000000001" is not a time: the time 1e-10 s (1/10000000000) exceeds the range of exact times"#
       ),
     ])
   func sentence(text: String, expected: String) {

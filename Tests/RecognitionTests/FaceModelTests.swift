@@ -56,9 +56,9 @@ struct FaceModelTests {
   @Test func `Refuses a file that is not a model and names the file`() throws {
     let stored = try bytes(of: FaceImages.model)
     let cases: [(String, [UInt8], String)] = [
-      ("empty.svm", [], "is empty"), ("one.svm", [1], "ends before"),
-      ("half.svm", Array(stored.prefix(stored.count / 2)), "ends before"),
-      ("last.svm", Array(stored.dropLast()), "ends before"),
+      ("empty.svm", [], "is empty"), ("one.svm", [1], "is truncated"),
+      ("half.svm", Array(stored.prefix(stored.count / 2)), "is truncated"),
+      ("last.svm", Array(stored.dropLast()), "is truncated"),
       ("text.svm", Array("no model at all".utf8), "not an object detector"),
       ("zeros.svm", [UInt8](repeating: 0, count: 4_096), "not an object detector"),
       ("model.tflite", [0x1C, 0, 0, 0] + Array("TFL3".utf8), "not an object detector"),

@@ -119,7 +119,7 @@ struct CameraSettingsTests {
   }
 
   @Test(arguments: [
-    ("gain=256", "it takes 0 to 255"), ("gian=1", "did you mean gain"),
+    ("gain=256", "choose 0 to 255"), ("gian=1", "did you mean gain"),
     ("exposure_time_absolute=4ms", "auto_exposure=1 (Manual Mode)"),
     ("privacy=1", "can only be read"),
   ])

@@ -48,7 +48,7 @@ struct OutputFileTests {
       #expect(finished.status == status, "\(line): \(finished.errors)")
       #expect(
         finished.errors.contains(status == 73 ? "is read" : "two outputs")
-          || finished.errors.contains("is the same for several frames"), "\(finished.errors)")
+          || finished.errors.contains("gives several frames one name"), "\(finished.errors)")
       #expect(try scratch.names() == names, "\(line)")
     }
     #expect(try Data(contentsOf: scratch.url("take.mov")) == bytes)

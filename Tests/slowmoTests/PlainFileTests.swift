@@ -109,7 +109,7 @@ struct PlainFileTests {
     let path = try scratch.write(Array("no movie".utf8), as: "text.mov")
     let refused = try await slowmo("recover", path)
     #expect(refused.status == 65)
-    #expect(refused.errors.contains("left as it is"))
+    #expect(refused.errors.contains("it was not changed"))
     #expect(try bytes(of: path) == Array("no movie".utf8))
     #expect(try await slowmo("recover", scratch.file("missing.mov")).status == 66)
   }

@@ -134,7 +134,7 @@ import Testing
     #expect(finished.status == 75)
     let error = try #require(try finished.document()["error"] as? [String: Any])
     #expect(error["code"] as? String == "no_trigger")
-    #expect((error["message"] as? String)?.contains("stopped before a trigger came") == true)
+    #expect((error["message"] as? String)?.contains("stopped before a trigger arrived") == true)
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
 

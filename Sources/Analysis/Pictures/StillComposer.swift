@@ -104,7 +104,7 @@ public struct StillComposer: Sendable {
       pixels <= maximumPixels
     else {
       throw MediaError(
-        .imageTooLarge, "an image of \(width)x\(height) pixels cannot be made",
+        .imageTooLarge, "cannot create an image of \(width)x\(height) pixels",
         recovery: "choose fewer or smaller frames")
     }
   }

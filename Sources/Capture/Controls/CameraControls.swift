@@ -252,7 +252,7 @@ extension CameraControls {
   func outOfRange(_ what: String, _ value: String, takes range: String) -> MediaError {
     MediaError(
       .controlOutOfRange, "\(what) of \(deviceName) cannot be \(value)",
-      recovery: "it takes \(range)")
+      recovery: "choose \(range)")
   }
 }
 

@@ -37,7 +37,7 @@ public struct ControlAssignment: Hashable, Sendable {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty else {
       throw MediaError(
-        .badAssignment, "\"\(text)\" sets no control",
+        .badAssignment, "\"\(text)\" is not an assignment",
         recovery: "write NAME=VALUE, such as gain=64")
     }
     self.init(name: String(parts[0]), text: String(parts[1]))
@@ -95,7 +95,7 @@ extension CameraControls {
     throw MediaError(
       .controlNotFound, "\(deviceName) has no control named \(name)",
       recovery: controls.isEmpty
-        ? "it has none"
+        ? "leave it out: the device has no controls"
         : nearest.isEmpty
           ? Recovery("choose a control that it has", .listControls(device: deviceName))
           : "did you mean \(nearest.joined(separator: " or "))?")
@@ -108,7 +108,7 @@ extension CameraControls {
     if control.flags.contains(.readOnly) {
       throw MediaError(
         .controlReadOnly, "\(name) of \(deviceName) can only be read",
-        recovery: "the camera sets it by itself")
+        recovery: "leave it out: the camera sets it")
     }
     if control.flags.contains(.grabbed) {
       let other = DeviceHolder.find(of: deviceName).map(\.description).joined(separator: ", ")
@@ -169,8 +169,8 @@ extension DeviceControl {
   fileprivate var advice: Recovery? {
     if kind.isMenu {
       guard let item = menu.first(where: { id.isManual(at: $0.index) }) else { return nil }
-      return "switch the automatic off first: \(spelledName)=\(item.index) (\(item.name))"
+      return "switch the automatic mode off first: \(spelledName)=\(item.index) (\(item.name))"
     }
-    return "switch the automatic off first: \(spelledName)=0"
+    return "switch the automatic mode off first: \(spelledName)=0"
   }
 }

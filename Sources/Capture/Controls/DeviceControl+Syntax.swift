@@ -22,14 +22,14 @@ extension DeviceControl {
     case .text:
       guard !text.utf8.contains(0), Int64(text.utf8.count) <= maximum,
         Int64(text.utf8.count) >= minimum
-      else { throw refused("it takes text of \(minimum) to \(maximum) bytes") }
+      else { throw refused("write text of \(minimum) to \(maximum) bytes") }
       return .text(text)
     case .rectangle:
       guard let rectangle = ControlRectangle(parsing: text) else {
         throw refused("write WIDTHxHEIGHT+LEFT+TOP, such as 640x480+0+0")
       }
       return .rectangle(rectangle)
-    case .heading, .other: throw refused("its structure is the driver's own")
+    case .heading, .other: throw refused("set it with the driver's own program")
     case .area, .unsigned8, .unsigned16, .unsigned32: return try elements(text, refused)
     case .integer, .boolean, .menu, .integer64, .bitmask, .integerMenu:
       guard holdsNumber else { return try elements(text, refused) }
@@ -45,15 +45,15 @@ extension DeviceControl {
     case .boolean: return "write on or off"
     case .menu, .integerMenu:
       let items = menu.map { "\($0.index) (\($0.name))" }
-      return "it takes \(items.joined(separator: ", "))"
-    case .bitmask: return "it takes numbers of the bits 0x\(String(maximum, radix: 16))"
+      return "choose \(items.joined(separator: ", "))"
+    case .bitmask: return "choose a number with the bits 0x\(String(maximum, radix: 16))"
     default:
       let steps = step > 1 ? " in steps of \(step)" : ""
       guard let least = id.time(of: minimum), let greatest = id.time(of: maximum) else {
-        return "it takes \(minimum) to \(maximum)\(steps)"
+        return "choose \(minimum) to \(maximum)\(steps)"
       }
       return Recovery(
-        "it takes \(minimum) to \(maximum)\(steps), \(least.secondsText) s to "
+        "choose \(minimum) to \(maximum)\(steps), \(least.secondsText) s to "
           + "\(greatest.secondsText) s")
     }
   }
@@ -81,8 +81,8 @@ extension DeviceControl {
     let above = below + Int128(step)
     throw refused(
       above > Int128(maximum)
-        ? "the nearest value it takes is \(below)"
-        : "the nearest values it takes are \(below) and \(above)")
+        ? "choose \(below), the nearest value"
+        : "choose \(below) or \(above), the nearest values")
   }
 
   /// Parses a time and converts it to the control's unit.
@@ -119,7 +119,7 @@ extension DeviceControl {
     }
     let isDynamic = flags.contains(.dynamicArray) && values.count <= count
     guard values.count == numbers.count, values.count == count || isDynamic else {
-      throw refused("it takes \(count) numbers from \(minimum) to \(maximum), such as 1,2,3")
+      throw refused("write \(count) numbers from \(minimum) to \(maximum), such as 1,2,3")
     }
     return .numbers(values)
   }

@@ -52,7 +52,7 @@ extension CaptureDevice {
           "add yourself to the group \($0) (sudo usermod -aG \($0) $USER) and log in again"
         } ?? "ask the administrator for permission to read and write the device nodes"
       throw MediaError(
-        .noPermission, "this user may open none of the \(name)s",
+        .noPermission, "no permission to open a \(name)",
         recovery: Recovery(instruction, .diagnose(device: nil)))
     }
   }

@@ -41,7 +41,7 @@ extension CaptureDevice {
     throw MediaError(
       .noHighFrameRate, "\(spokenName) has no mode above 30 frames per second",
       recovery: Recovery(
-        fastest.map { "the fastest is \($0.id)" } ?? "choose another camera",
+        fastest.map { "choose \($0.id), the fastest" } ?? "choose another camera",
         .listFormats(device: spokenName)))
   }
 

@@ -63,7 +63,7 @@ extension CaptureDevice {
     if name.hasPrefix("cam"), let index = UInt32(name.dropFirst("cam".count)) {
       guard let device = devices.dropFirst(Int(index)).first else {
         throw MediaError(
-          .deviceNotFound, "no device is named \(name): \(devices.count) devices exist",
+          .deviceNotFound, "no device is named \(name): \(devices.count) devices are present",
           recovery: Recovery("choose a device that is listed", .listDevices))
       }
       return device
@@ -75,8 +75,8 @@ extension CaptureDevice {
     guard let device = matches.first else { throw noDevice(name) }
     guard matches.count == 1 else {
       throw MediaError(
-        .badName, "\"\(name)\" is part of \(matches.count) devices' ids",
-        recovery: "write more of one: \(matches.map(\.id).joined(separator: ", "))")
+        .badName, "\"\(name)\" is part of the ids of \(matches.count) devices",
+        recovery: "write more of an id: \(matches.map(\.id).joined(separator: ", "))")
     }
     return device
   }

@@ -234,10 +234,10 @@ extension CaptureDevice {
     if let format = offered.first(where: request.matches), !format.isStorable {
       throw MediaError(
         .noMatchingFormat,
-        "The pixel format \(format.fourcc) of \(spokenName) cannot be stored"
+        "the pixel format \(format.fourcc) of \(spokenName) cannot be stored"
           + (format.fourcc.separatePlaneCount > 1
-            ? ": its \(format.fourcc.separatePlaneCount) planes lie apart, in an order that "
-              + "nothing else has" : ""),
+            ? ": its \(format.fourcc.separatePlaneCount) planes have an order that no file format has"
+            : ""),
         recovery: Recovery("choose another format", .listFormats(device: spokenName)))
     }
     let isUnwanted = request.choose(from: offered) != nil
@@ -260,17 +260,17 @@ extension ModeRequest {
       let range = sizeRanges.first(where: { fourcc.map($0.fourcc.isNamed) ?? true })
     {
       return Recovery(
-        "the nearest size is \(range.nearest(to: size)): it has \(range)", list)
+        "choose \(range.nearest(to: size)), the nearest size of \(range)", list)
     }
     if let rate, let nearest = nearestMode(among: formats) {
-      return Recovery("the nearest to \(rate.modeText) is \(nearest.id)", list)
+      return Recovery("choose \(nearest.id), the nearest to \(rate.modeText)", list)
     }
     if let best = FormatSelection.fastest(among: sameSize, evenBeyondSource: true) {
-      return Recovery("the fastest of that size is \(best.id)", list)
+      return Recovery("choose \(best.id), the fastest of that size", list)
     }
     guard let best = FormatSelection.fastest(among: formats) else {
       return Recovery("choose one of its formats", list)
     }
-    return Recovery("the fastest is \(best.id)", list)
+    return Recovery("choose \(best.id), the fastest", list)
   }
 }

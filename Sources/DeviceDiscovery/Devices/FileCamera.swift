@@ -34,7 +34,7 @@ package struct FileCamera: Hashable, Sendable {
     for option in parts.options {
       guard option.key == "pace", let value = Pace(option: option.value) else {
         throw parts.failure(
-          "a file has no option \"\(option.key)=\(option.value)\"", recovery: "it has pace=max")
+          "a file has no option \"\(option.key)=\(option.value)\"", recovery: "write pace=max")
       }
       pace = value
     }
@@ -58,14 +58,14 @@ package struct FileCamera: Hashable, Sendable {
     guard let track = tracks.first(where: { $0.kind == .video }) else {
       throw MediaError(
         .invalidData, "\(path) contains no video",
-        recovery: Recovery("give a movie with video", .inspect(file: path)))
+        recovery: Recovery("choose a movie with video", .inspect(file: path)))
     }
     guard let rate = track.averageFrameRate ?? track.nominalFrameRate,
       track.parameters.width > 0, track.parameters.height > 0
     else {
       throw MediaError(
         .invalidData, "the video of \(path) has no size or no frame rate",
-        recovery: Recovery("give a movie with video", .inspect(file: path)))
+        recovery: Recovery("choose a movie with video", .inspect(file: path)))
     }
     if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {
       throw MediaError(
@@ -93,7 +93,8 @@ package struct FileCamera: Hashable, Sendable {
       return MediaError(.noPermission, message, recovery: "make the file readable")
     default:
       return MediaError(
-        .invalidData, message, recovery: Recovery("give a movie with video", .inspect(file: path)))
+        .invalidData, message, recovery: Recovery("choose a movie with video", .inspect(file: path))
+      )
     }
   }
 }

@@ -88,7 +88,7 @@ package struct SyntheticCamera: Hashable, Sendable {
         seed = number
       case "counter":
         guard !option.value.isEmpty else {
-          throw parts.failure("counter= names no file", recovery: "write counter=/dev/shm/frames")
+          throw parts.failure("counter= is empty", recovery: "write counter=/dev/shm/frames")
         }
         counterPath = option.value
       case "pace":

@@ -42,7 +42,7 @@ package struct InputChoice: Hashable, Sendable {
       case "input":
         guard !option.value.isEmpty else {
           throw parts.failure(
-            "input= names no connector", recovery: "write a number or a name: input=3")
+            "input= is empty", recovery: "write a number or a name: input=3")
         }
         input = option.value
       case "timings":
@@ -53,7 +53,7 @@ package struct InputChoice: Hashable, Sendable {
       default:
         throw parts.failure(
           "a video device has no option \"\(option.key)\"",
-          recovery: "it has input=3 and timings=query"
+          recovery: "write input=3 or timings=query"
         )
       }
     }
@@ -141,7 +141,8 @@ extension InputChoice {
         let names = inputs.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")
         return MediaError(
           .badName, "\(device.path) has no input \"\(input)\"",
-          recovery: inputs.isEmpty ? "it has no input selection" : "its inputs are \(names)")
+          recovery: inputs.isEmpty
+            ? "leave out input=: the device has one input" : "choose one of \(names)")
       }
       if try device.currentInput() != index { try device.setInput(index) }
     }
@@ -158,7 +159,7 @@ extension InputChoice {
           recovery: list.isEmpty
             ? Recovery(
               "choose an input that has timings, such as HDMI", .listFormats(device: device.path))
-            : "it lists index=0 to index=\(list.count - 1)")
+            : "choose index=0 to index=\(list.count - 1)")
       }
       wanted = list[position]
     }

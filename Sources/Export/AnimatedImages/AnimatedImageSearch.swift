@@ -82,7 +82,7 @@ struct AnimatedImageSearch {
       guard tooLarge < steps.count - 1 else {
         throw MediaError(
           .fileLengthRefused,
-          "\(path) cannot be as small as \(limit) bytes: as the smallest image it has \(size)",
+          "\(path) cannot be reduced to \(limit) bytes: the smallest image has \(size)",
           recovery: Recovery(
             "choose a larger size, a shorter part, a lower frame rate or a smaller frame",
             .change(.maximumFileSize)))

@@ -29,9 +29,9 @@ struct BoundaryRenderer {
       // too, and no option changes it (source/encoder/entropy.cpp: codeVPS, codeSPS, codePPS,
       // codeSliceHeader).
       return track.codec == .hevc
-        ? "HEVC frames cannot be encoded beside copies, because libx265 gives all its parameter "
+        ? "HEVC frames cannot be encoded between copies, because libx265 gives all its parameter "
           + "sets the identifier 0, which the source already uses"
-        : "only H.264 frames can be encoded beside copies, and the source is \(track.codec)"
+        : "only H.264 frames can be encoded between copies, and the source is \(track.codec)"
     }
     guard let headers = H264Headers(parameters), headers.freeIdentifier != nil else {
       return "the source's parameter sets cannot be read"

@@ -55,8 +55,8 @@ struct FileLengthSearch {
     else {
       throw MediaError(
         .fileLengthRefused,
-        "\(settings.path) cannot be fitted to \(limit) bytes: only H.264, HEVC and animated images that "
-          + "are encoded completely have a quality to choose",
+        "\(settings.path) cannot be fitted to \(limit) bytes: only a rendered H.264, HEVC or animated "
+          + "image export can change its quality",
         recovery: Recovery(
           "choose H.264 at a constant frame rate", .change(.codec), .change(.outputFrameRate)))
     }
@@ -83,7 +83,7 @@ struct FileLengthSearch {
       guard crf < Self.greatestFactor, !isLast else {
         throw MediaError(
           .fileLengthRefused,
-          "\(path) cannot be as small as \(limit) bytes: at the lowest quality it has \(size)",
+          "\(path) cannot be reduced to \(limit) bytes: the lowest quality has \(size)",
           recovery: Recovery(
             "choose a larger size, a shorter part, a lower frame rate or a smaller frame",
             .change(.maximumFileSize)))

@@ -102,6 +102,6 @@ struct ShardJoin {
   private static func damaged(_ file: ShardFile) -> MediaError {
     file.failure(
       .shardDamaged,
-      "shard \(file.shard) is damaged: \(file.path) does not have its frames once each")
+      "shard \(file.shard) is damaged: frames of \(file.path) are missing or repeated")
   }
 }

@@ -54,6 +54,6 @@ extension MediaError.Code {
 extension MediaError {
   /// Makes an error for a result that does not fit the integers of exact times.
   static func overflow(_ what: String) -> MediaError {
-    MediaError(.overflow, "\(what) does not fit the numbers that hold exact times")
+    MediaError(.overflow, "\(what) exceeds the range of exact times")
   }
 }

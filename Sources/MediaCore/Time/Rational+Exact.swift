@@ -19,7 +19,7 @@ extension Rational {
   /// - Throws: `MediaError` with `.notExact` for an invalid number.
   package func exact(_ what: @autoclosure () -> String) throws(MediaError) -> Rational {
     guard isValid else {
-      throw .notExact(what(), "it does not fit the numbers that hold exact times")
+      throw .notExact(what(), "it exceeds the range of exact times")
     }
     return self
   }
@@ -33,7 +33,7 @@ extension Rational {
     _ rounding: TimeRounding, of what: @autoclosure () -> String
   ) throws(MediaError) -> Int64 {
     guard isValid, let whole = try Int64(exactly: rounded(rounding)) else {
-      throw .notExact(what(), "it does not fit 64 bits")
+      throw .notExact(what(), "it exceeds 64 bits")
     }
     return whole
   }

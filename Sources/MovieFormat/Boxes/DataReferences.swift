@@ -13,7 +13,7 @@ package struct DataReferences {
   /// The least size in bytes of an alias that libavformat reads as a file name.
   private static let smallestAlias: Int64 = 151
   /// The advice for a reference movie, whose samples are in another file.
-  package static let recovery: Recovery = "give that file, or save the movie as self-contained"
+  package static let recovery: Recovery = "choose that file, or save the movie as self-contained"
 
   /// Reads the data references of a movie.
   ///

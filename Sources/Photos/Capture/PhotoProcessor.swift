@@ -300,7 +300,7 @@ extension MediaError {
   static func notReady(_ id: Int64) -> MediaError {
     MediaError(
       .notReady,
-      "photo \(id): as many captures as possible are pending, or one needs another mode",
+      "photo \(id): too many captures are pending, or one needs another mode",
       recovery: "wait until one of them is finished")
   }
 

@@ -45,7 +45,7 @@ extension PhotoProcessor {
     guard let recorder else {
       return endMovie(
         request,
-        .failure(MediaError(.cancelled, "photo \(id): Live Photos were disabled meanwhile")))
+        .failure(MediaError(.cancelled, "photo \(id): Live Photos have been disabled")))
     }
     recorder.record(request)
   }
@@ -87,7 +87,7 @@ extension PhotoProcessor {
       guard case .stored(let photoPath) = storage else {
         // A movie alone is no Live Photo.
         unlink(report.path.systemPath)
-        throw MediaError(.cancelled, "photo \(id) has no movie, because it was not stored")
+        throw MediaError(.cancelled, "photo \(id) was not stored, so its movie was removed")
       }
       if let problem = report.problem { throw problem }
       let time = report.trigger?.time ?? .zero

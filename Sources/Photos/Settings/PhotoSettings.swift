@@ -150,7 +150,8 @@ public struct PhotoSettings: Sendable {
     }
     if expectedPhotoCount > 1, case .file(let path, _) = destination {
       throw refuse(
-        "\(expectedPhotoCount) photos have one name, \(path)", "give each file its own name")
+        "all \(expectedPhotoCount) photos would have the name \(path)",
+        "choose a name for each file")
     }
     if let name = xmp.keys.first(where: { !XMPPacket.isValid($0) }) {
       throw refuse("\(name) is not an XMP name", "choose one such as dc:title")

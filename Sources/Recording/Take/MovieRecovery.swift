@@ -56,7 +56,9 @@ public enum MovieRecovery {
     case EACCES, EPERM, EROFS:
       MediaError(.noPermission, error.description, recovery: "check its owner and its mode")
     case ENOSPC, EDQUOT, EFBIG, EIO: MediaError(recording: error)
-    default: MediaError(.invalidData, error.description, recovery: "the file was left as it is")
+    default:
+      MediaError(
+        .invalidData, error.description, recovery: "copy the file again: it was not changed")
     }
   }
 
@@ -74,13 +76,13 @@ public enum MovieRecovery {
     }
     guard access(path.systemPath, R_OK | W_OK) == 0 else {
       throw MediaError(
-        .noPermission, "\(path): this user may not change it",
+        .noPermission, "cannot change \(path): permission denied",
         recovery: "check its owner and its mode")
     }
   }
 
   private static func invalid(_ path: String, _ what: String) -> MediaError {
-    MediaError(.invalidData, "\(path) \(what)", recovery: "the file was left as it is")
+    MediaError(.invalidData, "\(path) \(what)", recovery: "copy the file again: it was not changed")
   }
 
   private static func recover(
@@ -161,9 +163,9 @@ public enum MovieRecovery {
     let replaced = MovieFile.replaced(by: path)
     return MediaError(
       .nothingToRecover,
-      "\(path) was cut off before its first frame"
-        + (isRepaired ? ", and is now an empty movie that opens" : ""),
-      recovery: replaced.map { "the file that it was to replace is \($0)" }
+      "\(path) was truncated before its first frame"
+        + (isRepaired ? "; it is now an empty movie" : ""),
+      recovery: replaced.map { "use the file that it should have replaced: \($0)" }
         ?? "record again: the file has no frames to recover")
   }
 

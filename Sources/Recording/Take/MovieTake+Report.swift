@@ -130,7 +130,7 @@ extension MovieTake {
       report.problem =
         report.problem
         ?? MediaError(
-          cause.code, "\(settings.path) could not be finalized as a plain movie: \(cause.message)",
+          cause.code, "\(settings.path) could not be finalized: \(cause.message)",
           recovery: Recovery("recover what was recorded", .recover(file: settings.path)))
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
       let readable = readable(file.file, writer)
@@ -162,8 +162,8 @@ extension MovieTake {
       let rate = Self.storable(measured)
     else { return granted }
     report.warnings.append(
-      "the device granted \(granted) frames a second and delivered \(rate.doubleValue); the file "
-        + "says what was delivered")
+      "the device accepted \(granted) fps but delivered \(rate.doubleValue); the file states the "
+        + "delivered rate")
     return rate
   }
 

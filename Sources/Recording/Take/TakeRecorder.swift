@@ -183,9 +183,9 @@ extension MediaError {
     self.init(
       .nothingStored,
       reason == .maxSize
-        ? "not one frame fits into the \(settings.maxRecordedFileSize ?? 0) bytes allowed to "
-          + settings.path
-        : "the disk of \(settings.path) has less free space than the minimum to keep",
+        ? "the first frame of \(settings.path) does not fit in the maximum file size of "
+          + "\(settings.maxRecordedFileSize ?? 0) bytes"
+        : "the disk of \(settings.path) has less free space than required",
       recovery: reason == .maxSize
         ? Recovery("allow a larger file", .change(.maximumFileSize))
         : Recovery("free some space, or require less", .change(.minimumFreeSpace)))

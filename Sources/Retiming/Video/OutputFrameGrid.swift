@@ -40,7 +40,7 @@ public struct OutputFrameGrid: Hashable, Sendable {
     let needsPart = remainder > sourceTick || remainder >= half
     let (counted, overflow) = whole.addingReportingOverflow(needsPart ? 1 : 0)
     guard !overflow, let count = Int64(exactly: max(1, counted)) else {
-      throw MediaError(.notExact, "\(what) does not fit 64 bits")
+      throw MediaError(.notExact, "\(what) exceeds 64 bits")
     }
     self.rate = rate
     self.count = count

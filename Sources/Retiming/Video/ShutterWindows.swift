@@ -26,7 +26,7 @@ struct ShutterWindows {
     let slot = fine?.multipliedReportingOverflow(by: Int64(grid.rate.denominator))
     guard let fine, let slot, !slot.overflow,
       !slot.partialValue.multipliedReportingOverflow(by: grid.count).overflow
-    else { throw MediaError(.notExact, "\(grid.count) slots do not fit 64 bits") }
+    else { throw MediaError(.notExact, "\(grid.count) slots exceed 64 bits") }
     slotTicks = slot.partialValue
     // At most a slot, so it fits; the product of 64 bits and the share's numerator fits 128 bits.
     windowTicks = Int64(truncatingIfNeeded: Int128(slotTicks) / below * above)

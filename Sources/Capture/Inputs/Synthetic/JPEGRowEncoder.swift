@@ -45,7 +45,7 @@ struct JPEGRowEncoder {
     ticks += 1
     try box.encoder.send(frame, at: ticks)
     guard let packet = try box.encoder.nextPacket() else {
-      throw LibAVError("encode", "a row of a test picture", code: -22)
+      throw LibAVError("encode", "a row of a test image", code: -22)
     }
     return packet
   }

@@ -103,7 +103,7 @@ struct JPEGSceneGenerator: TestPatternGenerator {
       }
     }
     guard !writer.isOverfull, !encoder.isOverfull else {
-      throw LibAVError("draw", "a picture of \(buffer.count) bytes", code: -28)
+      throw LibAVError("draw", "an image of \(buffer.count) bytes", code: -28)
     }
     return writer.count
   }

@@ -79,7 +79,7 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
       writer.append(index == rowCount - 1 ? [0xFF, 0xD9] : [0xFF, 0xD0 + UInt8(index % 8)])
     }
     guard !writer.isOverfull else {
-      throw LibAVError("draw", "a picture of \(buffer.count) bytes", code: -28)
+      throw LibAVError("draw", "an image of \(buffer.count) bytes", code: -28)
     }
     return writer.count
   }

@@ -89,7 +89,7 @@ extension AudioPlan {
           "low-quality audio plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
             + "is at \(requested); \(speed) is the nearest",
           recovery: Recovery(
-            "choose another algorithm, or the nearest supported speed; mute takes any speed",
+            "choose another algorithm, or the nearest supported speed; mute supports any speed",
             .change(.pitchAlgorithm), .change(.otherAudioSpeeds)))
       }
       changes.append(SnappedSpeed(target: mapping.target, requested: requested, played: speed))
