@@ -22,8 +22,8 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      Frame sampling with --fps: hold, nearest, blend, flow or flow-fast. hold shows the last frame \
-      due (the default), blend mixes all frames, and flow synthesizes frames.
+      Sampling with --fps: hold, nearest, blend, flow or flow-fast. hold shows the last frame due \
+      (the default), blend mixes all frames, and flow synthesizes frames.
       """)
   var sampling: FrameSampling?
 

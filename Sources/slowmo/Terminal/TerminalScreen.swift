@@ -112,16 +112,16 @@ final class TerminalScreen {
 
   /// The size in columns and rows, at most 1000 by 500; 80 by 24 if the terminal does not report it.
   var size: (columns: Int, rows: Int) {
-    guard let size = Self.size(of: descriptor) else { return (80, 24) }
+    guard let size = Self.size(of: descriptor), size.rows > 0 else { return (80, 24) }
     return (min(Self.largest.columns, size.columns), min(Self.largest.rows, size.rows))
   }
 
-  /// The size that a terminal reports; nil for another file, or if it reports none.
+  /// The size that a terminal reports; nil for another file, or if it reports no width.
+  ///
+  /// A terminal without a screen, such as that of script(1), may report zero rows.
   static func size(of descriptor: Int32) -> (columns: Int, rows: Int)? {
     var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-      return nil
-    }
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
