@@ -36,7 +36,7 @@ struct overcrank_face_detector {
   };
 
   /// The number of detections of a view that are compared with each other.
-  static constexpr size_t mostFound = 4096;
+  static constexpr size_t maximumFound = 4096;
 
   Scanner scanner;
   dlib::test_box_overlap overlaps;
@@ -56,7 +56,7 @@ struct overcrank_face_detector {
     for (size_t i = 0; i < count; i++) {
       scanner.detect(views[i].filters, found, views[i].threshold + threshold);
       // dlib gives the most confident first, and images have far fewer faces than that.
-      if (found.size() > mostFound) found.resize(mostFound);
+      if (found.size() > maximumFound) found.resize(maximumFound);
       for (const auto &one : found) {
         dlib::rect_detection detection;
         detection.detection_confidence = one.first - views[i].threshold;
