@@ -140,7 +140,7 @@ def record(
         frames: Stop after this many frames.
         mode: The mode, as ``[WxH][@rate][/fourcc]``. By default, the fastest one.
         codec: ``"auto"``, ``"copy"``, ``"h264"``, ``"mjpeg"``, ``"ffv1"`` or ``"raw"``.
-        audio: The microphone, or ``"none"``. By default, the camera's own audio.
+        audio: The microphone, or ``"none"``. By default, that of the source.
         max_drops: Raise an error if more frames than this are lost. The file is kept.
         trigger: Record a clip at ``"signal"``, ``"udp:PORT"``, ``"audio:-12dBFS"`` or ``"motion"``.
         pre: The time before the trigger that the clip contains, in seconds.

@@ -101,7 +101,11 @@ struct PhotoCommand: ParsableCommand, Verb {
     help: "With --every, end after this duration.", transform: positiveDuration)
   var duration: MediaTime?
 
-  @Flag(help: "Take a Live Photo: a photo with a movie of 3 s around it.")
+  @Flag(
+    help: """
+      Take a Live Photo: a photo with a movie of 3 s around it. The movie of a V4L2 camera has no \
+      audio yet.
+      """)
   var live = false
 
   @Option(help: "The JPEG quality, from 1 to 100; encodes a camera's JPEG frames again.")
