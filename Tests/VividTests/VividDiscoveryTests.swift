@@ -20,7 +20,9 @@ extension VividTests {
   @Suite struct Discovery {
     private let node = Vivid.node ?? ""
 
-    /// The modes of the first input by slowmo. Thousands of modes take the emulated processor seconds,
+    /// The modes of the first input by slowmo.
+    ///
+    /// Thousands of modes take the emulated processor seconds,
     /// so they are listed once.
     private static let modes = Task {
       let node = Vivid.node ?? ""

@@ -28,8 +28,9 @@ extension VividTests {
       if percent == 50 { #expect((40...90).contains(ledger["lost_device"] ?? 0)) }
     }
 
-    /// Vivid's frame numbers wrap at its 129th frame, and its clock after some 16 s. Few frames a
-    /// second are enough for the clock, and cost the emulated processor less.
+    /// Vivid's frame numbers wrap at its 129th frame, and its clock after some 16 s.
+    ///
+    /// Few frames a second are enough for the clock, and cost the emulated processor less.
     ///
     /// The second wrap of the clock is tested in a full test run only.
     private static let wraps =

@@ -129,8 +129,9 @@ struct DocumentTests {
     try await misfits([(text, verb)], scratch)[0]
   }
 
-  /// The errors of Debian's JSON Schema validator (python3-jsonschema) for documents, or nil for each
-  /// that is valid. The validator starts once, since its start takes longer than its work.
+  /// The errors of Debian's JSON Schema validator (python3-jsonschema), nil for valid documents.
+  ///
+  /// The validator starts once, since its start takes longer than its work.
   private func misfits(
     _ documents: [(text: String, verb: String)], _ scratch: Scratch
   ) async throws -> [String?] {
