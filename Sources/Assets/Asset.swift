@@ -84,6 +84,8 @@ public struct Asset: Sendable {
     otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
     tracks = AssetTrack.all(
       of: index, video: videoTrack, audio: audioTrack, allowsTruncation: allowsTruncation)
+    // A track that could not be read because of a cancellation must not be taken for a damaged one.
+    try MediaError.checkCancellation(path)
     guard videoTrack != nil || audioTrack != nil else {
       throw .invalid(path, "contains no video and no audio that can be decoded")
     }

@@ -68,7 +68,7 @@ extension FrameReader {
         }
       } catch {
         // A damaged packet loses its own frame. Later frames may still decode.
-        if error.systemErrorNumber != nil { throw MediaError(reading: error) }
+        guard error.isDamage else { throw MediaError(reading: error) }
         continue
       }
       guard let frame = next else { break }

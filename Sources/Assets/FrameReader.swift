@@ -181,7 +181,7 @@ public struct FrameReader: ~Copyable {
       do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
         // A damaged packet loses its own frame. Later frames may still decode, so decoding
         // continues.
-        if error.systemErrorNumber != nil { throw MediaError(reading: error) }
+        guard error.isDamage else { throw MediaError(reading: error) }
         continue
       }
       guard let frame = next else { break }

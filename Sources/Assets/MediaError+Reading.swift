@@ -2,15 +2,13 @@
 
 import Glibc
 package import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 extension MediaError {
   /// Converts a libav error from reading a file.
   package init(reading error: LibAVError) {
     guard !error.isCancelled else {
-      self.init(
-        .cancelled, "the reading of \(error.subject) was cancelled",
-        recovery: "nothing was written", cause: error.cause)
+      self = .readingCancelled(error.subject, cause: error.cause)
       return
     }
     // libav has no error code for a movie without an index. Only its log line shows the cause.
@@ -52,6 +50,18 @@ extension MediaError {
     self.init(
       code, error.description, recovery: "check that it is a movie file that plays",
       cause: error.cause)
+  }
+
+  /// The error for a file whose reading was cancelled.
+  package static func readingCancelled(_ path: String, cause: Cause? = nil) -> MediaError {
+    MediaError(
+      .cancelled, "the reading of \(path) was cancelled", recovery: "nothing was written",
+      cause: cause)
+  }
+
+  /// Throws if all reading in this process is cancelled.
+  static func checkCancellation(_ path: String) throws(MediaError) {
+    if ReadWatch.cancelsAll { throw .readingCancelled(path) }
   }
 
   /// The error for a file that is not a readable movie.

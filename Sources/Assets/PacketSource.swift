@@ -114,7 +114,7 @@ struct PacketSource: ~Copyable {
         return packet.dts
       }
     } catch {
-      if error.systemErrorNumber != nil { throw error }
+      guard error.isDamage else { throw error }
     }
     return nil
   }

@@ -43,7 +43,7 @@ struct PresentationOrder {
         defer { sent += 1 }
         do throws(LibAVError) { try decoder.send(try packet.shown(at: Int64(sent))) } catch {
           // A damaged packet produces no frame.
-          if error.systemErrorNumber != nil { throw error }
+          guard error.isDamage else { throw error }
         }
       } else {
         try decoder.send(nil)
@@ -65,7 +65,7 @@ struct PresentationOrder {
   private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
     while true {
       do throws(LibAVError) { return try decoder.nextFrame() } catch {
-        if error.systemErrorNumber != nil { throw error }
+        guard error.isDamage else { throw error }
       }
     }
   }

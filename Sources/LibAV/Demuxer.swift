@@ -172,7 +172,10 @@ package struct Demuxer: ~Copyable {
   private static func check(
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
-    if watch.isCancelled { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
+    // FFmpeg asks the watch only before it reads a block of the file, and may have more packets.
+    if watch.isCancelled || ReadWatch.cancelsAll {
+      throw LibAVError(operation, path, code: CFFmpeg_EXIT)
+    }
     if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
     try LibAVError.checkData(result: result, operation, path)
   }
@@ -215,7 +218,7 @@ package struct Demuxer: ~Copyable {
       position = io.pointee.pos
       result = LibAVLog.during { av_read_frame(context, packet) }
     }
-    if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled {
+    if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled, !ReadWatch.cancelsAll {
       // libavformat reports an I/O error as the end of the file. Only the I/O context shows the
       // error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
@@ -320,8 +323,9 @@ package struct Demuxer: ~Copyable {
   }
 
   private mutating func seek(_ track: Int, _ ticks: Int64, flags: Int32) throws(LibAVError) {
-    try LibAVError.check(
-      av_seek_frame(context, Int32(clamping: track), ticks, flags), "seek in", path)
+    watch.begin()
+    let result = LibAVLog.during { av_seek_frame(context, Int32(clamping: track), ticks, flags) }
+    try Self.check(result: result, "seek in", path, watch)
     fields.reset()
   }
 }

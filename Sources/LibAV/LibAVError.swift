@@ -83,6 +83,12 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   /// Whether a ``ReadWatch`` interrupted the call, because all reading was cancelled.
   package var isCancelled: Bool { code == CFFmpeg_EXIT }
 
+  /// Whether only a part of the data is damaged, so that reading may go on behind it.
+  ///
+  /// An error of the system, such as one of the disk, is none, and neither is a cancellation: the
+  /// next call would fail in the same way.
+  package var isDamage: Bool { systemErrorNumber == nil && !isCancelled }
+
   /// The name of the file's format if this format is not accepted; otherwise nil.
   package var unsupportedFormat: String? {
     // libavformat logs "[hls @ 0x…] Format not on whitelist …", with the format's name in brackets.

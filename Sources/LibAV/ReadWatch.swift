@@ -24,6 +24,9 @@ package final class ReadWatch: Sendable {
 
   package init() {}
 
+  /// Whether all reading in this process is cancelled.
+  package static var cancelsAll: Bool { isCancelled.load(ordering: .relaxed) }
+
   /// Cancels all reading in this process, now and in the future.
   package static func cancelAll() { isCancelled.store(true, ordering: .relaxed) }
 

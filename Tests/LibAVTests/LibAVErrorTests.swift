@@ -28,6 +28,12 @@ struct LibAVErrorTests {
     #expect(LibAVError(SystemError("sync", "clip.mov", EIO)).logLine == nil)
   }
 
+  @Test func `A cancellation is no damage that reading goes on behind`() {
+    let codes = [CFFmpeg_INVALIDDATA, CFFmpeg_EXIT, -EIO, -ETIMEDOUT]
+    let isDamage = codes.map { LibAVError("read", "a", code: $0).isDamage }
+    #expect(isDamage == [true, false, false, false])
+  }
+
   @Test func `An unused log line is discarded before the next call`() {
     LibAVLog.during { log("left over") }
     do throws(LibAVError) {

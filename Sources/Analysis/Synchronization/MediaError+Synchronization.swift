@@ -11,8 +11,5 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  static func readingCancelled(_ asset: Asset) -> MediaError {
-    MediaError(
-      .cancelled, "the reading of \(asset.path) was cancelled", recovery: "nothing was written")
-  }
+  static func readingCancelled(_ asset: Asset) -> MediaError { .readingCancelled(asset.path) }
 }

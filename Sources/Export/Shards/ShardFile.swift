@@ -40,6 +40,7 @@ struct ShardFile: Sendable {
     }
     let metadata: [String: String]
     do throws(LibAVError) { metadata = try Demuxer(opening: path).metadata } catch {
+      if error.isCancelled { throw .exportCancelled }
       throw failure(.shardDamaged, "shard \(shard) is damaged: \(path) cannot be read")
     }
     guard let stamp = metadata[Self.key] else {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+/// Cancelled reading, in a process of its own, because nothing can be read afterwards.
+struct CancellationTests {
+  @Test func `Every reader ends with cancelled after a cancellation`() async throws {
+    await #expect(processExitsWith: .success) {
+      let directory = try Scratch()
+      var recipe = MovieRecipe.constant(240, count: 60).h264(gop: 10, reordered: true)
+      recipe.audio = MovieRecipe.Audio()
+      recipe.audio?.sampleCount = 48_000
+      for container in ["mov", "avi"] {
+        recipe.container = container
+        try recipe.write(to: directory.file("clip.\(container)"))
+      }
+      let asset = try Asset(path: directory.file("clip.mov"))
+      var frames = try FrameReader(asset, undecodable: .hold)
+      var range = try FrameReader(asset, undecodable: .skip)
+      var audio = try AudioReader(asset)
+      let cursor = PacketCursor(asset)
+      _ = try frames.mediaFrame(at: 5)
+      _ = try cursor.packet(at: 5)
+      Asset.cancelReading()
+      func isCancelled(_ work: () throws -> Void) -> Bool {
+        do { try work() } catch let error as MediaError { return error.code == .cancelled } catch {
+          return (error as? LibAVError)?.isCancelled ?? false
+        }
+        return false
+      }
+      let outcomes = [
+        isCancelled { _ = try frames.mediaFrame(at: 40) },
+        isCancelled { try range.readFrames(in: 0...59, wanted: { _ in true }) { _, _ in true } },
+        isCancelled { _ = try audio.samples(from: 0, count: 48_000) },
+        isCancelled { _ = try cursor.packet(at: 50) },
+        isCancelled { _ = try FrameReader(asset) },
+        isCancelled { _ = try Asset(path: directory.file("clip.mov")) },
+        isCancelled { _ = try Asset(path: directory.file("clip.avi")) },
+      ]
+      guard outcomes.allSatisfy(\.self) else { fatalError("\(outcomes)") }
+    }
+  }
+}
