@@ -8,19 +8,31 @@ extension FileDescriptor {
   /// - Parameters:
   ///   - bytes: The bytes.
   ///   - offset: The offset in the file. Nil writes at the descriptor's own offset.
+  ///   - givesUp: Called with the number of bytes that were written when a signal interrupts the
+  ///     call. Returns true to end with `.interrupted`, and false to go on.
   /// - Returns: Nil if all bytes were written; otherwise the error, after which some of the bytes
   ///   may have been written.
-  package func writeFully(_ bytes: UnsafeRawBufferPointer, at offset: Int64? = nil) -> Errno? {
+  package func writeFully(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64? = nil,
+    givesUp: (_ written: Int) -> Bool = { _ in false }
+  ) -> Errno? {
     var written = 0
     do {
       while written < bytes.count {
         let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-        let count =
-          if let offset {
-            try write(toAbsoluteOffset: offset + Int64(written), rest)
-          } else {
-            try write(rest)
-          }
+        let count: Int
+        do {
+          count =
+            if let offset {
+              try write(
+                toAbsoluteOffset: offset + Int64(written), rest, retryOnInterrupt: false)
+            } else {
+              try write(rest, retryOnInterrupt: false)
+            }
+        } catch Errno.interrupted {
+          if givesUp(written) { return .interrupted }
+          continue
+        }
         // If a file system writes nothing and reports no error, the loop would never end.
         guard count > 0 else { return .ioError }
         written += count
@@ -29,7 +41,7 @@ extension FileDescriptor {
     } catch { return error as? Errno ?? .ioError }
   }
 
-  /// Writes all bytes at the descriptor's own offset, as ``writeFully(_:at:)`` does.
+  /// Writes all bytes at the descriptor's own offset, as ``writeFully(_:at:givesUp:)`` does.
   package func writeFully(_ bytes: [UInt8]) -> Errno? {
     bytes.withUnsafeBytes { writeFully($0) }
   }

@@ -25,16 +25,27 @@ package struct SplicedPipe<Owner>: ~Copyable {
 
   /// Puts a part of an owner's memory into the pipe, and blocks until it has space.
   ///
+  /// - Parameters:
+  ///   - bytes: The memory.
+  ///   - givesUp: Called as by ``SystemPackage/FileDescriptor/writeFully(_:at:givesUp:)``.
   /// - Returns: Nil if all bytes were written; otherwise the error, after which some of the bytes may
   ///   have been written.
-  package mutating func write(_ bytes: UnsafeRawBufferPointer) -> Errno? {
+  package mutating func write(
+    _ bytes: UnsafeRawBufferPointer, givesUp: (_ written: Int) -> Bool = { _ in false }
+  ) -> Errno? {
     var rest = bytes
     while let start = rest.baseAddress, !rest.isEmpty {
       let count = Int(CLinuxSystem_splice(descriptor.rawValue, start, Int64(rest.count)))
-      if count == -Int(EINTR) { continue }
+      if count == -Int(EINTR) {
+        if givesUp(bytes.count - rest.count) { return .interrupted }
+        continue
+      }
       if count == -Int(EPIPE) { return .brokenPipe }
       // If the kernel refuses to splice, the rest is copied.
-      guard count > 0 else { return descriptor.writeFully(rest) }
+      guard count > 0 else {
+        let spliced = bytes.count - rest.count
+        return descriptor.writeFully(rest) { givesUp(spliced + $0) }
+      }
       bufferCount += max(1, count / pageSize)
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }

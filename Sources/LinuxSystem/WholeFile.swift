@@ -61,6 +61,7 @@ package struct WholeFile: ~Copyable {
     self.overwrites = overwrites
     self.replaces = replaces
     writtenPath = created.path
+    UnfinishedFiles.add(writtenPath)
   }
 
   private static func create(
@@ -76,7 +77,8 @@ package struct WholeFile: ~Copyable {
   }
 
   deinit {
-    if !isFinished { unlink(writtenPath.systemPath) }  // No caller is left to report an error to.
+    // No caller is left to report an error to.
+    if !isFinished { UnfinishedFiles.remove(writtenPath) }
   }
 
   /// Renames the finished file to its target.
@@ -84,7 +86,7 @@ package struct WholeFile: ~Copyable {
   /// - Throws: `FileCreationError` if the name was taken meanwhile, or the rename fails.
   package mutating func finish() throws(FileCreationError) {
     guard !isFinished else { return }
-    let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)
+    let failure = overwrites ? try replace() : claim()
     guard failure == 0 else { throw error(failure) }
     isFinished = true
     // A child that another thread is just starting shares the lock until it runs its program, so
@@ -107,15 +109,22 @@ package struct WholeFile: ~Copyable {
       // A recording may start under this name at the same time. Either it finds this lock and is
       // refused, or it already holds the lock and this call is refused.
       guard let old = try NamedFile.locking(location) else {
-        let failure = FileName.claim(location, for: writtenPath)
+        let failure = claim()
         if failure == EEXIST { continue }
         return failure
       }
       return withExtendedLifetime(old) {
-        rename(writtenPath.systemPath, location.systemPath) == 0 ? 0 : errno
+        UnfinishedFiles.finish(writtenPath) {
+          rename(writtenPath.systemPath, location.systemPath) == 0 ? 0 : errno
+        }
       }
     }
     return EBUSY
+  }
+
+  /// Gives the file its target's name if this is free; returns 0 or the errno.
+  private borrowing func claim() -> Int32 {
+    UnfinishedFiles.finish(writtenPath) { FileName.claim(location, for: writtenPath) }
   }
 
   private static let attempts = 100

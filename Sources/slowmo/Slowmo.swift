@@ -51,17 +51,27 @@ struct Slowmo: ParsableCommand {
       Interrupt.install()
       ResourceShortage.reserveDescriptors()
       ResourceShortage.reportCrashes()
+    } else {
+      Output.writeErrorsDirectly()
     }
     RecordingMemory.retainLargeAllocations()
     let arguments = Self.arguments()
     ProgressEvents.enable(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
+    CommandEnd.begin()
     // If output could not be written, the command has failed, even if the verb itself succeeded.
     if let problem = Output.problem {
       Output.error(problem)
       if status == .done || status == .limitBroken { status = problem.status }
     }
+    end(status)
+  }
+
+  /// Ends the process after what is still to be said.
+  static func end(_ status: ExitStatus) -> Never {
+    Output.noteDroppedLines()
     ProgressEvents.end(status)
+    Output.drainErrors()
     Glibc.exit(status.rawValue)
   }
 
@@ -83,7 +93,13 @@ struct Slowmo: ParsableCommand {
         Output.verbatim(HelpPage(requestedBy: arguments, root: Self.self).rendered)
         return .done
       }
-      if verb.endsReading { Interrupt.onFirst { Asset.cancelReading() } }
+      if verb.endsReading {
+        let endsAtOnce = verb.endsAtOnce
+        Interrupt.onFirst {
+          Asset.cancelReading()
+          if endsAtOnce { CommandEnd.limit(arguments) }
+        }
+      }
       return try verb.perform()
     } catch is Output.ReaderIsGone {
       return .done
@@ -117,7 +133,7 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  private static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
+  static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
     let code = exitCode(for: error)
     if code == .success {  // ArgumentParser also reports --version as an error.
       let text = fullMessage(for: error)
@@ -125,6 +141,7 @@ struct Slowmo: ParsableCommand {
         arguments.first == CompletionScript.request ? CompletionScript.safe(text) : text)
       return .done
     }
+    CommandEnd.begin()
     let failure: CommandError
     if code == .validationFailure, !(error is CommandError) {
       failure = .usage(
@@ -157,10 +174,14 @@ protocol Verb {
   /// Whether the first signal cancels the reading of movies. False for a verb that must finish its
   /// output file first.
   var endsReading: Bool { get }
+  /// Whether the verb is ended if it goes on for long after the first signal. False for a verb that
+  /// stops a camera first.
+  var endsAtOnce: Bool { get }
 
   func perform() throws -> ExitStatus
 }
 
 extension Verb {
   var endsReading: Bool { true }
+  var endsAtOnce: Bool { endsReading }
 }

@@ -169,3 +169,24 @@ struct WholeFileTests {
     }
   }
 }
+
+/// The end of a process that has unfinished files.
+struct UnfinishedFilesTests {
+  @Test func `An early end removes exactly the unfinished files`() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let scratch = try Scratch()
+      let part = try WholeFile(creating: scratch.file("a"), overwrites: false)
+      let seen = UnfinishedFiles.finishedCount
+      var whole = try WholeFile(creating: scratch.file("b"), overwrites: false)
+      try whole.finish()
+      // A file has received its name since, so the process goes on.
+      UnfinishedFiles.end(ifFinished: seen, { true }, { exit(1) })
+      UnfinishedFiles.end(ifFinished: UnfinishedFiles.finishedCount, { false }, { exit(2) })
+      guard try scratch.names().count == 2 else { exit(3) }
+      UnfinishedFiles.end(ifFinished: UnfinishedFiles.finishedCount, { true }) {
+        exit((try? scratch.names()) == ["b"] ? 7 : 4)
+      }
+      _ = part.writtenPath
+    }
+  }
+}

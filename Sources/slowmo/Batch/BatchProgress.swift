@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Overcrank
 import Synchronization
 
@@ -58,11 +57,11 @@ final class BatchProgress: Sendable {
       guard style != .none, now - (state.lastShown ?? started) >= style.interval else { return }
       state.lastShown = now
       switch style {
-      case .json: emit("progress", state)
-      case .plain: Output.notice(text(state))
+      case .json: emit("progress", state, isProgress: true)
+      case .plain: Output.notice(text(state), isProgress: true)
       default:
         state.hasBar = true
-        Output.write(Array("\r\u{1B}[K\(text(state))".utf8), to: STDERR_FILENO)
+        Output.status(text(state))
       }
     }
   }
@@ -90,12 +89,12 @@ final class BatchProgress: Sendable {
   private func endBar(_ state: inout State) {
     guard state.hasBar else { return }
     state.hasBar = false
-    Output.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+    Output.status("")
   }
 
   private func emit(
     _ name: String, _ state: State, source: String? = nil, file: String? = nil,
-    status: String? = nil, message: String? = nil
+    status: String? = nil, message: String? = nil, isProgress: Bool = false
   ) {
     guard style == .json else { return }
     let frames = state.frames
@@ -103,7 +102,7 @@ final class BatchProgress: Sendable {
       Event(
         event: name, source: source, file: file, status: status, message: message,
         frame: frames.done, totalFrames: frames.total, filesDone: state.filesDone,
-        filesTotal: fileCount))
+        filesTotal: fileCount), isProgress: isProgress)
   }
 
   private func text(_ state: State) -> String {

@@ -12,6 +12,11 @@ final class ClipCommands: Sendable {
   private let command: String
   private let running = DispatchGroup()
   private let failures = Mutex<[String]>([])
+  /// The paths of the clips whose commands run.
+  private let paths = Mutex<[String]>([])
+
+  /// The seconds that commands may still run after a signal has ended the capture.
+  private static let secondsAfterSignal = 10
 
   /// Prepares a command for sh(1).
   ///
@@ -55,8 +60,14 @@ final class ClipCommands: Sendable {
     let script =
       "SLOWMO_FILE=$1 SLOWMO_TRIGGER_NS=\(time); export SLOWMO_FILE SLOWMO_TRIGGER_NS\n" + command
     running.enter()
+    paths.withLock { $0.append(path) }
     Task.detached { [self] in
-      defer { running.leave() }
+      defer {
+        paths.withLock { paths in
+          if let index = paths.firstIndex(of: path) { paths.remove(at: index) }
+        }
+        running.leave()
+      }
       do {
         // Ctrl-C is meant to end the capture and not the command. The terminal sends it to a
         // process group, so the command gets a group of its own.
@@ -80,8 +91,16 @@ final class ClipCommands: Sendable {
   }
 
   /// Waits for all started commands and returns a message for each failed one.
+  ///
+  /// A command may wait for a terminal that is not read. After a signal, the wait is limited.
   func wait() -> [String] {
-    running.wait()
+    var secondsLeft = Self.secondsAfterSignal
+    while running.wait(timeout: .now() + .seconds(1)) == .timedOut {
+      guard Interrupt.isRequested else { continue }
+      secondsLeft -= 1
+      guard secondsLeft > 0 else { break }
+    }
     return failures.withLock { $0 }
+      + paths.withLock { $0 }.map { "the command for \($0) is still running" }
   }
 }

@@ -37,6 +37,8 @@ struct ControlsCommand: ParsableCommand, Verb {
   var assignments: [String] = []
   @OptionGroup var common: CommonOptions
 
+  var endsAtOnce: Bool { false }
+
   func perform() throws -> ExitStatus {
     // Syntax errors are reported before the camera is opened.
     let wanted = try assignments.map(ControlAssignment.init(parsing:))

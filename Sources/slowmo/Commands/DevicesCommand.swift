@@ -98,6 +98,8 @@ struct DevicesCommand: ParsableCommand, Verb {
     }
   }
 
+  var endsAtOnce: Bool { false }
+
   func perform() throws -> ExitStatus {
     if watch { return try reportChanges() }
     let list = CaptureDevice.discover()

@@ -34,6 +34,8 @@ struct DoctorCommand: ParsableCommand, Verb {
 
   @OptionGroup var common: CommonOptions
 
+  var endsAtOnce: Bool { false }
+
   func perform() throws -> ExitStatus {
     let device = try self.device.map { name throws(MediaError) in
       try SystemState.Device(named: name)

@@ -76,6 +76,9 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     try common.check(standardOutputFor: "-o", output)
   }
 
+  // A batch reports which files are finished.
+  var endsAtOnce: Bool { (try? batch.isUsed(projects, output)) != true }
+
   func perform() throws -> ExitStatus {
     try exporting.burnIn?.prepareFont()
     if try batch.isUsed(projects, output) {

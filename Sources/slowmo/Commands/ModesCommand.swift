@@ -118,6 +118,8 @@ struct ModesCommand: ParsableCommand, Verb {
     }
   }
 
+  var endsAtOnce: Bool { false }
+
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
     let list = try device.formatList(including: size?.size)

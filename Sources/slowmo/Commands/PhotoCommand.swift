@@ -197,6 +197,8 @@ struct PhotoCommand: ParsableCommand, Verb {
     return template
   }
 
+  var endsAtOnce: Bool { false }
+
   func perform() throws -> ExitStatus {
     let encoders = OptionalComponents.current.photoEncoders
     if let photoFormat, photoFormat == .heic, !encoders.contains(where: { $0.format == .heic }) {

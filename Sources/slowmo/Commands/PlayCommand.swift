@@ -180,8 +180,11 @@ struct PlayCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: [file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
+    // The player ends by itself, but a signal must also end the reading of an index.
+    Interrupt.onFirst { Asset.cancelReading() }
     let content = try PlayedContent(file, range, onError)
     let other = try beside.map { try PlayedContent($0, nil, onError) }
+    Interrupt.onFirst {}
     let assets = content.assets + (other?.assets ?? [])
     try OutputNames.check([output], inputs: assets.map(\.path))
     let project = PlaybackProject(

@@ -44,7 +44,8 @@ struct RecoverCommand: ParsableCommand, Verb {
     }
   }
 
-  var endsReading: Bool { false }
+  // A repair in place is finished; a copy is an export.
+  var endsReading: Bool { output != nil }
 
   func perform() throws -> ExitStatus {
     let report: RecoveryReport

@@ -211,6 +211,9 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     }
   }
 
+  // A batch reports which files are finished.
+  var endsAtOnce: Bool { (try? batch.isUsed(files, output)) != true }
+
   func perform() throws -> ExitStatus {
     try exporting.burnIn?.prepareFont()
     if target != nil { return try exportForSeeking() }

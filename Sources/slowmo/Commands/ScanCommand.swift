@@ -108,6 +108,8 @@ struct ScanCommand: ParsableCommand, Verb {
       types: types?.names ?? [], agreement: agreement, faceModel: faces.faceModel)
   }
 
+  var endsAtOnce: Bool { !isDevice }
+
   func perform() throws -> ExitStatus {
     let recognition = try FullProgram.recognition(alternative: "search on another machine")
     if let overlay, !writing.dryRun { try ScanReport.makeDirectory(overlay) }

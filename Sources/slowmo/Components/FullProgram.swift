@@ -26,6 +26,7 @@ enum FullProgram {
     if let program = path(besides: SystemFiles.linkTarget("/proc/self/exe") ?? "") {
       // Text that is still in a buffer would be lost.
       fflush(nil)
+      Output.drainErrors()
       _ = execv(program.systemPath, CommandLine.unsafeArgv)
     }
     throw CommandError(

@@ -43,13 +43,10 @@ struct FrameMetadataWriter {
       + "\"synthesized\":\(isSynthesized.map { "\($0)" } ?? "null"),"
       + "\"format\":\"\(image.format)\",\"width\":\(text(image.width)),"
       + "\"height\":\(text(image.height)),\"byte_count\":\(image.byteCount)}\n"
-    guard let reason = descriptor.writeFully(Array(line.utf8)) else { return }
+    let failure = Array(line.utf8).withUnsafeBytes { Output.fully($0, to: descriptor) }
+    guard let reason = failure else { return }
     if reason == .brokenPipe { throw Output.ReaderIsGone() }
-    throw CommandError(
-      .inputOutput, code: "write_failed",
-      "could not write to file descriptor \(descriptor.rawValue): "
-        + String(cString: strerror(reason.rawValue)),
-      hint: "check the target of the redirection")
+    throw Output.error(reason, "file descriptor \(descriptor.rawValue)")
   }
 }
 

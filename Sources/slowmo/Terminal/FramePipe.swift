@@ -38,13 +38,15 @@ struct FramePipe: ~Copyable {
       // Kept first: after an error, too, the pipe may hold a part of it.
       defer { pipe.keep(.frame(frame)) }
       try frame.withParts { part in
-        if failure == nil { failure = pipe.write(part) }
+        if failure == nil { failure = ReaderWait.run { pipe.write(part, givesUp: $0) } }
       }
     } else {
       // The parts exist only during the call. An error of the copy is the error of the frame.
       var bytes: [UInt8] = []
       try frame.withParts { bytes += $0 }
-      failure = bytes.withUnsafeBytes { pipe.write($0) }
+      failure = bytes.withUnsafeBytes { bytes in
+        ReaderWait.run { pipe.write(bytes, givesUp: $0) }
+      }
       pipe.keep(.bytes(bytes))
     }
     try Output.check(failure)

@@ -12,6 +12,8 @@ enum Interrupt {
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
   private static let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
+  /// The threads in ``whileWaiting(_:)``.
+  private static let waiters = Mutex<[pthread_t]>([])
 
   /// Whether one of the terminating signals has arrived.
   static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
@@ -32,6 +34,20 @@ enum Interrupt {
   /// timeout(1) sends its signal twice, first to its child and then to the child's process group.
   private static let sameSignal: Int64 = 300_000_000
 
+  /// The signal that interrupts a system call.
+  ///
+  /// Without a handler, it is ignored.
+  private static let wakingSignal = SIGURG
+  /// The time between two of these signals, in nanoseconds.
+  private static let wakingPeriod = 10_000_000
+
+  /// The processor time of the process after the first signal, and the action when it is used up.
+  private struct Overtime {
+    let end: Int64
+    let action: @Sendable () -> Void
+  }
+  private static let overtime = Mutex<Overtime?>(nil)
+
   /// Blocks the signals and starts the thread that waits for them.
   ///
   /// A second terminating signal ends the process at once. Call this before other threads start,
@@ -47,6 +63,10 @@ enum Interrupt {
     }
     // If the reader of a pipe closes its end, that must not end a recording.
     signal(SIGPIPE, SIG_IGN)
+    // Without SA_RESTART, so that a system call ends.
+    var waking = sigaction()
+    waking.__sigaction_handler.sa_handler = { _ in }
+    sigaction(wakingSignal, &waking, nil)
     // SIGXFSZ arrives if a write exceeds the file size limit (setrlimit(2)). The write must fail
     // instead of ending the process.
     signal(SIGXFSZ, SIG_IGN)
@@ -62,9 +82,19 @@ enum Interrupt {
       while true {
         // The kernel delivers the signal with the lowest number first, so frequent SIGUSR1 would
         // delay a SIGTERM. The terminating signals are therefore checked separately.
-        var noTime = timespec()
-        number = sigtimedwait(&ending, nil, &noTime)
-        if number <= 0 { guard sigwait(&set, &number) == 0 else { continue } }
+        var time = timespec()
+        number = sigtimedwait(&ending, nil, &time)
+        if number <= 0, isRequested {
+          time.tv_nsec = wakingPeriod
+          number = sigtimedwait(&set, nil, &time)
+          if number <= 0 {
+            wake()
+            endOvertime()
+            continue
+          }
+        } else if number <= 0 {
+          guard sigwait(&set, &number) == 0 else { continue }
+        }
         guard number != SIGUSR1 else {
           userAction.withLock { $0 }?()
           continue
@@ -76,7 +106,7 @@ enum Interrupt {
           // force the exit.
           if number == SIGHUP { continue }
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
-          lastAction.withLock { $0 }?()
+          prepareForcedExit()
           _exit(status(for: number).rawValue)
         }
         first = .now
@@ -89,6 +119,54 @@ enum Interrupt {
   // A signal handler reads this variable, so it cannot use a lock. It is written before other
   // threads start.
   private nonisolated(unsafe) static var waitingThread = pthread_t()
+
+  /// Interrupts the system calls of all threads in ``whileWaiting(_:)``.
+  ///
+  /// A thread may have looked for a signal just before its call, so this is repeated.
+  private static func wake() {
+    waiters.withLock { for thread in $0 { pthread_kill(thread, wakingSignal) } }
+  }
+
+  /// Runs system calls that may wait for another program, such as the reader of a pipe.
+  ///
+  /// After the first terminating signal, they are interrupted (EINTR) every 50 ms.
+  static func whileWaiting<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let thread = pthread_self()
+    waiters.withLock { $0.append(thread) }
+    defer {
+      waiters.withLock { waiters in
+        if let index = waiters.lastIndex(of: thread) { waiters.remove(at: index) }
+      }
+    }
+    return try body()
+  }
+
+  /// Sets the action for a process that has used an amount of processor time, in nanoseconds, after the
+  /// first signal.
+  ///
+  /// Call this from the action for the first signal. The action must not block.
+  static func afterProcessorTime(_ limit: Int64, _ action: @escaping @Sendable () -> Void) {
+    overtime.withLock { $0 = Overtime(end: processorTime + limit, action: action) }
+  }
+
+  private static func endOvertime() {
+    let action = overtime.withLock { overtime -> (@Sendable () -> Void)? in
+      guard let found = overtime, processorTime >= found.end else { return nil }
+      overtime = nil
+      return found.action
+    }
+    action?()
+  }
+
+  /// The processor time of the process, in nanoseconds.
+  private static var processorTime: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
+  /// Runs what is to be done before the process ends at once.
+  static func prepareForcedExit() { lastAction.withLock { $0 }?() }
 
   /// Sets the action for the first terminating signal.
   ///

@@ -7,7 +7,13 @@ import Synchronization
 import SystemPackage
 
 /// Writes the results to standard output, and all other text to standard error.
+///
+/// A write to standard output waits for its reader until a signal arrives (``ReaderWait``). One to
+/// standard error never waits.
 enum Output {
+  /// Standard error, whose reader must not hold up a recording by not reading.
+  private static let standardError = BackgroundWriter(.standardError)
+
   /// The errno of the first failed write to standard output.
   ///
   /// A pipe closed by its reader does not count.
@@ -29,7 +35,8 @@ enum Output {
   private static let newline = [UInt8(ascii: "\n")]
 
   private static func write(_ bytes: [UInt8]) -> Bool {
-    guard let reason = FileDescriptor.standardOutput.writeFully(bytes) else { return true }
+    let failed = bytes.withUnsafeBytes { fully($0, to: .standardOutput) }
+    guard let reason = failed else { return true }
     // A reader such as head(1) stops early on purpose, so a closed pipe is not an error.
     if reason != .brokenPipe { failure.withLock { $0 = $0 ?? reason } }
     return false
@@ -47,7 +54,15 @@ enum Output {
 
   /// Writes bytes to standard output, as ``data(_:)-([UInt8])`` does.
   static func data(_ bytes: UnsafeRawBufferPointer) throws {
-    try check(FileDescriptor.standardOutput.writeFully(bytes))
+    try check(fully(bytes, to: .standardOutput))
+  }
+
+  /// Writes bytes that must not be lost to a descriptor, after what was written to standard error.
+  ///
+  /// - Returns: Nil, or the error; `.interrupted` if the reader did not read after a signal.
+  static func fully(_ bytes: UnsafeRawBufferPointer, to descriptor: FileDescriptor) -> Errno? {
+    standardError.drain()
+    return ReaderWait.run { givesUp in descriptor.writeFully(bytes, givesUp: givesUp) }
   }
 
   /// Throws for a failed write to standard output, as ``data(_:)-([UInt8])`` does.
@@ -60,10 +75,20 @@ enum Output {
   static var problem: CommandError? { failure.withLock { $0 }.map(error) }
 
   private static func error(_ reason: Errno) -> CommandError {
+    error(reason, "standard output")
+  }
+
+  /// The error of a failed write to a descriptor that another program reads.
+  static func error(_ reason: Errno, _ name: String) -> CommandError {
+    guard reason != .interrupted else {
+      return CommandError(
+        Interrupt.status, code: "cancelled", "interrupted while \(name) was not read",
+        hint: "read it, or redirect it to a file")
+    }
     let isFull = [ENOSPC, EDQUOT, EFBIG].contains(reason.rawValue)
     return CommandError(
       .inputOutput, code: isFull ? "disk_full" : "write_failed",
-      "could not write to standard output: \(String(cString: strerror(reason.rawValue)))",
+      "could not write to \(name): \(String(cString: strerror(reason.rawValue)))",
       hint: isFull ? "free some space and try again" : "check the target of the redirection")
   }
 
@@ -107,17 +132,44 @@ enum Output {
   /// With `--progress json`, it is a `note` event.
   static func plain(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.emit("note", text) }
-    write(text.terminalBytes + newline, to: STDERR_FILENO)
+    standardError.write(text.terminalBytes + newline)
   }
 
   /// Prints a line for people, in every progress style.
-  static func notice(_ text: String) {
-    write("slowmo: \(text)".terminalBytes + newline, to: STDERR_FILENO)
+  ///
+  /// If `isProgress` is true and its reader is slow, the next line of progress replaces it.
+  static func notice(_ text: String, isProgress: Bool = false) {
+    standardError.write("slowmo: \(text)".terminalBytes + newline, isProgress: isProgress)
   }
+
+  /// Replaces the last line of a terminal at standard error; an empty text removes it.
+  static func status(_ text: String) {
+    standardError.write("\r\u{1B}[K\(text)".systemBytes, isProgress: !text.isEmpty)
+  }
+
+  /// Prints an event of `--progress json`.
+  static func event(_ json: Data, isProgress: Bool) {
+    standardError.write([UInt8](json) + newline, isProgress: isProgress)
+  }
+
+  /// Lets the caller of each write to standard error wait for its reader, because no thread can start.
+  static func writeErrorsDirectly() { standardError.writeDirectly() }
+
+  /// Reports the lines that were dropped because standard error was not read.
+  static func noteDroppedLines() {
+    let count = standardError.droppedCount
+    guard count > 0 else { return }
+    warning("\(count) lines were dropped because standard error was not read")
+  }
+
+  /// Waits for the reader of standard error, but not for one that does not read.
+  static func drainErrors() { standardError.drain() }
 
   /// Prints exactly one JSON document on standard output.
   static func document(_ document: some Encodable) throws {
-    verbatim(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
+    let data = try encode(document, isPretty: true)
+    CommandEnd.begin()
+    verbatim(String(decoding: data, as: UTF8.self))
   }
 
   /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
@@ -138,13 +190,6 @@ enum Output {
       }
     }
     return Data(text.utf8)
-  }
-
-  /// Writes all bytes to a descriptor.
-  ///
-  /// A failure is ignored, because it could not be reported.
-  static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    _ = FileDescriptor(rawValue: descriptor).writeFully(bytes)
   }
 }
 

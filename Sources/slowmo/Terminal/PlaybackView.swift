@@ -154,12 +154,12 @@ enum PlaybackStatus {
     guard isOn else { return }
     let text = player.currentTime.text(
       rate: rate, since: mark, isSynthesized: isSynthesized)
-    Output.write(("\r\u{1B}[K" + text).systemBytes, to: STDERR_FILENO)
+    Output.status(text)
   }
 
   /// Ends the line.
   static func end() {
     guard isOn else { return }
-    Output.write("\r\u{1B}[K".systemBytes, to: STDERR_FILENO)
+    Output.status("")
   }
 }

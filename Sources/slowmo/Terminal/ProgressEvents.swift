@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Glibc
 import Synchronization
 
 /// The events of `--progress json`: one JSON object per line on standard error, which then contains
@@ -66,9 +65,11 @@ enum ProgressEvents {
   }
 
   /// Writes an event.
-  static func emit(_ event: some Encodable) {
+  ///
+  /// If `isProgress` is true and its reader is slow, the next event of progress replaces it.
+  static func emit(_ event: some Encodable, isProgress: Bool = false) {
     guard areOn, let data = try? Output.encode(event, isPretty: false) else { return }
-    Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
+    Output.event(data, isProgress: isProgress)
   }
 
   /// Writes an event that contains only a message.

@@ -122,11 +122,11 @@ final class ProgressReporter {
     lastShown = now
     switch style {
     case .none: break
-    case .json: emit("progress", state)
-    case .plain: Output.notice(text(state))
+    case .json: emit("progress", state, isProgress: true)
+    case .plain: Output.notice(text(state), isProgress: true)
     case .bar, .auto:
       hasBar = true
-      Output.write(Array("\r\u{1B}[K\(bar(state))\(text(state))".utf8), to: STDERR_FILENO)
+      Output.status("\(bar(state))\(text(state))")
     }
   }
 
@@ -142,14 +142,16 @@ final class ProgressReporter {
   private func endBar() {
     guard hasBar else { return }
     hasBar = false
-    Output.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+    Output.status("")
   }
 
   private func emit(
-    _ name: String, _ state: State?, file: String? = nil, message: String? = nil
+    _ name: String, _ state: State?, file: String? = nil, message: String? = nil,
+    isProgress: Bool = false
   ) {
     guard style == .json else { return }
-    ProgressEvents.emit(event(name, state, file: file, message: message))
+    ProgressEvents.emit(
+      event(name, state, file: file, message: message), isProgress: isProgress)
   }
 
   private func event(

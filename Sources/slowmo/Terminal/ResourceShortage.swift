@@ -58,7 +58,7 @@ enum ResourceShortage {
   static func reportCrashes() {
     guard AddressSpace.bytesLeft != nil else { return }
     // The first use of a static property requests memory.
-    TerminalScreen.restoreAfterCrash()
+    TerminalScreen.restoreNow()
     typealias Terminate = @convention(c) () -> Void
     // Libstdc++ prints lines of its own before it ends the process.
     if let symbol = dlsym(nil, "_ZSt13set_terminatePFvvE") {
@@ -75,8 +75,12 @@ enum ResourceShortage {
   private static func end() {
     let message: StaticString =
       "slowmo: error: a library crashed, probably for lack of memory; raise the limit with ulimit -v\n"
-    TerminalScreen.restoreAfterCrash()
-    _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+    TerminalScreen.restoreNow()
+    // A terminal that is not read must not keep the process.
+    var waited = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+    if poll(&waited, 1, 0) > 0 {
+      _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+    }
     _exit(ExitStatus.internalError.rawValue)
   }
 }

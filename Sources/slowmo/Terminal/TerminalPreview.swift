@@ -38,6 +38,7 @@ final class TerminalPreview: PreviewView {
   var height: Int { canvas.pixelHeight }
 
   var isReady: Bool {
+    guard screen.flush() else { return false }
     guard let drawn else { return true }
     let elapsed = clock.now - drawn
     guard elapsed >= Self.period else { return false }

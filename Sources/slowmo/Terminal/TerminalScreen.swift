@@ -7,10 +7,16 @@ import Synchronization
 /// The terminal of the process as a screen for images: raw input, no cursor, the alternate screen.
 ///
 /// The terminal is restored when the value is closed, when the process is suspended, and before a
-/// second signal ends it. Only the main thread may use it.
+/// second signal ends it. A terminal that takes no bytes blocks none of these. Only the main thread may
+/// use it.
 final class TerminalScreen {
   private let descriptor: Int32
   private var isRaw = false
+  /// The bytes that the terminal has not taken yet.
+  private var pending: ArraySlice<UInt8> = []
+
+  /// The time in milliseconds in which the terminal takes nothing, and after which the rest is dropped.
+  private static let longestWait: CInt = 1_000
 
   /// The settings to restore, and the terminal, for the thread that ends the process.
   private struct Saved: @unchecked Sendable {
@@ -27,7 +33,8 @@ final class TerminalScreen {
   ///
   /// - Throws: `CommandError` if the process has none.
   init() throws {
-    descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+    // The terminal is opened again, so O_NONBLOCK does not apply to other programs.
+    descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw CommandError(
         .unavailable, code: "no_terminal", "the process has no terminal to show images on",
@@ -35,7 +42,8 @@ final class TerminalScreen {
     }
     // A handler, not a thread: the signal has to reach a thread that waits in a system call.
     signal(SIGTSTP) { _ in TerminalScreen.isStopRequested.store(true, ordering: .releasing) }
-    Interrupt.beforeForcedExit { Self.restore(waits: false) }
+    // The main thread may be just restoring it.
+    Interrupt.beforeForcedExit { Self.restoreNow() }
     makeRaw()
   }
 
@@ -45,7 +53,7 @@ final class TerminalScreen {
   func close() {
     guard isRaw else { return }
     isRaw = false
-    Self.restore()
+    restore()
     Self.saved.withLock { $0 = nil }
     signal(SIGTSTP, SIG_DFL)
     Glibc.close(descriptor)
@@ -57,6 +65,8 @@ final class TerminalScreen {
     let before = settings
     Self.saved.withLock { $0 = Saved(descriptor: descriptor, settings: before) }
     settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+    // Ctrl-S must not stop the images, and one that was typed before ends here.
+    settings.c_iflag &= ~tcflag_t(IXON)
     // Ctrl-Z must not cut an image, and with it the request for an answer.
     settings.c_lflag |= tcflag_t(NOFLSH)
     // A core dump would leave the terminal as it is.
@@ -65,30 +75,39 @@ final class TerminalScreen {
       characters[Int(VMIN)] = 0
       characters[Int(VTIME)] = 0
     }
-    tcsetattr(descriptor, TCSAFLUSH, &settings)
+    setAttributes(&settings)
     write(Array(Self.enter.utf8))
     isRaw = true
   }
 
-  /// Restores the terminal.
-  ///
-  /// A terminal that takes no bytes must not keep the process from ending.
-  private static func restore(waits: Bool = true) {
-    saved.withLock { saved in
-      guard var saved else { return }
-      if !waits {
-        _ = fcntl(saved.descriptor, F_SETFL, fcntl(saved.descriptor, F_GETFL) | O_NONBLOCK)
-      }
-      Output.write(Array(leave.utf8), to: saved.descriptor)
-      tcsetattr(saved.descriptor, waits ? TCSAFLUSH : TCSANOW, &saved.settings)
-    }
+  /// Changes the settings and drops the input, as TCSAFLUSH does, but without waiting for the terminal
+  /// to take what was written.
+  private func setAttributes(_ settings: inout termios) {
+    tcsetattr(descriptor, TCSANOW, &settings)
+    tcflush(descriptor, TCIFLUSH)
   }
 
-  /// Restores the terminal in a process that is crashing, unless another thread is doing so.
-  static func restoreAfterCrash() {
+  /// Restores the terminal; waits as long as it takes bytes.
+  private func restore() {
+    write(Array(Self.leave.utf8))
+    var isTaking = true
+    while !flush(), isTaking {
+      var waited = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      isTaking = poll(&waited, 1, Self.longestWait) > 0
+    }
+    pending = []
+    if var settings = Self.saved.withLock({ $0 })?.settings { setAttributes(&settings) }
+  }
+
+  /// Restores the terminal in a process that ends at once or is crashing, unless another thread is
+  /// doing so.
+  static func restoreNow() {
     saved.withLockIfAvailable { saved in
       guard var saved else { return }
-      Output.write(Array(leave.utf8), to: saved.descriptor)
+      // A terminal that does not take all of it cannot be waited for.
+      _ = leave.utf8.withContiguousStorageIfAvailable {
+        Glibc.write(saved.descriptor, $0.baseAddress, $0.count)
+      }
       tcsetattr(saved.descriptor, TCSANOW, &saved.settings)
     }
   }
@@ -100,7 +119,7 @@ final class TerminalScreen {
     guard Self.isStopRequested.exchange(false, ordering: .acquiringAndReleasing) else {
       return false
     }
-    Self.restore()
+    restore()
     // Only this thread is sure to stop before the call returns.
     raise(SIGSTOP)
     makeRaw()
@@ -125,8 +144,29 @@ final class TerminalScreen {
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
-  /// Writes bytes; blocks while the terminal does not take them.
-  func write(_ bytes: [UInt8]) { Output.write(bytes, to: descriptor) }
+  /// Writes bytes, and keeps those that the terminal does not take yet.
+  func write(_ bytes: [UInt8]) {
+    pending += bytes
+    flush()
+  }
+
+  /// Writes what the terminal takes now.
+  ///
+  /// - Returns: Whether no byte is left.
+  @discardableResult
+  func flush() -> Bool {
+    while !pending.isEmpty {
+      let count = pending.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        pending.removeFirst(count)
+      } else if count == 0 || errno != EINTR {
+        // A terminal that is gone takes no byte any more.
+        if count == 0 || errno != EAGAIN { pending = [] }
+        break
+      }
+    }
+    return pending.isEmpty
+  }
 
   /// Returns the bytes that have arrived, without waiting.
   func read() -> [UInt8] {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import OvercrankLinuxSystem
+
+private final class Flag: Sendable {
+  private let value = Atomic<Bool>(false)
+  var isSet: Bool { value.load(ordering: .acquiring) }
+  func set() { value.store(true, ordering: .releasing) }
+}
+
+/// Lines for a reader that may not read.
+struct BackgroundWriterTests {
+  private let ends: (readEnd: FileDescriptor, writeEnd: FileDescriptor)
+
+  init() throws { ends = try FileDescriptor.pipe() }
+
+  /// Fills the pipe, so that a further byte must wait for its reader; returns the number of bytes.
+  private func fill() throws -> Int {
+    let descriptor = ends.writeEnd.rawValue
+    let count = Int(fcntl(descriptor, 1_032))  // F_GETPIPE_SZ
+    #expect(ends.writeEnd.writeFully([UInt8](repeating: 0, count: count)) == nil)
+    return count
+  }
+
+  /// Reads the rest of the pipe as lines.
+  private func lines(after count: Int) throws -> [String] {
+    try ends.writeEnd.close()
+    var bytes: [UInt8] = []
+    var block = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let length = try block.withUnsafeMutableBytes { try ends.readEnd.read(into: $0) }
+      guard length > 0 else { break }
+      bytes += block[..<length]
+    }
+    try ends.readEnd.close()
+    return String(decoding: bytes[count...], as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  private func write(_ text: String, _ writer: BackgroundWriter, isProgress: Bool = false) {
+    writer.write(Array("\(text)\n".utf8), isProgress: isProgress)
+  }
+
+  @Test func `Lines arrive in order and completely`() throws {
+    let writer = BackgroundWriter(ends.writeEnd)
+    for number in 0..<1_000 { write("\(number)", writer) }
+    #expect(writer.drain())
+    #expect(writer.droppedCount == 0)
+    #expect(try lines(after: 0) == (0..<1_000).map(String.init))
+  }
+
+  @Test func `A reader that does not read holds up no writer`() throws {
+    let count = try fill()
+    let writer = BackgroundWriter(ends.writeEnd, capacity: 1_000)
+    // The thread takes the first line, at the latest when the others have filled the queue.
+    for number in 0..<1_000 { write("line \(number)", writer) }
+    #expect(!writer.drain(withinMilliseconds: 1))
+    #expect((800..<1_000).contains(writer.droppedCount))
+    // The last one finds the reader as it was, and does not wait for it again.
+    #expect(!writer.drain(withinMilliseconds: 1_000_000))
+    var block = [UInt8](repeating: 0, count: count)
+    #expect(try block.withUnsafeMutableBytes { try ends.readEnd.read(into: $0) } == count)
+    #expect(writer.drain())
+    let seen = try lines(after: 0)
+    #expect(seen.count + writer.droppedCount == 1_000)
+    #expect(seen.first == "line 0")
+  }
+
+  @Test func `Progress that waits is replaced by newer progress`() throws {
+    let count = try fill()
+    let writer = BackgroundWriter(ends.writeEnd)
+    write("begin", writer)
+    for number in 0..<100 { write("at \(number)", writer, isProgress: true) }
+    write("warning", writer)
+    for number in 100..<200 { write("at \(number)", writer, isProgress: true) }
+    #expect(!writer.drain(withinMilliseconds: 1))
+    var block = [UInt8](repeating: 0, count: count)
+    #expect(try block.withUnsafeMutableBytes { try ends.readEnd.read(into: $0) } == count)
+    #expect(writer.drain())
+    #expect(writer.droppedCount == 198)
+    #expect(try lines(after: 0) == ["begin", "at 99", "warning", "at 199"])
+  }
+
+  @Test func `A write gives up when a signal says so`() throws {
+    let count = try fill()
+    // The thread sends signals until the write, which waits in the kernel, has seen one.
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in }
+    sigaction(SIGURG, &action, nil)
+    let waiter = pthread_self()
+    let hasEnded = Flag()
+    let sender = try BlockingThread {
+      while !hasEnded.isSet {
+        pthread_kill(waiter, SIGURG)
+        sched_yield()
+      }
+    }
+    var counts: [Int] = []
+    let failure = [UInt8](repeating: 1, count: 10).withUnsafeBytes { bytes in
+      ends.writeEnd.writeFully(bytes) {
+        counts.append($0)
+        return counts.count == 3
+      }
+    }
+    hasEnded.set()
+    sender.join()
+    #expect(failure == .interrupted)
+    #expect(counts == [0, 0, 0])
+    #expect(try lines(after: count) == [])
+  }
+}
