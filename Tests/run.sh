@@ -135,8 +135,9 @@ step_power_cuts() {
 
 step_outputs() {
   local soak=(python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo")
-  "${soak[@]}" --pairs "$output_pairs" --signals "$output_signals" --full-disks "$full_disks"
-  must_fail "${soak[@]}" --pairs 3 --signals 3 --full-disks 3 --careless
+  "${soak[@]}" --pairs "$output_pairs" --signals "$output_signals" --unread "$unread_outputs" \
+    --full-disks "$full_disks"
+  must_fail "${soak[@]}" --pairs 3 --signals 4 --unread 2 --full-disks 10 --careless
 }
 
 step_foreign_files() {
@@ -304,7 +305,8 @@ finish() {
 # No condition may stand around this: it would suspend `set -e`.
 run_steps packages
 if ! ((${#groups[@]})); then
-  ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=12 full_disks=30
+  ledger_takes=10 kills=15 kill_jobs=1 power_cuts=10 output_pairs=12 output_signals=60 full_disks=30
+  unread_outputs=10
   foreign_files=60 fuzz_cases=100 check_cases=24
   run_steps format build
   # Three at a time on two processors: the emulated machine uses one of them, and cameras wait for their
@@ -316,8 +318,8 @@ if ! ((${#groups[@]})); then
 fi
 
 export OVERCRANK_FULL=1
-ledger_takes=100 kills=1000 kill_jobs=$(nproc) power_cuts=200 output_pairs=200 output_signals=200
-full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500
+ledger_takes=100 kills=1000 kill_jobs=$(nproc) power_cuts=200 output_pairs=200 output_signals=300
+unread_outputs=50 full_disks=500 foreign_files=2000 fuzz_cases=10000 check_cases=500
 for group in "${groups[@]}"; do
   case $group in
     cases) run_steps build units fuzz ;;

@@ -7,6 +7,7 @@ the load by other programs is measured.
 """
 import os
 import resource
+import struct
 
 
 def run_before_others():
@@ -15,6 +16,12 @@ def run_before_others():
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
         pass
+
+
+def count_in(path):
+    """The frame count that a synthetic camera keeps in a file (`counter=`); 0 before the camera started."""
+    data = path.read_bytes() if path.exists() else b""
+    return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
 
 
 class OtherPrograms:

@@ -23,14 +23,13 @@ import pathlib
 import random
 import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from busy_machine import Attempts, run_before_others
+from busy_machine import Attempts, count_in, run_before_others
 
 LIMIT_MS = 250
 # (name, mode, percentage of deliberately lost frames, options): copied, encoded, with losses.
@@ -74,12 +73,6 @@ def frame_count(path):
         return None
     text = done.stdout.strip().strip(",")
     return int(text) if text.isdigit() else 0
-
-
-def count_in(path):
-    """The frame count in shared memory; 0 before the camera started."""
-    data = path.read_bytes() if path.exists() else b""
-    return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
 
 
 def wait_for_frame(path, process):

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs verbs that write files under adverse conditions, and checks the resulting files.
 
-    output-soak.py SLOWMO [--pairs N] [--signals N] [--full-disks N] [--seed S] [--directory DIR]
+    output-soak.py SLOWMO [--pairs N] [--signals N] [--unread N] [--full-disks N] [--seed S]
+                          [--directory DIR]
 
 * Pairs: two verbs write the same name at once, with or without `-y`, with or without an existing
   file.
-* Signals: a verb is interrupted or terminated at a random instant.
+* Signals: any verb is interrupted or terminated at a random instant. One that reads or exports uses at
+  most 0.2 s of processor time afterwards; a recording is finished.
+* Unread: a terminal, a pipe or a metadata pipe of a recording is not used by its other end. The
+  recording loses no frame for it, and ends by itself, by a signal or by a kill.
 * Full disks: a verb writes to a disk with a random number of free bytes, and prints to it.
 
-In all cases, an existing file stays unless a verb with permission to replace it has ended with 0. A
+Except for the unread ones, an existing file stays unless a verb with permission to replace it has ended with 0. A
 file under the target's name is complete, no temporary file remains, and the exit code is correct. A
 full disk may cut a recording short, but the recording stays playable. A `recover` that could not
 finish does so when it is run again. Exits with 1 otherwise.
@@ -18,9 +22,12 @@ The full disk is a tmpfs in a private mount namespace. If mounting is not allowe
 file sizes replaces it.
 """
 import argparse
+import concurrent.futures
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import random
 import resource
 import shutil
@@ -30,19 +37,29 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from busy_machine import count_in  # noqa: E402
+
 OLD = {
     ".mov": None, ".mp4": None,  # Set to a movie in Bench.__init__.
     ".otio": b'{"OTIO_SCHEMA":"Timeline.1"}\n', ".png": b"old image", ".csv": b"index\n0\n",
     ".json": b"{}\n",
 }
 CAMERA = "synthetic:160x120@240?pace=max"
+# Signals and unread readers mostly wait, so several run at once.
+JOBS = 4
+# A killed recording may lose its last 50 ms, and twice as much where others use the processor.
+KILLED_FRAMES = 24
 
 
 class Bench:
     """The command, its inputs, and their known properties."""
 
-    def __init__(self, slowmo, directory, careless):
+    def __init__(self, slowmo, directory, careless, most_seconds):
         self.careless = careless
+        self.most_seconds = most_seconds
+        # The most processor time after a signal, and the most frames that a kill lost.
+        self.seconds, self.lost = 0.0, 0
         self.slowmo = str(pathlib.Path(slowmo).resolve())
         self.inputs = directory / "inputs"
         self.inputs.mkdir(parents=True)
@@ -58,6 +75,11 @@ class Bench:
         self.cut.write_bytes(front.read_bytes()[: front.stat().st_size * 3 // 4])
         self.report = self.inputs / "bench.json"
         self.report.write_text(self.run(["bench", "capture", CAMERA, "-t", "0.1", "--json"]).stdout)
+        # Long enough that signals arrive while it is read.
+        start = time.monotonic()
+        self.run(["--version"])
+        self.startup = time.monotonic() - start
+        self.long = self.make("long.mov", "record", CAMERA, "-o", "long.mov", "-t", "8")
         self.killed, self.found = self.kill()
         OLD[".mov"] = OLD[".mp4"] = self.other.read_bytes()
 
@@ -92,9 +114,8 @@ class Bench:
         done = self.run(["info", path, "--json"])
         if done.returncode != 0:
             return None
-        table = self.inputs / "counted.csv"
-        done = self.run(["frames", path, "--csv", table, "-y"])
-        return table.read_text().count("\n") - 1 if done.returncode == 0 else None
+        done = self.run(["frames", path, "--csv", "-"])
+        return done.stdout.count("\n") - 1 if done.returncode == 0 else None
 
     def is_complete(self, path):
         data = path.read_bytes()
@@ -157,10 +178,48 @@ def printers(bench):
     }
 
 
+# Verbs that a signal ends at any instant: those above, more that write a file, and more that only read.
+# A verb that ends by itself may do so with one of the codes.
+def interruptible(bench):
+    verbs = {name: (*verb, {0}) for name, verb in writers(bench).items()}
+    verbs["recover"] = (".mov", None, {0})
+    verbs.update({
+        "still sheet": (".png", ["still", "sheet", bench.long, "-o", "{}"], {0}),
+        "still trail": (".png", ["still", "trail", bench.long, "-o", "{}"], {0}),
+        "compare": (".mp4", ["compare", bench.long, bench.take, "-o", "{}", "--fps", "30"], {0}),
+        "check --plot": (".png", ["check", bench.long, "--plot", "{}"], {0, 10}),
+        "retime long": (
+            ".mp4", ["retime", bench.long, "-o", "{}", "--speed", "1/16", "--fps", "60"], {0}),
+        "track --csv": (
+            ".csv", ["track", bench.long, "--at", "0", "--box", "16,16,64,64", "--csv", "{}"],
+            {0, 10, 65}),
+    })
+    take, long = bench.take, bench.long
+    verbs.update({name: (None, line, {0, 10, 65}) for name, line in {
+        "info": ["info", long, "--json"], "check": ["check", long], "check --json": [
+            "check", long, "--json"],
+        "frames --raw": ["frames", long, "--raw", "gray8", "-o", "-"],
+        "frames --csv": ["frames", long, "--csv", "-"], "sync": ["sync", take, long],
+        "measure": ["measure", take, "--at", "0.5", "--points", "0,0 9,9"],
+        "scan": ["scan", long, "--json"], "scan a camera": ["scan", CAMERA, "-t", "5"],
+        "play": ["play", long, "--terminal", "--audio", "none"],
+        "devices --watch": ["devices", "--watch"], "modes": ["modes", CAMERA, "--probe", "1s"],
+        "controls": ["controls", "synthetic"], "doctor": ["doctor"],
+        "photo": ["photo", "synthetic", "--burst", "9", "-o", "photo_{n}.png"],
+        "bench capture": ["bench", "capture", CAMERA, "-t", "1"], "help": ["help", "retime"],
+        "retime --dry-run": ["retime", long, "-o", "no.mov", "--speed", "1/2", "--copy",
+                             "--dry-run"],
+    }.items()})
+    # Without slowmo-full, nothing can be searched.
+    for name in ("scan", "scan a camera"):
+        verbs[name] = (*verbs[name][:2], {0, 69})
+    return verbs
+
+
 def arguments(bench, words, path, overwrites):
     """The command line; recover lacks the --progress option."""
     line = [str(path) if word == "{}" else str(word) for word in words]
-    if line[0] not in ("recover",):
+    if line[0] in ("retime", "edit", "frames", "record", "check", "compare"):
         line += ["--progress", "none"]
     return [bench.slowmo, *line, *(["-y"] if overwrites else [])]
 
@@ -232,25 +291,182 @@ def prepare(bench, directory, rng, name, suffix, words):
     return path, has_old, line
 
 
+def processor_seconds(process):
+    """The processor time of a process so far; None after its end."""
+    try:
+        # CPUCLOCK_SCHED of another process; see clock_getcpuclockid(3).
+        return time.clock_gettime((~process.pid << 3) | 2)
+    except OSError:
+        return None
+
+
+class Ended:
+    """Waits for the end of a process, and takes the processor time that it uses until then."""
+
+    def __init__(self, process, start, most=None, timeout=300):
+        self.seconds, self.problem = 0.0, None
+        limit = time.monotonic() + timeout
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            used = processor_seconds(process)
+            if most and used is not None and start is not None and used - start > 3 * most:
+                self.problem = f"goes on for {used - start:.1f} s of processor time"
+            elif time.monotonic() > limit:
+                self.problem = f"did not end in {timeout} s"
+            if self.problem:
+                process.kill()
+            time.sleep(0.005)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if start is not None:
+            self.seconds = usage.ru_utime + usage.ru_stime - start
+        if most and self.seconds > most and not self.problem:
+            self.problem = f"goes on for {self.seconds:.2f} s of processor time"
+
+
 def interrupted(bench, directory, rng, number):
-    name, (suffix, words) = rng.choice(list(writers(bench).items()) + [("recover", (".mov", None))])
-    path, has_old, line = prepare(bench, directory, rng, name, suffix, words)
+    name, (suffix, words, codes) = rng.choice(list(interruptible(bench).items()))
     sent = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(rng.random() ** 2 * 0.5)
-    process.send_signal(sent)
-    said = process.communicate(timeout=1800)[1]
-    bench.written(path)
+    if bench.careless and number % 2:
+        # Work for many seconds, and a signal that does not end it.
+        name, (suffix, words, codes) = "retime long", interruptible(bench)["retime long"]
+        sent = signal.SIGWINCH
+    path, has_old = None, False
+    if suffix is None:
+        line = arguments(bench, words, None, False)
+    else:
+        path, has_old, line = prepare(bench, directory, rng, name, suffix, words)
+    wait = bench.startup * rng.uniform(0.5, 5)
+    with open(directory / "said", "w+") as said:
+        process = subprocess.Popen(
+            line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, cwd=directory)
+        time.sleep(wait)
+        # Unlike Popen, this leaves the ended process for wait4(2).
+        os.kill(process.pid, sent)
+        # A recording is finished, and so are its repair and photos that were taken.
+        finishes = name.startswith("record") or name in ("recover", "photo")
+        ended = Ended(process, processor_seconds(process), None if finishes else bench.most_seconds)
+        said.seek(0)
+        text = said.read()
+    (directory / "said").unlink()
+    if path:
+        bench.written(path)
     status = code(process)
     trial = f"signal {number} ({name}{' over a file' if has_old else ''}, {sent.name}) = {status}"
     bench.count("signals", status)
+    bench.seconds = max(bench.seconds, 0 if finishes else ended.seconds)
+    if ended.problem:
+        bench.fail(ended.problem, trial)
     # Before the command installs its signal handlers, a signal ends it with the default action.
-    right = {0, 130 if sent == signal.SIGINT else 143, 128 + sent}
-    if status not in right:
-        bench.fail(f"exit code: {said}", trial)
+    if status not in codes | {130 if sent == signal.SIGINT else 143, 128 + sent}:
+        bench.fail(f"exit code: {text}", trial)
     if leftovers(directory):
         bench.fail(f"left behind {leftovers(directory)}", trial)
-    judge(bench, name, path, suffix, has_old, status, trial)
+    if path and (name in writers(bench) or name == "recover"):
+        judge(bench, name, path, suffix, has_old, status, trial)
+    elif path and status not in codes:
+        is_old = has_old and path.exists() and path.read_bytes() == OLD[suffix]
+        if path.exists() != is_old:
+            bench.fail("failed, but the file has changed", trial)
+
+
+def full_pipe():
+    """Both ends of a pipe that takes no more bytes."""
+    reader, writer = os.pipe()
+    flags = fcntl.fcntl(writer, fcntl.F_GETFL)
+    fcntl.fcntl(writer, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(writer, bytes(4096))
+    except BlockingIOError:
+        pass
+    fcntl.fcntl(writer, fcntl.F_SETFL, flags)
+    return reader, writer
+
+
+def stopped_terminal():
+    """Both ends of a pseudo-terminal after Ctrl-S."""
+    master, slave = pty.openpty()
+    os.write(master, b"\x13")
+    return master, slave
+
+
+def unread(bench, directory, rng, number):
+    """A recording, or a preview, whose terminal or pipe is not used by its other end."""
+    kind = ["terminal", "pipe", "result", "metadata", "preview"][number % 5]
+    ends = ["duration", "signal", "kill"][number // 5 % 3]
+    if ends == "kill" and kind in ("result", "preview") or kind == "preview":
+        ends = "signal"
+    path, report, counter = (directory / name for name in ("t.mov", "report.json", "counter"))
+    camera = f"synthetic:160x120@240?counter={counter}"
+    line = [bench.slowmo, "record", camera, "-o", path, "--report", report]
+    if ends == "duration":
+        line += ["-t", "0.5"]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    outer, inner = stopped_terminal() if kind in ("terminal", "preview") else full_pipe()
+    if kind in ("terminal", "pipe"):
+        streams["stderr"] = inner
+        line += ["--progress", "bar" if kind == "terminal" else "json"]
+    elif kind == "result":
+        streams["stdout"] = inner
+        line += ["--json"]
+    elif kind == "metadata":
+        os.close(outer)
+        os.close(inner)
+        outer, inner = os.pipe()
+        # No program writes into it, but the other end is open.
+        outer, inner = inner, outer
+        line += ["--metadata-fd", str(inner)]
+    else:
+        line = [bench.slowmo, "preview", camera, "--terminal"]
+
+    def take_terminal():
+        os.setsid()
+        fcntl.ioctl(inner, 0x540E, 0)  # TIOCSCTTY
+
+    process = subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, pass_fds=[inner],
+        preexec_fn=take_terminal if kind == "preview" else None, **streams)
+    os.close(inner)
+    wait, sent = rng.uniform(0, 0.5), rng.choice([signal.SIGINT, signal.SIGTERM])
+    limit = time.monotonic() + 40
+    # Without a frame, a signal may come before the command handles it. A result that waits for its
+    # reader is given up after a signal.
+    awaited = report.exists if kind == "result" and ends == "duration" else lambda: count_in(counter)
+    while not awaited() and time.monotonic() < limit:
+        time.sleep(0.01)
+    if ends != "duration" or kind == "result":
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL if ends == "kill" else sent)
+    ended = Ended(process, None, timeout=40)
+    os.close(outer)
+    bench.written(path)
+    status = code(process)
+    trial = f"unread {number} ({kind}, ends by {ends}) = {status}"
+    bench.count("unread", status)
+    if ended.problem:
+        return bench.fail(ended.problem, trial)
+    if kind == "preview":
+        if status not in (0, 130, 143):
+            bench.fail("exit code", trial)
+        return None
+    if ends == "kill":
+        again = bench.run(["recover", path, "--json"])
+        found = json.loads(again.stdout).get("frame_count", 0) if path.exists() else 0
+        made = count_in(counter)
+        if made - found > KILLED_FRAMES:
+            bench.fail(f"{made - found} of {made} frames are lost", trial)
+        bench.lost = max(bench.lost, made - found)
+        return None
+    # A result that is not read is an error; the recording is complete nevertheless.
+    if status not in ((130, 143) if kind == "result" else (0,)):
+        return bench.fail("exit code", trial)
+    ledger = json.loads(report.read_text())["ledger"]
+    lost = ledger["lost_queue"] + ledger["lost_writer"]
+    if lost or bench.frames(path) != ledger["stored"] or not ledger["stored"]:
+        bench.fail(f"{bench.frames(path)} frames are stored, by the ledger {ledger}", trial)
+    return None
 
 
 def judge(bench, name, path, suffix, has_old, status, trial):
@@ -369,12 +585,17 @@ def main():
     parser.add_argument("slowmo")
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--signals", type=int, default=200)
+    parser.add_argument("--unread", type=int, default=50)
     parser.add_argument("--full-disks", type=int, default=500)
+    parser.add_argument(
+        "--most-seconds", type=float, default=0.2,
+        help="the processor time that a verb may use after a signal")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--directory", type=pathlib.Path)
     parser.add_argument(
         "--careless", action="store_true",
-        help="truncate each written file; the soak must find this and exit with 1")
+        help="truncate each written file, and send signals that end nothing; each kind of trial must "
+        "find this, so that the exit code is 1")
     parser.add_argument("--mounts", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.mounts and os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
@@ -384,14 +605,20 @@ def main():
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--mounts"])
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         directory = pathlib.Path(name)
-        bench = Bench(options.slowmo, directory, options.careless)
+        bench = Bench(options.slowmo, directory, options.careless, options.most_seconds)
         rng = random.Random(options.seed)
         for number in range(options.pairs):
             with tempfile.TemporaryDirectory(dir=directory) as scratch:
                 pair(bench, pathlib.Path(scratch), rng, number)
-        for number in range(options.signals):
-            with tempfile.TemporaryDirectory(dir=directory) as scratch:
-                interrupted(bench, pathlib.Path(scratch), rng, number)
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            def tried(trial, number):
+                own = random.Random(f"{options.seed} {trial.__name__} {number}")
+                with tempfile.TemporaryDirectory(dir=directory) as scratch:
+                    trial(bench, pathlib.Path(scratch), own, number)
+            trials = [pool.submit(tried, interrupted, number) for number in range(options.signals)]
+            trials += [pool.submit(tried, unread, number) for number in range(options.unread)]
+            for trial in trials:
+                trial.result()
         disk = (MountedDisk if options.mounts else LimitedFiles)(directory)
         for number in range(options.full_disks):
             full_disk(bench, disk, rng, number)
@@ -400,7 +627,13 @@ def main():
     for kind, statuses in bench.counts.items():
         words = ", ".join(f"{count} ended with {status}" for status, count in sorted(statuses.items()))
         print(f"{kind}: {words}")
+    print(f"at most {bench.seconds:.2f} s of processor time after a signal, and at most {bench.lost} "
+          "frames lost by a kill")
     print(f"{len(bench.problems)} problems")
+    kinds = ("pair", "signal", "unread", "full disk")
+    if options.careless:
+        # Each kind has to find something.
+        sys.exit(all(any(text.startswith(kind) for text in bench.problems) for kind in kinds))
     sys.exit(1 if bench.problems else 0)
 
 
