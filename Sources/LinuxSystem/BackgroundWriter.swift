@@ -117,23 +117,25 @@ package final class BackgroundWriter: Sendable {
 
   /// Waits until all lines are written, as long as the reader takes some.
   ///
-  /// - Parameter milliseconds: The time without a line taken after which the wait ends.
+  /// - Parameter milliseconds: The time without a line taken after which the wait ends. If an earlier
+  ///   wait has ended so and no line was taken since, a tenth of it.
   /// - Returns: Whether all lines were written.
   @discardableResult
   package func drain(withinMilliseconds milliseconds: Int = 1_000) -> Bool {
     while true {
-      let (isIdle, count) = state.withLock { state in
-        let isIdle = state.lines.isEmpty && !state.isWriting
-        // Only the first caller waits for a reader that does not read.
-        guard !isIdle, state.stuckCount != state.endedCount else { return (isIdle, nil as Int?) }
+      let found = state.withLock { state -> (count: Int, isStuck: Bool)? in
+        if state.lines.isEmpty, !state.isWriting { return nil }
         state.waiterCount += 1
-        return (false, state.endedCount)
+        return (state.endedCount, state.stuckCount == state.endedCount)
       }
-      guard let count else { return isIdle }
-      guard hasEnded.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut else {
-        continue
+      guard let (count, isStuck) = found else { return true }
+      let time = isStuck ? milliseconds / 10 : milliseconds
+      guard hasEnded.wait(timeout: .now() + .milliseconds(time)) == .timedOut else { continue }
+      let isTaken = state.withLock { state in
+        if state.endedCount == count { state.stuckCount = count }
+        return state.endedCount != count
       }
-      state.withLock { if $0.endedCount == count { $0.stuckCount = count } }
+      if !isTaken { return false }
     }
   }
 }

@@ -132,8 +132,12 @@ enum Interrupt {
   /// After the first terminating signal, they are interrupted (EINTR) every 50 ms.
   static func whileWaiting<Result>(_ body: () throws -> Result) rethrows -> Result {
     let thread = pthread_self()
+    // Libdispatch blocks signals in its threads.
+    var (waking, before) = (set(of: [wakingSignal]), sigset_t())
+    pthread_sigmask(SIG_UNBLOCK, &waking, &before)
     waiters.withLock { $0.append(thread) }
     defer {
+      pthread_sigmask(SIG_SETMASK, &before, nil)
       waiters.withLock { waiters in
         if let index = waiters.lastIndex(of: thread) { waiters.remove(at: index) }
       }
