@@ -27,6 +27,8 @@ LINES = [
     ("slowmo controls file:/dev/nul", "slowmo controls file:/dev/null"),
     ("slowmo retime a.mov --preset fr", "slowmo retime a.mov --preset freeze"),
 ]
+# The script that builds the simulated driver.
+DRIVER = pathlib.Path(__file__).resolve().parent / "Tools/FakeVideo4Linux/build.sh"
 # How a shell loads the completion, and prints and empties the line when ^G is pressed.
 BEGINNINGS = {
     "bash": """source '{usr}/share/bash-completion/completions/slowmo'
@@ -115,8 +117,7 @@ def screen_after_tab(usr, environment, typed, wanted):
 
 
 def hostile_names(count):
-    """Names that a shell could run or expand, each with a beginning of its own, and whether it may
-    be offered: a name with a control character or a space is not."""
+    """Names that a shell could run or expand, each with a beginning of its own."""
     parts = ["$(touch owned)", "`touch owned`", ";touch owned;", "&touch owned&", "|touch owned",
              "'$(touch owned)'", '"$(touch owned)"', "\\$(touch owned)", "${IFS}owned", "$HOME",
              "!!", "!touch", "~", "*", "?", "[a-z]", "{a,b}", "<owned", ">owned", "#owned", "\\",
@@ -124,10 +125,15 @@ def hostile_names(count):
              "\n$(touch owned)", "\t$(touch owned)", "\u202eowned", "$(>owned)", "(touch owned)", "^a^b"]
     chosen = random.Random(1)
     for number in range(count):
-        name = f"h{number:03}" + "".join(
+        yield f"h{number:03}" + "".join(
             chosen.choice(parts).replace(" ", chosen.choice(["${IFS}", "\u00a0x", "<"]))
             for _ in range(1 + number % 3))
-        yield name, not re.search(r"[\s\x00-\x1f\x7f-\x9f\u202e]", name)
+
+
+def is_offered(name, kind):
+    """Whether a name may be offered: no name with a control character, and no mark with a space."""
+    return not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", name) and not (
+        kind == "marks" and re.search(r"\s", name))
 
 
 def movie(path, names):
@@ -143,39 +149,78 @@ def movie(path, names):
          str(path.with_suffix(".txt")), "-map_metadata", "1", "-c:v", "mjpeg", str(path)], check=True)
 
 
+# The text typed before the hostile name, for each kind of candidate, and the words of that line.
+KINDS = {
+    "marks": ("slowmo frames clip.mov --at @", ["slowmo", "frames", "clip.mov", "--at", "@"]),
+    "devices": ("slowmo modes file:", ["slowmo", "modes", "file:"]),
+    "paths": ("slowmo modes {home}/names/", ["slowmo", "modes", "{home}/names/"]),
+    "files": ("slowmo info names/", ["slowmo", "info", "names/"]),
+}
+
+
 def check_hostile(name, usr, environment, count):
-    """Completes hostile chapters in a shell, and reads each line as the shell would read it."""
+    """Completes hostile names in a shell, and reads each line as the shell would read it."""
     home = pathlib.Path(environment["HOME"])
     names = list(hostile_names(count))
     clip = home / "clip.mov"
     if not clip.exists():
-        movie(clip, [text for text, _ in names])
+        movie(clip, names)
+        (home / "names").mkdir()
+        for text in names:
+            for directory in [home, home / "names"]:
+                (directory / text).write_text("")
     command = {"bash": ["bash", "--norc", "--noprofile"], "zsh": ["zsh", "-f"],
                "fish": ["fish", "--no-config"]}[name]
+
+    def words(line):
+        """The words that the shell reads in a line."""
+        return subprocess.run(
+            [*command, "-c", "printf '%s\\0' " + line], env=environment, cwd=home, text=True,
+            stdout=subprocess.PIPE, check=True).stdout.split("\0")[:-1]
+
     shell = Shell([*command, "-i"], environment)
     shell.write(BEGINNINGS[name].format(usr=usr) + "echo rea''dy\n")
     shell.read_until(b"ready\r\n")
-    for number, (text, is_offered) in enumerate(names):
-        typed = f"slowmo frames clip.mov --at @h{number:03}"
-        shell.write(f"{typed}\t\x07")
-        shown = shell.read_until(b">\r\n")
-        line = shown[shown.rindex("<slowmo") + 1:shown.rindex(">\r\n")]
-        if not is_offered:
-            assert line.strip() == typed, f"{name}: {text!r} was offered as {line!r}"
-            continue
-        read = subprocess.run(
-            [*command, "-c", "printf '%s\\n' " + line], env=environment, cwd=home, text=True,
-            stdout=subprocess.PIPE, check=True).stdout
-        assert read == f"slowmo\nframes\nclip.mov\n--at\n@{text}\n", f"{name}: {text!r} is {line!r}: {read!r}"
+    for offset, (kind, (before, wanted)) in enumerate(KINDS.items()):
+        for number, text in enumerate(names):
+            # The kinds share code, so all names are marks, and the other kinds have a third each.
+            if offset > 0 and number % (len(KINDS) - 1) != offset - 1:
+                continue
+            typed = f"{before.format(home=home)}h{number:03}"
+            shell.write(f"{typed}\t\x07")
+            shown = shell.read_until(b">\r\n")
+            line = shown[shown.rindex("<slowmo") + 1:shown.rindex(">\r\n")]
+            # The shells complete other files by themselves, also those with control characters, and
+            # the terminal shows such a line changed.
+            if not is_offered(text, kind):
+                assert kind == "files" or line.strip() == typed, f"{name}: {text!r} was offered as {line!r}"
+                continue
+            read = words(line)
+            expected = [word.format(home=home) for word in wanted]
+            expected[-1] += text
+            assert read == expected, f"{name}: {kind}: {text!r} is {line!r}: {read!r}"
     shell.close()
+    check_controls(name, usr, environment, words)
     assert not (home / "owned").exists(), f"{name} ran a name"
+
+
+def check_controls(name, usr, environment, words):
+    """Completes the controls of a simulated camera with hostile names."""
+    camera = environment | {
+        "LD_PRELOAD": environment["FAKEVIDEO_LIBRARY"], "FAKEVIDEO": "hfr-usb",
+        "FAKEVIDEO_NAME": "h$(touch owned)`touch owned`"}
+    before = "slowmo controls /dev/fakevideo0 "
+    line = line_after_tab(name, usr, camera, before + "h_t")
+    assert words(line) == ["slowmo", "controls", "/dev/fakevideo0", "h_touch_owned_touch_owned="], \
+        f"{name}: a control is {line!r}"
 
 
 def main(usr, count):
     usr = pathlib.Path(usr).resolve()
     with tempfile.TemporaryDirectory() as home:
         environment = {"PATH": f"{usr}/bin:{os.environ['PATH']}", "HOME": home, "TERM": "dumb",
-                       "LC_ALL": "C.UTF-8"}
+                       "LC_ALL": "C.UTF-8", "FAKEVIDEO_LIBRARY": f"{home}/libfakevideo.so"}
+        subprocess.run([DRIVER, environment["FAKEVIDEO_LIBRARY"]], check=True)
         for typed, wanted in LINES:
             for shell in BEGINNINGS:
                 line = line_after_tab(shell, usr, environment, typed)
@@ -186,7 +231,8 @@ def main(usr, count):
         for typed, wanted in LINES[:3]:
             screen = screen_after_tab(usr, environment, typed, f"> {wanted}")
             assert f"> {wanted}" in screen, f"tmux: {typed!r} becomes {screen!r}"
-    print(f"completion: {len(LINES)} lines and {count} hostile names in bash, zsh and fish")
+    print(f"completion: {len(LINES)} lines and {count} hostile names of marks, devices, files and "
+          "controls in bash, zsh and fish")
 
 
 if __name__ == "__main__":

@@ -133,7 +133,9 @@ static int query_ext(const device_node *node, struct v4l2_query_ext_ctrl *query)
   bool is_by_index = requested >= V4L2_CID_PRIVATE_BASE && requested < V4L2_CTRL_FLAG_NEXT_COMPOUND;
   query->id = is_by_index ? requested : control->id;
   query->type = control->type;
-  strncpy(query->name, control->name, sizeof query->name - 1);
+  // The list begins with the name of a class.
+  const char *name = index == 1 ? given_name(control->name) : control->name;
+  strncpy(query->name, name, sizeof query->name - 1);
   query->minimum = control->minimum;
   query->maximum = maximum(node, control);
   query->step = (uint64_t)control->step;

@@ -37,9 +37,10 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
     memset(answer, 0, sizeof *answer);
     strncpy((char *)answer->driver, node->kind->driver, sizeof answer->driver - 1);
     // A name may fill its field without a terminating zero.
-    size_t length = strlen(node->kind->card);
-    memcpy(answer->card, node->kind->card, length < sizeof answer->card ? length : 32);
-    strncpy((char *)answer->bus_info, node->kind->bus, sizeof answer->bus_info - 1);
+    const char *card = given_name(node->kind->card);
+    size_t length = strlen(card);
+    memcpy(answer->card, card, length < sizeof answer->card ? length : 32);
+    strncpy((char *)answer->bus_info, given_name(node->kind->bus), sizeof answer->bus_info - 1);
     answer->version = 0x060100;
     answer->device_caps = node->kind->capabilities | V4L2_CAP_EXT_PIX_FORMAT;
     answer->capabilities = answer->device_caps | V4L2_CAP_DEVICE_CAPS;

@@ -285,6 +285,9 @@ bool parse_options(
 /// Prepares an argument like the kernel: zeroes the fields that the caller need not set. An error
 /// for an invalid request or argument.
 int take_argument(unsigned long request, void *argument);
+/// The value of FAKEVIDEO_NAME, which replaces the names of cameras, buses and first controls, or the
+/// name itself.
+const char *given_name(const char *name);
 /// The number of a request by its name without VIDIOC_, and of an errno by its name; 0 for unknown.
 unsigned long request_named(const char *name, size_t length);
 int error_named(const char *name, size_t length);

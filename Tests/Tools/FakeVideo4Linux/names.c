@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REQUEST(name) {#name, VIDIOC_##name, 0}
@@ -46,6 +47,11 @@ static const struct {
   ERROR(ENOSPC), ERROR(ENOTTY), ERROR(EPERM), ERROR(EPIPE), ERROR(EPROTO), ERROR(ERANGE),
   ERROR(ETIMEDOUT), ERROR(EINTR), ERROR(ENXIO), ERROR(EOPNOTSUPP),
 };
+
+const char *given_name(const char *name) {
+  const char *given = getenv("FAKEVIDEO_NAME");
+  return given != NULL ? given : name;
+}
 
 static bool is_name(const char *text, size_t length, const char *name) {
   return strlen(name) == length && memcmp(text, name, length) == 0;
