@@ -72,6 +72,8 @@ let package = Package(
     .systemLibrary(name: "CLinuxSystem"),
     // Motion between frames: SIMD instructions that are selected at run time.
     .target(name: "COpticalFlow"),
+    // Keeps libraries from waiting forever and from printing.
+    .target(name: "CLibraryGuard"),
     // Optional libraries have no pkgConfig, so that a build of other products does not ask for them.
     .systemLibrary(name: "CSDL2", providers: [.apt(["libsdl2-dev"])]),
     .systemLibrary(name: "CHEIF", providers: [.apt(["libheif-dev"])]),
@@ -184,7 +186,7 @@ let package = Package(
     .target(
       name: "SlowmoCommands",
       dependencies: [
-        "Overcrank", "OvercrankLinuxSystem",
+        "CLibraryGuard", "Overcrank", "OvercrankLinuxSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Subprocess", package: "swift-subprocess"), .systemPackage,
       ],

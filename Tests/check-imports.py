@@ -24,6 +24,7 @@ MODULES = {
     "CTurboJPEG": [],
     "CLinuxSystem": [],
     "COpticalFlow": [],
+    "CLibraryGuard": [],
     "CSDL2": [],
     "CHEIF": [],
     "CDrawText": [],
@@ -100,7 +101,7 @@ MODULES = {
         "OvercrankEditing", "OvercrankRetiming", "OvercrankExport", "OvercrankAnalysis",
         "OvercrankPlayback",
     ],
-    "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
+    "SlowmoCommands": ["CLibraryGuard", "Overcrank", "OvercrankLinuxSystem"],
     "slowmo": ["SlowmoCommands"],
     "slowmo-full": [
         "Overcrank", "OvercrankDisplay", "OvercrankHEIF", "OvercrankRecognition", "OvercrankFonts",

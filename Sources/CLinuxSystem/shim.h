@@ -73,4 +73,7 @@ static inline void CLinuxSystem_keepLargeBuffers(void) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
+/// mallopt(3): lets all threads share one heap.
+static inline void CLinuxSystem_shareOneHeap(void) { mallopt(M_ARENA_MAX, 1); }
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import CLibraryGuard
 import Glibc
 import Overcrank
 import OvercrankLinuxSystem
@@ -46,9 +47,11 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Output.fillStandardDescriptors()
-    let shortage = ResourceShortage.found()
+    lg_silence_libraries()
+    if AddressSpace.bytesLeft != nil { MallocTuning.shareOneHeap() }
+    let shortage = ResourceShortage.found() ?? Interrupt.install()
     if shortage == nil {
-      Interrupt.install()
+      ResourceShortage.reportMissingThreads()
       ResourceShortage.reserveDescriptors()
       ResourceShortage.reportCrashes()
     } else {

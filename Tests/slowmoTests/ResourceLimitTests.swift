@@ -74,4 +74,76 @@ struct ResourceLimitTests {
     #expect(finished.status == 0, "\(finished.status) \(finished.errors)")
     #expect((try finished.document()["ledger"] as? [String: Int])?["stored"] == 120)
   }
+
+  @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
+  func `Without proc the command ends with an error`() async throws {
+    let scratch = try Scratch()
+    let finished = try await bash(
+      """
+      mkdir empty
+      unshare -m bash -c 'mount --make-rprivate / && mount --bind empty /proc && "$0" devices' "$1"
+      """, in: scratch.path)
+    #expect(finished.status == 69, "\(finished.status) \(finished.errors)")
+    #expect(finished.output.isEmpty)
+    #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
+    #expect(finished.errors.contains("/proc is not mounted"))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
+  func `Without threads the command ends with an error`() async throws {
+    // The user has no other process. No limit of processes holds for root.
+    let limited = """
+      exec setpriv --reuid=64999 --regid=64999 --clear-groups prlimit --nproc=$2 "$1" devices --json
+      """
+    for count in [1, 3] {
+      let finished = try await bash(limited, "\(count)")
+      #expect(finished.status == 69, "\(finished.status) \(finished.errors)")
+      let error = try finished.document()["error"] as? [String: Any]
+      #expect(error?["code"] as? String == "too_many_threads", "\(finished.output)")
+    }
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root changes users and mounts"))
+  func `A thread that is missing later ends the command`() async throws {
+    let scratch = try Scratch()
+    // The limit is lowered while the program waits for its project.
+    let finished = try await bash(
+      """
+      chmod 777 .
+      mkfifo project.otio
+      other='setpriv --reuid=64998 --regid=64998 --clear-groups'
+      $other "$1" edit project.otio -o out.mp4 --fps 30 &
+      edit=$!
+      await 'ls -l /proc/'$edit'/fd 2>/dev/null | grep -q project.otio' $edit
+      $other prlimit --pid $edit --nproc=1
+      "$1" retime "$2" -o p.otio --range 1..1.1 --speed 1/4 >/dev/null
+      cat p.otio >project.otio
+      wait $edit
+      """, try await Takes.plain(), in: scratch.path)
+    // The first thread that is missing may be one of a decoder.
+    #expect([69, 74].contains(finished.status), "\(finished.status) \(finished.errors)")
+    #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
+  }
+
+  @Test func `A low memory limit ends exports and photos with one line`() async throws {
+    let scratch = try Scratch()
+    let finished = try await bash(
+      """
+      for mebibytes in $(seq 330 30 480); do
+        for line in "retime $2 -o $mebibytes.mp4 --range 1..1.1 --speed 1/4 --fps 30" \
+          "photo synthetic:160x120@60 -o $mebibytes.jpg --live"; do
+          (ulimit -v $((mebibytes * 1024)); timeout -k 1 300 "$1" $line --json >/dev/null 2>errors)
+          echo "$? $(grep -vc '^slowmo: ' errors) $(wc -l <errors)"
+        done
+      done
+      """, try await Takes.plain(), in: scratch.path)
+    let lines = finished.output.split(separator: "\n")
+    #expect(lines.count == 12)
+    for line in lines {
+      let numbers = line.split(separator: " ").compactMap { Int($0) }
+      try #require(numbers.count == 3, "\(line)")
+      #expect([0, 69, 70, 74].contains(numbers[0]), "\(finished.output)")
+      #expect(numbers[1] == 0 && numbers[2] <= 1, "\(finished.output)")
+    }
+  }
 }

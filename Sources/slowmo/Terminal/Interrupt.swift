@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import OvercrankLinuxSystem
 import Synchronization
 
 /// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 on a thread of its own.
@@ -52,7 +53,9 @@ enum Interrupt {
   ///
   /// A second terminating signal ends the process at once. Call this before other threads start,
   /// because a new thread inherits the signal mask.
-  static func install() {
+  ///
+  /// - Returns: An error if the thread cannot be started.
+  static func install() -> CommandError? {
     let numbers = Self.numbers()
     var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -70,9 +73,8 @@ enum Interrupt {
     // SIGXFSZ arrives if a write exceeds the file size limit (setrlimit(2)). The write must fail
     // instead of ending the process.
     signal(SIGXFSZ, SIG_IGN)
-    let waiter = DispatchQueue(label: "signals")
     let isWaiting = DispatchSemaphore(value: 0)
-    waiter.async {
+    let wait: @Sendable () -> Void = {
       waitingThread = pthread_self()
       isWaiting.signal()
       var set = Self.set(of: numbers)
@@ -113,7 +115,11 @@ enum Interrupt {
         action.withLock { $0 }?()
       }
     }
+    do throws(SystemError) { try BlockingThread(wait).detach() } catch {
+      return ResourceShortage.tooManyThreads(error)
+    }
     isWaiting.wait()
+    return nil
   }
 
   // A signal handler reads this variable, so it cannot use a lock. It is written before other

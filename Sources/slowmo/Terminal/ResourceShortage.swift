@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLibraryGuard
 import Dispatch
 import Glibc
 import OvercrankLinuxSystem
@@ -7,8 +8,9 @@ import OvercrankLinuxSystem
 /// The resources that the command needs before it starts, and its end if a limit of the system stops
 /// a library.
 ///
-/// Libdispatch traps if it cannot open its descriptors, and libraries for codecs and audio throw or
-/// crash if they get no memory. Neither can be caught as an error.
+/// Libdispatch traps if it cannot open its descriptors, and waits forever if it cannot start its
+/// threads. Libraries for codecs and audio throw or crash if they get no memory. None of this can be
+/// caught as an error.
 enum ResourceShortage {
   /// The descriptors that a verb needs, measured: six of its own and of libdispatch's timers, and two
   /// that are open for moments.
@@ -19,8 +21,23 @@ enum ResourceShortage {
   /// The timer for which libdispatch keeps its descriptors open.
   nonisolated(unsafe) private static var timer: (any DispatchSourceTimer)?
 
-  /// Returns an error if too little memory or too few descriptors are left to start, or nil.
-  static func found() -> CommandError? { memory() ?? descriptors() }
+  /// The threads that every verb needs at the same time: that of the signals, and two of
+  /// libdispatch.
+  private static let neededThreads = 3
+
+  /// Returns an error if too little memory, or too few descriptors or threads are left to start.
+  ///
+  /// Nil if the command can start.
+  static func found() -> CommandError? { arguments() ?? memory() ?? descriptors() ?? threads() }
+
+  /// Swift finds the arguments by the memory map of the process, which is in /proc.
+  private static func arguments() -> CommandError? {
+    guard CommandLine.argc < 1 else { return nil }
+    return CommandError(
+      .unavailable, code: "no_process_information",
+      "could not read the arguments: /proc is not mounted",
+      hint: "mount it with sudo mount -t proc proc /proc")
+  }
 
   /// Without memory for its stack, a thread does not start, and the thread that waits for it would
   /// wait forever.
@@ -39,6 +56,41 @@ enum ResourceShortage {
     return CommandError(
       .inputOutput, code: "too_many_open_files", "cannot start: the limit of open files is too low",
       hint: "raise the limit with ulimit -n")
+  }
+
+  /// Libdispatch would wait forever for a thread that the system does not start.
+  private static func threads() -> CommandError? {
+    let end = DispatchSemaphore(value: 0)
+    var started: [BlockingThread] = []
+    defer {
+      for _ in started { end.signal() }
+      for thread in started { thread.join() }
+    }
+    do throws(SystemError) {
+      for _ in 0..<neededThreads { started.append(try BlockingThread { end.wait() }) }
+      return nil
+    } catch {
+      return tooManyThreads(error)
+    }
+  }
+
+  static func tooManyThreads(_ error: SystemError) -> CommandError {
+    CommandError(
+      .unavailable, code: "too_many_threads", "\(error)",
+      hint: "end other programs of this user, or raise the limit with ulimit -u")
+  }
+
+  /// Replaces the endless wait of libdispatch for a thread by one line and an exit code.
+  static func reportMissingThreads() {
+    lg_end_without_threads {
+      // A thread also needs memory, for its stack.
+      if AddressSpace.bytesLeft.map({ $0 < 80 << 20 }) ?? false { ResourceShortage.end() }
+      TerminalScreen.restoreAfterCrash()
+      let error = SystemError("start", "a thread", EAGAIN)
+      Output.error(ResourceShortage.tooManyThreads(error))
+      ProgressEvents.end(.unavailable)
+      _exit(ExitStatus.unavailable.rawValue)
+    }
   }
 
   /// Lets libdispatch open its descriptors while they can still be had.
@@ -72,7 +124,7 @@ enum ResourceShortage {
   }
 
   /// Ends the process; called by a signal handler, so it must not request memory.
-  private static func end() {
+  private static func end() -> Never {
     let message: StaticString =
       "slowmo: error: a library crashed, probably for lack of memory; raise the limit with ulimit -v\n"
     TerminalScreen.restoreNow()
