@@ -193,6 +193,10 @@ struct ImageMeasurementTests {
     #expect((1_870...1_930).contains(distances), "\(distances)")
     #expect((1_870...1_930).contains(angles), "\(angles)")
     #expect(measurement.angle(at: one, between: one, and: other).value.isNaN)
+    let beside = ImagePoint(x: 1e-170, y: 0)
+    let corner = ImagePoint(x: 0, y: 0)
+    #expect(measurement.distance(from: beside, to: corner).value == 0)
+    #expect(measurement.angle(at: corner, between: beside, and: one).value.isNaN)
     #expect(LengthScale(pixels: MeasuredValue(0, uncertainty: 0), meters: distance) == nil)
     #expect(LengthScale(pixels: MeasuredValue(.nan, uncertainty: 0), meters: distance) == nil)
   }

@@ -214,6 +214,17 @@ struct StillComposerTests {
     } throws: {
       ($0 as? MediaError)?.code == .outputExists
     }
+    // Each has 128x32 pixels.
+    let narrow = ClipComparison(
+      [ClipComparison.Clip](repeating: ClipComparison.Clip(first), count: 64), frameRate: 30)
+    #expect(try narrow.plan().size.width == 4_096)
+    let wide = ClipComparison(
+      [ClipComparison.Clip](repeating: ClipComparison.Clip(first), count: 65), frameRate: 30)
+    #expect {
+      try wide.plan()
+    } throws: {
+      ($0 as? MediaError)?.code == .imageTooLarge
+    }
     let late = ClipComparison.Clip(first, origin: MediaTime(seconds: 9))
     #expect {
       try ClipComparison([late], frameRate: 30).plan()

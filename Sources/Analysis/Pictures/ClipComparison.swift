@@ -73,6 +73,8 @@ public struct ClipComparison: Sendable {
   }
 
   private static let maximumFrames = 1_000_000
+  /// The greatest width of movies side by side, and the least height to which they are scaled.
+  private static let (maximumColumns, minimumRows) = (4_096, 16)
 
   /// Computes the movie without decoding anything.
   ///
@@ -155,11 +157,21 @@ public struct ClipComparison: Sendable {
       return clips.map { _ in box }
     }
     // All have the height of the lowest, and together at most 4096 columns.
-    var height = min(4_096, sizes.map(\.height).min() ?? 2)
+    var height = min(Self.maximumColumns, sizes.map(\.height).min() ?? 2)
     func widths() -> [Int] {
       sizes.map { Self.even(($0.width * height + $0.height / 2) / max(1, $0.height)) }
     }
-    while widths().reduce(0, +) > 4_096, height > 32 { height -= max(2, height / 16) }
+    while widths().reduce(0, +) > Self.maximumColumns, height > Self.minimumRows {
+      height = max(Self.minimumRows, height - max(2, height / 16))
+    }
+    let columns = widths().reduce(0, +)
+    guard columns <= Self.maximumColumns else {
+      throw MediaError(
+        .imageTooLarge,
+        "\(clips.count) movies side by side would be \(columns) pixels wide, more than "
+          + "\(Self.maximumColumns)",
+        recovery: "choose fewer or narrower movies, or blend them")
+    }
     var x = 0
     return widths().map { width in
       defer { x += width }

@@ -61,10 +61,12 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
   /// - Parameter pointUncertainty: Half the width of the 95 % interval of a coordinate, in pixels.
   public init(pointUncertainty: Double = 1) { self.pointUncertainty = pointUncertainty }
 
-  /// The distance between two points in pixels.
+  /// The distance between two points in pixels; zero if it is below 1e-9 pixels.
   public func distance(from first: ImagePoint, to second: ImagePoint) -> MeasuredValue {
-    MeasuredValue(
-      first.distance(to: second), uncertainty: pointUncertainty.magnitude * 2.0.squareRoot())
+    let distance = first.distance(to: second)
+    return MeasuredValue(
+      distance < Self.shortestLine ? 0 : distance,
+      uncertainty: pointUncertainty.magnitude * 2.0.squareRoot())
   }
 
   /// The distance between two points in meters.
@@ -74,16 +76,23 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
     scale.meters(of: distance(from: first, to: second))
   }
 
+  /// The shortest line that has a direction, in pixels.
+  ///
+  /// No image resolves a shorter one, and the square of its length may be zero.
+  private static let shortestLine = 1e-9
+
   /// The angle at a vertex between the directions to two points, in degrees from 0 to 180.
   ///
-  /// Both values are NaN if a point is the vertex itself.
+  /// Both values are NaN if a point is less than 1e-9 pixels from the vertex.
   public func angle(
     at vertex: ImagePoint, between first: ImagePoint, and second: ImagePoint
   ) -> MeasuredValue {
     let one = (x: first.x - vertex.x, y: first.y - vertex.y)
     let other = (x: second.x - vertex.x, y: second.y - vertex.y)
     let (a, b) = (hypot(one.x, one.y), hypot(other.x, other.y))
-    guard a > 0, b > 0 else { return MeasuredValue(.nan, uncertainty: .nan) }
+    guard a >= Self.shortestLine, b >= Self.shortestLine else {
+      return MeasuredValue(.nan, uncertainty: .nan)
+    }
     let angle = abs(
       atan2(one.x * other.y - one.y * other.x, one.x * other.x + one.y * other.y))
     // An error of a point rotates its side by the error over the length of the side. An error of

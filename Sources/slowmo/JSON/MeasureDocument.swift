@@ -35,6 +35,8 @@ struct MeasureDocument: Encodable {
 
     fileprivate init(_ frame: Frame, _ points: [Int], angle: MeasuredValue) {
       (index, pts, self.points) = (frame.index, frame.time, points)
+      // Two points in one place have no angle.
+      guard angle.value.isFinite else { return }
       (degrees, degreesUncertainty) = (angle.value, angle.uncertainty)
     }
 
