@@ -194,8 +194,7 @@ public struct ExportSession: Sendable {
   ) throws -> ExportReport? {
     var file = try WholeFile(
       creating: plan.report.path,
-      overwrites: settings.overwrites || plan.shard?.file.mayBeReplaced ?? false,
-      isLocked: settings.digest != nil)
+      overwrites: settings.overwrites || plan.shard?.file.mayBeReplaced ?? false)
     let audio = try plan.audio.map { try AudioExport($0, isCancelled) }
     defer { audio?.stop() }
     var report: ExportReport

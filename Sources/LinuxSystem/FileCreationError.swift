@@ -9,7 +9,7 @@ package struct FileCreationError: Error, Sendable {
   /// The errno.
   ///
   /// `EEXIST` if the name is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY` if another
-  /// program is writing the file.
+  /// program is writing the file, `ECANCELED` if the caller cancelled the wait for a pipe.
   package let errorNumber: Int32
   /// True if writing to the file failed, false if creating it failed.
   package let isWriting: Bool
@@ -61,7 +61,10 @@ extension MediaError {
         ? .outputExists
         : error.isBusy
           ? .outputBusy
-          : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
+          : error.isDiskFull
+            ? .diskFull
+            : error.errorNumber == ECANCELED
+              ? .cancelled : error.isWriting ? .writeFailed : .cannotCreate,
       error.message, recovery: error.recovery,
       cause: Cause(
         error.isWriting ? "write" : "create", on: error.path, errorNumber: error.errorNumber))
@@ -76,6 +79,8 @@ extension FileCreationError {
         ? "choose another name, or wait until it is finished"
         : isDiskFull
           ? "free some space and try again"
-          : isWriting ? "check the disk" : "check that its directory exists and is writable"
+          : errorNumber == ECANCELED
+            ? "start the reader of the pipe first"
+            : isWriting ? "check the disk" : "check that its directory exists and is writable"
   }
 }

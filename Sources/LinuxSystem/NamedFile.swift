@@ -122,7 +122,7 @@ package enum FileName {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
     // The name could be given to another file between the test and the removal. The file is
     // therefore moved to a private name, tested again, and then removed.
-    let aside = TemporaryName.free(beside: name, TemporaryName.part)
+    let aside = TemporaryName.free(beside: name, TemporaryName.gone)
     guard CLinuxSystem_claim(name.systemPath, aside.systemPath) == 0 else {
       unlink(name.systemPath)
       return

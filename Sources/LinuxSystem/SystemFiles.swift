@@ -42,6 +42,12 @@ package enum SystemFiles {
     entryStatus(path).map { $0.st_mode & S_IFMT } == S_IFLNK
   }
 
+  /// Whether a path leads to a named pipe.
+  static func isPipe(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path.systemPath, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+  }
+
   /// The status of a directory entry.
   ///
   /// A symbolic link is not followed. Nil if the name is free.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Synchronization
 
 /// Names of temporary files in the directory of their target file.
 package enum TemporaryName {
-  /// The kinds of temporary file: `part` is being written, `job` is being written and locked, and
-  /// `old` was moved aside for a new file.
-  package static let (part, job, old) = ("part", "job", "old")
+  /// The kinds of temporary file: `part` is being written and locked, `old` was moved aside for a new
+  /// file, and `gone` is being removed.
+  package static let (part, old, gone) = ("part", "old", "gone")
 
   /// The maximum length of a Linux file name in bytes (NAME_MAX).
   private static let maximumBytes = 255
@@ -17,7 +18,7 @@ package enum TemporaryName {
   ///
   /// - Parameters:
   ///   - path: The target file.
-  ///   - kind: ``part`` or ``old``.
+  ///   - kind: ``part``, ``old`` or ``gone``.
   ///   - attempt: A number that makes the name distinct.
   /// - Returns: A path whose last component has at most 255 bytes.
   package static func beside(_ path: String, _ kind: String, attempt: Int = 0) -> String {
@@ -52,19 +53,23 @@ package enum TemporaryName {
     throw FileCreationError(path: path, errorNumber: EEXIST)
   }
 
-  /// Creates a file with a temporary name of the kind ``job``, and locks it.
+  /// Creates a file with a temporary name, and locks it.
   ///
   /// The lock ends with the process, also on another computer with the same network disk. It
   /// distinguishes a file in use from an abandoned one.
   ///
+  /// - Parameters:
+  ///   - path: The target file.
+  ///   - kind: ``part`` or ``old``.
+  ///   - name: The path that the open file states in errors. Nil for its temporary path.
   /// - Returns: The open file, and its path.
   /// - Throws: `FileCreationError` that names the target path.
   package static func createLocked(
-    beside path: String
+    beside path: String, _ kind: String, named name: String? = nil
   ) throws(FileCreationError) -> (file: OpenFile, path: String) {
     for _ in 0..<attempts {
-      let made = try create(beside: path, job)
-      let file = OpenFile(adopting: made.descriptor, path: made.path)
+      let made = try create(beside: path, kind)
+      let file = OpenFile(adopting: made.descriptor, path: name ?? made.path)
       var status = stat()
       // Another process may have found the file before it was locked, and removed it.
       if FileLock.take(made.descriptor), fstat(made.descriptor, &status) == 0, status.st_nlink > 0 {
@@ -74,7 +79,32 @@ package enum TemporaryName {
     throw FileCreationError(path: path, errorNumber: EBUSY)
   }
 
-  /// Removes the files of the kind ``job`` that killed processes left beside their targets.
+  /// The temporary files of earlier processes in each directory, as they were at its first use.
+  ///
+  /// A process may write many files into a directory that has many, so it is listed once.
+  private static let earlier = Mutex<[String: [String]]>([:])
+
+  /// Removes the files of the kind ``part`` that killed processes left beside a target, as
+  /// ``removeAbandoned(of:)`` does.
+  ///
+  /// A directory is listed at the first call of the process, so later files are not found.
+  package static func removeEarlier(beside path: String) {
+    let directory = path.parentDirectory
+    let names = earlier.withLock { earlier in
+      let names = earlier[directory] ?? parts(in: directory)
+      earlier[directory] = names
+      return names
+    }
+    for name in names where process(in: name, part, of: path.lastPathComponent) != nil {
+      _ = remove(path.replacingLastPathComponent(with: name))
+    }
+  }
+
+  private static func parts(in directory: String) -> [String] {
+    SystemFiles.entries(in: directory).filter { $0.hasPrefix(".") && $0.contains(".\(part).") }
+  }
+
+  /// Removes the files of the kind ``part`` that killed processes left beside their targets.
   ///
   /// A file whose lock is held stays, and so does every file on a file system without locks. The
   /// files of a target that is a symbolic link are beside the file that it points to.
@@ -85,20 +115,24 @@ package enum TemporaryName {
     var abandoned: Set<String> = []
     let files = targets.map { (target: $0, path: SystemFiles.resolved($0) ?? $0) }
     for (directory, files) in Dictionary(grouping: files, by: \.path.parentDirectory) {
-      for name in SystemFiles.entries(in: directory)
-      where name.hasPrefix(".") && name.contains(".\(job).") {
-        let owner = files.first { process(in: name, job, of: $0.path.lastPathComponent) != nil }
+      for name in parts(in: directory) {
+        let owner = files.first { process(in: name, part, of: $0.path.lastPathComponent) != nil }
         guard let owner else { continue }
-        let path = owner.path.replacingLastPathComponent(with: name)
-        // On NFS, an exclusive lock needs a file that is open for writing.
-        let descriptor = open(path.systemPath, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { continue }
-        defer { close(descriptor) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }
-        if unlink(path.systemPath) == 0 { abandoned.insert(owner.target) }
+        if remove(owner.path.replacingLastPathComponent(with: name)) {
+          abandoned.insert(owner.target)
+        }
       }
     }
     return abandoned
+  }
+
+  /// Removes a file whose lock is free, and returns true if it was removed.
+  private static func remove(_ path: String) -> Bool {
+    // On NFS, an exclusive lock needs a file that is open for writing.
+    let descriptor = open(path.systemPath, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 && unlink(path.systemPath) == 0
   }
 
   /// The number of alternative names to try.

@@ -7,7 +7,8 @@ import SystemPackage
 /// A file that receives its name only once it is complete.
 ///
 /// Data is written to a temporary name beside the target, and the file is renamed at the end. An
-/// unfinished file is removed. If an existing file is replaced, it stays until the rename, and the
+/// unfinished file is removed; one that a killed process left is removed by the next process that
+/// writes the target. If an existing file is replaced, it stays until the rename, and the
 /// new file gets its permissions. If the target is a symbolic link, the file that it points to is
 /// replaced.
 package struct WholeFile: ~Copyable {
@@ -20,7 +21,7 @@ package struct WholeFile: ~Copyable {
   private let overwrites: Bool
   private let replaces: Bool
   private var isFinished = false
-  /// Holds the lock of the temporary file; nil for a file without a lock, and after the end.
+  /// Holds the lock of the temporary file; nil after the end.
   private var lock: OpenFile?
 
   /// Creates the empty temporary file.
@@ -28,13 +29,9 @@ package struct WholeFile: ~Copyable {
   /// - Parameters:
   ///   - target: The target path.
   ///   - overwrites: Whether an existing file may be replaced.
-  ///   - isLocked: Whether the temporary file is locked, so that
-  ///     ``TemporaryName/removeAbandoned(of:)`` removes it if this process is killed.
   /// - Throws: `FileCreationError` if the name is taken, the target is being recorded, or the
   ///   directory is missing or not writable.
-  package init(
-    creating target: String, overwrites: Bool, isLocked: Bool = false
-  ) throws(FileCreationError) {
+  package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
     var (location, status) = (target, stat())
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
@@ -53,9 +50,10 @@ package struct WholeFile: ~Copyable {
       if FileLock.isHeld(on: location) { throw FileCreationError(path: target, errorNumber: EBUSY) }
       replaces = kind == S_IFREG
     }
-    let created = try Self.create(location, for: target, isLocked: isLocked)
+    TemporaryName.removeEarlier(beside: location)
+    let created = try Self.create(location, for: target)
     if replaces { fchmod(created.file.descriptor, status.st_mode & 0o777) }
-    lock = isLocked ? created.file : nil
+    lock = created.file
     self.target = target
     self.location = location
     self.overwrites = overwrites
@@ -65,12 +63,10 @@ package struct WholeFile: ~Copyable {
   }
 
   private static func create(
-    _ location: String, for target: String, isLocked: Bool
+    _ location: String, for target: String
   ) throws(FileCreationError) -> (file: OpenFile, path: String) {
     do throws(FileCreationError) {
-      if isLocked { return try TemporaryName.createLocked(beside: location) }
-      let made = try TemporaryName.create(beside: location, TemporaryName.part)
-      return (OpenFile(adopting: made.descriptor, path: made.path), made.path)
+      return try TemporaryName.createLocked(beside: location, TemporaryName.part)
     } catch {
       throw FileCreationError(path: target, errorNumber: error.errorNumber)
     }
@@ -137,9 +133,16 @@ package struct WholeFile: ~Copyable {
 extension WholeFile {
   /// Writes a small file atomically, or writes directly to a pipe or terminal.
   ///
-  /// - Throws: `FileCreationError`. An existing file is then unchanged.
+  /// - Parameters:
+  ///   - bytes: The contents.
+  ///   - target: The target path.
+  ///   - overwrites: Whether an existing file may be replaced.
+  ///   - isCancelled: Polled while a named pipe has no reader, or is full.
+  /// - Throws: `FileCreationError`, with `ECANCELED` after a cancellation. An existing file is then
+  ///   unchanged.
   package static func write(
-    _ bytes: [UInt8], to target: String, overwrites: Bool
+    _ bytes: [UInt8], to target: String, overwrites: Bool,
+    isCancelled: () -> Bool = { false }
   ) throws(FileCreationError) {
     do throws(FileCreationError) {
       var file = try WholeFile(creating: target, overwrites: overwrites)
@@ -147,7 +150,41 @@ extension WholeFile {
       try file.finish()
     } catch {
       guard error.isNoFile else { throw error }
+      if SystemFiles.isPipe(target) { return try send(bytes, to: target, isCancelled) }
       try append(bytes, to: target, named: target)
+    }
+  }
+
+  /// The time between polls for a cancellation, in milliseconds.
+  private static let pollInterval: Int32 = 50
+
+  /// Writes to a named pipe, and waits for its reader.
+  private static func send(
+    _ bytes: [UInt8], to pipe: String, _ isCancelled: () -> Bool
+  ) throws(FileCreationError) {
+    let cancelled = FileCreationError(path: pipe, errorNumber: ECANCELED, isWriting: true)
+    var descriptor: Int32
+    while true {
+      descriptor = open(pipe.systemPath, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
+      if descriptor >= 0 { break }
+      // ENXIO: the pipe has no reader.
+      guard errno == ENXIO else { throw FileCreationError(path: pipe, errorNumber: errno) }
+      guard !isCancelled() else { throw cancelled }
+      poll(nil, 0, pollInterval)
+    }
+    defer { close(descriptor) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      let reason = errno
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if reason == EAGAIN {
+        var waited = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        if poll(&waited, 1, pollInterval) == 0, isCancelled() { throw cancelled }
+      } else if reason != EINTR {
+        throw FileCreationError(path: pipe, errorNumber: reason, isWriting: true)
+      }
     }
   }
 

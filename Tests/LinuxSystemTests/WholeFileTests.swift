@@ -65,23 +65,66 @@ struct WholeFileTests {
   @Test func `A temporary file is abandoned only without its lock`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
-    let unlocked = try WholeFile(creating: path, overwrites: false)
+    var file = try WholeFile(creating: path, overwrites: false)
+    let other = try WholeFile(creating: path, overwrites: false)
     #expect(TemporaryName.removeAbandoned(of: [path]) == [])
     try file.finish()
     #expect(!FileLock.isHeld(on: path))
     // Files of a killed process, also for another target.
-    for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.job.\(target)") }
+    for target in ["a.mov", "b.mov"] { _ = try scratch.write([1], as: ".77.part.\(target)") }
     #expect(TemporaryName.removeAbandoned(of: [scratch.file("c.mov"), path]) == [path])
     #expect(
       try scratch.names()
-        == [".77.job.b.mov", "a.mov", unlocked.writtenPath.lastPathComponent].sorted())
+        == [".77.part.b.mov", "a.mov", other.writtenPath.lastPathComponent].sorted())
+  }
+
+  @Test func `A new file removes what a killed process left`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    for name in [".77.part.a.mov", ".77-2.part.a.mov", ".77.part.b.mov", ".77.old.a.mov"] {
+      _ = try scratch.write([1], as: name)
+    }
+    let held = open(scratch.file(".77-2.part.a.mov"), O_RDONLY)
+    defer { close(held) }
+    try #require(flock(held, LOCK_EX | LOCK_NB) == 0)
+    try WholeFile.write([1], to: path, overwrites: false)
+    #expect(
+      try scratch.names() == [".77-2.part.a.mov", ".77.old.a.mov", ".77.part.b.mov", "a.mov"])
+  }
+
+  @Test func `A pipe without a reader can be cancelled`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("pipe")
+    try #require(mkfifo(path, 0o600) == 0)
+    var polls = 0
+    do throws(FileCreationError) {
+      try WholeFile.write([1], to: path, overwrites: true) {
+        polls += 1
+        return polls > 1
+      }
+      Issue.record("nothing was cancelled")
+    } catch {
+      #expect(error.errorNumber == ECANCELED)
+    }
+    #expect(polls == 2)
+    // A pipe holds 64 KiB, and its reader reads nothing.
+    let reader = open(path, O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    let large = [UInt8](repeating: 1, count: 1 << 17)
+    #expect(throws: FileCreationError.self) {
+      try WholeFile.write(large, to: path, overwrites: true) { true }
+    }
+    var bytes = [UInt8](repeating: 0, count: 4)
+    while read(reader, &bytes, 4) > 0 {}
+    try WholeFile.write([7, 8], to: path, overwrites: true)
+    let count = read(reader, &bytes, 4)
+    #expect(count == 2 && bytes[..<2] == [7, 8])
   }
 
   @Test func `Finishing releases a lock that a child process shares`() throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
-    var file = try WholeFile(creating: path, overwrites: false, isLocked: true)
+    var file = try WholeFile(creating: path, overwrites: false)
     // A duplicate shares the lock as a child does between fork and exec.
     let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
     let locked = try #require(
@@ -106,12 +149,12 @@ struct WholeFileTests {
     let link = scratch.file("links/a.mov")
     try FileManager.default.createSymbolicLink(
       atPath: link, withDestinationPath: "../disk/clip.mov")
-    let file = try WholeFile(creating: link, overwrites: true, isLocked: true)
-    #expect(file.writtenPath.hasSuffix("job.clip.mov"))
+    let file = try WholeFile(creating: link, overwrites: true)
+    #expect(file.writtenPath.hasSuffix("part.clip.mov"))
     #expect(TemporaryName.removeAbandoned(of: [link]) == [])
-    _ = try scratch.write([1], as: "disk/.77.job.clip.mov")
+    _ = try scratch.write([1], as: "disk/.77.part.clip.mov")
     #expect(TemporaryName.removeAbandoned(of: [link]) == [link])
-    #expect(!FileManager.default.fileExists(atPath: scratch.file("disk/.77.job.clip.mov")))
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("disk/.77.part.clip.mov")))
     #expect(FileManager.default.fileExists(atPath: file.writtenPath))
   }
 

@@ -108,7 +108,7 @@ struct BatchTests {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress none &
-      await 'ls out/.*.job.* >/dev/null 2>&1' $!
+      await 'ls out/.*.part.* >/dev/null 2>&1' $!
       kill -KILL $!
       wait $!
       ls -A out >left
@@ -117,7 +117,7 @@ struct BatchTests {
     let finished = try await bash(script, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(
-      try String(contentsOfFile: scratch.file("left"), encoding: .utf8).hasSuffix("job.a.mp4\n"))
+      try String(contentsOfFile: scratch.file("left"), encoding: .utf8).hasSuffix("part.a.mp4\n"))
     let known = try files(try finished.document())
     #expect(known["a.mov"]?["earlier"] as? String == "unfinished")
     #expect(known["b.mov"]?["earlier"] is NSNull)
@@ -129,7 +129,7 @@ struct BatchTests {
     let script = """
       mkdir out
       "$1" \(Self.slow) --progress json --json 2>events &
-      await 'ls out/.*.job.* >/dev/null 2>&1' $!
+      await 'ls out/.*.part.* >/dev/null 2>&1' $!
       kill -INT $!
       wait $!
       """

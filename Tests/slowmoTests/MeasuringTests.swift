@@ -132,4 +132,31 @@ struct MeasuringTests {
     }
     #expect(try scratch.names().isEmpty)
   }
+
+  @Test func `Points in one place have no angle`() async throws {
+    let take = try await Takes.plain()
+    let arguments = ["measure", take, "--at", "0", "--points", "0,0 1e-170,0 1,1"]
+    let table = try await run(slowmoPath, arguments)
+    #expect(table.output.contains(",1-2,0.000000,1.414214,,,,\n"), "\(table.output)")
+    #expect(table.output.contains(",1-2-3,,,,,,\n"), "\(table.output)")
+    let document = try await run(slowmoPath, arguments + ["--json"]).document()
+    let measured = try #require(document["measurements"] as? [[String: Any]])
+    #expect(measured[0]["pixels"] as? Double == 0 && measured[2]["degrees"] is NSNull)
+  }
+
+  @Test func `A signal ends an image that waits for the reader of a pipe`() async throws {
+    let scratch = try Scratch()
+    let script = """
+      mkfifo pipe.png
+      "$1" still sheet "$2" -o pipe.png -y --tiles 1 &
+      still=$!
+      # 7 is poll(2), here of no descriptor: the program waits for a reader.
+      await 'grep -q "^7 0x0 0x0 " /proc/$2/syscall' $still
+      kill -TERM $still
+      wait $still
+      """
+    let finished = try await bash(script, try await Takes.plain(), in: scratch.path)
+    #expect(finished.status == 143, "\(finished.errors)")
+    #expect(try scratch.names() == ["pipe.png"])
+  }
 }

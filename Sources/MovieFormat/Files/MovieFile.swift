@@ -49,6 +49,7 @@ package struct MovieFile: ~Copyable {
       throw CreationError(path: target, errorNumber: errno)
     }
     spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
+    TemporaryName.removeEarlier(beside: target)
     // Another process may take or free the name between two steps, so creation is retried.
     for _ in 0..<100 {
       guard let created = try Self.create(target, overwrites) else { continue }
@@ -99,12 +100,11 @@ package struct MovieFile: ~Copyable {
   private static func copy(
     beside target: String, _ kind: String, mode: mode_t?
   ) throws(CreationError) -> Copy {
-    let created = try TemporaryName.create(beside: target, kind)
     // The lock is taken before the rename, because other processes can find the file by name
     // afterwards.
-    _ = FileLock.take(created.descriptor)
-    if let mode { fchmod(created.descriptor, mode) }
-    return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))
+    let created = try TemporaryName.createLocked(beside: target, kind, named: target)
+    if let mode { fchmod(created.file.descriptor, mode) }
+    return Copy(path: created.path, file: created.file)
   }
 
   /// Closes the descriptor held in reserve.

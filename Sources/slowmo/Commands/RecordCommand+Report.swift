@@ -49,8 +49,10 @@ extension RecordCommand {
     do {
       if let clip { try writeFrameTable(clip) }
       if let report {
+        // The first signal has only ended the recording.
         try Files.write(
-          report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
+          report, Output.encode(document, isPretty: true), overwrites: writing.overwrite,
+          isCancelled: { false })
       }
     } catch { document.fail(CommandError(error)) }
     let problem = document.problem

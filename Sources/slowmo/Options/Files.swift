@@ -20,11 +20,15 @@ enum Files {
   /// Writes a small file atomically: the file gets its name when it is complete.
   ///
   /// If the file exists, it is replaced only if `overwrites` is true. The name `-` is standard
-  /// output.
-  static func write(_ path: String, _ data: Data, overwrites: Bool) throws {
-    guard path != standardOutput else { return try Output.data([UInt8](data)) }
+  /// output. Cancellation is polled while a named pipe has no reader, or is full.
+  static func write(
+    _ path: String, _ data: Data, overwrites: Bool,
+    isCancelled: () -> Bool = { Interrupt.isRequested }
+  ) throws {
+    guard path != standardOutput else { return try Output.file([UInt8](data)) }
     do throws(FileCreationError) {
-      try WholeFile.write([UInt8](data), to: path, overwrites: overwrites)
+      try WholeFile.write(
+        [UInt8](data), to: path, overwrites: overwrites, isCancelled: isCancelled)
     } catch {
       throw MediaError(error)
     }
