@@ -28,6 +28,13 @@ package final class CodecParameters: @unchecked Sendable {
     pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
   }
 
+  /// Returns a copy for packets of another bit rate, which the muxer then calculates.
+  package func withoutBitRate() throws(LibAVError) -> CodecParameters {
+    let copy = try CodecParameters(copying: pointer)
+    copy.pointer.pointee.bit_rate = 0
+    return copy
+  }
+
   /// Makes codec parameters for a compressed camera format.
   package init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []

@@ -76,7 +76,9 @@ struct ShardJoin {
         }
       } else {
         parameters = track.parameters
-        try output.begin(track.parameters, timescale: timing.timescale, isUpright: isUpright)
+        // The bit rate that the first shard states is its own.
+        try output.begin(
+          track.parameters.withoutBitRate(), timescale: timing.timescale, isUpright: isUpright)
       }
       let frames = try plan.groups.frames(of: file.shard)
       let start = frames.lowerBound * timing.ticksPerSlot
