@@ -41,6 +41,25 @@ struct RetimingOverflowTests {
     }
   }
 
+  @Test(arguments: AudioTimePitchAlgorithm.allCases.filter { $0 != .mute })
+  func `Audio at the end of the number range throws`(algorithm: AudioTimePitchAlgorithm) throws {
+    let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
+    let start = Int64.max - 3_000
+    for slower in [1, 2] as [Int64] {
+      let mapping = try TimeMapping(
+        source: TimeRange(
+          start: MediaTime(start, over: 48_000), end: MediaTime(Int64.max, over: 48_000)),
+        target: TimeRange(
+          start: .zero, duration: MediaTime((Int64.max - start) * slower, over: 48_000)))
+      do {
+        _ = try retimer.render(
+          mappings: [mapping], read: { _, count in [[Float](repeating: 0, count: count)] },
+          write: { _ in })
+        Issue.record("the audio was rendered")
+      } catch { #expect((error as? MediaError)?.code == .notExact, "\(error)") }
+    }
+  }
+
   private static let expected: Set<MediaError.Code> = [
     .overflow, .notExact, .notPositive, .emptyRange, .invalidMappings, .speedOutOfRange,
   ]

@@ -145,6 +145,8 @@ public struct ObjectTracker: Sendable {
     private let start: ImagePoint
     private let reach: Int
     private var lostCount = 0
+    /// The longest predicted step in pixels, greater than any frame.
+    private static let longestStep = 100_000.0
 
     init(center: ImagePoint, reach: Int) { (start, self.reach) = (center, reach) }
 
@@ -155,8 +157,11 @@ public struct ObjectTracker: Sendable {
       guard let known else { return start }
       // A prediction far ahead is not better than the last position.
       let ahead = lostCount < 4 ? time - known.time : 0
-      return ImagePoint(
+      let predicted = ImagePoint(
         x: known.position.x + velocity.x * ahead, y: known.position.y + velocity.y * ahead)
+      // Frames that are nearly at one time give any velocity.
+      let moved = predicted.distance(to: known.position)
+      return moved < Self.longestStep ? predicted : known.position
     }
 
     mutating func update(_ position: ImagePoint?, at time: Double) {

@@ -10,9 +10,9 @@ package import OvercrankLinuxSystem
 package enum FastStart {
   /// The block size of the copy, in bytes.
   private static let blockBytes = 4 << 20
-  /// The boxes that contain the chunk offset boxes: `trak`, `mdia`, `minf`, `stbl`.
-  private static let containers: Set<UInt32> = [
-    BoxType.track, 0x6D64_6961, 0x6D69_6E66, 0x7374_626C,
+  /// The boxes that contain the chunk offset boxes, each inside the one before.
+  private static let containers = [
+    BoxType.track, BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable,
   ]
 
   /// Replaces a file by a copy with the index first.
@@ -70,17 +70,19 @@ package enum FastStart {
     }
   }
 
-  /// Adds a distance to all chunk offsets.
+  /// Adds a distance to all chunk offsets inside a number of ``containers``.
   ///
   /// Returns true if all were changed, and false if a 32-bit offset overflows or a box is
   /// malformed.
   private static func shift(
-    _ head: inout [UInt8], from start: Int, to end: Int, by distance: Int64
+    _ head: inout [UInt8], from start: Int, to end: Int, by distance: Int64, depth: Int = 0
   ) -> Bool {
     for box in Box.list(in: head, from: start, to: end) {
       let contents = Int(box.start + box.headBytes)
-      if containers.contains(box.type) {
-        guard shift(&head, from: contents, to: Int(box.end), by: distance) else { return false }
+      if depth < containers.count {
+        guard box.type == containers[depth] else { continue }
+        guard shift(&head, from: contents, to: Int(box.end), by: distance, depth: depth + 1)
+        else { return false }
       } else if box.type == BoxType.chunkOffsets || box.type == BoxType.chunkOffsets64 {
         let width = box.type == BoxType.chunkOffsets ? 4 : 8
         guard contents + 8 <= Int(box.end) else { return false }

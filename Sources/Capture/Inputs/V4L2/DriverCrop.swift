@@ -97,8 +97,9 @@ extension CropRectangle {
       max(1, UInt32((Double(self.height) / factor).rounded()))
     )
     return CropRectangle(
-      left: left + Int32((self.width - min(width, self.width)) / 2),
-      top: top + Int32((self.height - min(height, self.height)) / 2), width: width,
+      // A driver may report any rectangle.
+      left: left &+ Int32((self.width - min(width, self.width)) / 2),
+      top: top &+ Int32((self.height - min(height, self.height)) / 2), width: width,
       height: height)
   }
 }

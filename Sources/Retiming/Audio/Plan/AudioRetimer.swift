@@ -240,8 +240,19 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
+  /// The farthest source sample of a piece, on each side of zero.
+  ///
+  /// Renderers add the lengths of filters and blocks to positions. It is 760 000 years of audio at
+  /// 192 kHz.
+  private static let farthestSample = Rational(Int64(1) << 62)
+
   func renderer(for piece: AudioPiece) throws(MediaError) -> any SegmentRenderer {
     let position = try piece.position(at: -piece.lead)
+    for position in [position, try piece.position(at: Int64(piece.samples.count))] {
+      guard position <= Self.farthestSample, -position <= Self.farthestSample else {
+        throw MediaError(.notExact, "the sample \(position) is too far")
+      }
+    }
     switch (piece.content, algorithm) {
     case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)
     case (.copy, _): return CopyRenderer(position: try piece.firstCopied() - piece.lead)
