@@ -47,6 +47,14 @@ struct HostileFileTests {
     #expect((chapters as? [[String: Any]])?.first?["title"] as? String == hostile)
   }
 
+  @Test func `A table on a terminal controls nothing`() throws {
+    let table = Array("index,codes\n0,\"qr:\u{1B}]0;x\u{7}\u{202E}ü\"\n".utf8)
+    #expect(
+      String(decoding: Output.terminalText(table + [0x9B]), as: UTF8.self)
+        == "index,codes\n0,\"qr:\\u{1B}]0;x\\u{07}\\u{202E}ü\"\n\\x9B")
+    #expect(Output.terminalText([]) == [])
+  }
+
   @Test func `A photo of a frame has its place in the far east`() async throws {
     let clip = try await movie(tags: [
       "com.apple.quicktime.location.ISO6709=+35.6895+139.6917+999999999/"

@@ -108,7 +108,7 @@ struct MeasureCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(document)
     } else if csv == nil {
-      try Output.data([UInt8](document.table.utf8))
+      try Output.file([UInt8](document.table.utf8))
     } else if let csv, csv != standardOutput, !dryRun {
       Output.line(csv)
     }

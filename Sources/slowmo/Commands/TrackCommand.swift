@@ -122,7 +122,7 @@ struct TrackCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(document)
     } else if csv == nil {
-      try Output.data([UInt8](document.table.utf8))
+      try Output.file([UInt8](document.table.utf8))
     } else if csv != standardOutput, !dryRun {
       for path in [csv, overlay].compactMap(\.self) { Output.line(path) }
     }

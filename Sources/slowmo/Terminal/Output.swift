@@ -65,6 +65,21 @@ enum Output {
     return ReaderWait.run { givesUp in descriptor.writeFully(bytes, givesUp: givesUp) }
   }
 
+  /// Writes a file to standard output: its bytes, or lines for people if a terminal reads it.
+  ///
+  /// Programs compare names and codes byte by byte, so a pipe or a file gets them as they are. A
+  /// terminal would obey their control characters.
+  static func file(_ bytes: [UInt8]) throws {
+    try data(isatty(STDOUT_FILENO) == 1 ? terminalText(bytes) : bytes)
+  }
+
+  /// The bytes of a text without characters that control a terminal, except line breaks.
+  static func terminalText(_ bytes: [UInt8]) -> [UInt8] {
+    Array(
+      bytes.split(separator: newline[0], omittingEmptySubsequences: false)
+        .map { String(systemBytes: $0).terminalBytes }.joined(separator: newline))
+  }
+
   /// Throws for a failed write to standard output, as ``data(_:)-([UInt8])`` does.
   static func check(_ reason: Errno?) throws {
     guard let reason else { return }
