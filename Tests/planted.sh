@@ -4,6 +4,7 @@
 # copy of the checkout, and runs the tests that must then fail.
 #
 #   Tests/planted.sh [NAME ...]          the named mistakes, or all: frame tone clock key exit
+#                                        packet title conversion
 #   Tests/planted.sh --check [NAME ...]  only checks that each can still be planted; builds nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +14,7 @@ if [[ ${1-} == --check ]]; then
   shift
 fi
 names=("$@")
-((${#names[@]})) || names=(frame tone clock key exit)
+((${#names[@]})) || names=(frame tone clock key exit packet title conversion)
 copy=$PWD/.build-planted/checkout
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -56,7 +57,7 @@ if [[ ! $only_checks ]]; then
   find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
   git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
   build
-  passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests' ||
+  passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests|PassthroughTests|HostileFileTests' ||
     { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests also fail without a mistake"; }
 fi
 for name in "${names[@]}"; do
@@ -82,6 +83,21 @@ for name in "${names[@]}"; do
     exit)
       plant "an exit code that is changed" Sources/slowmo/JSON/CommandError.swift \
         's/case noInput = 66/case noInput = 67/' BadInputTests '67'
+      ;;
+    packet)
+      plant "a packet that is not copied" Sources/Export/Planning/ExportOutput.swift \
+        's/^    try writer?.copy($/    if dts == 7 * duration { return }\n&/' \
+        PassthroughTests 'PassthroughTests.swift'
+      ;;
+    title)
+      plant "a title that is not escaped" Sources/slowmo/Terminal/Output.swift \
+        's/-> Bool { write(text.terminalBytes + newline) }$/-> Bool { write(text.systemBytes + newline) }/' \
+        HostileFileTests 'HostileFileTests.swift'
+      ;;
+    conversion)
+      plant "a conversion that is not checked" Sources/Photos/Files/ExifMetadata.swift \
+        's/let units = UInt64((abs(value) \* 36_000_000).rounded())/let units = UInt32((abs(value) * 36_000_000).rounded())/' \
+        HostileFileTests 'HostileFileTests.swift'
       ;;
     *) fail "unknown mistake: $name" ;;
   esac

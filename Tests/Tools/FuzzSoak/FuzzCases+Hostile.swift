@@ -212,12 +212,17 @@ extension FuzzCases {
       [UInt8.random(in: 0...255, using: &random), 0x1B, 0x9B, 0xC2, 0xE2]
         .randomElement(using: &random) ?? 0
     }
-    let shown = String(systemBytes: bytes).terminalBytes
+    let name = String(systemBytes: bytes)
+    try check(name, shownAs: name.terminalBytes)
+    return "name of \(bytes.count) bytes"
+  }
+
+  /// Throws if a name is shown with characters that control a terminal.
+  func check(_ name: String, shownAs shown: [UInt8]) throws {
     // Alone, a byte of a longer character may look like a control character.
     let text = String(decoding: shown, as: UTF8.self)
     guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-      throw ControlledTerminal(description: "\(bytes) is shown as \(shown)")
+      throw ControlledTerminal(description: "\(name.systemBytes) is shown as \(shown)")
     }
-    return "name of \(bytes.count) bytes"
   }
 }

@@ -117,6 +117,9 @@ struct FuzzCases {
     var random = SeededGenerator(seed: number &* 31 &+ 7)
     let kind = Int.random(in: 0..<10, using: &random)
     do {
+      if hasMistakes, let mistake = PlantedMistakes.Kind(of: number) {
+        return try await outcome(of: mistake, &random)
+      }
       // Every ninth case, so that the others are what they were.
       if number % 9 == 8, !hasMistakes { return try damagedCodes(&random) }
       // And every eleventh.
@@ -316,24 +319,45 @@ struct FuzzCases {
       return "exported \(report.framesEncoded) frames of an image"
     }
     let result = try Asset(path: report.path)
-    if settings.mode.isPassthrough, assets.contains(where: { $0.path == asset.path }) {
-      try await judge(report, asset)
+    if settings.mode.isPassthrough, assets.contains(where: { $0.path == asset.path }),
+      report.framesEncoded == 0, report.framesCopied > 0
+    {
+      try await judge(report.path, report.framesCopied, asset)
     }
     return "exported \(result.duration.doubleValue) s"
   }
 
   /// Checks a copy of a whole movie: `ffmpeg` must decode only frames of the source, and at least
   /// as many as were copied.
-  private func judge(_ report: ExportReport, _ asset: Asset) async throws {
-    guard report.framesEncoded == 0, report.framesCopied > 0 else { return }
+  private func judge(_ copy: String, _ copiedCount: Int64, _ asset: Asset) async throws {
     let source = try await CopyJudge.frames(
       of: asset.path, countsHidden: true, ignoresEdits: true)
     let known = Set(source.map(\.hash))
-    let shown = try await CopyJudge.frames(of: report.path, countsHidden: true)
+    let shown = try await CopyJudge.frames(of: copy, countsHidden: true)
     let others = shown.count { !known.contains($0.hash) }
-    guard others == 0, Int64(shown.count) >= report.framesCopied else {
+    guard others == 0, Int64(shown.count) >= copiedCount else {
       throw WrongCopy(
-        description: "\(shown.count) frames for \(report.framesCopied), \(others) of them broken")
+        description: "\(shown.count) frames for \(copiedCount), \(others) of them broken")
+    }
+  }
+
+  /// Makes a mistake that a case must report.
+  private func outcome(
+    of mistake: PlantedMistakes.Kind, _ random: inout SeededGenerator
+  ) async throws -> String {
+    switch mistake {
+    case .skippedPacket:
+      let asset = assets[0]
+      let copy = directory.file("skipped.mov")
+      try await PlantedMistakes.copy(asset.path, to: copy, skipping: 5)
+      try await judge(copy, Int64(asset.videoTrack?.frameCount ?? 0), asset)
+      return "copied"
+    case .unescapedTitle:
+      try check("hit\u{1B}[2J", shownAs: Array("hit\u{1B}[2J".utf8))
+      return "shown"
+    case .uncheckedConversion:
+      let degrees = Double.random(in: 120...180, using: &random)
+      return "\(PlantedMistakes.nanoseconds(ofDegrees: degrees))"
     }
   }
 }

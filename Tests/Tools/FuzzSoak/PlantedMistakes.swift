@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A deliberately faulty box reader, which crashes, hangs or throws a foreign error for damaged
-/// movies.
+import TestSupport
+
+/// Deliberate mistakes: a faulty box reader, which crashes, hangs or throws a foreign error for damaged
+/// movies, and the kinds of ``Kind``.
 ///
-/// The soak must detect all three kinds of mistake.
+/// The soak must detect all of them.
 enum PlantedMistakes {
+  /// Mistakes of which each has a tenth of the cases.
+  enum Kind: UInt64, CaseIterable {
+    case skippedPacket, unescapedTitle, uncheckedConversion
+
+    init?(of number: UInt64) { self.init(rawValue: number % 10) }
+  }
+
+  /// Copies a movie without one of its packets.
+  static func copy(_ source: String, to target: String, skipping packet: Int) async throws {
+    try await FFmpeg.make(
+      target,
+      [
+        "-i", source, "-map", "0:v", "-c", "copy", "-bsf:v",
+        "noise=amount=0:drop=eq(n\\,\(packet))",
+      ])
+  }
+
+  /// A position as a photo stores it, without a check of the range.
+  static func nanoseconds(ofDegrees degrees: Double) -> UInt32 { UInt32(degrees * 36_000_000) }
+
   /// An error type that no module of this project throws.
   struct ForeignError: Error {}
 

@@ -9,8 +9,8 @@ import TestSupport
 // so that a crash or hang is attributed to its case.
 //
 //   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
-//   FuzzSoak --planted [CASES]       default: 100 cases of a faulty reader; a crash, a hang and a
-//                                    foreign error must be detected
+//   FuzzSoak --planted [CASES]       default: 100 cases of deliberate mistakes, each of which must be
+//                                    detected
 //   FuzzSoak --case NUMBER           runs one case in this process and prints its outcome
 
 /// Prints a line immediately, because the process may crash before the next flush.
@@ -49,10 +49,22 @@ let failures = try await withThrowingTaskGroup(of: [String].self) { group in
 for failure in failures { print(failure) }
 if isPlanted {
   let hangs = failures.count { $0.contains("hangs") }
-  let foreign = failures.count { $0.contains("FOREIGN") }
-  let crashes = failures.count - hangs - foreign
-  print("\(total) cases: the planted mistakes crashed \(crashes), hung \(hangs), threw \(foreign)")
-  exit(crashes > 0 && hangs > 0 && foreign > 0 ? 0 : 1)
+  let foreign = failures.count { $0.contains("FOREIGN ForeignError") }
+  let packets = failures.count { $0.contains("FOREIGN WrongCopy") }
+  let titles = failures.count { $0.contains("FOREIGN ControlledTerminal") }
+  let conversions = failures.count { failure in
+    guard failure.hasPrefix("case "), let number = UInt64(failure.dropFirst(5).prefix { $0 != " " })
+    else { return false }
+    return PlantedMistakes.Kind(of: number) == .uncheckedConversion
+  }
+  let crashes = failures.count - hangs - foreign - packets - titles - conversions
+  let found = [
+    "crashes": crashes, "hangs": hangs, "foreign errors": foreign, "skipped packets": packets,
+    "unescaped titles": titles, "unchecked conversions": conversions,
+  ]
+  let counts = found.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+  print("\(total) cases with planted mistakes: found \(counts.joined(separator: ", "))")
+  exit(found.values.allSatisfy { $0 > 0 } ? 0 : 1)
 }
 print("\(total) cases, \(failures.count) of them crashed, hung or threw what is no error of ours")
 exit(failures.isEmpty ? 0 : 1)
