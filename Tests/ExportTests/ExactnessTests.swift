@@ -22,7 +22,7 @@ struct ExactnessTests {
   /// All of the plans with `Tests/run.sh --full`, else the first of them.
   private static let planCount: UInt64 =
     chosen != nil
-    ? 1 : UInt64(RunSize.cases(30, full: 1_000))
+    ? 1 : UInt64(RunSize.cases(50, full: 1_000))
 
   @Test("Random copies show each wanted frame once at its exact time")
   func randomPlans() async throws {

@@ -13,7 +13,7 @@ struct CodeReaderTests {
   /// The whole set takes minutes; `Benchmarks/Codes` also judges its cost and the peers.
 
   @Test func `Reads generated codes and no wrong text in two frames`() async throws {
-    let count = String(RunSize.cases(20, full: 996))
+    let count = String(RunSize.cases(30, full: 996))
     let set = try await CodeFrames("--sample", count)
     // The same scenes a moment later. Nearly all are read without a mistake, and not again.
     let later = try await CodeFrames("--sample", count, "--noise", "1")

@@ -22,8 +22,8 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   @Option(
     help: """
-      Sampling with --fps: hold, nearest, blend, flow or flow-fast. hold shows the last frame due \
-      (the default), blend mixes all frames, and flow synthesizes frames.
+      Sampling with --fps: hold (the last frame due, the default), nearest, blend (all frames \
+      mixed), or flow or flow-fast (synthesized).
       """)
   var sampling: FrameSampling?
 

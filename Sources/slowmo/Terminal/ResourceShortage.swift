@@ -85,7 +85,7 @@ enum ResourceShortage {
     lg_end_without_threads {
       // A thread also needs memory, for its stack.
       if AddressSpace.bytesLeft.map({ $0 < 80 << 20 }) ?? false { ResourceShortage.end() }
-      TerminalScreen.restoreAfterCrash()
+      TerminalScreen.restoreNow()
       let error = SystemError("start", "a thread", EAGAIN)
       Output.error(ResourceShortage.tooManyThreads(error))
       ProgressEvents.end(.unavailable)
