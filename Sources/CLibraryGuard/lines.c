@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const prefixes[] = {"x264 [", "x265 [", "libgomp: "};
+// The last one is Swift's own; the handler of the crash that follows prints a line.
+static const char *const prefixes[] = {
+    "x264 [", "x265 [", "libgomp: ", "Fatal error: failed to allocate "};
 
 static int is_dropped(const char *line, size_t length) {
   for (size_t index = 0; index < sizeof prefixes / sizeof *prefixes; index++) {

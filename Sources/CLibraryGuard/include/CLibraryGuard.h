@@ -15,7 +15,7 @@
 /// report a failure.
 void lg_end_without_threads(void (*_Nonnull end)(void));
 
-/// Drops the lines that x264, x265 and libgomp print to stderr, such as `x264 [error]: malloc of size
+/// Drops the lines that x264, x265, libgomp and a failed allocation in Swift print to stderr, such as `x264 [error]: malloc of size
 /// 434176 failed`.
 ///
 /// Their functions also return the failure. Call this before threads start.

@@ -27,6 +27,7 @@ enum FullProgram {
       // Text that is still in a buffer would be lost.
       fflush(nil)
       Output.drainErrors()
+      Interrupt.passOn()
       _ = execv(program.systemPath, CommandLine.unsafeArgv)
     }
     throw CommandError(

@@ -20,11 +20,7 @@ struct ExportOptions: ParsableArguments, Sendable {
       """)
   var pitch = PitchOption(.spectral)
 
-  @Option(
-    help: """
-      Sampling with --fps: hold (the last frame due, the default), nearest, blend (all frames \
-      mixed), or flow or flow-fast (synthesized).
-      """)
+  @Option(help: "Sampling with --fps: hold (the default), nearest, blend, flow or flow-fast.")
   var sampling: FrameSampling?
 
   @Option(

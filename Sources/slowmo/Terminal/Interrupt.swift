@@ -10,6 +10,8 @@ import Synchronization
 /// The actions run on this thread and not in a signal handler, so they may call any function.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
+  /// Whether the program that replaces this one is to receive the signals.
+  private static let isPassedOn = Atomic<Bool>(false)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
   private static let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
@@ -97,12 +99,14 @@ enum Interrupt {
         } else if number <= 0 {
           guard sigwait(&set, &number) == 0 else { continue }
         }
+        if isPassedOn.load(ordering: .sequentiallyConsistent) { leavePending(number) }
         guard number != SIGUSR1 else {
           userAction.withLock { $0 }?()
           continue
         }
         let (isFirst, _) = received.compareExchange(
-          expected: 0, desired: number, ordering: .acquiringAndReleasing)
+          expected: 0, desired: number, ordering: .sequentiallyConsistent)
+        if isPassedOn.load(ordering: .sequentiallyConsistent) { leavePending(number) }
         guard isFirst else {
           // SIGHUP means that the terminal was closed. The user did not ask twice, so it does not
           // force the exit.
@@ -120,6 +124,22 @@ enum Interrupt {
     }
     isWaiting.wait()
     return nil
+  }
+
+  /// Leaves a terminating signal that has arrived, and all further ones, to the program that replaces
+  /// this one.
+  ///
+  /// Call this just before execve(2), which keeps blocked signals pending.
+  static func passOn() {
+    isPassedOn.store(true, ordering: .sequentiallyConsistent)
+    let number = received.load(ordering: .sequentiallyConsistent)
+    if number != 0 { kill(getpid(), number) }
+  }
+
+  /// Sends a signal again, and takes no further one.
+  private static func leavePending(_ number: Int32) -> Never {
+    kill(getpid(), number)
+    while true { pause() }
   }
 
   // A signal handler reads this variable, so it cannot use a lock. It is written before other
