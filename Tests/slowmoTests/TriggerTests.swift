@@ -222,7 +222,7 @@ import Testing
       "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
       then: "echo >&3; await 'grep -q \"clip 1\" errors' $take; later 240")
     #expect(
-      finished.errors.contains("less free space than the minimum to keep"), "\(finished.errors)")
+      finished.errors.contains("less free space than required"), "\(finished.errors)")
     #expect(!finished.output.contains("disk_full") && !finished.output.contains("no_trigger"))
     #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
   }
