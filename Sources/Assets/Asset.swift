@@ -13,9 +13,12 @@ public struct Asset: Sendable {
   public let path: String
   /// The container family, such as `mov`, `matroska` or `avi`.
   public let container: String
-  /// The first video track that can be decoded, or nil.
+  /// The video track that players choose, or nil.
+  ///
+  /// It is the first one that can be decoded and is marked as enabled or default. If none is marked,
+  /// it is the first one that can be decoded.
   public private(set) var videoTrack: VideoTrack?
-  /// The first audio track that can be decoded, or nil.
+  /// The audio track that players choose, as ``videoTrack``; nil without one.
   public private(set) var audioTrack: AudioTrack?
   /// All tracks, in file order.
   public let tracks: [AssetTrack]
@@ -27,7 +30,7 @@ public struct Asset: Sendable {
   public let chapters: [Chapter]
   /// The index beside the file and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
-  /// Descriptions of the tracks that are neither the first video track nor the first audio track.
+  /// Descriptions of the tracks that are neither the video track nor the audio track.
   ///
   /// An export leaves these tracks out.
   package let otherTracks: [String]

@@ -4,11 +4,12 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension AssetIndex {
-  /// The first video track that can be decoded, or nil.
+  /// The preferred video track of those that can be decoded, or nil.
   ///
   /// A truncated file throws unless truncation is allowed.
   func videoTrack(allowsTruncation: Bool = false) throws(MediaError) -> VideoTrack? {
-    guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
+    guard let track = tracks.preferred(where: { $0.kind == .video && $0.parameters.hasDecoder })
+    else {
       return nil
     }
     return try videoTrack(track, allowsTruncation: allowsTruncation)
@@ -60,13 +61,14 @@ extension AssetIndex {
     return (timed, true)
   }
 
-  /// The first audio track that can be decoded, or nil.
+  /// The preferred audio track of those that can be decoded, or nil.
   ///
   /// If the file is truncated and truncation is not allowed, throws.
   func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
   ) throws(MediaError) -> AudioTrack? {
-    guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
+    guard let track = tracks.preferred(where: { $0.kind == .audio && $0.parameters.hasDecoder })
+    else {
       return nil
     }
     return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)

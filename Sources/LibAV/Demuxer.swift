@@ -146,7 +146,8 @@ package struct Demuxer: ~Copyable {
     self.watch = watch
     // In MOV and MP4, a sample is a complete frame. Only other containers store the two fields of a
     // frame as two packets, which must be joined.
-    let track = containerName.hasPrefix("mov,") ? nil : tracks.first { $0.kind == .video }
+    let track =
+      containerName.hasPrefix("mov,") ? nil : tracks.preferred { $0.kind == .video }
     fieldParser = track.flatMap { PacketParser.ofFields($0) }
     fieldTrack = track?.index ?? -1
   }

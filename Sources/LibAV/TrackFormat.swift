@@ -191,6 +191,10 @@ package struct TrackFormat: Sendable {
   /// The track's index in the file, from 0, equal to its packets' `trackIndex`.
   package let index: Int
   package let kind: TrackKind
+  /// Whether the file marks the track for playback by default, or as enabled.
+  ///
+  /// False for all tracks of containers without such marks.
+  package let isDefault: Bool
   package let parameters: CodecParameters
   /// Seconds per tick, above zero.
   package let timeBase: Rational
@@ -230,6 +234,7 @@ package struct TrackFormat: Sendable {
       case AVMEDIA_TYPE_AUDIO: .audio
       default: .other
       }
+    isDefault = stream.pointee.disposition & AV_DISPOSITION_DEFAULT != 0
     indexedCount = Int(clamping: stream.pointee.nb_frames)
     averageFrameRate = FrameRate(stream.pointee.avg_frame_rate)
     nominalFrameRate = FrameRate(stream.pointee.r_frame_rate)
@@ -273,6 +278,20 @@ extension TrackFormat {
       let label = tag.allSatisfy { $0.isLetter || $0.isNumber } ? String(tag) : name
       return "data track (\(label))"
     }
+  }
+}
+
+extension Sequence<TrackFormat> {
+  /// The track that players choose: the first one that is marked as default or enabled.
+  ///
+  /// Without such a mark, it is the first one. Nil without any track.
+  package func preferred(where fits: (TrackFormat) -> Bool) -> TrackFormat? {
+    var first: TrackFormat?
+    for track in self where fits(track) {
+      if track.isDefault { return track }
+      first = first ?? track
+    }
+    return first
   }
 }
 

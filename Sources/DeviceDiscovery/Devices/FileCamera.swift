@@ -55,7 +55,7 @@ package struct FileCamera: Hashable, Sendable {
     } catch {
       throw failure(error)
     }
-    guard let track = tracks.first(where: { $0.kind == .video }) else {
+    guard let track = tracks.preferred(where: { $0.kind == .video }) else {
       throw MediaError(
         .invalidData, "\(path) contains no video",
         recovery: Recovery("choose a movie with video", .inspect(file: path)))

@@ -112,7 +112,7 @@ package final class FileDriver: FrameDriver {
 
   private func play(from base: Int64) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
-    guard let track = demuxer.tracks.first(where: { $0.kind == .video }) else {
+    guard let track = demuxer.tracks.preferred(where: { $0.kind == .video }) else {
       throw LibAVError("find a video track in", path, code: -22)
     }
     var player = Player(
