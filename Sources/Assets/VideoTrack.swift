@@ -24,6 +24,12 @@ public struct VideoTrack: Sendable {
   /// Nil for a rotation by another angle.
   package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
+  /// Returns true if players apply the same transformation to both tracks.
+  package func isRotated(like other: VideoTrack) -> Bool {
+    let (own, others) = (frameRotation, other.frameRotation)
+    return own == others && (own != nil || format.displayMatrix == other.format.displayMatrix)
+  }
+
   /// The time of the first frame on the file's own time axis, in seconds.
   var origin: Rational { Rational(frames.originTicks) * format.timeBase }
 

@@ -84,6 +84,20 @@ extension MediaFrame {
     return layout.planes.map { $0.stride * $0.rows }
   }
 
+  /// Returns a copy of a larger frame of the same format, with this frame in its middle.
+  ///
+  /// - Throws: `LibAVError` with the operation "crop" if this frame is the larger one, or "copy".
+  package func centered(on background: MediaFrame) throws(LibAVError) -> MediaFrame {
+    let result = try background.copied()
+    // The offsets are even, because two luma samples share one chroma sample.
+    let window = try result.cropped(
+      x: (result.width - width) / 4 * 2, y: (result.height - height) / 4 * 2, width: width,
+      height: height)
+    try LibAVError.check(
+      av_frame_copy(window.pointer, pointer), "copy", "a \(width)x\(height) picture")
+    return result
+  }
+
   /// Returns the frame enlarged to a size by repeating its last column and row.
   ///
   /// If it is already large enough, returns the frame itself.

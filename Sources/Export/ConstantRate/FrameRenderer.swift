@@ -6,11 +6,23 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
+/// A converter that a dictionary can hold.
+private final class Converter {
+  private var converter: FrameConverter
+
+  init(_ converter: consuming FrameConverter) { self.converter = converter }
+
+  func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+    try converter.convert(frame)
+  }
+}
+
 /// Converts source frames to the size and format of the encoder.
 struct FrameRenderer: ~Copyable {
   private let geometry: FrameGeometry
   private let transfer: TransferFunction
-  private var converter: FrameConverter
+  /// The converters by the size of their frames, which differs between sources.
+  private var converters: [VideoSize: Converter] = [:]
   private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
   private let flicker: FlickerRemoval?
@@ -23,11 +35,6 @@ struct FrameRenderer: ~Copyable {
     self.flicker = flicker
     gain = FrameGain(pixelFormat: geometry.format, isFullRange: geometry.isFullRange)
     transfer = TransferFunction(colors)
-    // The converter accepts any input size, because some cameras change the frame size within a
-    // track. The output has a single size.
-    converter = FrameConverter(
-      to: geometry.format, isFullRange: geometry.isFullRange,
-      width: geometry.scaled.width, height: geometry.scaled.height)
   }
 
   /// Returns a converted source frame, or black for a gap.
@@ -36,13 +43,30 @@ struct FrameRenderer: ~Copyable {
   ) throws -> MediaFrame {
     guard let frame, let image else { return try black() }
     if let last, last.frame == frame { return last.image }
-    var painted = try converter.convert(geometry.cropped(image)).rotated(by: geometry.rotation)
-      .padded(width: geometry.encoded.width, height: geometry.encoded.height)
+    let placement = geometry.placements[frame.source]
+    let converted = try converter(to: placement.scaled).convert(placement.cropped(image))
+      .rotated(by: placement.rotation)
+    var painted =
+      try placement.isInset
+      ? converted.centered(on: black())
+      : converted.padded(width: geometry.encoded.width, height: geometry.encoded.height)
     if let flicker, let gain {
       painted = try gain.apply(flicker.gain(of: frame), to: painted)
     }
     last = (frame, painted)
     return painted
+  }
+
+  private mutating func converter(to size: VideoSize) -> Converter {
+    if let known = converters[size] { return known }
+    // The converter accepts any input size, because some cameras change the frame size within a
+    // track. The output has a single size.
+    let made = Converter(
+      FrameConverter(
+        to: geometry.format, isFullRange: geometry.isFullRange, width: size.width,
+        height: size.height))
+    converters[size] = made
+    return made
   }
 
   /// Adds an image to the blend.

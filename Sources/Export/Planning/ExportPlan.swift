@@ -37,8 +37,9 @@ struct ExportPlan {
   let search: FileLengthSearch?
   /// The search for the animated image that fits the file size; nil without a limit and for movies.
   let imageSearch: AnimatedImageSearch?
-  /// The display matrix that rendered frames are rotated by.
-  let displayMatrix: [Int32]
+  /// The video tracks of the assets, each with the display matrix that its rendered frames are
+  /// rotated by.
+  let sources: [(track: VideoTrack, matrix: [Int32])]
   /// The expected report, without the elapsed time.
   let report: ExportReport
 
@@ -64,13 +65,17 @@ struct ExportPlan {
     }
     self.track = video
     self.assets = assets
-    displayMatrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
+    let isMixed = Self.differInRotation(assets, track)
+    let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
+    sources = assets.compactMap(\.videoTrack).map {
+      ($0, isMixed ? $0.format.displayMatrix : matrix)
+    }
     var report = ExportReport()
     report.path = settings.path
     report.segments = track.segments
     switch settings.mode {
     case .passthrough(let boundary, let crf):
-      try Self.checkAlike(assets)
+      try Self.checkAlike(assets, isMixed: isMixed)
       try Self.checkStorable(video, asset, container)
       let plan = try PassthroughPlan(track, assets, boundary: boundary)
       frames = .copied(plan, crf: crf)
@@ -87,7 +92,9 @@ struct ExportPlan {
       report.duration = MediaTime(plan.endTicks, over: plan.timescale)
       report.maxTimeError = try Self.duration(
         plan.maxTimeError, .towardPositiveInfinity)
-    case .constant(let rate, let rendering):
+    case .constant(let rate, var rendering):
+      // One track has one rotation, so frames that need different ones are rotated themselves.
+      if isMixed { rendering.appliesRotation = true }
       guard container == "mov" || rendering.encoding != .ffv1 else {
         throw MediaError(
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
@@ -102,7 +109,7 @@ struct ExportPlan {
           number: shard.file.shard.number, count: shard.file.shard.count,
           firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
       }
-      let geometry = try FrameGeometry(video, matrix: displayMatrix, rendering)
+      let geometry = try FrameGeometry(sources, rendering)
       if settings.part == .joined {
         frames = .joined(
           try ShardJoin(
@@ -165,7 +172,7 @@ struct ExportPlan {
   ) throws(MediaError) -> (geometry: FrameGeometry, settings: RenderSettings)? {
     guard let search, case .rendered(_, let geometry, let requested) = frames else { return nil }
     let settings = search.settings(requested, size: geometry.encoded)
-    return (try FrameGeometry(track, matrix: displayMatrix, settings), settings)
+    return (try FrameGeometry(sources, settings), settings)
   }
 
   /// Returns the file and the digest of a shard; nil for other parts of an export.
@@ -215,10 +222,32 @@ struct ExportPlan {
     return (track, assets.isEmpty ? [session.asset] : assets)
   }
 
-  /// Throws if the packets of the assets differ in format, because one track cannot hold them all.
-  private static func checkAlike(_ assets: [Asset]) throws(MediaError) {
+  /// Returns true if players rotate the assets differently, and the composition does not replace
+  /// their rotations by one of its own.
+  private static func differInRotation(_ assets: [Asset], _ track: CompositionTrack) -> Bool {
+    let tracks = assets.compactMap(\.videoTrack)
+    guard let first = tracks.first else { return false }
+    // A composition takes over the rotation of a source. Any other rotation was set on it.
+    if let rotation = track.rotation,
+      rotation == 0 || !tracks.contains(where: { $0.rotation == rotation })
+    {
+      return false
+    }
+    return !tracks.allSatisfy { $0.isRotated(like: first) }
+  }
+
+  /// Throws if the packets of the assets differ in format or rotation, because one track cannot hold
+  /// them all.
+  private static func checkAlike(_ assets: [Asset], isMixed: Bool) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {
+      if isMixed, let track = asset.videoTrack, first.videoTrack?.isRotated(like: track) == false {
+        throw MediaError(
+          .unsupportedSource,
+          "the video of \(asset.path) has another rotation than that of \(first.path), "
+            + "so that one track cannot hold copies of both",
+          recovery: Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
+      }
       guard let other = asset.videoTrack?.format.parameters, other.decodesLike(format) else {
         throw MediaError(
           .unsupportedSource,

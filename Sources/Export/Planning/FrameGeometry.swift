@@ -6,9 +6,20 @@ import OvercrankMediaCore
 
 /// The scaling, cropping and rotation of frames before encoding.
 struct FrameGeometry: Sendable {
-  /// The size before rotation.
-  let scaled: VideoSize
-  let rotation: FrameRotation
+  /// The scaling, cropping and rotation of one source's frames.
+  struct Placement: Hashable, Sendable {
+    /// The size before rotation.
+    let scaled: VideoSize
+    let rotation: FrameRotation
+    /// True if the frames are smaller than the output, and black fills the rest.
+    let isInset: Bool
+    /// True if frames are cropped to the aspect ratio of `scaled`, false if they keep their own.
+    fileprivate let isCropped: Bool
+    fileprivate let sourceAspect: Encoder.PixelAspect?
+  }
+
+  /// The placement of each source's frames.
+  let placements: [Placement]
   /// The encoded size: rotated, and with even sides if the codec needs them.
   let encoded: VideoSize
   /// The pixel aspect ratio of the output; nil for square or unknown.
@@ -17,28 +28,32 @@ struct FrameGeometry: Sendable {
   let format: LibAVPixelFormat
   /// True if the output uses full range, false for limited range.
   let isFullRange: Bool
-  /// True if frames are cropped to the aspect ratio of `scaled`, false if they keep their own.
-  private let isBoxed: Bool
-  private let sourceAspect: Encoder.PixelAspect?
 
-  /// Creates the geometry for a track and its display matrix.
-  init(_ track: VideoTrack, matrix: [Int32], _ settings: RenderSettings) throws(MediaError) {
+  /// Creates the geometry of sources, each with the display matrix to rotate its frames by.
+  ///
+  /// The first source determines the format, the pixel aspect ratio and, without a box, the size.
+  /// Frames of another shape are scaled to fit.
+  init(
+    _ tracks: [(track: VideoTrack, matrix: [Int32])], _ settings: RenderSettings
+  ) throws(MediaError) {
+    guard let (track, matrix) = tracks.first else {
+      throw MediaError(
+        .emptyRange, "the composition is empty", recovery: "append a range of a movie")
+    }
     let source = track.format.parameters
     let requested = FrameRotation(displayMatrix: matrix)
-    if settings.rotatesFrames, requested == nil {
-      throw MediaError(
-        .unsupportedSource, "the rotation of the video is not a multiple of 90 degrees",
-        recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
-    }
-    rotation = settings.rotatesFrames ? requested ?? .none : .none
+    let rotation = try Self.rotation(matrix, settings)
     let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
-    format = rotation.isTransposed ? chosen.withEvenChroma : chosen
+    let isTransposed = tracks.contains {
+      FrameRotation(displayMatrix: $0.matrix)?.isTransposed == true
+    }
+    format = settings.rotatesFrames && isTransposed ? chosen.withEvenChroma : chosen
     // FFV1 is lossless, so it keeps the source's range. The other codecs use limited range, because
     // many players ignore the full-range flag.
     isFullRange =
       format.isFullRange || (settings.encoding == .ffv1 && !format.isRGB && source.keepsRange)
-    sourceAspect = source.pixelAspect
     let needsEven = PixelComponents(format)?.chromaShift.y == 1 && settings.encoding.needsEvenSides
+    let scaled: VideoSize
     if let box = settings.box {
       guard (1...16_384).contains(box.width), (1...16_384).contains(box.height),
         !needsEven || (box.width % 2 == 0 && box.height % 2 == 0)
@@ -51,7 +66,6 @@ struct FrameGeometry: Sendable {
       // The box is the size after rotation, but frames are scaled before they are rotated. Width
       // and height are therefore swapped if the rotation swaps them.
       scaled = requested?.isTransposed == true ? box.transposed : box
-      isBoxed = true
       pixelAspect = nil
     } else if settings.encoding.animatedImage != nil {
       // Animated images have square pixels.
@@ -59,11 +73,9 @@ struct FrameGeometry: Sendable {
       let (above, below) = (Int128(track.width) * Int128(aspect.width), Int128(aspect.height))
       let width = Int(clamping: (2 * above + below) / (2 * below))
       scaled = VideoSize(width: min(max(width, 1), 16_383), height: track.height)
-      isBoxed = false
       pixelAspect = nil
     } else {
       scaled = VideoSize(width: track.width, height: track.height)
-      isBoxed = false
       pixelAspect = rotation.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
     let rotated = rotation.isTransposed ? scaled.transposed : scaled
@@ -74,11 +86,69 @@ struct FrameGeometry: Sendable {
       ? VideoSize(
         width: rotated.width + rotated.width % 2, height: rotated.height + rotated.height % 2)
       : rotated
+    var placements = [
+      Placement(
+        scaled: scaled, rotation: rotation, isInset: false, isCropped: settings.box != nil,
+        sourceAspect: source.pixelAspect)
+    ]
+    for (track, matrix) in tracks.dropFirst() {
+      let rotation = try Self.rotation(matrix, settings)
+      let aspect = track.format.parameters.pixelAspect
+      let size =
+        settings.box == nil
+        ? Self.fitted(track, rotation, in: rotated, pixelAspect: pixelAspect) : rotated
+      placements.append(
+        Placement(
+          scaled: rotation.isTransposed ? size.transposed : size, rotation: rotation,
+          isInset: size != rotated, isCropped: settings.box != nil, sourceAspect: aspect))
+    }
+    self.placements = placements
   }
 
+  /// Returns the rotation to apply to frames with a display matrix.
+  private static func rotation(
+    _ matrix: [Int32], _ settings: RenderSettings
+  ) throws(MediaError) -> FrameRotation {
+    guard settings.rotatesFrames else { return .none }
+    guard let rotation = FrameRotation(displayMatrix: matrix) else {
+      throw MediaError(
+        .unsupportedSource, "the rotation of the video is not a multiple of 90 degrees",
+        recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
+    }
+    return rotation
+  }
+
+  /// Returns the greatest size inside the output in which a track's rotated frames keep their shape.
+  ///
+  /// A size that differs by at most one pixel is the whole output.
+  private static func fitted(
+    _ track: VideoTrack, _ rotation: FrameRotation, in output: VideoSize,
+    pixelAspect: Encoder.PixelAspect?
+  ) -> VideoSize {
+    let own = track.format.parameters.pixelAspect?.ratio ?? (width: 1, height: 1)
+    let target = pixelAspect?.ratio ?? (width: 1, height: 1)
+    // The shape as displayed, in pixels of the output. The terms of a damaged file are huge.
+    var across = Int128(track.width) * Int128(own.width)
+    var down = Int128(track.height) * Int128(own.height)
+    if rotation.isTransposed { swap(&across, &down) }
+    let ratio =
+      Rational(across, over: down) * Rational(Int128(target.height), over: Int128(target.width))
+    func even(_ exact: Rational, _ whole: Int) -> Int {
+      guard let length = try? exact.rounded(.halfAwayFromZero), length + 1 < whole else {
+        return whole
+      }
+      return max(2, Int(length) / 2 * 2)
+    }
+    return VideoSize(
+      width: min(even(Rational(Int64(output.height)) * ratio, output.width), output.width),
+      height: min(even(Rational(Int64(output.width)) / ratio, output.height), output.height))
+  }
+}
+
+extension FrameGeometry.Placement {
   /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
-    guard isBoxed else { return frame }
+    guard isCropped else { return frame }
     // The products exceed 64 bits if a damaged file has a pixel aspect ratio with huge terms.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
     let across = Int128(frame.width) * Int128(aspect.width) * Int128(scaled.height)

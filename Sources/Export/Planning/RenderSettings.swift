@@ -35,6 +35,9 @@ public struct RenderSettings: Hashable, Sendable {
   /// Nil keeps the source's size.
   public var box: VideoSize?
   /// True to rotate the frames themselves, false to store the rotation as metadata for the player.
+  ///
+  /// Frames of clips with different rotations are always rotated themselves, because a movie has one
+  /// rotation.
   public var appliesRotation: Bool
 
   /// Creates the settings of a constant-rate export.
