@@ -50,6 +50,8 @@ extension AssetIndex {
     guard let state, state == PacketIndexFile.MovieState(path) else {
       return "the movie changed while it was read"
     }
+    // The file stores times, and not the corrections that other readers of the movie need.
+    guard corrections == nil else { return "the clock of the movie restarts" }
     let tracks = packets.keys.sorted().map { number in
       PacketIndexFile.Track(
         number: number, isEncrypted: encrypted.contains(number),

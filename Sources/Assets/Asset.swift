@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
+package import OvercrankLibAV
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
@@ -28,6 +28,10 @@ public struct Asset: Sendable {
   public let truncation: Truncation?
   /// The chapters of the file.
   public let chapters: [Chapter]
+  /// Descriptions of faults in the file that were found when it was opened and did not prevent it.
+  public let notes: [String]
+  /// The corrections of packet times for readers of the file; nil if its clock never restarts.
+  package let corrections: TimeCorrections?
   /// The index beside the file and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
   /// Descriptions of the tracks that are neither the video track nor the audio track.
@@ -92,6 +96,13 @@ public struct Asset: Sendable {
     guard videoTrack != nil || audioTrack != nil else {
       throw .invalid(path, "contains no video and no audio that can be decoded")
     }
+    guard !index.isClockInconsistent else {
+      throw MediaError(
+        .invalidData, "the clock of \(path) restarts in some of its tracks, while others go on",
+        recovery: "split the file where the recordings were joined, with another program")
+    }
+    corrections = index.corrections
+    notes = index.notes(video: videoTrack, audio: audioTrack)
   }
 
   /// The tracks of one media type, in file order.

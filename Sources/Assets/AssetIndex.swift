@@ -31,6 +31,15 @@ struct AssetIndex {
   private(set) var encrypted: Set<Int> = []
   /// The tracks whose samples are in another file, according to the movie's boxes.
   private(set) var elsewhere: Set<Int> = []
+  /// The corrections of times in a file whose clock restarts; nil for any other file.
+  private(set) var corrections: TimeCorrections?
+  /// The starts of the recordings in a file whose clock restarts, except the first, in seconds on the
+  /// file's time axis.
+  private(set) var restartTimes: [Rational] = []
+  /// Whether the clock restarts in some tracks while others go on.
+  private(set) var isClockInconsistent = false
+  /// The number of packets of each track next to which bytes are missing.
+  private(set) var damagedCounts: [Int: Int] = [:]
   /// Whether the file's own index contradicts the packets that were read.
   ///
   /// If so, the initializer ignores that index and reads all packets.
@@ -76,8 +85,12 @@ struct AssetIndex {
       demuxer.skip(track: track, exceptKeyFrames: true)
     }
     let parsers = tracks.map { PacketParser.ofFrameTypes($0.parameters) }
+    var positions: [Int: [ClockRestarts.Position]] = [:]
+    var counts: [Int: Int] = [:]
     while kept == nil, let packet = try demuxer.nextPacket() {
       readCount += 1
+      let number = counts[packet.trackIndex, default: 0]
+      counts[packet.trackIndex] = number + 1
       // A packet that ends beyond the file is truncated and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
@@ -86,6 +99,10 @@ struct AssetIndex {
       // A video packet without a time is kept with time 0, because its time is derived from the
       // others later.
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
+      if !isMOV {
+        positions[packet.trackIndex, default: []].append(
+          ClockRestarts.Position(number: number, order: readCount))
+      }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
       if access != .none, let parser = parsers[packet.trackIndex], !parser.isIntra(packet) {
@@ -101,6 +118,7 @@ struct AssetIndex {
         demuxer.skip(track: packet.trackIndex, exceptKeyFrames: false)
       }
     }
+    damagedCounts = demuxer.damagedCounts
     for track in tracks {
       stated[track.index] = demuxer.index(ofTrack: track.index)
       if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
@@ -114,6 +132,8 @@ struct AssetIndex {
       lastDurations = last.durations
     }
     take(kept ?? [])
+    joinRecordings(positions)
+    if kept != nil, corrections != nil || isClockInconsistent { isContradicted = true }
     for (track, locations) in known {
       guard stated[track]?.packetCount == locations.count, let tables,
         let records = records(track, locations, byteCount: tables.byteCount)
@@ -128,6 +148,25 @@ struct AssetIndex {
       limitLastDuration(track)
       if parsers[track.index] == nil { distrustKeyFrames(track) }
     }
+  }
+
+  /// Lets the recordings of a file whose clock restarts follow each other.
+  ///
+  /// The times of MOV and MP4 are durations, so their clock cannot restart.
+  private mutating func joinRecordings(_ positions: [Int: [ClockRestarts.Position]]) {
+    guard !isMOV else { return }
+    let media = tracks.filter { $0.kind != .other }.map { track in
+      let packets = packets[track.index] ?? []
+      return ClockRestarts.Track(
+        format: track, packets: packets,
+        positions: positions[track.index]
+          ?? packets.indices.map { ClockRestarts.Position(number: $0, order: $0) })
+    }
+    let hasGaps = containerName == "mpegts" || containerName == "mpeg"
+    guard let restarts = ClockRestarts(media, hasGaps: hasGaps) else { return }
+    for track in restarts.tracks { packets[track.format.index] = track.packets }
+    (corrections, restartTimes) = (restarts.corrections, restarts.times)
+    isClockInconsistent = restarts.isInconsistent
   }
 
   /// Takes the packets of a kept index.

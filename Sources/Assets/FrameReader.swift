@@ -200,8 +200,14 @@ public struct FrameReader: ~Copyable {
   func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
-      || track.frames.madeTicks != nil
+      || !canSeek
   }
+
+  /// Whether the file can be read from another position.
+  ///
+  /// Packets without times, and packets of a file whose clock restarts, are identified by their count
+  /// from the start.
+  private var canSeek: Bool { track.frames.madeTicks == nil && asset.corrections == nil }
 
   /// The last key frame at or before a frame, in presentation order; 0 without one.
   func keyFrame(before index: Int) -> Int { track.frames.keyFrame(atOrBefore: index) ?? 0 }
@@ -215,12 +221,12 @@ public struct FrameReader: ~Copyable {
     do throws(LibAVError) {
       if entry.isKeyFrame, let stored {
         if try source.seek(toKeyFrameDecodedAt: stored) || entry.decodeIndex > 0 { return }
-      } else if entry.decodeIndex > 0, frames.madeTicks == nil {
+      } else if entry.decodeIndex > 0, canSeek {
         return try source.seek(to: stored ?? frames.fileTicks(of: index))
       }
     } catch { throw MediaError(reading: error) }
-    // Some containers cannot seek to the start, so the file is reopened. If packets have no times,
-    // they are identified by their count from the start, so every seek reopens the file.
+    // Some containers cannot seek to the start, so the file is reopened. So is one that cannot seek
+    // at all, whenever the wanted frame was passed.
     retiredPacketCount += source.sentCount
     source = try PacketSource.open(asset, track.format, threadCount: threadCount)
   }

@@ -10,7 +10,7 @@ struct PacketRecord: Hashable {
   ///
   /// While it is unknown, the decode time.
   var pts: Int64
-  let dts: Int64?
+  var dts: Int64?
   var duration: Int64
   var isKeyFrame: Bool
   /// Whether the packet's bytes show that it needs no earlier frame.

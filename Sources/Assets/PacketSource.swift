@@ -24,10 +24,11 @@ struct PacketSource: ~Copyable {
   private var trialsLeft = 3
 
   init(
-    _ path: String, _ track: TrackFormat, madeTicks: [Int64]?, readsAsStored: Bool,
-    threadCount: Int
+    _ path: String, _ track: TrackFormat, madeTicks: [Int64]?, corrections: TimeCorrections?,
+    readsAsStored: Bool, threadCount: Int
   ) throws(LibAVError) {
-    let demuxer = try Demuxer(opening: path, probes: !readsAsStored)
+    var demuxer = try Demuxer(opening: path, probes: !readsAsStored)
+    demuxer.corrections = corrections
     if readsAsStored { demuxer.readAsStored() }
     let decoder = try Decoder(
       parameters: track.parameters, subject: path, timeBase: track.timeBase,
@@ -52,7 +53,8 @@ struct PacketSource: ~Copyable {
         asset.container == "mov" && track.kind == .video
         && (track.parameters.readsUnits || track.parameters.isIntraOnly)
       return try PacketSource(
-        asset.path, track, madeTicks: made, readsAsStored: isStored, threadCount: threadCount)
+        asset.path, track, madeTicks: made, corrections: asset.corrections,
+        readsAsStored: isStored, threadCount: threadCount)
     } catch { throw MediaError(reading: error) }
   }
 

@@ -58,6 +58,18 @@ package struct Demuxer: ~Copyable {
   private let fieldParser: PacketParser?
   private let fieldTrack: Int
   private var fields = FieldPairs<Packet>()
+  /// Whether the container marks packets next to lost bytes as corrupt, and not only truncated ones.
+  private let marksLosses: Bool
+  /// The number of packets of each track that the container marked as corrupt and that were returned
+  /// nevertheless.
+  ///
+  /// In a transport stream, bytes are missing in or before such a packet. Decoders make the best of
+  /// it.
+  package private(set) var damagedCounts: [Int: Int] = [:]
+  /// The corrections of packet times in a file whose clock restarts; they prevent seeks.
+  package var corrections: TimeCorrections?
+  /// The number of packets of each track that were returned, if there are corrections.
+  private var returnedCounts: [Int: Int] = [:]
 
   /// The accepted formats by their libavformat names.
   ///
@@ -144,6 +156,7 @@ package struct Demuxer: ~Copyable {
     self.path = path
     self.context = context
     self.watch = watch
+    marksLosses = containerName == "mpegts" || containerName == "wtv"
     // In MOV and MP4, a sample is a complete frame. Only other containers store the two fields of a
     // frame as two packets, which must be joined.
     let track =
@@ -190,6 +203,16 @@ package struct Demuxer: ~Copyable {
   ///
   /// - Throws: `LibAVError` with the operation "read" if the file cannot be read further.
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
+    guard let corrections else { return try wholePacket() }
+    guard let packet = try wholePacket() else { return nil }
+    let number = returnedCounts[packet.trackIndex, default: 0]
+    returnedCounts[packet.trackIndex] = number + 1
+    let ticks = corrections.ticks(ofPacket: number, track: packet.trackIndex)
+    return ticks == 0 ? packet : try packet.moved(by: ticks)
+  }
+
+  /// Returns the next packet with the times in the file.
+  private mutating func wholePacket() throws(LibAVError) -> Packet? {
     guard let fieldParser else { return try storedPacket() }
     while true {
       if let packet = fields.next() { return packet }
@@ -205,7 +228,7 @@ package struct Demuxer: ~Copyable {
   }
 
   /// Returns the next packet as the container stores it, without joining fields.
-  private func storedPacket() throws(LibAVError) -> Packet? {
+  private mutating func storedPacket() throws(LibAVError) -> Packet? {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
@@ -228,6 +251,10 @@ package struct Demuxer: ~Copyable {
       return nil
     }
     try Self.check(result: result, "read", path, watch)
+    if marksLosses, packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 {
+      packet.pointee.flags &= ~AV_PKT_FLAG_CORRUPT
+      damagedCounts[owned.trackIndex, default: 0] += 1
+    }
     return owned
   }
 
@@ -324,6 +351,7 @@ package struct Demuxer: ~Copyable {
   }
 
   private mutating func seek(_ track: Int, _ ticks: Int64, flags: Int32) throws(LibAVError) {
+    guard corrections == nil else { throw LibAVError("seek in", path, code: -ESPIPE) }
     watch.begin()
     let result = LibAVLog.during { av_seek_frame(context, Int32(clamping: track), ticks, flags) }
     try Self.check(result: result, "seek in", path, watch)

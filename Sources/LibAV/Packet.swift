@@ -76,6 +76,16 @@ package final class Packet: @unchecked Sendable {
     }
   }
 
+  /// Returns the packet with later or earlier times.
+  ///
+  /// - Throws: `LibAVError` if there is no memory.
+  package func moved(by ticks: Int64) throws(LibAVError) -> Packet {
+    try changed { packet in
+      if packet.pointee.pts != CFFmpeg_NOPTS { packet.pointee.pts &+= ticks }
+      if packet.pointee.dts != CFFmpeg_NOPTS { packet.pointee.dts &+= ticks }
+    }
+  }
+
   /// Returns the packet without its key frame flag.
   ///
   /// - Throws: `LibAVError` if there is no memory.

@@ -16,6 +16,7 @@ final class StoredPackets: SampleProducer {
     (self.track, origin, self.range) = (track.format, asset.origin, range)
     do throws(LibAVError) {
       var demuxer = try Demuxer(opening: asset.path)
+      demuxer.corrections = asset.corrections
       for other in demuxer.tracks where other.index != track.id {
         demuxer.skip(track: other.index, exceptKeyFrames: false)
       }

@@ -94,6 +94,7 @@ final class AudioExport {
     let track = plan.track
     var packets: [TimedPacket] = []
     var demuxer = try Demuxer(opening: plan.assets[0].path)
+    demuxer.corrections = plan.assets[0].corrections
     let rate = Rational(Int64(track.sampleRate))
     while !queue.isStopped, let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,

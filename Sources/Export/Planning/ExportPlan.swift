@@ -149,6 +149,9 @@ struct ExportPlan {
     } else {
       self.audio = nil
     }
+    report.warnings += session.assets.flatMap { asset in
+      asset.notes.map { "\(asset.path): \($0)" }
+    }
     sideData = try Self.sideData(of: asset, settings.mode)
     report.lostMetadata += chapters.lost
     for case let language? in Set(session.composition.tracks.map(\.language))

@@ -57,6 +57,7 @@ struct CheckCommand: ParsableCommand, Verb {
       if !writing.dryRun { try Files.refuseExisting(plot, overwrites: writing.overwrite) }
     }
     let asset = try Asset(path: file, allowsTruncation: true)
+    Output.notes(of: asset)
     guard let frames = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")

@@ -154,6 +154,7 @@ struct FramesCommand: ParsableCommand, Verb {
     if let csv { try names.add(csv) }
     if output == standardOutput { try names.add(standardOutput) }
     let asset = try openAsset(file, onError, keepsIndex: keepIndex && !writing.dryRun)
+    Output.notes(of: asset)
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)"

@@ -37,6 +37,7 @@ struct InfoCommand: ParsableCommand, Verb {
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
     let asset = try Asset(path: movie?.path ?? file, allowsTruncation: true)
+    Output.notes(of: asset)
     if timedMetadata {
       for item in asset.timedMetadata() {
         try Output.data(

@@ -83,6 +83,7 @@ struct MeasureCommand: ParsableCommand, Verb {
     try OutputNames.check([csv].compactMap(\.self), inputs: [file])
     if let csv { try Files.refuseExisting(csv, overwrites: overwrite) }
     let asset = try Asset(path: file)
+    Output.notes(of: asset)
     guard let track = asset.videoTrack else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)")

@@ -118,6 +118,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
   private func scanFile(_ recognition: any ObjectRecognition) throws -> ExitStatus {
     let asset = try Asset(path: source)
+    Output.notes(of: asset)
     guard let track = asset.videoTrack else {
       throw CommandError(
         .badData, code: "invalid_data", "\(source) has no video", hint: "see slowmo info \(source)")

@@ -139,6 +139,7 @@ struct StillCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: [file])
     try Files.refuseExisting(output, overwrites: overwrite)
     let asset = try Asset(path: file)
+    Output.notes(of: asset)
     let composer = try StillComposer(
       asset, range: range.map(asset.resolve), isCancelled: { Interrupt.isRequested })
     guard !dryRun else { return try finish(nil) }

@@ -72,6 +72,7 @@ struct SyncCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: files)
     if let output { try Files.refuseExisting(output, overwrites: overwrite) }
     let assets = try files.map { path throws(MediaError) in try Asset(path: path) }
+    for asset in assets { Output.notes(of: asset) }
     let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
     var recordings = [SynchronizedRecording(assets[0])]
     var pairs: [SyncDocument.Pair] = []

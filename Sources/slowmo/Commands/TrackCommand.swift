@@ -101,6 +101,7 @@ struct TrackCommand: ParsableCommand, Verb {
       try Files.refuseExisting(path, overwrites: overwrite)
     }
     let asset = try Asset(path: file)
+    Output.notes(of: asset)
     var tracker = ObjectTracker(method: by)
     tracker.reach = reach
     let track = try tracker.track(

@@ -3,6 +3,11 @@
 import Overcrank
 
 extension Output {
+  /// Prints the notes about faults in a movie.
+  static func notes(of asset: Asset) {
+    for text in asset.notes { note("\(asset.path): \(text)") }
+  }
+
   /// Warns if frames that a verb measures were synthesized.
   ///
   /// Returns the number of these frames.

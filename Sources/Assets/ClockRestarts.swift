@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// The positions at which the clock of a file restarts, because recordings were joined byte by byte.
+///
+/// Each recording then plays after the one before. Within a recording, all tracks are moved by the
+/// same time, so audio and video stay together.
+struct ClockRestarts {
+  /// The position of a packet in the file.
+  struct Position {
+    /// The number among the packets of its track.
+    let number: Int
+    /// The number among all packets.
+    let order: Int
+  }
+
+  /// A track, its packets in decode order, and their positions.
+  struct Track {
+    let format: TrackFormat
+    var packets: [PacketRecord]
+    let positions: [Position]
+  }
+
+  /// A packet whose time does not follow from the one before.
+  private struct Boundary {
+    /// The index of the track among the analyzed ones.
+    let track: Int
+    let index: Int
+    let order: Int
+    /// The stated start of the packet, in seconds.
+    let time: Rational
+    /// The time from the expected start of the packet to the stated one, in seconds.
+    let jump: Rational
+  }
+
+  /// The tracks with corrected times.
+  private(set) var tracks: [Track]
+  /// The corrections for other readers of the file.
+  let corrections: TimeCorrections
+  /// The corrected starts of the later recordings on the file's time axis, in seconds.
+  let times: [Rational]
+  /// Whether the clock goes back in some tracks while others go on.
+  let isInconsistent: Bool
+
+  /// The greatest error of times and of the order in which tracks are interleaved.
+  private static let tolerance = Rational.one
+  /// The step back that is no rounding and no reordering.
+  private static let leastStepBack = Rational(1, over: 5)
+  /// The step forward that is a restart even where no key frame follows.
+  private static let greatestGap = Rational(10)
+
+  /// Finds the restarts; nil if the clock never restarts.
+  ///
+  /// - Parameters:
+  ///   - tracks: The video and audio tracks.
+  ///   - hasGaps: Whether a long step forward is a restart, as in transport and program streams. In
+  ///     other containers it is a gap.
+  init?(_ tracks: [Track], hasGaps: Bool) {
+    let found = tracks.indices
+      .flatMap { Self.boundaries(of: tracks[$0], $0, hasGaps: hasGaps) }
+      .sorted { $0.order < $1.order }
+    guard !found.isEmpty else { return nil }
+    var joints: [[Boundary]] = []
+    for boundary in found {
+      if let joint = joints.last, !joint.contains(where: { $0.track == boundary.track }),
+        (joint[0].jump - boundary.jump).magnitude <= Self.tolerance
+      {
+        joints[joints.count - 1].append(boundary)
+      } else {
+        joints.append([boundary])
+      }
+    }
+    let refused = joints.indices.filter { number in
+      let next = number + 1 < joints.count ? joints[number + 1][0].order : .max
+      return Self.isContradicted(joints[number], by: tracks, upTo: next)
+    }
+    isInconsistent = refused.contains { joints[$0][0].jump < .zero }
+    let kept = joints.indices.filter { !refused.contains($0) }.map { joints[$0] }
+    guard !kept.isEmpty || isInconsistent else { return nil }
+    var corrected = tracks
+    var starts = [Int](repeating: 0, count: tracks.count)
+    var parts: [Int: [TimeCorrections.Part]] = [:]
+    var times: [Rational] = []
+    for (number, joint) in kept.enumerated() {
+      // The packets of a track up to its next restart.
+      func part(_ boundary: Boundary) -> Range<Int> {
+        let next = kept[(number + 1)...].lazy.flatMap { $0 }.first { $0.track == boundary.track }
+        return boundary.index..<(next?.index ?? tracks[boundary.track].packets.count)
+      }
+      let offset =
+        joint.map { boundary in
+          corrected[boundary.track].end(of: starts[boundary.track]..<boundary.index)
+            - tracks[boundary.track].start(of: part(boundary))
+        }.max() ?? .zero
+      for boundary in joint {
+        let track = tracks[boundary.track]
+        let exact = try? (offset / track.format.timeBase).rounded(.towardPositiveInfinity)
+        let ticks = exact.flatMap { Int64(exactly: $0) } ?? 0
+        for index in part(boundary) { corrected[boundary.track].packets[index].move(by: ticks) }
+        starts[boundary.track] = boundary.index
+        parts[track.format.index, default: []].append(
+          TimeCorrections.Part(
+            firstPacket: track.positions[boundary.index].number, ticks: ticks))
+      }
+      if let first = joint.min(by: { $0.track < $1.track }) {
+        times.append(corrected[first.track].start(of: part(first)))
+      }
+    }
+    self.tracks = corrected
+    self.times = times
+    corrections = TimeCorrections(parts)
+  }
+
+  private static func boundaries(of track: Track, _ number: Int, hasGaps: Bool) -> [Boundary] {
+    func ticks(_ seconds: Rational) -> Int64 {
+      let exact = try? (seconds / track.format.timeBase).rounded(.towardPositiveInfinity)
+      return exact.flatMap { Int64(exactly: $0) } ?? .max
+    }
+    let (back, gap, longest) = (ticks(leastStepBack), ticks(tolerance), ticks(greatestGap))
+    var result: [Boundary] = []
+    var last: (time: Int64, interval: Int64)?
+    for (index, packet) in track.packets.enumerated() where packet.isTimed {
+      let time = packet.dts ?? packet.pts
+      let interval = last.map { time &- $0.time } ?? 0
+      var isRestart = false
+      if let last {
+        let length = packet.duration > 0 ? packet.duration : last.interval
+        isRestart = interval < -back
+        if hasGaps, interval > gap {
+          let isLong =
+            track.format.kind == .audio || packet.isKeyFrame && interval / 10 > max(1, length)
+          isRestart = interval > longest || isLong
+        }
+        if isRestart {
+          result.append(
+            Boundary(
+              track: number, index: index, order: track.positions[index].order,
+              time: Rational(time) * track.format.timeBase,
+              jump: Rational(interval &- length) * track.format.timeBase))
+        }
+      }
+      last = (time, isRestart || interval <= 0 ? last?.interval ?? 0 : interval)
+    }
+    return result
+  }
+
+  /// Returns true if a track goes on with the old clock after the others restarted.
+  private static func isContradicted(
+    _ joint: [Boundary], by tracks: [Track], upTo next: Int
+  ) -> Bool {
+    let order = joint.map(\.order).max() ?? 0
+    return tracks.indices.contains { number in
+      guard !joint.contains(where: { $0.track == number }) else { return false }
+      let track = tracks[number]
+      // A track with packets inside a gap of the others had no gap.
+      let gap = (joint[0].time - joint[0].jump + leastStepBack, joint[0].time - leastStepBack)
+      if gap.0 < gap.1,
+        track.packets.contains(where: {
+          let time = Rational($0.pts) * track.format.timeBase
+          return gap.0 < time && time < gap.1
+        })
+      {
+        return true
+      }
+      let indices = track.positions.indices.filter {
+        order < track.positions[$0].order && track.positions[$0].order < next
+      }
+      guard let first = indices.first, let last = indices.last else { return false }
+      return track.end(of: first..<last + 1) - track.start(of: first..<last + 1) > tolerance
+    }
+  }
+}
+
+extension ClockRestarts.Track {
+  /// The earliest start of a range of packets, in seconds.
+  fileprivate func start(of range: Range<Int>) -> Rational {
+    Rational(packets[range].lazy.map(\.pts).min() ?? 0) * format.timeBase
+  }
+
+  /// The latest end of a range of packets, in seconds.
+  fileprivate func end(of range: Range<Int>) -> Rational {
+    let last = packets[range].suffix(2).map { $0.dts ?? $0.pts }
+    let interval = last.count == 2 ? max(0, last[1] &- last[0]) : 0
+    let end = packets[range].lazy.map { $0.pts &+ ($0.duration > 0 ? $0.duration : interval) }.max()
+    return Rational(end ?? 0) * format.timeBase
+  }
+}
+
+extension PacketRecord {
+  /// Whether the record has a time; one without has neither.
+  fileprivate var isTimed: Bool { dts != nil || isStated }
+
+  fileprivate mutating func move(by ticks: Int64) {
+    pts = pts &+ ticks
+    dts = dts.map { $0 &+ ticks }
+  }
+}
