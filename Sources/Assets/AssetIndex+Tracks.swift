@@ -93,7 +93,12 @@ extension AssetIndex {
     let start = try max(0, sample(first.pts))
     let end = records.lazy.filter { !$0.isDiscarded }
       .map { $0.pts.addingReportingOverflow(max(0, $0.duration)).partialValue }.max()
-    let endSample = try max(start, sample(end ?? first.pts))
+    var endSample = try max(start, sample(end ?? first.pts))
+    if let last = records.last, last.duration <= 0,
+      let count = LastAudioPacket.sampleCount(of: self, track, at: last.pts)
+    {
+      endSample = try max(endSample, sample(last.pts) + count)
+    }
     let origin: Int64
     if let video {
       origin = try originSample(of: video, rate: rate)

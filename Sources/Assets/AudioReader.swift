@@ -128,7 +128,10 @@ package struct AudioReader: ~Copyable {
       bufferStart = position
       self.placement = nil
     }
-    let tolerance = track.hasTimesInSamples ? 0 : Int64(track.sampleRate / 200)
+    // No block comes before the first one. Decoders such as that of Vorbis return nothing for the
+    // first packet, so it may begin late.
+    let isFirst = buffer.first?.isEmpty != false && bufferStart == track.startSample
+    let tolerance = track.hasTimesInSamples || isFirst ? 0 : Int64(track.sampleRate / 200)
     let gap = position - bufferEnd
     // A jump of more than one minute is an invalid time rather than a gap, so no silence is
     // inserted.

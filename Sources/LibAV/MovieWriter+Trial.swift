@@ -3,6 +3,18 @@
 import CFFmpeg
 
 extension MovieWriter {
+  /// Whether a container has a tag of its own for a codec.
+  ///
+  /// For other audio codecs, the MOV muxer writes a tag of Microsoft without the codec's headers. No
+  /// decoder can use such a track. It writes no headers of Speex either, although Speex has a tag.
+  package static func hasTag(_ parameters: CodecParameters, container: String) -> Bool {
+    guard parameters.codecName != "speex",
+      let tags = av_guess_format(container, nil, nil)?.pointee.codec_tag
+    else { return false }
+    var tag: UInt32 = 0
+    return av_codec_get_tag2(tags, parameters.codecID, &tag) != 0
+  }
+
   /// Whether a container supports a track.
   ///
   /// To test this, the track is muxed into memory.

@@ -136,7 +136,8 @@ struct ForeignFileTests {
 
   @Test(arguments: [
     ("libopus", "mkv", "mov"), ("flac", "mkv", "mp4"), ("adpcm_ima_wav", "avi", "mov"),
-    ("adpcm_ms", "avi", "mp4"), ("wmav2", "mkv", "mp4"),
+    ("adpcm_ms", "avi", "mp4"), ("wmav2", "mkv", "mp4"), ("wmav2", "mkv", "mov"),
+    ("wmav1", "avi", "mov"), ("libvorbis", "mkv", "mov"),
   ])
   func `Audio that a container cannot store is encoded as AAC`(
     codec: String, source: String, container: String

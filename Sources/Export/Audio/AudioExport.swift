@@ -110,7 +110,14 @@ final class AudioExport {
           duration: Int64(clamping: length)))
     }
     guard queue.put(.ready(track.format.parameters, maximumPackets: packets.count)) else { return }
-    for packet in packets where !queue.put(.packet(packet)) { return }
+    let end = track.startSample + track.sampleCount
+    for (number, packet) in packets.enumerated() {
+      // Without a stated duration, a packet lasts until the next one, and the last one to the end.
+      let next = number + 1 < packets.count ? packets[number + 1].pts : end
+      let length = packet.duration > 0 ? packet.duration : max(0, next - packet.pts)
+      let whole = TimedPacket(packet: packet.packet, pts: packet.pts, duration: length)
+      if !queue.put(.packet(whole)) { return }
+    }
   }
 
   private static func render(

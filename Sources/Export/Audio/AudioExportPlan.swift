@@ -114,17 +114,21 @@ struct AudioExportPlan: Sendable {
   /// Returns true if a container can hold copies of an asset's audio packets, and false otherwise.
   ///
   /// MP4 does not support uncompressed audio. For codecs other than the usual ones, the muxer is
-  /// tried with the first packet.
+  /// tried with the first packet. It accepts more codecs than the container describes.
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
-    if track.codec.isUncompressed { return container == "mov" }
+    let parameters = track.format.parameters
+    if track.codec.isUncompressed {
+      return container == "mov" && MovieWriter.hasTag(parameters, container: container)
+    }
     if ["aac", "alac", "mp3", "ac3", "eac3"].contains(track.codec.rawValue) { return true }
+    guard MovieWriter.hasTag(parameters, container: container) else { return false }
     var demuxer = try Demuxer(opening: asset.path)
     while let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index else { continue }
       return MovieWriter.accepts(
-        track.format.parameters, timescale: Int32(clamping: track.sampleRate), packet: packet,
+        parameters, timescale: Int32(clamping: track.sampleRate), packet: packet,
         container: container)
     }
     return false
