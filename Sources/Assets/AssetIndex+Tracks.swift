@@ -38,6 +38,15 @@ extension AssetIndex {
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
   }
 
+  /// Whether the file stores frames without times, so that those of libavformat are invented.
+  ///
+  /// libavformat assumes 25 frames per second for streams and image sequences without a container.
+  /// The streams of MPEG-2 and MPEG-4 state their rate. Those of H.264 and HEVC get no times.
+  private var hasInventedTimes: Bool {
+    ["mjpeg", "mpjpeg", "h261", "h263", "av1", "obu", "dirac", "vc1"].contains(containerName)
+      || containerName.hasSuffix("_pipe")
+  }
+
   /// A track's packets with presentation times.
   ///
   /// Also returns whether some of these times are not in the file and were derived from the decode
@@ -46,6 +55,11 @@ extension AssetIndex {
     of track: TrackFormat
   ) throws(MediaError) -> (records: [PacketRecord], isMade: Bool) {
     let records = packets[track.index] ?? []
+    guard !hasInventedTimes || records.count <= 1 else {
+      throw MediaError(
+        .invalidData, "\(path) does not say when its \(records.count) frames are shown",
+        recovery: "store the frames in a movie at their rate, with another program such as ffmpeg")
+    }
     let unstated = records.count { !$0.isStated }
     guard unstated > 0 else { return (records, false) }
     let order: PresentationOrder
