@@ -24,6 +24,13 @@ public struct VideoTrack: Sendable {
   /// Nil for a rotation by another angle.
   package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
+  /// Whether the frames have an alpha channel.
+  ///
+  /// WebM stores it besides the frames of VP8 and VP9, and it is not decoded.
+  package var hasAlpha: Bool {
+    format.parameters.pixelFormat.hasAlpha || format.metadata["alpha_mode"] == "1"
+  }
+
   /// Returns true if players apply the same transformation to both tracks.
   package func isRotated(like other: VideoTrack) -> Bool {
     let (own, others) = (frameRotation, other.frameRotation)

@@ -236,14 +236,15 @@ package struct Encoder: ~Copyable {
   /// The pixel format of an encoder that loses least when frames of a source format are converted
   /// to it.
   ///
-  /// Nil if the encoder lists no pixel formats.
+  /// Alpha counts only with `keepsAlpha`. Nil if the encoder lists no pixel formats.
   package static func nearestPixelFormat(
-    to source: AVPixelFormat, forCodec name: String
+    to source: AVPixelFormat, forCodec name: String, keepsAlpha: Bool = false
   ) -> AVPixelFormat? {
     guard let codec = avcodec_find_encoder_by_name(name), let formats = codec.pointee.pix_fmts
     else { return nil }
     var loss: Int32 = 0
-    let best = avcodec_find_best_pix_fmt_of_list(formats, source, 0, &loss)
+    let best = avcodec_find_best_pix_fmt_of_list(
+      formats, source, keepsAlpha && source.hasAlpha ? 1 : 0, &loss)
     return best == AV_PIX_FMT_NONE ? nil : best
   }
 

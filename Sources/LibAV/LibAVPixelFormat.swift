@@ -74,6 +74,10 @@ extension AVPixelFormat {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components == 1 && !isBayer
   }
+  /// Whether the format has an alpha channel; false for a palette.
+  package var hasAlpha: Bool {
+    flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 && flags & UInt64(AV_PIX_FMT_FLAG_PAL) == 0
+  }
   /// Whether the format is a Bayer mosaic.
   package var isBayer: Bool { flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0 }
 

@@ -95,11 +95,8 @@ extension AVPixelFormat {
     guard let components = PixelComponents(self),
       components.chromaShift.x != components.chromaShift.y
     else { return self }
-    let name =
-      switch components.depth {
-      case 8: isFullRange ? "yuvj444p" : "yuv444p"
-      case let depth: "yuv444p\(depth)le"
-      }
+    let planes = hasAlpha ? "yuva444p" : isFullRange ? "yuvj444p" : "yuv444p"
+    let name = components.depth == 8 ? planes : "\(planes)\(components.depth)le"
     return AVPixelFormat(named: name) ?? self
   }
 }

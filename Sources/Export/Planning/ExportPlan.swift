@@ -110,6 +110,11 @@ struct ExportPlan {
           firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
       }
       let geometry = try FrameGeometry(sources, rendering)
+      // GIF has no partly transparent pixels.
+      let keepsAlpha = geometry.format.hasAlpha && rendering.encoding != .gif
+      if !keepsAlpha, sources.contains(where: { $0.track.hasAlpha }) {
+        report.lostMetadata.append("alpha channel")
+      }
       if settings.part == .joined {
         frames = .joined(
           try ShardJoin(

@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankRetiming
 
 /// The scaling, cropping and rotation of frames before encoding.
 struct FrameGeometry: Sendable {
@@ -43,7 +44,9 @@ struct FrameGeometry: Sendable {
     let source = track.format.parameters
     let requested = FrameRotation(displayMatrix: matrix)
     let rotation = try Self.rotation(matrix, settings)
-    let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
+    // Frames with alpha are not synthesized.
+    let chosen = settings.encoding.pixelFormat(
+      for: source.pixelFormat, keepsAlpha: !settings.sampling.synthesizesFrames)
     let isTransposed = tracks.contains {
       FrameRotation(displayMatrix: $0.matrix)?.isTransposed == true
     }

@@ -46,8 +46,8 @@ extension VideoEncoding {
   /// Returns the pixel format of the output.
   ///
   /// H.264 and HEVC use 4:2:0 with 8 or 10 bits, which most players support. FFV1 uses the format
-  /// closest to the source's.
-  func pixelFormat(for source: LibAVPixelFormat) -> LibAVPixelFormat {
+  /// closest to the source's, with its alpha channel if `keepsAlpha` is true.
+  func pixelFormat(for source: LibAVPixelFormat, keepsAlpha: Bool) -> LibAVPixelFormat {
     switch self {
     case .h264(let settings):
       portableFormat(
@@ -56,7 +56,8 @@ extension VideoEncoding {
       portableFormat(for: source, keepsDepth: [nil, "main10"].contains(settings.profile))
     case .mjpeg: source.isWideChroma ? .yuvj422p : .yuvj420p
     case .gif, .webp: .bgra
-    case .ffv1: Encoder.nearestPixelFormat(to: source, forCodec: "ffv1") ?? .yuv420p
+    case .ffv1:
+      Encoder.nearestPixelFormat(to: source, forCodec: "ffv1", keepsAlpha: keepsAlpha) ?? .yuv420p
     }
   }
 
