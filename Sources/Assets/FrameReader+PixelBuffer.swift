@@ -63,8 +63,8 @@ extension FrameConverter {
   /// Creates a converter for an asset's frames.
   ///
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
-  init(frames format: PixelFormat) throws(MediaError) {
-    do throws(LibAVError) { try self.init(to: format) } catch {
+  init(frames format: PixelFormat, isFullRange: Bool = false) throws(MediaError) {
+    do throws(LibAVError) { try self.init(to: format, yuvIsFullRange: isFullRange) } catch {
       throw MediaError(
         .notConvertible, "frames cannot be converted to \(format.rawValue)",
         recovery: "choose a format such as bgra, rgb24, gray, yuv420p or nv12")

@@ -25,14 +25,15 @@ struct PacketSource: ~Copyable {
 
   init(
     _ path: String, _ track: TrackFormat, madeTicks: [Int64]?, corrections: TimeCorrections?,
-    readsAsStored: Bool, threadCount: Int
+    guessesMatrix: Bool, readsAsStored: Bool, threadCount: Int
   ) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path, probes: !readsAsStored)
     demuxer.corrections = corrections
     if readsAsStored { demuxer.readAsStored() }
-    let decoder = try Decoder(
+    var decoder = try Decoder(
       parameters: track.parameters, subject: path, timeBase: track.timeBase,
       threadCount: threadCount)
+    decoder.guessesMatrix = guessesMatrix
     self.demuxer = consume demuxer
     self.decoder = consume decoder
     self.track = track.index
@@ -54,7 +55,9 @@ struct PacketSource: ~Copyable {
         && (track.parameters.readsUnits || track.parameters.isIntraOnly)
       return try PacketSource(
         asset.path, track, madeTicks: made, corrections: asset.corrections,
-        readsAsStored: isStored, threadCount: threadCount)
+        // The frames of cameras are BT.601, and recordings of this library have no tag for it.
+        guessesMatrix: asset.metadata[RecordingInfo.key] == nil, readsAsStored: isStored,
+        threadCount: threadCount)
     } catch { throw MediaError(reading: error) }
   }
 

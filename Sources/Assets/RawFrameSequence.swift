@@ -69,13 +69,14 @@ public struct RawFrameSequence: ~Copyable {
   ///   - asset: The asset.
   ///   - indices: The indices of the frames from 0, in any order.
   ///   - format: The pixel format, as of ``RawFrameWriter``.
+  ///   - isFullRange: Whether YUV formats have full range, as of ``RawFrameWriter``.
   ///   - appliesRotation: Whether the track's rotation is applied.
   ///   - undecodable: The policy for frames that cannot be decoded.
   /// - Throws: `MediaError` as ``FrameReader`` and ``RawFrameWriter`` do, or `.outOfMemory` if the
   ///   system cannot create a thread.
   public init(
-    _ asset: Asset, frames indices: [Int], as format: PixelFormat, appliesRotation: Bool = true,
-    undecodable: UndecodableFramePolicy = .stop
+    _ asset: Asset, frames indices: [Int], as format: PixelFormat, isFullRange: Bool = false,
+    appliesRotation: Bool = true, undecodable: UndecodableFramePolicy = .stop
   ) throws(MediaError) {
     let isParallel =
       asset.videoTrack?.format.parameters.isIntraOnly == true && indices.count > Self.blockLength
@@ -92,7 +93,8 @@ public struct RawFrameSequence: ~Copyable {
           // While the others' frames are read, a whole block is decoded.
           decoded: BoundedBlockingQueue(capacity: length),
           decoder: try FrameDecoder(
-            asset, format, appliesRotation, undecodable, threadCount: isParallel ? 1 : 0)))
+            asset, format, isFullRange: isFullRange, appliesRotation, undecodable,
+            threadCount: isParallel ? 1 : 0)))
     }
     do throws(MediaError) {
       for worker in workers { try worker.start() }
@@ -157,7 +159,7 @@ private final class FrameDecoder: Sendable {
   private let skips: Bool
 
   init(
-    _ asset: Asset, _ format: PixelFormat, _ appliesRotation: Bool,
+    _ asset: Asset, _ format: PixelFormat, isFullRange: Bool, _ appliesRotation: Bool,
     _ undecodable: UndecodableFramePolicy, threadCount: Int
   ) throws(MediaError) {
     skips = undecodable == .skip
@@ -165,7 +167,8 @@ private final class FrameDecoder: Sendable {
       State(
         reader: try FrameReader(
           asset, wanted: nil, threadCount: threadCount, undecodable: undecodable),
-        writer: try RawFrameWriter(format, appliesRotation: appliesRotation)))
+        writer: try RawFrameWriter(
+          format, isFullRange: isFullRange, appliesRotation: appliesRotation)))
   }
 
   /// Decodes a frame.

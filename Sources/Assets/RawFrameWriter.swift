@@ -15,15 +15,18 @@ public struct RawFrameWriter: ~Copyable {
   /// Creates a writer for frames of any size.
   ///
   /// - Parameters:
-  ///   - format: The pixel format. Luma has video range (16 to 235) in 4:2:0 formats, and full
-  ///     range in `gray`.
+  ///   - format: The pixel format.
+  ///   - isFullRange: Whether YUV formats have full range (0 to 255) and not video range (luma from 16
+  ///     to 235). Gray and RGB always have full range.
   ///   - appliesRotation: Whether the track's rotation and mirroring are applied, as ffmpeg does
   ///     for `rawvideo`. Rotations that are not a multiple of 90 degrees are never applied. At 90
   ///     and 270 degrees, a row has ``VideoTrack/height`` pixels.
   /// - Throws: `MediaError` for a format that libswscale does not support.
-  public init(_ format: PixelFormat, appliesRotation: Bool = true) throws(MediaError) {
+  public init(
+    _ format: PixelFormat, isFullRange: Bool = false, appliesRotation: Bool = true
+  ) throws(MediaError) {
     self.appliesRotation = appliesRotation
-    converter = try FrameConverter(frames: format)
+    converter = try FrameConverter(frames: format, isFullRange: isFullRange)
   }
 
   /// The bytes of a frame.

@@ -7,6 +7,8 @@ package import OvercrankMediaCore
 package struct Decoder: ~Copyable {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let subject: String
+  /// Whether untagged YUV frames above standard definition are tagged as BT.709, as players assume.
+  package var guessesMatrix = false
 
   /// Opens a decoder.
   ///
@@ -103,6 +105,7 @@ package struct Decoder: ~Copyable {
     let result = LibAVLog.during { avcodec_receive_frame(context, frame.pointer) }
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
     try LibAVError.checkData(result: result, "decode", subject)
+    if guessesMatrix { frame.guessMatrix() }
     return frame
   }
 }

@@ -6,6 +6,16 @@ extension MediaFrame {
   /// A YUV matrix.
   package enum Matrix: Hashable, Sendable { case bt601, bt709, other }
 
+  /// Tags an untagged YUV frame above standard definition with BT.709.
+  ///
+  /// Players assume BT.709 from 1280 columns or 577 rows on (mpv, `mp_csp_guess_colorspace`).
+  func guessMatrix() {
+    guard colorSpace == AVCOL_SPC_UNSPECIFIED, width >= 1280 || height > 576, !pixelFormat.isRGB,
+      !pixelFormat.isGray
+    else { return }
+    pointer.pointee.colorspace = AVCOL_SPC_BT709
+  }
+
   /// The YUV matrix by the frame's tag; BT.601 for an untagged frame, as in ``Scaler``.
   package var matrix: Matrix {
     switch colorSpace {

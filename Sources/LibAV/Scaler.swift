@@ -121,15 +121,16 @@ package struct FrameConverter: ~Copyable {
     if let width, let height { size = (width, height) } else { size = nil }
   }
 
-  /// Prepares a conversion to a format, with full range for RGB and gray and video range otherwise.
+  /// Prepares a conversion to a format, with full range for RGB and gray, and with the given range for
+  /// YUV.
   ///
   /// - Throws: `LibAVError` with the operation "find" if libswscale cannot write the format.
-  package init(to format: PixelFormat) throws(LibAVError) {
+  package init(to format: PixelFormat, yuvIsFullRange: Bool = false) throws(LibAVError) {
     let target = try LibAVPixelFormat(finding: format)
     guard target.isConversionTarget else {
       throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
     }
-    self.init(to: target, isFullRange: target.isFullRange)
+    self.init(to: target, isFullRange: yuvIsFullRange || target.isFullRange)
   }
 
   /// Returns the frame in the target format and size.

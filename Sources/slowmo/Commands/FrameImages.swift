@@ -16,14 +16,14 @@ struct FrameImages: ~Copyable {
 
   init(
     _ asset: Asset, _ frames: [(Int, String)], raw rawFormat: RawFrameFormat?,
-    appliesRotation: Bool, _ policy: UndecodableFramePolicy
+    rawRange: RawFrameRange, appliesRotation: Bool, _ policy: UndecodableFramePolicy
   ) throws {
     let reader = try FrameReader(asset, undecodable: policy)
     var raw: RawFrameSequence?
     if let rawFormat {
       raw = try RawFrameSequence(
         asset, frames: frames.map(\.0), as: rawFormat.pixelFormat,
-        appliesRotation: appliesRotation, undecodable: policy)
+        isFullRange: rawRange == .full, appliesRotation: appliesRotation, undecodable: policy)
     }
     self.frames = frames.map { (index: $0.0, path: $0.1) }
     self.rawFormat = rawFormat

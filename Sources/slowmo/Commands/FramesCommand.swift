@@ -73,6 +73,9 @@ struct FramesCommand: ParsableCommand, Verb {
   @Option(help: "Write raw pixels: gray8, gray16le, rgb24 or yuv420p.")
   var raw: RawFrameFormat?
 
+  @Option(help: "Range of yuv420p: limited (luma 16 to 235) or full.")
+  var rawRange = RawFrameRange.limited
+
   @Flag(help: "With --raw: pass frames to the pipe without a copy; see the manual.")
   var splice = false
 
@@ -268,8 +271,8 @@ struct FramesCommand: ParsableCommand, Verb {
         "slowmo: \(file): images are not rotated: the rotation is not a multiple of 90 degrees")
     }
     var source = try FrameImages(
-      asset, frames.map { ($0.index, $0.path) }, raw: raw, appliesRotation: appliesRotation,
-      onError)
+      asset, frames.map { ($0.index, $0.path) }, raw: raw, rawRange: rawRange,
+      appliesRotation: appliesRotation, onError)
     var pipe = splice ? FramePipe() : nil
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {

@@ -11,8 +11,16 @@ enum RawFrameFormat: String, CaseIterable, ExpressibleByArgument {
   case gray16le
   /// Red, green and blue, one byte each.
   case rgb24
-  /// YUV 4:2:0 in three planes, luma from 16 to 235.
+  /// YUV 4:2:0 in three planes, with the range of `--raw-range`.
   case yuv420p
 
   var pixelFormat: PixelFormat { self == .gray8 ? .gray : PixelFormat(rawValue: rawValue) }
+}
+
+/// The range of raw YUV frames, as values of `--raw-range`.
+enum RawFrameRange: String, CaseIterable, ExpressibleByArgument {
+  /// Luma from 16 to 235, as most programs expect.
+  case limited
+  /// Luma from 0 to 255; levels of full-range movies, such as Motion JPEG, stay as they are.
+  case full
 }
