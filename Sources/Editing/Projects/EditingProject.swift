@@ -14,6 +14,8 @@ public struct EditingProject: Hashable, Sendable {
     case editDecisionList = "CMX 3600 EDL (.edl)"
     /// FCPXML, the XML format of Final Cut Pro.
     case finalCut = "Final Cut Pro XML 1.x (.fcpxml)"
+    /// `xmeml`, the XML format of Final Cut Pro 7, which Premiere and DaVinci Resolve write.
+    case finalCut7 = "Final Cut Pro 7 XML (.xml)"
   }
 
   /// The format of the file.
@@ -58,6 +60,11 @@ public struct EditingProject: Hashable, Sendable {
     switch text.first(where: { !$0.isWhitespace && $0 != "\u{feff}" }) {
     case "<":
       let document = try XMLElement(parsing: text)
+      if document.name == "xmeml" {
+        var reader = FinalCut7Project(source)
+        let composition = try reader.composition(of: document)
+        return (.finalCut7, FinalCut7Project.name(document) ?? "", composition, reader.warnings)
+      }
       guard document.name == "fcpxml" else { throw unknown("XML with root <\(document.name)>") }
       var reader = FinalCutProject(source)
       let composition = try reader.composition(of: document)

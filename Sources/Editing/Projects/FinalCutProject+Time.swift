@@ -10,9 +10,36 @@ extension FinalCutProject {
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws(MediaError) -> [ProjectContent.CurvePart] {
     let end = try (start + duration).checked("the end of \(Self.describe(element))")
-    if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
-      notes.append("\(Self.describe(element)) plays at its own frame rate")
+    let speed = try conformedSpeed(of: element)
+    return try unconformedCurve(element, from: start, to: end, lasting: duration).map {
+      .init(start: $0.start, end: $0.end, from: $0.from * speed, to: $0.to * speed)
     }
+  }
+
+  /// The seconds of a clip's content per second of the clip, if the clip is conformed to the frame
+  /// rate of its sequence; otherwise 1.
+  ///
+  /// A conformed clip shows one frame of its media in each frame of the sequence.
+  func conformedSpeed(of element: XMLElement) throws(MediaError) -> Rational {
+    guard let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0",
+      let text = conform["srcFrameRate"], let sequenceRate
+    else { return .one }
+    guard let number = Double(text), number > 0, number < 100_000 else {
+      throw MediaError.invalidProject(
+        "the frame rate of \(Self.describe(element)) is damaged: \(text.prefix(40))")
+    }
+    // FCPXML rounds rates such as 24000/1001 to two digits.
+    let whole = number.rounded(.up)
+    let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < 0.01
+    let exact =
+      isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : ProjectTime.nearest(number)
+    guard let exact else { return .one }
+    return sequenceRate / exact
+  }
+
+  private mutating func unconformedCurve(
+    _ element: XMLElement, from start: Rational, to end: Rational, lasting duration: Rational
+  ) throws(MediaError) -> [ProjectContent.CurvePart] {
     guard let map = element.first("timeMap") else {
       return [.init(start: .zero, end: duration, from: start, to: end)]
     }

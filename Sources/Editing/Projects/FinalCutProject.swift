@@ -3,7 +3,7 @@
 import Algorithms
 import OvercrankMediaCore
 
-/// A reader of Final Cut Pro's FCPXML 1.x: clips, connected and compound clips, and speeds.
+/// A reader of Final Cut Pro's FCPXML 1.x: clips, connected, compound and multicam clips, and speeds.
 ///
 /// A clip has its own time, which begins at its `start` and lasts for its `duration`. A `timeMap`
 /// maps it to the time of the clip's content. The position of a connected clip is given in the time
@@ -41,6 +41,11 @@ struct FinalCutProject {
   var notes: [String] = []
   private var assets: [String: Asset] = [:]
   private var sequences: [String: XMLElement] = [:]
+  private var multicams: [String: XMLElement] = [:]
+  /// The frame rates of the formats.
+  private var formats: [String: Rational] = [:]
+  /// The frame rate of the sequence that is read; nil if its format does not state one.
+  private(set) var sequenceRate: Rational?
   private var mediaType = MediaType.video
   /// The number of clips that may still be read.
   ///
@@ -65,8 +70,17 @@ struct FinalCutProject {
         hasVideo: asset["hasVideo"] == "1", hasAudio: asset["hasAudio"] == "1")
     }
     for item in document.all("media") {
-      if let id = item["id"], let sequence = item.first("sequence") { sequences[id] = sequence }
+      guard let id = item["id"] else { continue }
+      sequences[id] = item.first("sequence")
+      multicams[id] = item.first("multicam")
     }
+    for format in document.all("format") {
+      guard let id = format["id"], let duration = try Self.time(format, "frameDuration"),
+        duration > .zero
+      else { continue }
+      formats[id] = Rational.one / duration
+    }
+    noteDropped(in: document)
     let projects = document.all("project")
     guard let sequence = projects.first?.first("sequence") ?? document.first("sequence") else {
       throw MediaError.invalidProject("it has no project with a sequence")
@@ -87,6 +101,9 @@ struct FinalCutProject {
     -> ProjectContent
   {
     guard let spine = sequence.first("spine") else { return ProjectContent() }
+    let outerRate = sequenceRate
+    sequenceRate = sequence["format"].flatMap { formats[$0] }
+    defer { sequenceRate = outerRate }
     let start = try Self.time(sequence, "tcStart") ?? .zero
     return try flattened(row(spine, from: start, depth: depth + 1))
   }
@@ -138,7 +155,7 @@ struct FinalCutProject {
     if let stated = try Self.time(element, "start") {
       start = stated
     } else {
-      start = try naturalStart(of: element)
+      start = try naturalStart(of: element) / conformedSpeed(of: element)
     }
     let location = Self.describe(element)
     var content = try content(element, depth: depth)
@@ -178,7 +195,7 @@ struct FinalCutProject {
   private func naturalStart(of element: XMLElement) throws(MediaError) -> Rational {
     guard let reference = element["ref"] else { return .zero }
     if let asset = assets[reference] { return asset.start }
-    guard let sequence = sequences[reference] else { return .zero }
+    guard let sequence = sequences[reference] ?? multicams[reference] else { return .zero }
     return try Self.time(sequence, "tcStart") ?? .zero
   }
 
@@ -228,14 +245,59 @@ struct FinalCutProject {
       let start = try Self.time(sequence, "tcStart") ?? .zero
       return try ProjectContent.stacked([Self.later(content, by: start)])
     case "mc-clip":
-      throw MediaError.invalidProject(
-        "\(Self.describe(element)) is a multicam clip, which is not supported")
+      return try multicam(element, depth: depth)
     case "title", "video":
       if element.name == "title" || element["ref"].map({ assets[$0] == nil }) ?? true {
         notes.append("\(Self.describe(element)) is a generated clip and shows nothing")
       }
       return nil
     default: return nil
+    }
+  }
+
+  /// Returns the content of the active angle of a multicam clip, in its own time.
+  ///
+  /// An `mc-source` names an angle and what it gives: video, audio or both. Nil if no angle gives
+  /// media of the current type.
+  private mutating func multicam(
+    _ element: XMLElement, depth: Int
+  ) throws(MediaError) -> ProjectContent? {
+    guard let multicam = element["ref"].flatMap({ multicams[$0] }) else {
+      throw MediaError.invalidProject(
+        "\(Self.describe(element)) refers to a missing multicam clip")
+    }
+    if let enabled = element["srcEnable"], enabled != "all", enabled != mediaType.rawValue {
+      return nil
+    }
+    let angles = multicam.children.filter { $0.name == "mc-angle" }
+    let sources = element.children.filter { $0.name == "mc-source" }
+    let active = sources.filter { ["all", mediaType.rawValue].contains($0["srcEnable"] ?? "all") }
+    var chosen: [XMLElement] = []
+    for source in active {
+      guard let angle = angles.first(where: { $0["angleID"] == source["angleID"] }) else {
+        throw MediaError.invalidProject("\(Self.describe(element)) refers to a missing angle")
+      }
+      chosen.append(angle)
+    }
+    if sources.isEmpty { chosen = Array(angles.prefix(1)) }
+    if chosen.count > 1 { notes.append("audio of several angles is not mixed; the first is heard") }
+    guard let angle = chosen.first else { return nil }
+    let outerRate = sequenceRate
+    sequenceRate = multicam["format"].flatMap { formats[$0] }
+    defer { sequenceRate = outerRate }
+    let start = try Self.time(multicam, "tcStart") ?? .zero
+    let content = try flattened(row(angle, from: start, depth: depth + 1))
+    return try ProjectContent.stacked([Self.later(content, by: start)])
+  }
+
+  /// Notes what is left out everywhere in a project.
+  private mutating func noteDropped(in document: XMLElement) {
+    let names = Set(document.names)
+    if names.contains(where: { $0.hasPrefix("filter-") || $0.hasPrefix("adjust-") }) {
+      notes.append("effects and adjustments are left out")
+    }
+    if names.contains("marker") || names.contains("chapter-marker") {
+      notes.append("markers are left out")
     }
   }
 

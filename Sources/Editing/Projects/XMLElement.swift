@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// An XML element with its attributes and child elements; text is dropped.
+/// An XML element with its attributes and child elements, and the text of elements without children.
 ///
 /// FoundationEssentials has no XML parser, and FoundationXML would add all of Foundation to every
 /// program. Project files need only elements, attributes and the five predefined entities.
@@ -13,6 +13,11 @@ struct XMLElement {
   var name: String
   var attributes: [String: String] = [:]
   var children: [XMLElement] = []
+  /// The text before the end tag, without white space around it; only in an element without children.
+  var text = ""
+
+  /// Returns the text of the first child of a name; nil without such a child.
+  func text(of name: String) -> String? { first(name)?.text }
 
   subscript(attribute: String) -> String? { attributes[attribute] }
 
@@ -22,6 +27,9 @@ struct XMLElement {
   func all(_ name: String) -> [XMLElement] {
     children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) }
   }
+
+  /// The names of this element and of those at any depth.
+  var names: [String] { [name] + children.flatMap(\.names) }
 
   /// The number of elements, with this one and those at any depth.
   var elementCount: Int { children.reduce(1) { $0 + $1.elementCount } }
@@ -55,11 +63,11 @@ private struct XMLParser {
     var open: [XMLElement] = []
     var count = 0
     while true {
-      // Text between elements is not used.
       guard let mark = rest.firstIndex(of: UInt8(ascii: "<")) else {
         throw broken(
           open.isEmpty ? "it has no element" : "<\(open[open.count - 1].name)> is not closed")
       }
+      let between = rest[..<mark]
       rest = rest[mark...]
       if try skipped() { continue }
       var closed: XMLElement?
@@ -67,9 +75,10 @@ private struct XMLParser {
         rest = rest.dropFirst(2)
         let name = try name()
         skipSpace()
-        guard take(">"), let last = open.popLast(), last.name == name else {
+        guard take(">"), var last = open.popLast(), last.name == name else {
           throw broken("</\(name)> has no start tag")
         }
+        if last.children.isEmpty { last.text = try text(Self.trimmed(between)) }
         closed = last
       } else {
         let (element, isEmpty) = try start()
@@ -165,6 +174,13 @@ private struct XMLParser {
       part = part[(end + 1)...]
     }
     return text + String(decoding: part, as: UTF8.self)
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
+    var bytes = bytes.drop(while: isSpace)
+    while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+    return bytes
   }
 
   private mutating func name() throws(MediaError) -> String {
