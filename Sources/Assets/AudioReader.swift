@@ -25,6 +25,8 @@ package struct AudioReader: ~Copyable {
   ///
   /// Nil when the position in the track is known.
   private var placement: Int64?
+  /// The conversion of the last block, if its format was not the track's.
+  private var conversion: BlockConversion?
 
   /// The number of samples kept from before the last request.
   ///
@@ -87,6 +89,7 @@ package struct AudioReader: ~Copyable {
     bufferStart = track.startSample
     isAtEnd = false
     placement = nil
+    conversion = nil
     let start = sample - Self.runUp(track)
     guard seeks, start > track.startSample + Self.runUp(track),
       let ticks = track.ticks(atSample: start)
@@ -102,6 +105,7 @@ package struct AudioReader: ~Copyable {
       while bufferEnd < end, !isAtEnd {
         guard let frame = try source.nextFrame() else {
           isAtEnd = true
+          try endConversion()
           return
         }
         try append(frame)
@@ -115,8 +119,13 @@ package struct AudioReader: ~Copyable {
   /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the one
   /// before without a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
-    guard let samples = frame.samples(), samples.count == track.channelCount else {
+    guard var samples = frame.samples(), !samples.isEmpty else {
       throw LibAVError("decode the audio of", asset.path, code: -22)
+    }
+    let continues = try convert(&samples, rate: frame.sampleRate)
+    if continues {
+      for channel in buffer.indices { buffer[channel] += samples[channel] }
+      return
     }
     var position = bufferEnd
     if let ticks = frame.pts, let own = track.format.sample(atTicks: ticks) {
@@ -144,12 +153,93 @@ package struct AudioReader: ~Copyable {
     for channel in buffer.indices { buffer[channel] += samples[channel].dropFirst(skipped) }
   }
 
+  /// Converts a block of another format to the track's format.
+  ///
+  /// A stream may change its sampling rate or its channels, as broadcasts do.
+  ///
+  /// - Returns: True if the block continues a resampled one, so that its position is known.
+  private mutating func convert(
+    _ samples: inout [[Float]], rate: Int
+  ) throws(LibAVError) -> Bool {
+    let isPlain = rate == track.sampleRate && samples.count == track.channelCount
+    if conversion?.fits(samples, rate: rate) != true { try endConversion() }
+    guard !isPlain, rate > 0 else { return false }
+    let continues = conversion?.resamples == true
+    do throws(ResamplerError) {
+      if conversion == nil {
+        conversion = try BlockConversion(from: rate, channelCount: samples.count, to: track)
+      }
+      samples = try conversion?.converted(samples) ?? samples
+    } catch { throw LibAVError("convert the audio of", asset.path, code: error.code) }
+    return continues
+  }
+
+  /// Appends the samples that the last conversion still holds.
+  private mutating func endConversion() throws(LibAVError) {
+    guard conversion != nil else { return }
+    do throws(ResamplerError) {
+      if placement == nil, let rest = try conversion?.rest(), rest.count == buffer.count {
+        for channel in buffer.indices { buffer[channel] += rest[channel] }
+      }
+    } catch { throw LibAVError("convert the audio of", asset.path, code: error.code) }
+    conversion = nil
+  }
+
   private mutating func forget(before position: Int64) {
     let count = Int(min(position - bufferStart, Int64(buffer.first?.count ?? 0)))
     // Each removal copies the remaining samples, so many samples are removed at once.
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }
     bufferStart += Int64(count)
+  }
+}
+
+/// The conversion of successive blocks of one format to a track's format.
+private struct BlockConversion: ~Copyable {
+  private let inputRate: Int
+  private let outputRate: Int
+  private let inputCount: Int
+  private let outputCount: Int
+  private let mixer: ChannelMixer
+  /// Nil if the rates are equal.
+  private var resampler: Resampler?
+  private var takenCount = 0
+  private var givenCount = 0
+
+  var resamples: Bool { inputRate != outputRate }
+
+  init(from rate: Int, channelCount: Int, to track: AudioTrack) throws(ResamplerError) {
+    (inputRate, outputRate) = (rate, track.sampleRate)
+    (inputCount, outputCount) = (channelCount, track.channelCount)
+    mixer = ChannelMixer(from: inputCount, to: outputCount)
+    guard inputRate != outputRate else { return }
+    var (divisor, rest) = (inputRate, outputRate)
+    while rest > 0 { (divisor, rest) = (rest, divisor % rest) }
+    resampler = try Resampler(
+      inputRate: Int32(clamping: inputRate / divisor),
+      outputRate: Int32(clamping: outputRate / divisor), channelCount: outputCount)
+  }
+
+  /// Whether blocks of this format continue the blocks before.
+  func fits(_ samples: [[Float]], rate: Int) -> Bool {
+    rate == inputRate && samples.count == inputCount
+  }
+
+  mutating func converted(_ samples: [[Float]]) throws(ResamplerError) -> [[Float]] {
+    let mixed = mixer.mixed(samples)
+    guard resamples else { return mixed }
+    takenCount += samples.first?.count ?? 0
+    let result = try resampler?.convert(mixed) ?? mixed
+    givenCount += result.first?.count ?? 0
+    return result
+  }
+
+  /// The samples that the filter still holds, after the last block.
+  mutating func rest() throws(ResamplerError) -> [[Float]]? {
+    guard let length = resampler?.filterLength else { return nil }
+    let silence = Array(repeating: [Float](repeating: 0, count: length), count: outputCount)
+    let count = Int(Int128(takenCount) * Int128(outputRate) / Int128(inputRate)) - givenCount
+    return try resampler?.convert(silence).map { Array($0.prefix(max(0, count))) }
   }
 }
 

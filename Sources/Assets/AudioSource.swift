@@ -6,7 +6,9 @@ package import OvercrankMediaCore
 package final class AudioSource {
   package let track: AudioTrack
   private let asset: Asset
-  private var reader: AudioReader
+  private var reader: ConvertedAudio
+  /// The end of the audio in samples of the requested rate, rounded to the nearest one.
+  private let end: Int64
   /// The last block read for reverse playback.
   private var kept: (start: Int64, samples: [[Float]])?
 
@@ -17,13 +19,25 @@ package final class AudioSource {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - track: The audio track of the asset.
+  ///   - sampleRate: The sampling rate to which the audio is converted; nil for the track's.
+  ///   - channelCount: The number of channels to which it is converted; nil for the track's.
   ///   - seeks: Whether distant positions are reached by a seek, see ``AudioReader``.
   /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded.
-  package init(_ asset: Asset, _ track: AudioTrack, seeks: Bool = false) throws(MediaError) {
+  package init(
+    _ asset: Asset, _ track: AudioTrack, sampleRate: Int? = nil, channelCount: Int? = nil,
+    seeks: Bool = false
+  ) throws(MediaError) {
+    let rate = sampleRate ?? track.sampleRate
+    let position = try? (track.end * Rational(Int64(rate))).rounded(.halfAwayFromZero)
+    guard let end = position.flatMap({ Int64(exactly: $0) }) else {
+      throw .invalid(asset.path, "has audio at a time that is out of bounds")
+    }
     let reader = try AudioReader(asset, seeks: seeks)
     self.asset = asset
     self.track = track
-    self.reader = consume reader
+    self.end = end
+    self.reader = ConvertedAudio(
+      reader, track, sampleRate: rate, channelCount: channelCount ?? track.channelCount)
   }
 
   /// Returns samples from a position on.
@@ -33,7 +47,6 @@ package final class AudioSource {
     from start: Int64, count: Int, isReversed: Bool
   ) throws(MediaError) -> [[Float]] {
     guard isReversed else { return try reader.samples(from: start, count: count) }
-    let end = track.startSample + track.sampleCount
     return try samplesBackwards(from: end - start - Int64(count), count: count)
   }
 

@@ -37,6 +37,8 @@ package final class MediaFrame: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   /// Samples per channel; 0 for video.
   package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
+  /// Samples per second; 0 for video.
+  package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   /// The number of audio channels; 0 for video.
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
   /// Whether the decoder found errors in the frame.

@@ -45,7 +45,7 @@ final class AudioExport {
     let queue = BoundedBlockingQueue<Made>(capacity: 10_000)
     self.queue = queue
     metadata = plan.language.map { ["language": $0] } ?? [:]
-    timescale = Int32(clamping: plan.track.sampleRate)
+    timescale = Int32(clamping: plan.sampleRate)
     report = plan.report
     DispatchQueue(label: "export.sound").async(group: work) {
       do {
@@ -125,11 +125,14 @@ final class AudioExport {
     _ codec: AudioCodec, to queue: BoundedBlockingQueue<Made>
   ) throws {
     let track = plan.track
-    let readers = try plan.assets.map { try AudioSource($0, $0.audioTrack ?? track) }
+    let readers = try plan.assets.map {
+      try AudioSource(
+        $0, $0.audioTrack ?? track, sampleRate: plan.sampleRate, channelCount: plan.channelCount)
+    }
     let encoder = try Encoder(
-      audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
+      audioCodec: codec.rawValue, sampleRate: plan.sampleRate, channelCount: plan.channelCount)
     let parameters = encoder.parameters
-    var blocks = AudioBlockEncoder(encoder, channelCount: track.channelCount) {
+    var blocks = AudioBlockEncoder(encoder, channelCount: plan.channelCount) {
       _ = queue.put(.packet($0))
     }
     // The encoder may return more packets than blocks, because it delays audio and is flushed at

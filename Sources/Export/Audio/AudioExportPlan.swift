@@ -17,10 +17,13 @@ struct AudioExportPlan: Sendable {
   }
 
   /// The assets whose audio is played.
-  ///
-  /// The first one determines the output format.
   let assets: [Asset]
+  /// The track of the first asset, which determines the codec.
   let track: AudioTrack
+  /// The sampling rate of the output in hertz.
+  let sampleRate: Int
+  /// The number of channels of the output.
+  let channelCount: Int
   let method: Method
   let duration: MediaTime
   let language: String?
@@ -45,22 +48,11 @@ struct AudioExportPlan: Sendable {
       assets.append(try session.asset(for: source))
     }
     guard let first = assets.first, let track = first.audioTrack else { return nil }
-    for asset in assets {
-      guard let other = asset.audioTrack, other.sampleRate == track.sampleRate,
-        other.channelCount == track.channelCount
-      else {
-        throw MediaError(
-          .unsupportedSource,
-          "the audio of \(asset.path) has another format than that of \(first.path)",
-          recovery: "use files with the same sampling rate and number of channels")
-      }
-    }
     self.assets = assets
     self.track = track
     language = composed.language
     processorCount = settings.usedProcessorCount
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
-    let rate = Int128(track.sampleRate)
     if settings.audioCodec?.isUncompressed == true, container != "mov" {
       throw MediaError(
         .unsupportedContainer, "\(settings.path) cannot hold uncompressed audio",
@@ -72,21 +64,68 @@ struct AudioExportPlan: Sendable {
       try Self.isStorable(first, track, container: container)
     {
       method = .copied
+      (sampleRate, channelCount) = (track.sampleRate, track.channelCount)
       report = ExportReport.Audio(
         algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
-      end = Rational(Int128(track.startSample + track.sampleCount), over: rate)
+      end = track.end
       return
     }
     let pieces = try composed.segments.compactMap { try AudioSegment($0, of: assets) }
-    let retimer = try AudioRetimer(
-      algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
-      channelCount: track.channelCount, otherSpeeds: settings.otherAudioSpeeds)
-    method = .rendered(
-      pieces, retimer, codec: Self.codec(for: track, container, settings.audioCodec))
+    let codec = Self.codec(for: track, container, settings.audioCodec)
+    let tracks = assets.compactMap(\.audioTrack)
+    let isRetimed = pieces.contains { !$0.mapping.isAtNormalSpeed }
+    let rate = Self.sampleRate(
+      atLeast: tracks.map(\.sampleRate).max() ?? track.sampleRate, codec, isRetimed: isRetimed)
+    sampleRate = rate
+    channelCount = tracks.map(\.channelCount).max() ?? track.channelCount
+    let retimer =
+      isRetimed || AudioRetimer.sampleRates.contains(rate)
+      ? try AudioRetimer(
+        algorithm: settings.audioTimePitchAlgorithm, sampleRate: rate,
+        channelCount: channelCount, otherSpeeds: settings.otherAudioSpeeds)
+      : try AudioRetimer(copyingAt: rate, channelCount: channelCount)
+    method = .rendered(pieces, retimer, codec: codec)
     let samples = try retimer.sampleCount(segments: pieces, duration: duration)
     report = ExportReport.Audio(
       algorithm: settings.audioTimePitchAlgorithm.rawValue, samples: samples, lengthErrorSamples: 0)
-    end = Rational(Int128(samples), over: rate)
+    end = Rational(Int128(samples), over: Int128(rate))
+  }
+
+  /// Returns the sampling rate of rendered audio: that of the source, or the nearest greater one that
+  /// the codec and the retimer support.
+  ///
+  /// If none is greater, returns the greatest one, or half of it for a rate that is twice as high as
+  /// another one.
+  private static func sampleRate(
+    atLeast rate: Int, _ codec: AudioCodec, isRetimed: Bool
+  ) -> Int {
+    guard codec == .aac else {
+      let range = AudioRetimer.sampleRates
+      return isRetimed ? min(max(rate, range.lowerBound), range.upperBound) : rate
+    }
+    // ISO/IEC 14496-3, table 1.18. 7350 Hz is left out, because few players know it.
+    let rates = [
+      8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000,
+    ]
+    let whole = rates.last { rate % $0 == 0 && rate > 96_000 && rate / $0 <= 4 }
+    return rates.first { $0 >= rate } ?? whole ?? 96_000
+  }
+
+  /// Warnings about assets whose audio is converted, one sentence each.
+  var conversions: [String] {
+    guard case .rendered = method else { return [] }
+    return assets.compactMap { asset in
+      guard let own = asset.audioTrack else { return nil }
+      var changes: [String] = []
+      if own.sampleRate != sampleRate {
+        changes.append("resampled from \(own.sampleRate) to \(sampleRate) Hz")
+      }
+      if own.channelCount != channelCount {
+        changes.append("converted from \(own.channelCount) to \(channelCount) channels")
+      }
+      guard !changes.isEmpty else { return nil }
+      return "the audio of \(asset.path) is \(changes.joined(separator: " and "))"
+    }
   }
 
   /// A warning about audio at speeds outside its algorithm's recommended range, or nil.
@@ -146,5 +185,12 @@ struct AudioExportPlan: Sendable {
       "pcm_f32be",
     ]
     return kept.contains(track.codec.rawValue) ? track.codec : .pcm
+  }
+}
+
+extension PlaybackMapping {
+  /// Whether the source plays forwards at speed 1.
+  fileprivate var isAtNormalSpeed: Bool {
+    line.map { $0.source.duration == $0.target.duration } ?? false
   }
 }

@@ -147,7 +147,7 @@ struct ExportPlan {
       }
     } else if let audio = try AudioExportPlan(session, settings, container), shard == nil {
       report.audio = audio.report
-      report.warnings += audio.speedWarning.map { [$0] } ?? []
+      report.warnings += audio.conversions + (audio.speedWarning.map { [$0] } ?? [])
       report.avEndDifference = try Self.duration(
         audio.end - report.duration.seconds, .halfAwayFromZero)
       self.audio = audio

@@ -95,7 +95,8 @@ final class PlayerAudio {
     }
     let asset = timeline.assets[source.id].asset
     guard let track = asset.audioTrack else { return silence(count) }
-    let open = try AudioSource(asset, track, seeks: true)
+    let open = try AudioSource(
+      asset, track, sampleRate: format.sampleRate, channelCount: format.channelCount, seeks: true)
     sources[set][source.id] = open
     return try open.samples(from: start, count: count, isReversed: source.isReversed)
   }
@@ -134,7 +135,7 @@ final class PlayerAudio {
     init(
       _ run: TransportRun, _ format: PlayerAudioFormat, _ audio: PlayerAudio, set: Int
     ) throws(MediaError) {
-      var parts = AudioParts(run, format)
+      var parts = AudioParts(run)
       stream = try AudioStream(
         algorithm: run.algorithm, sampleRate: format.sampleRate,
         channelCount: format.channelCount, nextPart: { parts.next() })

@@ -4,20 +4,15 @@ import OvercrankAssets
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The format of a player's audio output: that of the first source with audio.
+/// The format of a player's audio output: that of the first source with audio, at a sampling rate that
+/// can be retimed.
 ///
-/// Audio of another format is silent.
+/// Audio of another format is converted.
 public struct PlayerAudioFormat: Hashable, Sendable {
   /// The sampling rate in hertz.
   public let sampleRate: Int
   /// The number of channels.
   public let channelCount: Int
-
-  /// Returns true if an asset has audio of this format, and false otherwise.
-  func plays(_ asset: Int, of timeline: PlaybackTimeline) -> Bool {
-    guard let track = timeline.assets[asset].asset.audioTrack else { return false }
-    return track.sampleRate == sampleRate && track.channelCount == channelCount
-  }
 
   /// Throws if audio of this format cannot be retimed.
   func check() throws(MediaError) {
@@ -33,7 +28,10 @@ extension PlaybackTimeline {
       guard let content = segment.content,
         let track = assets[content.asset].asset.audioTrack
       else { continue }
-      return PlayerAudioFormat(sampleRate: track.sampleRate, channelCount: track.channelCount)
+      let rates = AudioRetimer.sampleRates
+      return PlayerAudioFormat(
+        sampleRate: min(max(track.sampleRate, rates.lowerBound), rates.upperBound),
+        channelCount: track.channelCount)
     }
     return nil
   }

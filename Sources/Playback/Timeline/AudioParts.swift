@@ -10,13 +10,12 @@ import OvercrankRetiming
 /// composition. Its start is computed from the run and not from the part before.
 struct AudioParts {
   private let run: TransportRun
-  private let format: PlayerAudioFormat
   private var sample: Int64
   /// The end of silence after a range that `low-quality` plays too fast.
   private var silenceEnd: Int64?
 
-  init(_ run: TransportRun, _ format: PlayerAudioFormat) {
-    (self.run, self.format) = (run, format)
+  init(_ run: TransportRun) {
+    self.run = run
     sample = run.start
   }
 
@@ -45,7 +44,7 @@ struct AudioParts {
     }
     var end = run.sample(after: (edge - time).magnitude, from: sample)
     guard let segment, segment.start <= time, time <= segment.end, let content = segment.content,
-      content.mapping.motion != .hold, format.plays(content.asset, of: run.timeline)
+      content.mapping.motion != .hold, run.timeline.assets[content.asset].asset.audioTrack != nil
     else { return part(upTo: end, .silence) }
     if run.algorithm == .lowQuality, content.mapping.motion != .constant {
       // Ramps are followed in steps, as in an export.

@@ -46,7 +46,7 @@ public struct AudioRetimer: Hashable, Sendable {
   /// The algorithm for speeds other than 1.
   public let algorithm: AudioTimePitchAlgorithm
   /// The sampling rate of source and output in hertz.
-  public let sampleRate: Int
+  public private(set) var sampleRate: Int
   /// The number of channels of source and output.
   public let channelCount: Int
   /// The policy for speeds that `low-quality` does not support; other algorithms ignore it.
@@ -79,6 +79,16 @@ public struct AudioRetimer: Hashable, Sendable {
     self.sampleRate = sampleRate
     self.channelCount = channelCount
     self.otherSpeeds = otherSpeeds
+  }
+
+  /// Creates a retimer that only plays audio at speed 1, at any sampling rate.
+  ///
+  /// - Throws: `MediaError` with `.unsupportedFormat` for a number of channels outside
+  ///   ``channelCounts``.
+  package init(copyingAt sampleRate: Int, channelCount: Int) throws(MediaError) {
+    self = try AudioRetimer(
+      algorithm: .mute, sampleRate: Self.sampleRates.lowerBound, channelCount: channelCount)
+    self.sampleRate = sampleRate
   }
 
   /// Returns the number of samples that a rendering would write: the duration, rounded to a sample.

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+/// Reads an asset's audio at another sampling rate, or with another number of channels.
+///
+/// Positions are in samples of the new rate, from the asset's time zero. Forward reading is fastest.
+struct ConvertedAudio: ~Copyable {
+  private var reader: AudioReader
+  private let mixer: ChannelMixer
+  /// The source samples per `outputStep` samples of the result, in lowest terms.
+  private let inputStep: Int64
+  private let outputStep: Int64
+  private let channelCount: Int
+  private var resampler: Resampler?
+  /// The converted samples of each channel, and the position of the first one.
+  private var buffer: [[Float]]
+  private var bufferStart: Int64 = 0
+  /// The next source sample to convert.
+  private var nextSample: Int64 = 0
+
+  private static let blockLength = 8_192
+  /// The number of samples kept from before the last request.
+  private static let kept = 96_000
+
+  init(
+    _ reader: consuming AudioReader, _ track: AudioTrack, sampleRate: Int, channelCount: Int
+  ) {
+    var (a, b) = (track.sampleRate, sampleRate)
+    while b != 0 { (a, b) = (b, a % b) }
+    inputStep = Int64(track.sampleRate / a)
+    outputStep = Int64(sampleRate / a)
+    mixer = ChannelMixer(from: track.channelCount, to: channelCount)
+    self.channelCount = channelCount
+    self.reader = reader
+    buffer = Array(repeating: [], count: channelCount)
+  }
+
+  private var bufferEnd: Int64 { bufferStart + Int64(buffer.first?.count ?? 0) }
+
+  /// Reads samples of each channel.
+  ///
+  /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded or converted.
+  mutating func samples(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
+    if inputStep == outputStep {
+      return mixer.mixed(try reader.samples(from: start, count: count))
+    }
+    do throws(ResamplerError) {
+      if resampler == nil { try restart(at: start) }
+      if start < bufferStart || start > bufferEnd + Int64(4 * Self.blockLength) {
+        try restart(at: start)
+      }
+    } catch { throw Self.failed(error) }
+    let end = start + Int64(count)
+    while bufferEnd < end {
+      let block = mixer.mixed(try reader.samples(from: nextSample, count: Self.blockLength))
+      nextSample += Int64(Self.blockLength)
+      let converted: [[Float]]?
+      do throws(ResamplerError) { converted = try resampler?.convert(block) } catch {
+        throw Self.failed(error)
+      }
+      guard let converted, converted.count == channelCount else { break }
+      for channel in buffer.indices { buffer[channel] += converted[channel] }
+    }
+    let first = Int(start - bufferStart)
+    let result = buffer.map { Array($0[first..<min($0.count, first + count)]) }
+    let surplus = first - Self.kept
+    if surplus > Self.kept {
+      for channel in buffer.indices { buffer[channel].removeFirst(surplus) }
+      bufferStart += Int64(surplus)
+    }
+    return result
+  }
+
+  /// Starts converting before a position.
+  ///
+  /// A source sample and a sample of the result have the same time once in `outputStep` samples, so
+  /// conversion starts at such a pair, and early enough for the filter to be filled.
+  private mutating func restart(at position: Int64) throws(ResamplerError) {
+    let resampler = try Resampler(
+      inputRate: Int32(clamping: inputStep), outputRate: Int32(clamping: outputStep),
+      channelCount: channelCount)
+    let lead = Int64(resampler.filterLength) * outputStep / inputStep + 1
+    let early = position - lead
+    let pair = early >= 0 ? early / outputStep : (early - outputStep + 1) / outputStep
+    bufferStart = pair * outputStep
+    nextSample = pair * inputStep
+    buffer = Array(repeating: [], count: channelCount)
+    self.resampler = consume resampler
+  }
+
+  private static func failed(_ error: ResamplerError) -> MediaError {
+    MediaError(.invalidData, error.description)
+  }
+}
