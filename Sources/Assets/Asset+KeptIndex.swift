@@ -55,6 +55,7 @@ extension AssetIndex {
     let tracks = packets.keys.sorted().map { number in
       PacketIndexFile.Track(
         number: number, isEncrypted: encrypted.contains(number),
+        isSuspicious: suspicious.contains(number),
         wholeCount: wholeCounts[number, default: 0], packets: packets[number] ?? [])
     }
     guard let bytes = PacketIndexFile(state, tracks: tracks).bytes else {

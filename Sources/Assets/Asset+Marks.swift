@@ -40,10 +40,7 @@ extension Asset {
 
   /// The names and times of the marks.
   private var markTimes: [(name: String, time: MediaTime)] {
-    var origin = Rational.zero
-    if let video = videoTrack {
-      origin = Rational(video.frames.originTicks) * video.format.timeBase
-    }
+    let origin = videoTrack?.origin ?? .zero
     return chapters.filter { !$0.title.isEmpty }.compactMap { chapter in
       let seconds = max(.zero, chapter.start - origin)
       // A time with a very long fraction is rounded to a nanosecond.

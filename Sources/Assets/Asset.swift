@@ -37,14 +37,18 @@ public struct Asset: Sendable {
   /// Descriptions of the tracks that are neither the video track nor the audio track.
   ///
   /// An export leaves these tracks out.
-  package let otherTracks: [String]
+  package var otherTracks: [String] {
+    let taken = [videoTrack?.format.index, audioTrack?.format.index]
+    return tracks.map(\.format).filter { !taken.contains($0.index) }.compactMap(\.otherName)
+  }
 
-  /// The readable part of a truncated file, whose index lists more than the file contains.
+  /// The readable part of a truncated file, whose index or header describes more than the file
+  /// contains.
   public struct Truncation: Hashable, Sendable {
     /// The number of frames that can be read.
     public let readableFrameCount: Int
-    /// The number of frames in the index.
-    public let statedFrameCount: Int
+    /// The number of frames that the index or the header states; nil if none is stated.
+    public let statedFrameCount: Int?
   }
 
   /// Reads the index of a movie file.
@@ -86,9 +90,7 @@ public struct Asset: Sendable {
     }
     videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
     audioTrack = try index.audioTrack(origin: videoTrack, allowsTruncation: allowsTruncation)
-    truncation = videoTrack.flatMap { index.truncation(of: $0.format) }
-    let taken = [videoTrack?.format.index, audioTrack?.format.index]
-    otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
+    truncation = videoTrack.flatMap { index.truncation(of: $0) }
     tracks = AssetTrack.all(
       of: index, video: videoTrack, audio: audioTrack, allowsTruncation: allowsTruncation)
     // A track that could not be read because of a cancellation must not be taken for a damaged one.
@@ -108,6 +110,48 @@ public struct Asset: Sendable {
   /// The tracks of one media type, in file order.
   public func tracks(of mediaType: MediaType) -> [AssetTrack] {
     tracks.filter { $0.mediaType == mediaType }
+  }
+
+  /// Returns the same asset, but with other tracks as its video track and its audio track.
+  ///
+  /// - Parameter selection: The tracks.
+  /// - Returns: The asset.
+  /// - Throws: `MediaError` with `.noSuchTrack` for a number that no track has, and for a track that
+  ///   cannot be decoded.
+  public func selecting(_ selection: TrackSelection) throws(MediaError) -> Asset {
+    var asset = self
+    if let number = selection.video {
+      asset.videoTrack = try track(number, .video).video
+    }
+    switch selection.audio {
+    case .automatic: break
+    case .number(let number): asset.audioTrack = try track(number, .audio).audio
+    case .none: asset.audioTrack = nil
+    }
+    guard asset.videoTrack != nil || asset.audioTrack != nil else {
+      throw MediaError(
+        .noSuchTrack, "no track of \(path) is left",
+        recovery: Recovery("choose a track that it has", .inspect(file: path)))
+    }
+    asset.audioTrack = asset.audioTrack?.counted(from: asset.videoTrack)
+    return asset
+  }
+
+  /// The track with a number among those of its type, from 1.
+  private func track(_ number: Int, _ mediaType: MediaType) throws(MediaError) -> AssetTrack {
+    let all = tracks(of: mediaType)
+    guard all.indices.contains(number - 1) else {
+      throw MediaError(
+        .noSuchTrack, "\(path) has no \(mediaType.rawValue) track \(number); it has \(all.count)",
+        recovery: Recovery("choose a track that it has", .inspect(file: path)))
+    }
+    let track = all[number - 1]
+    guard track.video != nil || track.audio != nil else {
+      throw MediaError(
+        .noSuchTrack, "\(mediaType.rawValue) track \(number) of \(path) cannot be decoded",
+        recovery: Recovery("choose another track", .inspect(file: path)))
+    }
+    return track
   }
 
   /// The same asset, but with this track as its video track or its audio track.

@@ -24,10 +24,9 @@ extension AssetIndex {
     guard let timescale = Int32(exactly: track.timeBase.denominator),
       let factor = Int64(exactly: track.timeBase.numerator)
     else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
-    let (records, isMade) = try presentation(of: track)
+    let presentation = try presentation(of: track, timescale: timescale)
     let frames = try FrameTable(
-      records, timesAreMade: isMade, timescale: timescale, tickFactor: factor,
-      statedTicks: statedTicks(track),
+      presentation, timescale: timescale, tickFactor: factor, statedTicks: statedTicks(track),
       isInFragments: isInFragments(track), path: path)
     guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
     guard track.parameters.width > 0, track.parameters.height > 0 else {
@@ -47,32 +46,111 @@ extension AssetIndex {
       || containerName.hasSuffix("_pipe")
   }
 
+  /// A track's packets in decode order, with presentation times.
+  struct Presentation {
+    var records: [PacketRecord]
+    /// Whether some times are not those in the file, but derived.
+    var isMade = false
+    /// The number of units of the times per tick of the file.
+    var refinement: Int64 = 1
+    /// The number of times that contradicted the order of the frames, and were replaced.
+    var correctedCount = 0
+  }
+
   /// A track's packets with presentation times.
   ///
-  /// Also returns whether some of these times are not in the file and were derived from the decode
-  /// order.
+  /// Times that the file lacks are derived from the decode order. Times that contradict the order of
+  /// the decoder are replaced.
   func presentation(
-    of track: TrackFormat
-  ) throws(MediaError) -> (records: [PacketRecord], isMade: Bool) {
-    let records = packets[track.index] ?? []
+    of track: TrackFormat, timescale: Int32
+  ) throws(MediaError) -> Presentation {
+    let records = withoutHeaderDuration(packets[track.index] ?? [], of: track)
     guard !hasInventedTimes || records.count <= 1 else {
       throw MediaError(
         .invalidData, "\(path) does not say when its \(records.count) frames are shown",
         recovery: "store the frames in a movie at their rate, with another program such as ffmpeg")
     }
     let unstated = records.count { !$0.isStated }
-    guard unstated > 0 else { return (records, false) }
-    let order: PresentationOrder
-    do throws(LibAVError) {
-      order = try PresentationOrder(path, track, count: records.count)
-    } catch { throw MediaError(reading: error) }
-    guard let timed = order.timed(records) else {
+    if unstated == 0, let shown = try contradictedOrder(of: records, track) {
+      let largest = Int64(Int32.max / timescale)
+      guard let times = CorrectedTimes(records, shown: shown, largestRefinement: largest) else {
+        throw .invalid(path, "has frames whose times contradict their order")
+      }
+      return Presentation(
+        records: times.records, isMade: true, refinement: times.refinement,
+        correctedCount: times.count)
+    }
+    guard unstated > 0 else { return Presentation(records: records) }
+    guard let timed = try decodedOrder(of: track, count: records.count).timed(records) else {
       throw MediaError(
         .invalidData,
         "\(path) has no presentation time for \(unstated) of its \(records.count) frames",
         recovery: "add presentation times with another program, such as ffmpeg")
     }
-    return (timed, true)
+    return Presentation(records: timed, isMade: true)
+  }
+
+  /// The packets of a track, the last one without the duration that an AVI's header gives it.
+  ///
+  /// AVI stores no durations, so libavformat gives each packet one period of the header's rate. If the
+  /// rate is higher than that of the frames, there are empty packets between them. The last frame
+  /// then lasts up to the end of the stream, or as long as the frame before.
+  private func withoutHeaderDuration(
+    _ records: [PacketRecord], of track: TrackFormat
+  ) -> [PacketRecord] {
+    guard containerName == "avi", let last = records.last, records.count > 1 else { return records }
+    let times = records.map { $0.dts ?? $0.pts }
+    let intervals = zip(times.dropFirst(), times).map { $0 &- $1 }
+    guard let shortest = intervals.min(), let longest = intervals.max(),
+      shortest > last.duration, last.duration > 0
+    else { return records }
+    var records = records
+    let rest = (stated[track.index]?.ticks ?? 0) &- times[times.count - 1]
+    let isPlausible = (shortest...max(shortest, longest)).contains(rest)
+    records[records.count - 1].duration = isPlausible ? rest : intervals[intervals.count - 1]
+    return records
+  }
+
+  /// The packet of each shown frame in the decoder's order, if the times contradict it.
+  ///
+  /// Nil if the times ascend in that order.
+  private func contradictedOrder(
+    of records: [PacketRecord], _ track: TrackFormat
+  ) throws(MediaError) -> [Int]? {
+    let pairs = zip(records, records.dropFirst())
+    if pairs.allSatisfy({ $0.pts < $1.pts }) { return nil }
+    let shown = records.indices.filter { !records[$0].isDiscarded }
+    let times = shown.map { records[$0].pts }
+    let isInOrder = zip(times, times.dropFirst()).allSatisfy(<=)
+    guard suspicious.contains(track.index) || Set(times).count < times.count else { return nil }
+    if isInOrder { return shown }
+    let decoded = try decodedOrder(of: track, count: records.count).shown
+      .filter { !records[$0].isDiscarded }
+    guard decoded.count > 1,
+      !zip(decoded, decoded.dropFirst()).allSatisfy({ records[$0].pts < records[$1].pts })
+    else { return nil }
+    // A frame that the decoder does not return stands before the first frame with a later time.
+    guard decoded.count < shown.count else { return decoded }
+    let returned = Set(decoded)
+    var others = shown.filter { !returned.contains($0) }
+      .sorted { (records[$0].pts, $0) < (records[$1].pts, $1) }[...]
+    var order: [Int] = []
+    for index in decoded {
+      while let other = others.first, records[other].pts <= records[index].pts {
+        order.append(other)
+        others.removeFirst()
+      }
+      order.append(index)
+    }
+    return order + others
+  }
+
+  private func decodedOrder(
+    of track: TrackFormat, count: Int
+  ) throws(MediaError) -> PresentationOrder {
+    do throws(LibAVError) { return try PresentationOrder(path, track, count: count) } catch {
+      throw MediaError(reading: error)
+    }
   }
 
   /// The preferred audio track of those that can be decoded, or nil.
@@ -128,9 +206,8 @@ extension AssetIndex {
   /// The time of the first video frame, on the file's own time axis, in audio samples of `rate`.
   func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
-      let offset = try?
-        (Rational(video.frames.originTicks) * video.format.timeBase * Rational(Int64(rate)))
-        .rounded(.halfAwayFromZero), offset.magnitude < 1 << 53
+      let offset = try? (video.origin * Rational(Int64(rate))).rounded(.halfAwayFromZero),
+      offset.magnitude < 1 << 53
     else { throw .invalid(path, "has frames at a time that is out of bounds") }
     return Int64(offset)
   }
@@ -175,8 +252,19 @@ extension AssetIndex {
     throw MediaError(
       .invalidData,
       "\(path) is truncated: \(truncation.readableFrameCount) of "
-        + "\(truncation.statedFrameCount) \(what) can be read",
+        + "\(truncation.statedFrameCount ?? 0) \(what) can be read",
       recovery: "copy the file again from where it was recorded")
+  }
+
+  /// The readable part of a truncated file.
+  ///
+  /// Nil if the whole file can be read.
+  func truncation(of video: VideoTrack) -> Asset.Truncation? {
+    if let truncation = truncation(of: video.format) { return truncation }
+    let name = containerName.split(separator: ",").first.map(String.init) ?? ""
+    guard let length = ContainerLength(path, container: name), length.isCutOff else { return nil }
+    let stated = length.statedFrameCount.flatMap { $0 > video.frameCount ? $0 : nil }
+    return Asset.Truncation(readableFrameCount: video.frameCount, statedFrameCount: stated)
   }
 
   /// The readable part of a track whose index lists more packets than can be read.

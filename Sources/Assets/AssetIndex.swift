@@ -40,6 +40,8 @@ struct AssetIndex {
   private(set) var isClockInconsistent = false
   /// The number of packets of each track next to which bytes are missing.
   private(set) var damagedCounts: [Int: Int] = [:]
+  /// The video tracks whose times may contradict the order in which the decoder returns frames.
+  private(set) var suspicious: Set<Int> = []
   /// Whether the file's own index contradicts the packets that were read.
   ///
   /// If so, the initializer ignores that index and reads all packets.
@@ -87,6 +89,7 @@ struct AssetIndex {
     let parsers = tracks.map { PacketParser.ofFrameTypes($0.parameters) }
     var positions: [Int: [ClockRestarts.Position]] = [:]
     var counts: [Int: Int] = [:]
+    var checks = tracks.map { known[$0.index] == nil ? DecodeOrderCheck($0) : nil }
     while kept == nil, let packet = try demuxer.nextPacket() {
       readCount += 1
       let number = counts[packet.trackIndex, default: 0]
@@ -104,6 +107,7 @@ struct AssetIndex {
           ClockRestarts.Position(number: number, order: readCount))
       }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
+      checks[packet.trackIndex]?.add(packet)
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
       if access != .none, let parser = parsers[packet.trackIndex], !parser.isIntra(packet) {
         access = .none
@@ -120,6 +124,7 @@ struct AssetIndex {
     }
     damagedCounts = demuxer.damagedCounts
     for track in tracks {
+      if checks[track.index]?.finish() == true { suspicious.insert(track.index) }
       stated[track.index] = demuxer.index(ofTrack: track.index)
       if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
     }
@@ -181,6 +186,7 @@ struct AssetIndex {
       packets[track.number] = track.packets
       wholeCounts[track.number] = track.wholeCount
       if track.isEncrypted { encrypted.insert(track.number) }
+      if track.isSuspicious { suspicious.insert(track.number) }
     }
   }
 

@@ -119,7 +119,14 @@ public struct FrameReader: ~Copyable {
     broken.insert(index)
     if !undecodableFrames.contains(index) { undecodableFrames.append(index) }
     guard undecodable == .hold else {
-      throw .invalid(asset.path, "has a frame \(index) that cannot be decoded")
+      let startsInside = track.frames.keyFrame(atOrBefore: index) == nil
+      throw MediaError(
+        .invalidData,
+        startsInside
+          ? "\(asset.path) starts inside a group of pictures: frame \(index) cannot be decoded"
+          : "\(asset.path) has a frame \(index) that cannot be decoded",
+        recovery: Recovery(
+          "leave out the frames that cannot be decoded", .change(.undecodableFrames)))
     }
     return try substitute(for: index)
   }

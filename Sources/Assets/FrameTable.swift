@@ -55,14 +55,22 @@ public struct FrameTable: Sendable {
   public private(set) var entries: [Entry]
   /// The hidden packets in presentation order.
   package let hiddenPackets: [HiddenPacket]
-  /// The time of the first frame in the file's ticks.
+  /// The number of frames whose stated time contradicted the order of the frames, and was replaced.
+  ///
+  /// The file gives two frames one time, or a time that is not between those of the neighbors.
+  public let correctedTimeCount: Int
+  /// The number of units per tick of the file, in ``originTicks`` and ``madeTicks``.
+  ///
+  /// 1 unless corrected times need fractions of ticks.
+  package let refinement: Int64
+  /// The time of the first frame in the file's ticks, or in fractions of them.
   package let originTicks: Int64
-  /// The presentation times of all packets, in the file's ticks and in decode order, if they had to
-  /// be derived from decode times or durations.
+  /// The presentation times of all packets, in units as ``originTicks`` and in decode order, if they
+  /// had to be derived from decode times, durations or neighbors.
   ///
   /// Nil if the file contains the presentation times of all packets.
   package let madeTicks: [Int64]?
-  /// The number of ticks of this table per tick of the file.
+  /// The number of ticks of this table per unit of ``originTicks``.
   ///
   /// 1 for MOV and MP4.
   package let tickFactor: Int64
@@ -120,10 +128,10 @@ public struct FrameTable: Sendable {
   }
 
   init(
-    _ packets: [PacketRecord], timesAreMade: Bool = false, timescale: Int32, tickFactor: Int64,
-    statedTicks: Int64?,
-    isInFragments: Bool, path: String
+    _ presentation: AssetIndex.Presentation, timescale: Int32, tickFactor: Int64,
+    statedTicks: Int64?, isInFragments: Bool, path: String
   ) throws(MediaError) {
+    let packets = presentation.records
     let shown = packets.enumerated().filter { !$0.element.isDiscarded }
       .sorted { ($0.element.pts, $0.offset) < ($1.element.pts, $1.offset) }
     let origin = shown.first?.element.pts ?? 0
@@ -150,7 +158,7 @@ public struct FrameTable: Sendable {
       if position + 1 < shown.count {
         duration = try ticks(from: record.pts, to: shown[position + 1].element.pts)
         guard duration > 0 else {
-          throw .invalid(path, "has two frames at the time \(record.pts)")
+          throw .invalid(path, "has frames whose times contradict their order")
         }
       }
       isReordered = isReordered || item.offset < decodedLast
@@ -161,9 +169,12 @@ public struct FrameTable: Sendable {
           isIndependent: record.isIndependent && item.offset > decodedLast))
       decodedLast = max(decodedLast, item.offset)
     }
-    self.timescale = timescale
+    // The caller chose a refinement for which this does not overflow.
+    self.timescale = timescale * Int32(clamping: presentation.refinement)
+    refinement = presentation.refinement
+    correctedTimeCount = presentation.correctedCount
     originTicks = origin
-    madeTicks = timesAreMade ? packets.map(\.pts) : nil
+    madeTicks = presentation.isMade ? packets.map(\.pts) : nil
     self.tickFactor = tickFactor
     self.entries = entries
     hiddenPackets =
@@ -171,9 +182,12 @@ public struct FrameTable: Sendable {
     if let last = entries.last {
       self.entries[entries.count - 1].duration = Self.lastDuration(
         last, before: entries.dropLast().last, usesStated: isReordered || isInFragments,
-        statedTicks: statedTicks.map { $0.multipliedReportingOverflow(by: tickFactor) })
+        statedTicks: statedTicks.map {
+          $0.multipliedReportingOverflow(by: tickFactor * presentation.refinement)
+        })
     }
-    uncertainty = Self.uncertainty(of: self.entries.dropLast().map(\.duration), timescale)
+    uncertainty = Self.uncertainty(
+      of: self.entries.dropLast().map(\.duration), self.timescale)
   }
 
   private static func uncertainty(of durations: [Int64], _ timescale: Int32) -> Rational {

@@ -16,14 +16,19 @@ import OvercrankMovieFormat
 /// | 4, 4 | version, number of tracks |
 /// | 8, 8, 8 | size of the movie, seconds and nanoseconds of its modification time |
 /// | 64 | digest of the movie in hexadecimal digits, see `ContentDigest.ofFile` |
-/// | 4, 4, 8, 8 | per track: number, 1 if encrypted, complete packets, stored packets |
+/// | 4, 4, 8, 8 | per track: number, flags, complete packets, stored packets |
 /// | 8, 8, 8, 8 | per packet: presentation time, decode time, duration, flags |
 /// | 4 | CRC-32 of all bytes before |
+///
+/// The flags of a track are 1 if it is encrypted, plus 2 if its times may contradict the order of the
+/// decoder.
 struct PacketIndexFile: Hashable {
   /// The packets of one track.
   struct Track: Hashable {
     let number: Int
     let isEncrypted: Bool
+    /// Whether times may contradict the order in which the decoder returns frames.
+    var isSuspicious = false
     let wholeCount: Int
     let packets: [PacketRecord]
   }
@@ -64,7 +69,7 @@ struct PacketIndexFile: Hashable {
   let tracks: [Track]
 
   private static let magic = Array("OVCRINDX".utf8)
-  private static let version: UInt32 = 1
+  private static let version: UInt32 = 2
   private static let headBytes = 8 + 8 + 24 + ContentDigest.digitCount
   private static let packetBytes = 32
   /// The largest index that is read: 32 million packets.
@@ -128,7 +133,7 @@ struct PacketIndexFile: Hashable {
   }
 
   private static func track(_ reader: inout LittleEndianReader, end: Int) -> Track? {
-    guard let number = reader.next(UInt32.self), let flags = reader.next(UInt32.self), flags <= 1,
+    guard let number = reader.next(UInt32.self), let flags = reader.next(UInt32.self), flags <= 3,
       let whole = reader.next(Int64.self), let stored = reader.next(Int64.self), stored >= 0,
       stored <= (end - reader.position) / packetBytes, whole >= stored, whole <= times.upperBound
     else { return nil }
@@ -143,7 +148,8 @@ struct PacketIndexFile: Hashable {
       packets.append(packet)
     }
     return Track(
-      number: Int(number), isEncrypted: flags == 1, wholeCount: Int(whole), packets: packets)
+      number: Int(number), isEncrypted: flags & 1 != 0, isSuspicious: flags & 2 != 0,
+      wholeCount: Int(whole), packets: packets)
   }
 
   /// The bytes of the file; nil if a time is out of bounds.
@@ -162,7 +168,7 @@ struct PacketIndexFile: Hashable {
     result += movie.digest.utf8
     for track in tracks {
       append(UInt32(track.number))
-      append(UInt32(track.isEncrypted ? 1 : 0))
+      append(UInt32((track.isEncrypted ? 1 : 0) | (track.isSuspicious ? 2 : 0)))
       append(Int64(track.wholeCount))
       append(Int64(track.packets.count))
       for packet in track.packets {

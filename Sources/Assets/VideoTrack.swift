@@ -13,6 +13,8 @@ public struct VideoTrack: Sendable {
   public let height: Int
   /// The clockwise rotation that players apply, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
+  /// Whether players mirror the frames left to right, after the rotation.
+  public var isMirrored: Bool { frameRotation?.isMirrored ?? false }
   /// Whether the track's transformation consists only of mirroring and rotation by multiples of 90
   /// degrees.
   public var rotatesByRightAngles: Bool { frameRotation != nil }
@@ -38,7 +40,9 @@ public struct VideoTrack: Sendable {
   }
 
   /// The time of the first frame on the file's own time axis, in seconds.
-  var origin: Rational { Rational(frames.originTicks) * format.timeBase }
+  package var origin: Rational {
+    Rational(frames.originTicks) * format.timeBase / Rational(frames.refinement)
+  }
 
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }

@@ -15,6 +15,19 @@ extension FrameRotation {
     if isMirrored { flipsX.toggle() }
   }
 
+  /// Whether the frame is mirrored, in addition to any rotation.
+  package var isMirrored: Bool { (isTransposed != flipsX) != flipsY }
+
+  /// The clockwise angle in degrees, before a mirroring left to right.
+  package var clockwiseDegrees: Int {
+    switch (isTransposed, flipsY) {
+    case (false, false): 0
+    case (false, true): 180
+    case (true, false): 90
+    case (true, true): 270
+    }
+  }
+
   /// The rotation that remains for frames whose columns and rows were reversed before.
   ///
   /// `flips` must not exchange rows and columns. Frames that were reversed by it look, after the

@@ -55,4 +55,22 @@ extension PacketParser {
   package func isIntra(_ packet: Packet) -> Bool {
     headers(of: packet).pict_type == Int32(bitPattern: AV_PICTURE_TYPE_I.rawValue)
   }
+
+  /// Whether the packet is a B-frame.
+  package func isBidirectional(_ packet: Packet) -> Bool {
+    headers(of: packet).pict_type == Int32(bitPattern: AV_PICTURE_TYPE_B.rawValue)
+  }
+
+  /// Makes a parser that reads the frame order counts (POC) of H.264 and HEVC.
+  ///
+  /// Nil for other codecs.
+  package static func ofFrameOrder(_ parameters: CodecParameters) -> PacketParser? {
+    [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC].contains(parameters.codecID)
+      ? PacketParser(parameters) : nil
+  }
+
+  /// The frame order count of a packet; 0 if its headers cannot be read.
+  package func frameOrder(of packet: Packet) -> Int {
+    Int(headers(of: packet).output_picture_number)
+  }
 }

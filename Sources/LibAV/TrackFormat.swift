@@ -205,6 +205,8 @@ package struct TrackFormat: Sendable {
   /// FFmpeg's `r_frame_rate`: the lowest rate that represents all frame times; nil if unknown.
   package let nominalFrameRate: FrameRate?
   /// Clockwise rotation for display, in degrees: 0, 90, 180 or 270.
+  ///
+  /// If frames are also mirrored, the mirroring left to right follows the rotation.
   package let rotation: Int
   /// The nine numbers of the display matrix; empty for none.
   package let displayMatrix: [Int32]
@@ -248,7 +250,8 @@ package struct TrackFormat: Sendable {
       let matrix = UnsafeRawPointer(data).assumingMemoryBound(to: Int32.self)
       displayMatrix = (0..<9).map { matrix[$0] }
       let degrees = -av_display_rotation_get(matrix)
-      rotation = degrees.isFinite ? ((Int(degrees.rounded()) % 360) + 360) % 360 : 0
+      let angle = degrees.isFinite ? ((Int(degrees.rounded()) % 360) + 360) % 360 : 0
+      rotation = FrameRotation(displayMatrix: displayMatrix)?.clockwiseDegrees ?? angle
     } else {
       displayMatrix = []
       rotation = 0

@@ -11,6 +11,16 @@ public struct AssetTrack: Sendable, Identifiable {
   public let mediaType: MediaType?
   /// The codec's name in FFmpeg.
   public let codec: String
+  /// The language as the file states it, such as `eng`; nil if it states none.
+  public var language: String? { metadata["language"] }
+  /// Whether the file marks the track for playback by default.
+  ///
+  /// False for all tracks of containers without such marks.
+  public let isDefault: Bool
+  /// Whether the track is enabled.
+  ///
+  /// Only MOV and MP4 can disable a track.
+  public let isEnabled: Bool
   /// The track's tags.
   public let metadata: [String: String]
   /// The frames, if this is a video track that can be decoded; otherwise nil.
@@ -19,8 +29,13 @@ public struct AssetTrack: Sendable, Identifiable {
   public let audio: AudioTrack?
   let format: TrackFormat
 
-  private init(_ format: TrackFormat, video: VideoTrack?, audio: AudioTrack?) {
+  private init(
+    _ format: TrackFormat, isMOV: Bool, video: VideoTrack? = nil, audio: AudioTrack? = nil
+  ) {
     id = format.index
+    isDefault = format.isDefault
+    // libavformat turns the flag of an enabled track into the mark of a default one.
+    isEnabled = !isMOV || format.isDefault
     mediaType =
       switch format.kind {
       case .video: .video
@@ -43,21 +58,20 @@ public struct AssetTrack: Sendable, Identifiable {
     of index: AssetIndex, video: VideoTrack?, audio: AudioTrack?, allowsTruncation: Bool
   ) -> [AssetTrack] {
     index.tracks.map { format in
-      guard format.parameters.hasDecoder else {
-        return AssetTrack(format, video: nil, audio: nil)
-      }
+      let isMOV = index.isMOV
+      guard format.parameters.hasDecoder else { return AssetTrack(format, isMOV: isMOV) }
       switch format.kind {
       case .video:
         let known = format.index == video?.format.index ? video : nil
         let track = known ?? (try? index.videoTrack(format, allowsTruncation: allowsTruncation))
-        return AssetTrack(format, video: track, audio: nil)
+        return AssetTrack(format, isMOV: isMOV, video: track)
       case .audio:
         let known = format.index == audio?.format.index ? audio : nil
         let track =
           known
           ?? (try? index.audioTrack(format, origin: video, allowsTruncation: allowsTruncation))
-        return AssetTrack(format, video: nil, audio: track)
-      case .other: return AssetTrack(format, video: nil, audio: nil)
+        return AssetTrack(format, isMOV: isMOV, audio: track)
+      case .other: return AssetTrack(format, isMOV: isMOV)
       }
     }
   }

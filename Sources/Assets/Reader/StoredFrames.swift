@@ -47,9 +47,11 @@ final class StoredFrames: SampleProducer {
     }
     let (frames, content) = (track.frames, AssetSample.Content.stored(packet.bytes))
     func time(_ ticks: Int64) -> MediaTime? {
-      let (distance, overflow) = ticks.subtractingReportingOverflow(frames.originTicks)
+      let (units, unitOverflow) = ticks.multipliedReportingOverflow(by: frames.refinement)
+      let (distance, overflow) = units.subtractingReportingOverflow(frames.originTicks)
       let (scaled, scaleOverflow) = distance.multipliedReportingOverflow(by: frames.tickFactor)
-      return overflow || scaleOverflow ? nil : try? frames.time(ofTicks: scaled, offset: offset)
+      guard !unitOverflow, !overflow, !scaleOverflow else { return nil }
+      return try? frames.time(ofTicks: scaled, offset: offset)
     }
     let decodeTime = packet.dts.flatMap(time)
     guard let number = numbers[index] else {

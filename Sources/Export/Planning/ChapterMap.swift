@@ -114,8 +114,7 @@ struct ChapterMap {
   /// Returns an asset's chapters relative to its first frame.
   private static func chapters(of asset: Asset) throws -> [Chapter] {
     guard let video = asset.videoTrack else { return [] }
-    let ticks = Rational(video.frames.originTicks)
-    let origin = try (ticks * video.format.timeBase).checked("the origin of \(asset.path)")
+    let origin = try video.origin.checked("the origin of \(asset.path)")
     let end = asset.duration.seconds
     return try asset.chapters.map { chapter in
       let name = "the chapter \(chapter.title)"

@@ -72,6 +72,8 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case burst
     /// The frame rate of the timecodes in a project.
     case timeCodeRate
+    /// The policy for frames that cannot be decoded.
+    case undecodableFrames
   }
 
   /// The instruction: one line, imperative, without a final period.

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Algorithms
+import OvercrankMediaCore
+
+/// New times for frames whose stated times contradict the order in which the decoder returns them.
+///
+/// Two frames may have one time, or a frame may have a time outside its neighbors'. The greatest
+/// number of times that ascend in the decoder's order are kept. Each other frame gets a time between
+/// its neighbors: the decode times there, if their number fits, else even steps. All times are then
+/// in smaller units if whole ticks do not suffice.
+struct CorrectedTimes {
+  /// The packets in decode order, with presentation times and durations in units of
+  /// 1 / ``refinement`` tick.
+  let records: [PacketRecord]
+  /// The number of units per tick of the file.
+  let refinement: Int64
+  /// The number of frames whose time was replaced.
+  let count: Int
+
+  /// Corrects times; nil if no unit is small enough.
+  ///
+  /// - Parameters:
+  ///   - records: All packets of the track in decode order.
+  ///   - shown: The index of the packet of each shown frame, in the decoder's order.
+  ///   - largestRefinement: The greatest ``refinement``.
+  init?(_ records: [PacketRecord], shown: [Int], largestRefinement: Int64) {
+    let decoded = Set(records.compactMap(\.dts))
+    let times = shown.map { records[$0].pts }
+    let kept = Self.ascending(times) { decoded.contains($0) ? 2 : 1 }
+    guard let first = kept.first, let last = kept.last,
+      times.allSatisfy({ $0.magnitude < 1 << 56 })
+    else { return nil }
+    func duration(_ position: Int) -> Int64 { max(0, records[shown[position]].duration) }
+    // The frames before the first kept time and those after the last one have no neighbor on one
+    // side, so the interval next to them stands for it.
+    let second = kept.count > 1 ? kept[1] : nil
+    let opening = second.map { (times[$0] - times[first]) / Int64($0 - first) }
+    var runs: [Run] = []
+    if first > 0 {
+      let step = max(1, opening ?? duration(first))
+      let (start, overflow) = step.multipliedReportingOverflow(by: Int64(first))
+      guard !overflow else { return nil }
+      runs.append(Run(positions: 0..<first, from: times[first] &- start &- step, to: times[first]))
+    }
+    for (position, next) in zip(kept, kept.dropFirst()) where next - position > 1 {
+      runs.append(Run(positions: position + 1..<next, from: times[position], to: times[next]))
+    }
+    if last + 1 < times.count {
+      let before = kept.dropLast().last.map { (times[last] - times[$0]) / Int64(last - $0) }
+      let step = max(1, duration(last) > 0 ? duration(last) : before ?? 1)
+      let rest = Int64(times.count - last - 1)
+      let isShared = times[(last + 1)...].allSatisfy { $0 == times[last] }
+      let (length, overflow) = step.multipliedReportingOverflow(by: isShared ? 1 : rest + 1)
+      guard !overflow else { return nil }
+      runs.append(
+        Run(positions: last + 1..<times.count, from: times[last], to: times[last] &+ length))
+    }
+    let all = decoded.sorted()
+    for index in runs.indices { runs[index].take(all) }
+    guard let refinement = Self.refinement(of: runs, atMost: largestRefinement) else { return nil }
+    var corrected = records
+    for index in corrected.indices {
+      let (pts, overflow) = corrected[index].pts.multipliedReportingOverflow(by: refinement)
+      let (length, lengthOverflow) = corrected[index].duration
+        .multipliedReportingOverflow(by: refinement)
+      guard !overflow, !lengthOverflow else { return nil }
+      (corrected[index].pts, corrected[index].duration) = (pts, length)
+    }
+    for run in runs {
+      for (number, position) in run.positions.enumerated() {
+        corrected[shown[position]].pts = run.time(number, refinement)
+      }
+    }
+    // The last frame ends where its run ends.
+    if let run = runs.last, run.positions.upperBound == shown.count, let last = shown.last {
+      corrected[last].duration = run.to * refinement - corrected[last].pts
+    }
+    self.records = corrected
+    self.refinement = refinement
+    count = runs.reduce(0) { $0 + $1.positions.count }
+  }
+
+  /// Successive frames without a usable time, and the times around them.
+  private struct Run {
+    let positions: Range<Int>
+    let from: Int64
+    let to: Int64
+    /// The decode times between the two times; nil unless there is one for each frame.
+    var decoded: [Int64]?
+
+    var steps: Int64 { Int64(positions.count + 1) }
+
+    init(positions: Range<Int>, from: Int64, to: Int64) {
+      (self.positions, self.from, self.to) = (positions, from, to)
+    }
+
+    /// Takes the decode times between the neighbors, of all decode times in ascending order.
+    mutating func take(_ all: [Int64]) {
+      let start = all.partitioningIndex { $0 > from }
+      let end = all.partitioningIndex { $0 >= to }
+      if start <= end, end - start == positions.count { decoded = Array(all[start..<end]) }
+    }
+
+    func time(_ number: Int, _ refinement: Int64) -> Int64 {
+      if let decoded { return decoded[number] * refinement }
+      let ahead = Int128(to - from) * Int128(refinement) * Int128(number + 1) / Int128(steps)
+      return from * refinement + Int64(ahead)
+    }
+  }
+
+  /// The smallest number of units per tick in which all steps are whole.
+  ///
+  /// If it is too great, steps are rounded, and a tick has as many units as a run has steps. Nil if
+  /// that is too great, too.
+  private static func refinement(of runs: [Run], atMost limit: Int64) -> Int64? {
+    var exact: Int64? = 1
+    var least: Int64 = 1
+    for run in runs where run.decoded == nil {
+      let (part, needed) = (run.steps / gcd(run.to - run.from, run.steps), exact)
+      exact = needed.flatMap { needed in
+        let (product, overflow) = (needed / gcd(needed, part)).multipliedReportingOverflow(by: part)
+        return overflow || product > limit ? nil : product
+      }
+      least = max(least, (run.steps + run.to - run.from - 1) / (run.to - run.from))
+    }
+    return exact ?? (least <= limit ? least : nil)
+  }
+
+  private static func gcd(_ a: Int64, _ b: Int64) -> Int64 { b == 0 ? a : gcd(b, a % b) }
+
+  /// The positions of the strictly ascending subsequence with the greatest sum of weights.
+  private static func ascending(_ times: [Int64], weight: (Int64) -> Int) -> [Int] {
+    let ranks = Array(Set(times)).sorted()
+    // A Fenwick tree: each node has the best chain that ends at a time of its range of ranks.
+    var best = [(sum: Int, position: Int)](repeating: (0, -1), count: ranks.count + 1)
+    var before = [Int](repeating: -1, count: times.count)
+    for (position, time) in times.enumerated() {
+      let rank = ranks.partitioningIndex { $0 >= time }
+      var (chain, index) = ((sum: 0, position: -1), rank)
+      while index > 0 {
+        if best[index].sum > chain.sum { chain = best[index] }
+        index &= index - 1
+      }
+      before[position] = chain.position
+      let sum = chain.sum + weight(time)
+      index = rank + 1
+      while index <= ranks.count {
+        if sum > best[index].sum { best[index] = (sum, position) }
+        index += index & -index
+      }
+    }
+    var chain = (sum: 0, position: -1)
+    var index = ranks.count
+    while index > 0 {
+      if best[index].sum > chain.sum { chain = best[index] }
+      index &= index - 1
+    }
+    var kept: [Int] = []
+    var position = chain.position
+    while position >= 0 {
+      kept.append(position)
+      position = before[position]
+    }
+    return kept.reversed()
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+
+/// Checks whether the presentation times of a track contradict the order in which its decoder
+/// returns the frames.
+///
+/// The order follows from the headers of the packets, without decoding: in H.264 and HEVC from the
+/// frame order counts (POC), which start again at each IDR frame; in MPEG-1, MPEG-2 and MPEG-4 Part 2
+/// from the frame types. A finding is only a suspicion, which decoding confirms.
+struct DecodeOrderCheck {
+  private let parser: PacketParser
+  private let parameters: CodecParameters
+  /// The order counts and times since the last IDR frame (H.264 and HEVC).
+  private var period: [(order: Int, time: Int64)] = []
+  /// The time of the reference frame that waits for its B-frames (MPEG).
+  private var waiting: Int64?
+  private var last = Int64.min
+  private var lastDecodeTime = Int64.min
+  private var isSuspicious = false
+  private var isComplete = true
+
+  /// Makes a check; nil for a track whose frames are decoded in the order in which they are shown, and for a
+  /// codec whose headers do not show the order.
+  init?(_ track: TrackFormat) {
+    guard track.kind == .video, track.parameters.isReordered,
+      let parser = track.parameters.readsUnits
+        ? PacketParser.ofFrameOrder(track.parameters)
+        : PacketParser.ofFrameTypes(track.parameters)
+    else { return nil }
+    self.parser = parser
+    parameters = track.parameters
+  }
+
+  /// Adds the next packet in decode order.
+  mutating func add(_ packet: Packet) {
+    guard isComplete, let time = packet.pts else {
+      isComplete = false
+      return
+    }
+    // A decode time that decreases begins another part of an edit list.
+    if let decodeTime = packet.dts {
+      if decodeTime < lastDecodeTime { endPeriod() }
+      lastDecodeTime = decodeTime
+    }
+    if parameters.readsUnits {
+      if packet.randomAccess(parameters) == .independent { endPeriod() }
+      period.append((parser.frameOrder(of: packet), time))
+    } else if parser.isBidirectional(packet) {
+      show(time)
+    } else {
+      if let waiting { show(waiting) }
+      waiting = time
+    }
+  }
+
+  private mutating func show(_ time: Int64) {
+    if time <= last { isSuspicious = true }
+    last = time
+  }
+
+  private mutating func endPeriod() {
+    if let waiting { show(waiting) }
+    (waiting, last) = (nil, .min)
+    let sorted = period.sorted { $0.order < $1.order }
+    period = []
+    let pairs = zip(sorted, sorted.dropFirst())
+    // Two frames of one order count are fields, or their headers cannot be read.
+    guard pairs.allSatisfy({ $0.order < $1.order }) else { return }
+    if !pairs.allSatisfy({ $0.time < $1.time }) { isSuspicious = true }
+  }
+
+  /// Returns whether the times are suspicious, after the last packet.
+  mutating func finish() -> Bool {
+    endPeriod()
+    return isComplete && isSuspicious
+  }
+}
