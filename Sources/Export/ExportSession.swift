@@ -65,9 +65,13 @@ public struct ExportSession: Sendable {
   /// - Throws: `MediaError` with `.unsupportedSource` if the composition uses another file.
   public init(_ composition: Composition, of assets: [Asset]) throws(MediaError) {
     let composition = Self.naming(assets, in: composition)
-    guard let path = (composition.sources.first?.path) ?? assets.first?.path,
-      let first = assets.first(where: { $0.path == path })
-    else { throw Self.missing(composition.sources.first?.path ?? "any file") }
+    guard let path = (composition.sources.first?.path) ?? assets.first?.path else {
+      throw MediaError(
+        .unsupportedSource,
+        "the composition has no media: it consists of gaps, titles or generated clips",
+        recovery: "choose a composition with a clip of a movie")
+    }
+    guard let first = assets.first(where: { $0.path == path }) else { throw Self.missing(path) }
     self.composition = composition
     asset = first
     self.assets = assets

@@ -45,11 +45,13 @@ enum LibAVLog {
     av_log_set_callback { context, level, format, arguments in
       guard level <= AV_LOG_ERROR, let format, let arguments else { return }
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
-        var printsPrefix: Int32 = 0
+        // Only with its prefix does the line about an unsupported format name the format.
+        var printsPrefix: Int32 = 1
         guard let start = buffer.baseAddress,
           av_log_format_line2(context, level, format, arguments, start, 512, &printsPrefix) > 0
         else { return }
-        let line = String(cString: start).trimmingSpace()
+        let text = String(cString: start).trimmingSpace()
+        let line = text.contains("not on whitelist") ? text : text.withoutContext
         if !line.isEmpty { LibAVLog.setLine(line) }
       }
     }
@@ -57,6 +59,17 @@ enum LibAVLog {
 }
 
 extension String {
+  /// The line without prefixes such as `[h264 @ 0x55d0c0] `.
+  fileprivate var withoutContext: String {
+    var view = Substring(self)
+    while view.hasPrefix("["), let end = view.firstRange(of: "] "),
+      view[..<end.lowerBound].contains(" @ ")
+    {
+      view = view[end.upperBound...]
+    }
+    return String(view)
+  }
+
   fileprivate func trimmingSpace() -> String {
     var view = Substring(self)
     while view.last?.isWhitespace == true { view.removeLast() }

@@ -43,20 +43,22 @@ class Clip(os.PathLike[str]):
         """Describes the file, as ``overcrank.info()`` does."""
         return info(self)
 
-    def frame_times(self, *, keep_index: bool = False) -> list[FrameTime]:
+    def frame_times(
+        self, *, keep_index: bool = False, video_track: int | None = None,
+    ) -> list[FrameTime]:
         """Returns the times of all frames, as ``overcrank.frame_times()`` does."""
-        return frame_times(self, keep_index=keep_index)
+        return frame_times(self, keep_index=keep_index, video_track=video_track)
 
     def frames(
         self, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
         at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
         rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
-        pixels: Pixels = "rgb24", keep_index: bool = False,
+        pixels: Pixels = "rgb24", keep_index: bool = False, video_track: int | None = None,
     ) -> Iterator[Frame]:
         """Decodes frames, as ``overcrank.frames()`` does."""
         return frames(
             self, start=start, end=end, step=step, at=at, indices=indices, rotation=rotation,
-            on_error=on_error, pixels=pixels, keep_index=keep_index)
+            on_error=on_error, pixels=pixels, keep_index=keep_index, video_track=video_track)
 
     def check(self, *, expect_fps: Number | None = None) -> Audit:
         """Audits the timing, as ``overcrank.check()`` does."""

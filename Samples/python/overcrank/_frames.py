@@ -71,20 +71,26 @@ class Frame(FrameTime):
     image: NDArray[Any]
 
 
-def frame_times(path: PathLike, *, keep_index: bool = False) -> list[FrameTime]:
+def frame_times(
+    path: PathLike, *, keep_index: bool = False, video_track: int | None = None,
+) -> list[FrameTime]:
     """Returns the times of all frames of a movie, without decoding one.
 
     Args:
         path: The movie file.
         keep_index: Whether the times of all packets are kept in a file beside the movie, such as
             ``take.mov.frameindex``, so that later calls need not read the whole movie.
+        video_track: The number of the video track, from 1. The default is the one that players
+            choose.
 
     Raises:
         CommandError: The file cannot be read, or has no video.
     """
     with tempfile.TemporaryDirectory(prefix="overcrank-") as directory:
         table = os.path.join(directory, "frames.csv")
-        run("frames", path_text(path), "--csv", table, "--progress", "none", *_index_option(keep_index))
+        run(
+            "frames", path_text(path), "--csv", table, "--progress", "none",
+            *_reading_options(keep_index, video_track))
         with open(table, newline="", encoding="utf-8") as file:
             return [_row(row) for row in csv.DictReader(file)]
 
@@ -93,7 +99,7 @@ def frames(
     path: PathLike, *, start: Seconds | None = None, end: Seconds | None = None, step: int = 1,
     at: Iterable[Seconds] | None = None, indices: Iterable[int] | None = None,
     rotation: Literal["apply", "keep"] = "apply", on_error: Literal["stop", "hold"] = "stop",
-    pixels: Pixels = "rgb24", keep_index: bool = False,
+    pixels: Pixels = "rgb24", keep_index: bool = False, video_track: int | None = None,
 ) -> Iterator[Frame]:
     """Decodes frames of a movie, one after another.
 
@@ -112,6 +118,7 @@ def frames(
         pixels: The pixels of the images: ``"rgb24"``, ``"gray8"``, ``"gray16le"`` or ``"yuv420p"``.
             The pixels of YUV 4:2:0 need even sides.
         keep_index: As in :func:`frame_times`.
+        video_track: As in :func:`frame_times`.
 
     Raises:
         CommandError: The file cannot be read, a frame cannot be decoded, or a time is not finite.
@@ -123,7 +130,7 @@ def frames(
         raise ValueError("give a range, times or indices, but only one of them")
     if step < 1:
         raise ValueError("step must be positive")
-    table = frame_times(path, keep_index=keep_index)
+    table = frame_times(path, keep_index=keep_index, video_track=video_track)
     if at is not None:
         chosen = [_index(table, time) for time in at]
     elif indices is not None:
@@ -135,12 +142,15 @@ def frames(
         chosen = list(range(first, last, step))
     if not chosen:
         return iter(())
-    options = ["--rotation", rotation, "--on-error", on_error, "--raw", pixels, *_index_option(keep_index)]
+    options = [
+        "--rotation", rotation, "--on-error", on_error, "--raw", pixels,
+        *_reading_options(keep_index, video_track)]
     return _runs(path, table, chosen, options)
 
 
-def _index_option(keep_index: bool) -> list[str]:
-    return ["--keep-index"] if keep_index else []
+def _reading_options(keep_index: bool, video_track: int | None) -> list[str]:
+    track = [] if video_track is None else ["--video-track", str(video_track)]
+    return (["--keep-index"] if keep_index else []) + track
 
 
 def _index(table: list[FrameTime], time: Seconds) -> int:

@@ -75,13 +75,24 @@ extension ExportSession {
           // All shards and their join have one digest.
           settings.part == .whole ? "whole" : "groups",
         ] + (settings.marksRepeatedFrames ? ["marked"] : [])
-        + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
+        + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
       if case .constant(_, let rendering) = settings.mode, let logo = rendering.burnIn?.logoPath {
         digest.update(try ContentDigest.ofFile(logo))
       }
       digest.update(parts.map { "\n\($0)" }.joined())
       return ExportDigest(rawValue: digest.finish())
     } catch { throw MediaError(exporting: error) }
+  }
+
+  /// The tracks that are not the first of their type, in words.
+  private var chosenTracks: [String] {
+    assets.flatMap { asset in
+      [(MediaType.video, asset.videoTrack?.format.index), (.audio, asset.audioTrack?.format.index)]
+        .compactMap { mediaType, index in
+          let first = asset.tracks(of: mediaType).first?.id
+          return first == index ? nil : "\(mediaType) \(index.map(String.init) ?? "none")"
+        }
+    }
   }
 
   /// Returns true if the output of an export exists and is complete, and false otherwise.

@@ -41,6 +41,7 @@ struct CheckCommand: ParsableCommand, Verb {
   var timesOnly = false
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -56,7 +57,7 @@ struct CheckCommand: ParsableCommand, Verb {
       try names.add(plot)
       if !writing.dryRun { try Files.refuseExisting(plot, overwrites: writing.overwrite) }
     }
-    let asset = try Asset(path: file, allowsTruncation: true)
+    let asset = try trackChoice.open(file, allowsTruncation: true)
     Output.notes(of: asset)
     guard let frames = asset.videoTrack?.frames else {
       throw CommandError(
@@ -79,7 +80,8 @@ struct CheckCommand: ParsableCommand, Verb {
     progress.end(file: writing.dryRun ? nil : plot)
     let document = CheckDocument(
       file: file, plot: plot, dryRun: writing.dryRun, audit: audit,
-      framesSynthesized: Output.warnOfSynthesizedFrames(frames.entries.indices, of: asset))
+      framesSynthesized: Output.warnOfSynthesizedFrames(frames.entries.indices, of: asset),
+      timesCorrected: frames.correctedTimeCount)
     if common.json {
       try Output.document(document)
     } else if plot != standardOutput {

@@ -66,6 +66,7 @@ struct CompareCommand: ParsableCommand, Verb {
   var burnIn: BurnInOption?
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -110,7 +111,7 @@ struct CompareCommand: ParsableCommand, Verb {
     try Files.refuseExisting(output, overwrites: writing.overwrite)
     var clips: [ClipComparison.Clip] = []
     for (number, file) in files.enumerated() {
-      let asset = try Asset(path: file)
+      let asset = try trackChoice.open(file)
       let origin = try at.map { try asset.resolve($0[number]) }
       clips.append(ClipComparison.Clip(asset, origin: origin ?? .zero))
     }

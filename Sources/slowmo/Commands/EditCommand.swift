@@ -34,7 +34,8 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
 
       Clips, gaps, speeds, reversals, freezes and time curves are supported. The top video track is
       visible, and its gaps show the track below. Only the first audio track is used. Transitions
-      become cuts. A warning names everything that is left out.
+      become cuts. Of a multicam clip, the active angle plays. A warning names everything that is
+      left out.
 
       \(BatchOptions.explanation)
 

@@ -98,6 +98,7 @@ struct FramesCommand: ParsableCommand, Verb {
   var keepIndex = false
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -156,7 +157,8 @@ struct FramesCommand: ParsableCommand, Verb {
     var names = OutputNames(inputs: [file])
     if let csv { try names.add(csv) }
     if output == standardOutput { try names.add(standardOutput) }
-    let asset = try openAsset(file, onError, keepsIndex: keepIndex && !writing.dryRun)
+    let asset = try openAsset(
+      file, onError, trackChoice, keepsIndex: keepIndex && !writing.dryRun)
     Output.notes(of: asset)
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(

@@ -66,6 +66,7 @@ struct MeasureCommand: ParsableCommand, Verb {
   @Flag(help: "Measure, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -82,7 +83,7 @@ struct MeasureCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([csv].compactMap(\.self), inputs: [file])
     if let csv { try Files.refuseExisting(csv, overwrites: overwrite) }
-    let asset = try Asset(path: file)
+    let asset = try trackChoice.open(file)
     Output.notes(of: asset)
     guard let track = asset.videoTrack else {
       throw CommandError(

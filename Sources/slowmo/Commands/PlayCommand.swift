@@ -69,7 +69,7 @@ struct PlayCommand: ParsableCommand, Verb {
       """)
 
   @Argument(
-    help: "The movie file, or a project: .otio, .llc, .edl or .fcpxml.", completion: .file())
+    help: "The movie file, or a project: .otio, .llc, .edl, .fcpxml or .xml.", completion: .file())
   var file: String
 
   @Option(help: "Source seconds per second, such as 1/8.", transform: Speed.init(parsing:))
@@ -138,6 +138,7 @@ struct PlayCommand: ParsableCommand, Verb {
   @Option(help: .onError) var onError = UndecodableFramePolicy.hold
 
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   // The first signal ends playback, and the result is still printed.
@@ -182,8 +183,8 @@ struct PlayCommand: ParsableCommand, Verb {
     let windows = opensWindow ? try windows() : nil
     // The player ends by itself, but a signal must also end the reading of an index.
     Interrupt.onFirst { Asset.cancelReading() }
-    let content = try PlayedContent(file, range, onError)
-    let other = try beside.map { try PlayedContent($0, nil, onError) }
+    let content = try PlayedContent(file, range, onError, trackChoice)
+    let other = try beside.map { try PlayedContent($0, nil, onError, trackChoice) }
     Interrupt.onFirst {}
     let assets = content.assets + (other?.assets ?? [])
     try OutputNames.check([output], inputs: assets.map(\.path))

@@ -17,8 +17,8 @@ struct RecoverCommand: ParsableCommand, Verb {
       The file is repaired in place, without a copy. Incomplete data is skipped, not deleted. A file
       that is intact, or that cannot be repaired (exit code 65), is not changed.
 
-      With -o, the readable frames of a truncated movie are copied to another file. The index of the
-      movie must be present.
+      With -o, the readable frames of a truncated movie are copied to another file. A MOV or MP4 file
+      needs its index for that. AVI, Matroska and FLV files cannot be repaired in place.
 
       MANUAL
       The ledger is rebuilt from the records in the file.

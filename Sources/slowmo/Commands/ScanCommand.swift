@@ -79,6 +79,7 @@ struct ScanCommand: ParsableCommand, Verb {
 
   @OptionGroup var faces: FaceModelOptions
   @OptionGroup var writing: WritingOptions
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -117,7 +118,7 @@ struct ScanCommand: ParsableCommand, Verb {
   }
 
   private func scanFile(_ recognition: any ObjectRecognition) throws -> ExitStatus {
-    let asset = try Asset(path: source)
+    let asset = try trackChoice.open(source)
     Output.notes(of: asset)
     guard let track = asset.videoTrack else {
       throw CommandError(

@@ -86,6 +86,7 @@ struct StillCommand: ParsableCommand, Verb {
   @Flag(help: "Check the options, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -138,7 +139,7 @@ struct StillCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output], inputs: [file])
     try Files.refuseExisting(output, overwrites: overwrite)
-    let asset = try Asset(path: file)
+    let asset = try trackChoice.open(file)
     Output.notes(of: asset)
     let composer = try StillComposer(
       asset, range: range.map(asset.resolve), isCancelled: { Interrupt.isRequested })

@@ -52,6 +52,7 @@ struct SyncCommand: ParsableCommand, Verb {
   @Flag(help: "Measure, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   /// The kinds of event of `--by`.
@@ -71,7 +72,7 @@ struct SyncCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output], inputs: files)
     if let output { try Files.refuseExisting(output, overwrites: overwrite) }
-    let assets = try files.map { path throws(MediaError) in try Asset(path: path) }
+    let assets = try files.map { path throws(MediaError) in try trackChoice.open(path) }
     for asset in assets { Output.notes(of: asset) }
     let synchronizer = RecordingSynchronizer(method: by.method, maximumOffset: maxOffset)
     var recordings = [SynchronizedRecording(assets[0])]

@@ -83,6 +83,7 @@ struct TrackCommand: ParsableCommand, Verb {
   @Flag(help: "Track, and write nothing.")
   var dryRun = false
 
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
@@ -100,7 +101,7 @@ struct TrackCommand: ParsableCommand, Verb {
     for path in [csv, overlay].compactMap(\.self) {
       try Files.refuseExisting(path, overwrites: overwrite)
     }
-    let asset = try Asset(path: file)
+    let asset = try trackChoice.open(file)
     Output.notes(of: asset)
     var tracker = ObjectTracker(method: by)
     tracker.reach = reach

@@ -4,7 +4,9 @@ import Overcrank
 
 /// The JSON document of `check`: the audit, the file and the chart.
 struct CheckDocument: Encodable, TextDocument {
-  private enum CodingKeys: CodingKey { case schema, file, plot, ok, dryRun, framesSynthesized }
+  private enum CodingKeys: CodingKey {
+    case schema, file, plot, ok, dryRun, framesSynthesized, timesCorrected
+  }
 
   let file: String
   let plot: String?
@@ -12,6 +14,8 @@ struct CheckDocument: Encodable, TextDocument {
   let audit: TimingAudit
   /// The number of frames that were synthesized and not captured.
   let framesSynthesized: Int
+  /// The number of frames whose stated time contradicts the order of the frames.
+  let timesCorrected: Int
 
   func encode(to encoder: any Encoder) throws {
     try audit.encode(to: encoder)
@@ -22,6 +26,7 @@ struct CheckDocument: Encodable, TextDocument {
     try container.encode(audit.isOK, forKey: .ok)
     try container.encode(dryRun, forKey: .dryRun)
     try container.encode(framesSynthesized, forKey: .framesSynthesized)
+    try container.encode(timesCorrected, forKey: .timesCorrected)
   }
 
   /// The audit as text lines.
@@ -63,6 +68,7 @@ struct CheckDocument: Encodable, TextDocument {
     if let count = audit.undecodableFrames.first.map({ _ in audit.undecodableFrames.count }) {
       lines.append("undecodable: \(count) frames")
     }
+    if timesCorrected > 0 { lines.append(correctedTimesLine(timesCorrected)) }
     if audit.isCoarse {
       lines.append("note: the file's times are too coarse to show every gap of one frame")
     }

@@ -92,7 +92,7 @@ struct CommandError: Error {
       "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
       "not_ascending", "invalid_samples", "engine", "invalid_metadata", "rate_out_of_range",
       "shard_refused", "image_too_large", "metadata_type_unavailable",
-      "file_length_refused", "burn_in_refused", "output_frame_rate_refused":
+      "file_length_refused", "burn_in_refused", "output_frame_rate_refused", "no_such_track":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
       "invalid_project", "missing_asset", "shard_damaged", "shard_foreign", "nothing_in_common",

@@ -16,6 +16,17 @@ struct InfoDocument: Encodable {
     let captureFps: FrameRate?
     let captureFpsSource: String?
     let rotation: Int
+    /// Whether players mirror the frames left to right, after the rotation.
+    let mirrored: Bool
+    /// The number of frames whose stated time contradicts the order of the frames.
+    let timesCorrected: Int
+
+    /// The transformation of players as text; empty for none.
+    var geometry: String {
+      let parts =
+        (rotation == 0 ? [] : ["rotated by \(rotation) degrees"]) + (mirrored ? ["mirrored"] : [])
+      return parts.isEmpty ? "" : ", \(parts.joined(separator: " and ")) for display"
+    }
   }
   struct Audio: Encodable {
     let codec: String
@@ -23,9 +34,42 @@ struct InfoDocument: Encodable {
     let channels: Int
     let sampleCount: Int64
   }
+  /// A video track, an audio track or another one.
+  struct Track: Encodable {
+    /// The number among the tracks of its kind, from 1, as `--video-track` takes it.
+    let index: Int
+    let kind: String
+    let codec: String
+    let language: String?
+    let isDefault: Bool
+    let enabled: Bool
+
+    enum CodingKeys: String, CodingKey {
+      case index, kind, codec, language, enabled
+      case isDefault = "default"
+    }
+
+    /// The tracks of a file, in its order.
+    static func all(of asset: Asset) -> [Track] {
+      var counts: [String: Int] = [:]
+      return asset.tracks.map { track in
+        let kind = track.mediaType?.rawValue ?? "other"
+        counts[kind, default: 0] += 1
+        return Track(
+          index: counts[kind, default: 0], kind: kind, codec: track.codec,
+          language: track.language, isDefault: track.isDefault, enabled: track.isEnabled)
+      }
+    }
+
+    var line: String {
+      let language = language.map { ", \($0)" } ?? ""
+      let marks = (isDefault ? ", default" : "") + (enabled ? "" : ", disabled")
+      return "\(kind) track \(index): \(codec)\(language)\(marks)"
+    }
+  }
   struct Truncation: Encodable {
     let readableFrames: Int
-    let statedFrames: Int
+    let statedFrames: Int?
     /// The truncation as text; not part of the JSON document.
     let summary: String
 
@@ -109,6 +153,7 @@ struct InfoDocument: Encodable {
   let duration: MediaTime
   let video: Video?
   let audio: Audio?
+  let tracks: [Track]
   let metadata: [String: String]
   let chapters: [Chapter]
   let marks: [Mark]
@@ -121,7 +166,8 @@ struct InfoDocument: Encodable {
   let livePhoto: LivePhotoPair?
 
   enum CodingKeys: CodingKey {
-    case schema, file, container, duration, video, audio, metadata, chapters, marks, truncation
+    case schema, file, container, duration, video, audio, tracks, metadata, chapters, marks,
+      truncation
     case timedMetadata, livePhoto
   }
 
@@ -135,6 +181,7 @@ struct InfoDocument: Encodable {
       timed.isEmpty
       ? nil : TimedMetadata(count: timed.count, keys: Set(timed.map(\.key)).sorted())
     duration = asset.duration
+    tracks = Track.all(of: asset)
     metadata = asset.metadata
     chapters = asset.chapters.map { chapter in
       Chapter(
@@ -153,7 +200,8 @@ struct InfoDocument: Encodable {
         frameCount: track.frameCount, nominalFps: track.nominalFrameRate,
         averageFps: track.frames.averageFrameRate, variable: track.frames.isVariable,
         timescale: Int(track.timescale), captureFps: capture?.rate,
-        captureFpsSource: capture?.source, rotation: track.rotation)
+        captureFpsSource: capture?.source, rotation: track.rotation, mirrored: track.isMirrored,
+        timesCorrected: track.frames.correctedTimeCount)
     }
   }
 
@@ -165,15 +213,21 @@ struct InfoDocument: Encodable {
       lines.append(
         "video: \(video.codec) \(video.width)x\(video.height), \(video.frameCount) frames, "
           + "\(average) fps on average\(video.variable ? ", variable" : "")"
-          + (video.rotation == 0 ? "" : ", rotated by \(video.rotation) degrees for display"))
+          + video.geometry)
       lines.append(
         video.captureFps.map { "capture rate: \($0) fps, from \(video.captureFpsSource ?? "")" }
           ?? "capture rate: unknown, the file does not state it")
+      if video.timesCorrected > 0 { lines.append(correctedTimesLine(video.timesCorrected)) }
     }
     if let audio {
       lines.append(
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
+    }
+    // One track of each kind is described above.
+    for kind in ["video", "audio"] {
+      let same = tracks.filter { $0.kind == kind }
+      if same.count > 1 { lines += same.map(\.line) }
     }
     if let timedMetadata {
       lines.append(
@@ -201,5 +255,8 @@ func nanoseconds(_ seconds: Rational) -> Int64 {
 
 extension Asset.Truncation {
   /// The number of readable frames as text.
-  var summary: String { "\(readableFrameCount) of \(statedFrameCount) frames can be read" }
+  var summary: String {
+    let stated = statedFrameCount.map { " of \($0)" } ?? ""
+    return "\(readableFrameCount)\(stated) frames can be read"
+  }
 }

@@ -20,7 +20,8 @@ struct RecoverDocument: Encodable {
     recovery.isPlayable = true
     recovery.frameCount = report.framesCopied
     recovery.frameCountBefore = Int64(truncation.readableFrameCount)
-    let missing = Int64(truncation.statedFrameCount - truncation.readableFrameCount)
+    let stated = truncation.statedFrameCount ?? truncation.readableFrameCount
+    let missing = Int64(stated - truncation.readableFrameCount)
     recovery.lostFrameCount = missing
     // The durations of the missing frames are unknown, so each counts with the nominal frame
     // duration.

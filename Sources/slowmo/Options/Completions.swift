@@ -39,6 +39,18 @@ enum Completions {
       CaptureDevice.discover().devices.filter { $0.media == [.audio] }.map(\.address) + ["none"])
   }
 
+  /// Completes a video track of the movie on the command line.
+  static let videoTrack = tracks(of: .video, [])
+  /// Completes an audio track of the movie on the command line, or `none`.
+  static let audioTrack = tracks(of: .audio, ["none"])
+
+  private static func tracks(of mediaType: MediaType, _ others: [String]) -> CompletionKind {
+    .custom { commandLine, index, _ in
+      let count = movie(in: commandLine, completing: index)?.tracks(of: mediaType).count ?? 0
+      return shown((0..<count).map { String($0 + 1) } + others)
+    }
+  }
+
   /// Completes the marks of the movie on the command line, also after `..` in a range.
   static let mark = marks(followedBy: "")
   /// Completes the marks in the points of a ramp, `T=S T=S …`.

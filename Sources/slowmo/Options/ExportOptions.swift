@@ -38,6 +38,7 @@ struct ExportOptions: ParsableArguments, Sendable {
       """, transform: ShutterAngle.init(parsing:))
   var shutter: ShutterAngle?
 
+  @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var encoding: EncodingOptions
 
   @Option(
@@ -150,7 +151,9 @@ struct ExportOptions: ParsableArguments, Sendable {
   }
 
   /// Opens a movie with the policy of `--on-error`.
-  func asset(_ path: String) throws(MediaError) -> Asset { try openAsset(path, onError) }
+  func asset(_ path: String) throws(MediaError) -> Asset {
+    try openAsset(path, onError, trackChoice)
+  }
 
   /// Returns the settings of an export.
   func settings(
@@ -305,7 +308,8 @@ extension ArgumentHelp {
 /// If the policy is `stop`, a truncated movie is an error instead. A note also says why an index beside
 /// the movie is not used or cannot be written.
 func openAsset(
-  _ path: String, _ policy: UndecodableFramePolicy, keepsIndex: Bool = false
+  _ path: String, _ policy: UndecodableFramePolicy, _ trackChoice: TrackOptions,
+  keepsIndex: Bool = false
 ) throws(MediaError) -> Asset {
   let asset = try Asset(path: path, allowsTruncation: policy != .stop, keepsIndex: keepsIndex)
   if let index = asset.keptIndex {
@@ -319,7 +323,7 @@ func openAsset(
   if let truncation = asset.truncation {
     Output.note("\(path) is truncated: \(truncation.summary)")
   }
-  return asset
+  return try trackChoice.select(asset)
 }
 
 /// Prints a note about a frame that could not be decoded.

@@ -19,7 +19,8 @@ struct PlayedContent {
 
   /// Opens a movie or a project, or a range of it.
   init(
-    _ file: String, _ range: TimeRangeExpression?, _ onError: UndecodableFramePolicy
+    _ file: String, _ range: TimeRangeExpression?, _ onError: UndecodableFramePolicy,
+    _ trackChoice: TrackOptions
   ) throws {
     self.file = file
     let isProject = ["otio", "llc", "edl", "fcpxml", "xml"].contains(file.fileExtension ?? "")
@@ -29,7 +30,7 @@ struct PlayedContent {
       asset = nil
       do {
         let read = try ProjectReader(file, timecodeFps: nil) { (path) throws(MediaError) in
-          try openAsset(path, onError)
+          try openAsset(path, onError, trackChoice)
         }
         for warning in read.warnings { Output.note("\(file): \(warning)") }
         (composition, assets) = (read.composition, read.assets)
@@ -40,7 +41,7 @@ struct PlayedContent {
         sourceDuration: composition.duration, frameCount: 0,
         frameTime: Self.refuseFrame, markTime: Self.markTime(marks, file))
     } else {
-      let asset = try openAsset(file, onError)
+      let asset = try openAsset(file, onError, trackChoice)
       self.asset = asset
       composition = try Composition(asset)
       assets = [asset]

@@ -50,6 +50,7 @@ enum Advice {
     case .minimumFreeSpace: "--min-free"
     case .burst: "--burst"
     case .timeCodeRate: "--timecode-fps"
+    case .undecodableFrames: "--on-error skip"
     }
   }
 }

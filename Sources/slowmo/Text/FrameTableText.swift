@@ -67,3 +67,9 @@ enum FrameTableText {
     return "\"\(field)\""
   }
 }
+
+/// The note about frames whose stated times were replaced.
+func correctedTimesLine(_ count: Int) -> String {
+  "note: \(count) \(count == 1 ? "frame has a time" : "frames have times") that contradict"
+    + "\(count == 1 ? "s" : "") the order of the frames; the times between the neighbors are used"
+}
