@@ -151,7 +151,7 @@ struct Slowmo: ParsableCommand {
         parserMessage: message(for: error),
         page: "slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
     } else {
-      failure = CommandError(error)
+      failure = CommandError(error, in: verbName(arguments))
     }
     if arguments.contains("--json") {
       let document = ErrorDocument(verb: verbName(arguments) ?? "error", failure)
@@ -163,7 +163,15 @@ struct Slowmo: ParsableCommand {
     return failure.status
   }
 
-  /// Returns the verb that the arguments name, for the schema of an error document.
+  /// Returns true if a verb has an option, named without its dashes, and false otherwise.
+  static func takes(_ option: String, in verb: String) -> Bool {
+    configuration.subcommands.contains { command in
+      command._commandName == verb
+        && CommandDescription(command).shownArguments.contains { $0.longName == option }
+    }
+  }
+
+  /// Returns the verb that the arguments name, for hints and the schema of an error document.
   private static func verbName(_ arguments: [String]) -> String? {
     guard let first = arguments.first,
       configuration.subcommands.contains(where: { $0._commandName == first })

@@ -118,6 +118,6 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     return CommandError(
       exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
       "\(project): \(error.message)",
-      hint: error.recovery.map(Advice.text) ?? "choose another speed")
+      hint: error.recovery.map { Advice.text($0) } ?? "choose another speed")
   }
 }

@@ -199,7 +199,7 @@ struct ScanCommand: ParsableCommand, Verb {
     try report.finish(frameCount: search.offeredCount)
     // The document was printed, so the error is a line of text.
     if let problem {
-      let error = CommandError(problem)
+      let error = CommandError(problem, in: Self._commandName)
       Output.error(error)
       return error.status
     }

@@ -95,13 +95,14 @@ enum HelpLayout {
         "SPEED", "trim", "range", "speed", "ramp", "easing", "preset", "at", "width",
         "playback-fps",
         "sidecar"),
-      Group("EXPORT", "output", "copy", "fps", "for", "csv", "boundary", "on-error"),
+      Group("EXPORT", "output", "copy", "fps", "for", "csv", "boundary", "on-error", "video-track"),
     ] + rendering,
     "edit": [
-      Group("EXPORT", "output", "copy", "fps", "timecode-fps", "boundary", "on-error")
+      Group(
+        "EXPORT", "output", "copy", "fps", "timecode-fps", "boundary", "on-error", "video-track")
     ] + rendering,
     "frames": [
-      Group("FRAME", "at", "range", "step", "on-error"),
+      Group("FRAME", "at", "range", "step", "on-error", "video-track"),
       Group("OUTPUT", "output", "rotation", "raw", "splice", "meta-fd", "csv", "keep-index"),
     ],
     "still": [
@@ -114,8 +115,8 @@ enum HelpLayout {
       Group("MEASUREMENT", "scale", "capture-fps", "csv", "overlay"),
     ],
     "play": [
-      Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error"),
-      Group("AUDIO", "pitch", "audio"),
+      Group("PLAYBACK", "speed", "range", "loop", "sampling", "refresh", "on-error", "video-track"),
+      Group("AUDIO", "pitch", "audio", "audio-track"),
       Group("COMPARISON", "beside", "origin", "beside-origin"),
       Group("CONTROL", "terminal", "window", "script"),
       Group("EDIT", "output", "fps"),
@@ -129,7 +130,7 @@ enum HelpLayout {
 
   /// The options of a rendered export, in `retime` and `edit`.
   private static let rendering = [
-    Group("AUDIO", "pitch", "audio-codec"),
+    Group("AUDIO", "pitch", "audio-codec", "audio-track"),
     Group(
       "FRAME", "sampling", "low-confidence", "shutter", "box", "rotation", "deflicker", "burn-in"),
     Group("ENCODER", "codec", "crf", "max-size", "encoder-preset", "profile"),

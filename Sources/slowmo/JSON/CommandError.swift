@@ -50,13 +50,15 @@ struct CommandError: Error {
   }
 
   /// Converts any error, and chooses the exit status that belongs to its error code.
-  init(_ error: any Error) {
+  ///
+  /// The hint names only options of `verb`, if it is stated.
+  init(_ error: any Error, in verb: String? = nil) {
     switch error {
     case let error as CommandError: self = error
     case let error as MediaError:
       self.init(
         Self.status(error.code.rawValue), code: error.code.rawValue, error.message,
-        hint: error.recovery.map(Advice.text) ?? Self.hint(error.code))
+        hint: error.recovery.map { Advice.text($0, for: verb) } ?? Self.hint(error.code))
       if error.code == .shardMissing || error.code == .shardDamaged || error.code == .shardForeign {
         hint += " (--shard, then --join)"
       }

@@ -5,13 +5,22 @@ import Overcrank
 /// Adds the command's verbs and options to a library's recovery suggestion.
 enum Advice {
   /// Returns the suggestion, followed by the verbs and options that carry it out.
-  static func text(_ recovery: Recovery) -> String {
+  ///
+  /// - Parameters:
+  ///   - recovery: The suggestion.
+  ///   - verb: The verb that failed; nil if it has all options that the suggestion may name.
+  /// - Returns: The suggestion, in one line.
+  static func text(_ recovery: Recovery, for verb: String? = nil) -> String {
     guard !recovery.steps.isEmpty else { return recovery.description }
-    return "\(recovery.description) (\(recovery.steps.map(describe).joined(separator: ", ")))"
+    let steps = recovery.steps.map { describe($0, for: verb) }
+    return "\(recovery.description) (\(steps.joined(separator: ", ")))"
   }
 
-  private static func describe(_ step: Recovery.Step) -> String {
+  private static func describe(_ step: Recovery.Step, for verb: String?) -> String {
     switch step {
+    // Only an export makes a movie that verbs without this option can read.
+    case .change(.undecodableFrames) where verb.map { !Slowmo.takes("on-error", in: $0) } ?? false:
+      "slowmo retime \(option(.undecodableFrames))"
     case .listDevices: "slowmo devices"
     case .listFormats(let device): "slowmo modes \(device)"
     case .listControls(let device): "slowmo controls \(device)"
