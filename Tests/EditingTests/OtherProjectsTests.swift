@@ -154,12 +154,12 @@ struct OtherProjectsTests {
   }
 
   @Test(arguments: [
-    "", "hello", "<xmeml version=\"4\"/>", "<a><b></a>", "{\"tracks\": []}", "[1, 2]", "{",
+    "", "hello", "<playlist version=\"4\"/>", "<a><b></a>", "{\"tracks\": []}", "[1, 2]", "{",
   ])
   func `The error for an unknown project names the known formats`(text: String) {
     let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
-    let names = [".otio", ".llc", ".edl", ".fcpxml"]
+    let names = [".otio", ".llc", ".edl", ".fcpxml", ".xml"]
     let isNamed = names.allSatisfy { error?.description.contains($0) ?? false }
     #expect(isNamed || text == "<a><b></a>", "\(error?.description ?? "")")
   }

@@ -33,9 +33,11 @@ struct FinalCut7Project {
     }
     let all = document.all("sequence").filter { $0.first("media") != nil }
     for sequence in all { if let id = sequence["id"] { sequences[id] = sequence } }
-    // Sequences inside another one are parts of it.
+    // Sequences inside another one, or named by it, are parts of it.
     let nested = Set(all.flatMap { $0.all("sequence") }.compactMap { $0["id"] })
-    let outer = all.filter { sequence in sequence["id"].map { !nested.contains($0) } ?? true }
+    let outer = Self.outermost(document).filter { sequence in
+      sequence.first("media") != nil && sequence["id"].map { !nested.contains($0) } ?? true
+    }
     guard let sequence = outer.first ?? all.first else {
       throw MediaError.invalidProject("it has no sequence")
     }
@@ -50,6 +52,11 @@ struct FinalCut7Project {
     }
     notes = Array(notes.uniqued())
     return composition
+  }
+
+  /// The sequences in an element that are not inside another one.
+  private static func outermost(_ element: XMLElement) -> [XMLElement] {
+    element.children.flatMap { $0.name == "sequence" ? [$0] : outermost($0) }
   }
 
   private mutating func sequence(
