@@ -35,8 +35,8 @@ struct ContainerLength {
 
   /// An AVI is a sequence of RIFF chunks, each with its size.
   ///
-  /// The header in the first one states the
-  /// number of frames. A recorder that was interrupted leaves the size 0.
+  /// The header in the first one states the number of frames. A recorder that was interrupted leaves
+  /// the size 0.
   private static func avi(_ file: borrowing RandomAccessFile, _ size: Int64) -> (Bool, Int?) {
     var position: Int64 = 0
     while position + 12 <= size {
@@ -55,8 +55,7 @@ struct ContainerLength {
 
   /// A Matroska file consists of an EBML header and a segment, each with its size.
   ///
-  /// The size of a
-  /// segment that was streamed is unknown.
+  /// The size of a segment that was streamed is unknown.
   private static func matroska(_ file: borrowing RandomAccessFile, _ size: Int64) -> Bool {
     func element(at position: Int64) -> (start: Int64, length: Int64?)? {
       let head = file.read(12, at: position)

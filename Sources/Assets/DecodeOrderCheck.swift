@@ -20,8 +20,10 @@ struct DecodeOrderCheck {
   private var isSuspicious = false
   private var isComplete = true
 
-  /// Makes a check; nil for a track whose frames are decoded in the order in which they are shown, and for a
-  /// codec whose headers do not show the order.
+  /// Makes a check.
+  ///
+  /// Nil for a track whose frames are decoded in the order in which they are shown, and for a codec
+  /// whose headers do not show the order.
   init?(_ track: TrackFormat) {
     guard track.kind == .video, track.parameters.isReordered,
       let parser = track.parameters.readsUnits

@@ -20,7 +20,7 @@ struct ForeignFileTests {
 
   /// A movie with two video tracks of 64x48 and 32x32, and two tones, of which one is Swedish.
   private func tracks() async throws -> String {
-    let path = scratch.file("tracks.mov")
+    let path = scratch.file("tracks.mkv")
     try await FFmpeg.make(
       path,
       ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=20:d=0.5", "-f", "lavfi", "-i"]
@@ -40,11 +40,11 @@ struct ForeignFileTests {
     #expect(list.allSatisfy { $0["default"] is Bool && $0["enabled"] is Bool })
     let checked = try await slowmo("check", movie, "--video-track", "2", "--json").document()
     #expect(checked["frame_count"] as? Int == 20)
-    let frames = scratch.file("f")
+    let frames = scratch.file("{index}.gray")
     let raw = try await run(
       slowmoPath, ["frames", movie, "--video-track", "2", "--raw", "gray8", "-o", frames])
     #expect(raw.status == 0, "\(raw.errors)")
-    #expect(try bytes(of: frames).count == 20 * 32 * 32)
+    #expect(try bytes(of: scratch.file("19.gray")).count == 32 * 32)
     let output = scratch.file("made.mov")
     let made = try await slowmo(
       "retime", movie, "-o", output, "--speed", "1/2", "--copy", "--video-track", "2",
@@ -105,6 +105,10 @@ struct ForeignFileTests {
     #expect(refused.errors.contains("--on-error skip"))
     let skipped = try await run(slowmoPath, export + ["--on-error", "skip"])
     #expect(skipped.status == 0, "\(skipped.errors)")
+    // This verb has no such option.
+    let sheet = try await slowmo("still", "sheet", path, "-o", scratch.file("sheet.png"))
+    #expect(sheet.status == 65)
+    #expect(sheet.errors.contains("slowmo retime --on-error skip"), "\(sheet.errors)")
   }
 
   @Test func `A mirrored movie is called mirrored`() async throws {
