@@ -76,9 +76,12 @@ extension AssetIndex {
       guard let times = CorrectedTimes(records, shown: shown, largestRefinement: largest) else {
         throw .invalid(path, "has frames whose times contradict their order")
       }
-      return Presentation(
-        records: times.records, isMade: true, refinement: times.refinement,
-        correctedCount: times.count)
+      // If most times descend, they are no exceptions, and the order is that of the times.
+      if Self.isAscending(shown.map { records[$0].pts }) || times.count * 2 <= shown.count {
+        return Presentation(
+          records: times.records, isMade: true, refinement: times.refinement,
+          correctedCount: times.count)
+      }
     }
     guard unstated > 0 else { return Presentation(records: records) }
     guard let timed = try decodedOrder(of: track, count: records.count).timed(records) else {
@@ -121,9 +124,8 @@ extension AssetIndex {
     if pairs.allSatisfy({ $0.pts < $1.pts }) { return nil }
     let shown = records.indices.filter { !records[$0].isDiscarded }
     let times = shown.map { records[$0].pts }
-    let isInOrder = zip(times, times.dropFirst()).allSatisfy(<=)
     guard suspicious.contains(track.index) || Set(times).count < times.count else { return nil }
-    if isInOrder { return shown }
+    if Self.isAscending(times) { return shown }
     let decoded = try decodedOrder(of: track, count: records.count).shown
       .filter { !records[$0].isDiscarded }
     guard decoded.count > 1,
@@ -143,6 +145,11 @@ extension AssetIndex {
       order.append(index)
     }
     return order + others
+  }
+
+  /// Whether no time is less than the one before.
+  private static func isAscending(_ times: [Int64]) -> Bool {
+    zip(times, times.dropFirst()).allSatisfy(<=)
   }
 
   private func decodedOrder(

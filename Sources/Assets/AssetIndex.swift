@@ -107,11 +107,11 @@ struct AssetIndex {
           ClockRestarts.Position(number: number, order: readCount))
       }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
-      checks[packet.trackIndex]?.add(packet)
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
       if access != .none, let parser = parsers[packet.trackIndex], !parser.isIntra(packet) {
         access = .none
       }
+      checks[packet.trackIndex]?.add(packet, access)
       packets[packet.trackIndex, default: []].append(
         PacketRecord(
           pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: access != .none,

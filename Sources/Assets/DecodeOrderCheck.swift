@@ -35,7 +35,7 @@ struct DecodeOrderCheck {
   }
 
   /// Adds the next packet in decode order.
-  mutating func add(_ packet: Packet) {
+  mutating func add(_ packet: Packet, _ access: RandomAccess) {
     guard isComplete, let time = packet.pts else {
       isComplete = false
       return
@@ -46,7 +46,7 @@ struct DecodeOrderCheck {
       lastDecodeTime = decodeTime
     }
     if parameters.readsUnits {
-      if packet.randomAccess(parameters) == .independent { endPeriod() }
+      if access == .independent { endPeriod() }
       period.append((parser.frameOrder(of: packet), time))
     } else if parser.isBidirectional(packet) {
       show(time)
