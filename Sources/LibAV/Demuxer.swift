@@ -156,7 +156,7 @@ package struct Demuxer: ~Copyable {
     self.path = path
     self.context = context
     self.watch = watch
-    marksLosses = containerName == "mpegts" || containerName == "wtv"
+    marksLosses = ["mpegts", "wtv"].contains(containerName)
     // In MOV and MP4, a sample is a complete frame. Only other containers store the two fields of a
     // frame as two packets, which must be joined.
     let track =
