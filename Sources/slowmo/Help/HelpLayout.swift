@@ -103,7 +103,9 @@ enum HelpLayout {
     ] + rendering,
     "frames": [
       Group("FRAME", "at", "range", "step", "on-error", "video-track"),
-      Group("OUTPUT", "output", "rotation", "raw", "splice", "meta-fd", "csv", "keep-index"),
+      Group(
+        "OUTPUT", "output", "rotation", "raw", "raw-range", "splice", "meta-fd", "csv", "keep-index"
+      ),
     ],
     "still": [
       Group("IMAGE", "output", "range"),
