@@ -69,7 +69,7 @@ struct PlayCommand: ParsableCommand, Verb {
       """)
 
   @Argument(
-    help: "The movie file, or a project: .otio, .llc, .edl, .fcpxml or .xml.", completion: .file())
+    help: "A movie or project: .otio, .llc, .edl, .fcpxml or .xml.", completion: .file())
   var file: String
 
   @Option(help: "Source seconds per second, such as 1/8.", transform: Speed.init(parsing:))
