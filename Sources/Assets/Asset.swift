@@ -31,7 +31,7 @@ public struct Asset: Sendable {
   /// Descriptions of faults in the file that were found when it was opened and did not prevent it.
   public let notes: [String]
   /// The corrections of packet times for readers of the file; nil if its clock never restarts.
-  package let corrections: TimeCorrections?
+  let corrections: TimeCorrections?
   /// The index beside the file and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
   /// Descriptions of the tracks that are neither the video track nor the audio track.
@@ -152,6 +152,17 @@ public struct Asset: Sendable {
         recovery: Recovery("choose another track", .inspect(file: path)))
     }
     return track
+  }
+
+  /// Opens the file to read its packets, with the times that the asset gives them.
+  ///
+  /// - Parameter probes: Whether to read the first packets, to find data that the headers lack.
+  /// - Returns: The demuxer.
+  /// - Throws: `LibAVError` if the file cannot be opened.
+  package func demuxer(probes: Bool = true) throws(LibAVError) -> Demuxer {
+    var demuxer = try Demuxer(opening: path, probes: probes)
+    demuxer.corrections = corrections
+    return demuxer
   }
 
   /// The same asset, but with this track as its video track or its audio track.

@@ -61,13 +61,12 @@ package final class PacketCursor {
   private func restart() throws(LibAVError) {
     // A demuxer that probes reads packets to find tracks. MOV and MP4 list all tracks in their
     // header, so only other containers need it.
-    var opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
+    let opened = try asset.demuxer(probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
       [.h264, .hevc].contains(track.codec) || track.format.parameters.isIntraOnly
     {
       opened.readAsStored()
     }
-    opened.corrections = asset.corrections
     demuxer = consume opened
     next = 0
   }

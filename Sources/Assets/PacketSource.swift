@@ -23,17 +23,17 @@ struct PacketSource: ~Copyable {
   /// The measurements of ``seekOffset`` that may still be made.
   private var trialsLeft = 3
 
-  init(
-    _ path: String, _ track: TrackFormat, madeTicks: [Int64]?, corrections: TimeCorrections?,
-    guessesMatrix: Bool, readsAsStored: Bool, threadCount: Int
+  private init(
+    _ asset: Asset, _ track: TrackFormat, madeTicks: [Int64]?, readsAsStored: Bool,
+    threadCount: Int
   ) throws(LibAVError) {
-    var demuxer = try Demuxer(opening: path, probes: !readsAsStored)
-    demuxer.corrections = corrections
+    let demuxer = try asset.demuxer(probes: !readsAsStored)
     if readsAsStored { demuxer.readAsStored() }
     var decoder = try Decoder(
-      parameters: track.parameters, subject: path, timeBase: track.timeBase,
+      parameters: track.parameters, subject: asset.path, timeBase: track.timeBase,
       threadCount: threadCount)
-    decoder.guessesMatrix = guessesMatrix
+    // The frames of cameras are BT.601, and recordings of this library have no tag for it.
+    decoder.guessesMatrix = asset.metadata[RecordingInfo.key] == nil
     self.demuxer = consume demuxer
     self.decoder = consume decoder
     self.track = track.index
@@ -54,10 +54,7 @@ struct PacketSource: ~Copyable {
         asset.container == "mov" && track.kind == .video
         && (track.parameters.readsUnits || track.parameters.isIntraOnly)
       return try PacketSource(
-        asset.path, track, madeTicks: made, corrections: asset.corrections,
-        // The frames of cameras are BT.601, and recordings of this library have no tag for it.
-        guessesMatrix: asset.metadata[RecordingInfo.key] == nil, readsAsStored: isStored,
-        threadCount: threadCount)
+        asset, track, madeTicks: made, readsAsStored: isStored, threadCount: threadCount)
     } catch { throw MediaError(reading: error) }
   }
 

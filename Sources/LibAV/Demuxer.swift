@@ -187,9 +187,7 @@ package struct Demuxer: ~Copyable {
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
     // FFmpeg asks the watch only before it reads a block of the file, and may have more packets.
-    if watch.isCancelled || ReadWatch.cancelsAll {
-      throw LibAVError(operation, path, code: CFFmpeg_EXIT)
-    }
+    if ReadWatch.cancelsAll { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
     if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
     try LibAVError.checkData(result: result, operation, path)
   }
@@ -242,7 +240,7 @@ package struct Demuxer: ~Copyable {
       position = io.pointee.pos
       result = LibAVLog.during { av_read_frame(context, packet) }
     }
-    if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled, !ReadWatch.cancelsAll {
+    if result == CFFmpeg_EOF, !watch.isStalled, !ReadWatch.cancelsAll {
       // libavformat reports an I/O error as the end of the file. Only the I/O context shows the
       // error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {

@@ -20,11 +20,13 @@ package final class ReadWatch: Sendable {
   private let farthest = Atomic<Int64>(-1)
   private let since = Atomic<Int64>(0)
   private let hasStalled = Atomic<Bool>(false)
-  private let hasCancelled = Atomic<Bool>(false)
 
   package init() {}
 
   /// Whether all reading in this process is cancelled.
+  ///
+  /// FFmpeg may return any error code for a call that was interrupted, so the code does not show the
+  /// cancellation.
   package static var cancelsAll: Bool { isCancelled.load(ordering: .relaxed) }
 
   /// Cancels all reading in this process, now and in the future.
@@ -32,11 +34,6 @@ package final class ReadWatch: Sendable {
 
   /// Whether a call without progress was interrupted.
   package var isStalled: Bool { hasStalled.load(ordering: .relaxed) }
-
-  /// Whether a call was interrupted by cancellation.
-  ///
-  /// FFmpeg may return any error code for such a call, so the code does not show the cancellation.
-  package var isCancelled: Bool { hasCancelled.load(ordering: .relaxed) }
 
   /// Starts the time limit for a call.
   package func begin(now: Int64 = ReadWatch.processorNanoseconds()) {
@@ -53,10 +50,7 @@ package final class ReadWatch: Sendable {
   package func shouldEnd(
     position: Int64, now: Int64 = ReadWatch.processorNanoseconds()
   ) -> Bool {
-    if Self.isCancelled.load(ordering: .relaxed) {
-      hasCancelled.store(true, ordering: .relaxed)
-      return true
-    }
+    if Self.cancelsAll { return true }
     if position > farthest.load(ordering: .relaxed) {
       farthest.store(position, ordering: .relaxed)
       since.store(now, ordering: .relaxed)

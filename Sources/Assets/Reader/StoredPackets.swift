@@ -15,8 +15,7 @@ final class StoredPackets: SampleProducer {
   init(_ asset: Asset, _ track: AssetTrack, _ range: TimeRange?) throws(MediaError) {
     (self.track, origin, self.range) = (track.format, asset.origin, range)
     do throws(LibAVError) {
-      var demuxer = try Demuxer(opening: asset.path)
-      demuxer.corrections = asset.corrections
+      var demuxer = try asset.demuxer()
       for other in demuxer.tracks where other.index != track.id {
         demuxer.skip(track: other.index, exceptKeyFrames: false)
       }

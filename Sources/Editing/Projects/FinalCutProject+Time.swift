@@ -29,11 +29,7 @@ extension FinalCutProject {
         "the frame rate of \(Self.describe(element)) is damaged: \(text.prefix(40))")
     }
     // FCPXML rounds rates such as 24000/1001 to two digits.
-    let whole = number.rounded(.up)
-    let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < 0.01
-    let exact =
-      isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : ProjectTime.nearest(number)
-    guard let exact else { return .one }
+    guard let exact = ProjectTime.rate(number, tolerance: 0.01) else { return .one }
     return sequenceRate / exact
   }
 

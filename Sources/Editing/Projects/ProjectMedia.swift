@@ -147,11 +147,12 @@ enum ProjectTime {
 
   /// Converts a frame or sample rate to a fraction.
   ///
-  /// A rate close to n·1000/1001, such as 29.97, becomes exactly that.
-  static func rate(_ number: Double?) -> Rational? {
+  /// A rate that differs by less than the tolerance from n·1000/1001, such as 29.97, becomes exactly
+  /// that.
+  static func rate(_ number: Double?, tolerance: Double = 0.002) -> Rational? {
     guard let number, number > 0, number < 1e10 else { return nil }
     let whole = number.rounded(.up)
-    let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < 0.002
+    let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < tolerance
     return isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : nearest(number)
   }
 

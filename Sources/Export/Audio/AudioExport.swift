@@ -93,8 +93,7 @@ final class AudioExport {
   private static func copy(_ plan: AudioExportPlan, to queue: BoundedBlockingQueue<Made>) throws {
     let track = plan.track
     var packets: [TimedPacket] = []
-    var demuxer = try Demuxer(opening: plan.assets[0].path)
-    demuxer.corrections = plan.assets[0].corrections
+    var demuxer = try plan.assets[0].demuxer()
     let rate = Rational(Int64(track.sampleRate))
     while !queue.isStopped, let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,

@@ -163,7 +163,7 @@ struct AudioExportPlan: Sendable {
     }
     if ["aac", "alac", "mp3", "ac3", "eac3"].contains(track.codec.rawValue) { return true }
     guard MovieWriter.hasTag(parameters, container: container) else { return false }
-    var demuxer = try Demuxer(opening: asset.path)
+    var demuxer = try asset.demuxer()
     while let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index else { continue }
       return MovieWriter.accepts(

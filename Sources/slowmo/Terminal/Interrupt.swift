@@ -155,7 +155,7 @@ enum Interrupt {
 
   /// Runs system calls that may wait for another program, such as the reader of a pipe.
   ///
-  /// After the first terminating signal, they are interrupted (EINTR) every 50 ms.
+  /// After the first terminating signal, they are interrupted (EINTR) every 10 ms.
   static func whileWaiting<Result>(_ body: () throws -> Result) rethrows -> Result {
     let thread = pthread_self()
     // Libdispatch blocks signals in its threads.
