@@ -22,7 +22,7 @@ package protocol ALSACalls: Sendable {
   /// Closes a device: snd_pcm_close(3).
   func close(_ handle: AudioHandle)
 
-  /// Reports the parameters that a device supports if some of them are fixed:
+  /// Reports the parameters that a device supports together with the fixed parameters of `choice`:
   /// snd_pcm_hw_params_any(3).
   func abilities(
     _ handle: AudioHandle, _ choice: AudioChoice, _ abilities: inout AudioAbilities
@@ -67,7 +67,7 @@ package protocol ALSACalls: Sendable {
 package enum ALSASystem {
   /// The calls to libasound.
   ///
-  /// Tests replace them by a simulated card for their task.
+  /// A test replaces these calls with a simulated card for its own Swift task.
   @TaskLocal package static var calls: any ALSACalls = LibraryCalls()
 }
 
@@ -121,7 +121,7 @@ package struct AudioNode: Hashable, Sendable, Comparable {
   package var hardwareName: String { "hw:\(card),\(device)" }
   /// The name of the card's control node.
   ///
-  /// The names of udev's links also refer to it.
+  /// The symbolic links that udev makes for cards point to this node.
   package var controlName: String { "controlC\(card)" }
 
   package static func < (left: AudioNode, right: AudioNode) -> Bool {
@@ -173,7 +173,7 @@ package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// The parameters that are fixed when a device's abilities are queried.
+/// The parameters that are fixed in a query for the other parameters that a device supports.
 package struct AudioChoice: Hashable, Sendable {
   package var layout: SampleLayout?
   package var channelCount: Int?
@@ -191,10 +191,10 @@ package struct AudioAbilities: Hashable, Sendable {
   package var channelCounts: ClosedRange<Int> = 1...1
   /// The supported rates, in samples per second.
   ///
-  /// Only ``usualRates`` are tested.
+  /// Contains only rates in ``usualRates``, because the device is asked about no other rate.
   package var rates: [Int] = []
 
-  /// The sample rates for which a device is tested.
+  /// The sample rates that a device is asked about, in samples per second.
   package static let usualRates = [
     8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
   ]
@@ -210,7 +210,8 @@ package struct AudioAbilities: Hashable, Sendable {
 
 /// The settings of a stream.
 ///
-/// ``ALSACalls/configure(_:_:)`` replaces the requested by the granted ones.
+/// ``ALSACalls/configure(_:_:)`` replaces the requested values with the values that the driver
+/// granted.
 package struct AudioSettings: Hashable, Sendable {
   package var layout: SampleLayout
   package var channelCount: Int

@@ -42,7 +42,8 @@ package struct AudioDevice: ~Copyable, Sendable {
   /// The current time in nanoseconds, on the clock that timestamps samples.
   package borrowing func nanoseconds() -> Int64 { calls.nanoseconds() }
 
-  /// Returns the parameters that the device supports if those in `choice` are fixed.
+  /// Returns the parameters that the device supports together with the fixed parameters of
+  /// `choice`.
   ///
   /// - Throws: ``ALSAError`` with the operation `.listFormats`.
   package borrowing func abilities(
@@ -111,8 +112,8 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Reads available samples.
   ///
-  /// - Returns: The number of samples per channel. If an overrun or a suspension occurred, that
-  ///   too.
+  /// - Returns: The number of samples per channel that were read, and the overrun or suspension
+  ///   that prevented the read, or nil.
   /// - Throws: ``ALSAError`` with the operation `.read`. The reason is `.unplugged` or `.other`.
   package borrowing func read(
     into memory: UnsafeMutableRawPointer, count: Int

@@ -32,7 +32,8 @@ package protocol ALSAOutputCalls: Sendable {
   /// Returns the free samples of the ring buffer: snd_pcm_avail(3).
   func available(_ handle: AudioHandle) -> Int
 
-  /// Returns the number of samples before a sample written now is heard: snd_pcm_delay(3).
+  /// Returns the time until a sample written now is heard, as a number of samples:
+  /// snd_pcm_delay(3).
   func delay(_ handle: AudioHandle, samples: inout Int) -> CInt
 
   /// Writes interleaved samples and returns their number per channel: snd_pcm_writei(3).
@@ -45,7 +46,7 @@ package protocol ALSAOutputCalls: Sendable {
 extension ALSASystem {
   /// ALSA's calls for playback.
   ///
-  /// Tests replace them by a simulated device for their task.
+  /// A test replaces these calls with a simulated device for its own Swift task.
   @TaskLocal package static var outputCalls: any ALSAOutputCalls = LibraryCalls()
 }
 
@@ -83,9 +84,9 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
 
   /// The result of writing.
   package enum Progress: Hashable, Sendable {
-    /// The number of samples per channel that were taken.
+    /// The number of samples per channel that the device accepted.
     case written(Int)
-    /// The device had run out of samples, and was prepared again. Nothing was taken.
+    /// The device had run out of samples and was prepared again. It accepted no samples.
     case underrun
   }
 
@@ -115,7 +116,7 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     return granted
   }
 
-  /// Waits until one period is free, or for a time.
+  /// Waits until one period is free, or until the timeout.
   ///
   /// - Throws: ``ALSAError`` with the operation `.wait`.
   package borrowing func wait(milliseconds: Int32) throws(ALSAError) {
@@ -135,8 +136,10 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
     throw ALSAError(.wait, name, code: -code)
   }
 
-  /// Returns the number of samples before a sample written now is heard, and the time of that
-  /// number in nanoseconds; nil if the device does not play.
+  /// Returns the delay until a sample written now is heard, as a number of samples, and the time of
+  /// this measurement in nanoseconds.
+  ///
+  /// Nil if the device does not play.
   package borrowing func delay() -> (samples: Int, nanoseconds: Int64)? {
     var samples = 0
     let result = calls.delay(handle, samples: &samples)

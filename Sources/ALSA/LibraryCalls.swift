@@ -82,8 +82,8 @@ package struct LibraryCalls: ALSACalls {
       result = snd_pcm_hw_params_get_channels_min(parameters, &fewest)
       if result >= 0 { result = snd_pcm_hw_params_get_channels_max(parameters, &most) }
       guard result >= 0 else { return result }
-      // Devices without a limit on the number of channels report 10000 or 2^32 - 1, so it is
-      // limited to 64.
+      // Devices without a limit on the number of channels report 10000 or 2^32 - 1, so the number
+      // is limited to 64.
       answer.channelCounts = Int(max(1, fewest))...Int(max(1, fewest, min(most, 64)))
       answer.rates = AudioAbilities.usualRates.filter {
         snd_pcm_hw_params_test_rate(handle.pcm, parameters, CUnsignedInt($0), 0) == 0
@@ -186,9 +186,9 @@ package struct LibraryCalls: ALSACalls {
 
   package func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
-  /// Discards libasound's messages on stderr.
+  /// Keeps libasound from printing messages to stderr.
   ///
-  /// The first access does so, once per process.
+  /// The first access to this property silences the library for the whole process.
   static let silencedLibrary: Void = CALSA_silence()
 
   private static func text(_ text: UnsafePointer<CChar>?) -> String {
