@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The counts of an input's samples and losses.
+/// Counts of the samples that an audio input captured and of those it lost.
 ///
-/// Other threads may read them during the capture.
+/// Other threads may read the counts during the capture.
 final class AudioCounters: Sendable {
   let samples = Atomic<Int64>(0)
   let overruns = Atomic<Int64>(0)
@@ -147,8 +147,9 @@ struct AudioCaptureLoop: CaptureWork {
     loss = nil
     clock.observe(sample: position + Int64(stamp.sample), nanoseconds: stamp.nanoseconds)
     let fitted = clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero)
-    // While a new fit converges, the fitted line may give a block an earlier time than the block
-    // before it. Block times must increase, so each is at least 1 ns after the previous one.
+    // While a new fit of the sample clock converges, the fitted line may give a block an earlier
+    // time than the block before it. Block times must increase, so each is at least 1 ns after the
+    // previous one.
     let time = max(fitted ?? stamp.nanoseconds, lastTime &+ 1)
     lastTime = time
     let block = AudioBlock(

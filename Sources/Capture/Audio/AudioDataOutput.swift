@@ -36,8 +36,9 @@ public final class AudioDataOutput: FrameOutput {
 
   /// The session to which the output was added, or nil.
   ///
-  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// The output keeps the inputs of its session alive. It keeps the session object alive only while
+  /// the session runs. If the program has released a stopped session, this property returns a new
+  /// object for the same session.
   public var session: CaptureSession? { core.withLock { $0 }?.session }
 
   /// Audio only.

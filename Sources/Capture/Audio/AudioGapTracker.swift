@@ -8,7 +8,7 @@ struct AudioGapTracker {
   ///
   /// Nil before the first block.
   private var expected: Int64?
-  /// The reason why samples from that index on were lost, or nil if none were.
+  /// The reason why samples at and after the index `expected` were lost, or nil if none were lost.
   private var cause: AudioGap.Cause?
 
   /// The gap before a block, or nil if no samples were lost.
@@ -34,7 +34,7 @@ struct AudioGapTracker {
 
   /// Forgets the index of the next sample.
   ///
-  /// Call this for blocks that arrive while the output requests none. These blocks then do not
-  /// count as lost.
+  /// Call this for each block that arrives while the output requests no audio. Such blocks then do
+  /// not count as lost.
   mutating func reset() { self = AudioGapTracker() }
 }

@@ -3,7 +3,9 @@
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
-/// A block of captured audio samples with its time, in memory of its own.
+/// A block of captured audio samples and its capture time.
+///
+/// The block owns a copy of the samples.
 public struct AudioSampleBuffer: Sendable {
   /// The sample format.
   public let format: AudioFormat

@@ -58,8 +58,8 @@ package final class AudioTap: AudioSink {
     let blockSize = AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample
     ring = try AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
     let seconds = max(1, seconds)
-    // Blocks are usually 10 ms long, which is 100 per second. The history holds up to 400 per
-    // second, so that shorter blocks also fill the requested time.
+    // Blocks are usually 10 ms long, which is 100 per second. The history has entries for 400
+    // blocks per second, so that it covers the requested time even with blocks of 2.5 ms.
     history = Mutex(
       AudioHistory(
         byteCount: max(blockSize, seconds * format.sampleRate * format.bytesPerSample),
@@ -127,7 +127,7 @@ package final class AudioTap: AudioSink {
   /// A reader's position in the history.
   package struct Cursor: Sendable {
     fileprivate var number: Int
-    /// The stream and the index of the sample that follows if nothing is lost.
+    /// The stream, and the index of the next sample if no samples are lost.
     ///
     /// Nil before the first block.
     fileprivate var due: (stream: Int, position: Int64)?
@@ -170,7 +170,7 @@ package final class AudioTap: AudioSink {
     }
   }
 
-  /// The duration of samples at the nominal rate, in nanoseconds, rounded up.
+  /// The duration of a number of samples at the nominal rate, in nanoseconds, rounded up.
   private func duration(of sampleCount: Int) -> Int64 {
     let rate = Int64(format.sampleRate)
     return (Int64(sampleCount) * 1_000_000_000 + rate - 1) / rate
@@ -216,7 +216,8 @@ package final class AudioTap: AudioSink {
     defer { waiting.wrappingSubtract(1, ordering: .acquiringAndReleasing) }
     let deadline = DispatchTime.now() + .milliseconds(milliseconds)
     while true {
-      // Read first: the blocks from before the end are then seen below.
+      // `hasEnded` is read before the ring is drained. If it is true, the ring and the history
+      // already contain all blocks of the stream.
       let isOver = hasEnded
       let isThere = history.withLock { history in
         drainRing(into: &history)

@@ -63,9 +63,9 @@ final class CameraAudio: Sendable {
     self.frameClock = frameClock
   }
 
-  /// Sets, before the first frame, whether frames must wait for the audio.
+  /// Decides, before the first frame, whether video frames must wait for the audio.
   ///
-  /// They must if one of the connections requests audio.
+  /// Frames must wait if one of the connections requests audio.
   ///
   /// - Throws: `MediaError` as ``connect(_:)`` does.
   func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
@@ -87,8 +87,8 @@ final class CameraAudio: Sendable {
         case .over: return nil
         case .waiting:
           guard !sinks.isEmpty else { return nil }
-          // The new capture knows its sinks before it starts, so that they receive its first
-          // sample.
+          // The sinks are passed to the new capture before it starts, so that they receive its
+          // first sample.
           let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
           try audio.begin()
           stage = .running(audio)
