@@ -218,8 +218,8 @@ extension ControlID {
 extension CameraControls {
   /// Lists the camera's controls with their current values.
   ///
-  /// The list includes the controls of the camera's LED, even if the LED has a device node of its
-  /// own. Control classes and permanently disabled controls are left out. If the camera fails to
+  /// The list includes the controls of the camera's LED, even if the LED has a separate device
+  /// node. Control classes and permanently disabled controls are left out. If the camera fails to
   /// return a value, that control's value is nil.
   ///
   /// - Returns: The controls, or an empty array for a device without controls.

@@ -37,16 +37,16 @@ extension CameraControls {
     }
   }
 
-  /// Whether automatic exposure is still changing, or nil where the camera does not report its
-  /// automatic duration.
+  /// Whether automatic exposure is still changing, or nil where the camera does not report the
+  /// exposure duration that it chose.
   ///
   /// The duration is read twice, 100 ms apart. The call waits for that time.
   public var isAdjustingExposure: Bool? {
     get throws(MediaError) { try isChanging(.exposureTime) }
   }
 
-  /// Whether automatic white balance is still changing, or nil where the camera does not report its
-  /// automatic color temperature.
+  /// Whether automatic white balance is still changing, or nil where the camera does not report the
+  /// color temperature that it chose.
   ///
   /// The temperature is read twice, 100 ms apart. The call waits for that time.
   public var isAdjustingWhiteBalance: Bool? {
@@ -94,8 +94,8 @@ extension CameraControls {
 }
 
 extension VideoDevice {
-  /// The value of a control that changes by itself (`volatile`), or nil if the device has no such
-  /// control.
+  /// The value of a control that the device itself changes (`volatile`), or nil if the device has
+  /// no such control.
   fileprivate borrowing func choice(of id: ControlID) throws(DeviceError) -> Int64? {
     guard let control = try control(id), control.flags.contains(.volatile) else { return nil }
     return try value(of: control)?.number

@@ -21,12 +21,12 @@ extension CameraControls {
   /// Observes changes of controls by this program, other programs and the camera.
   ///
   /// A camera in an automatic mode changes some values continually. Such changes are reported only
-  /// if the driver sends events for them. A background thread waits for the events on its own
-  /// handle of the device. The thread ends at most 0.1 s after the sequence is released or its task
-  /// is cancelled. The sequence buffers the newest 256 changes.
+  /// if the driver sends events for them. A background thread opens the device a second time and
+  /// waits there for the events. The thread ends at most 0.1 s after the sequence is released or
+  /// its task is cancelled. The sequence buffers the newest 256 changes.
   ///
   /// - Parameter names: The controls to observe, as in ``CameraControl/name``. Default: all.
-  ///   Controls of an LED with a device node of its own are not observed.
+  ///   Controls of an LED with a separate device node are not observed.
   /// - Returns: A sequence that never ends normally. It throws a `MediaError` when the device is
   ///   lost.
   /// - Throws: `MediaError` with `.controlNotSupported` if the device lacks a named control, or if

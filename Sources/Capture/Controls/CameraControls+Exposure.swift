@@ -196,8 +196,8 @@ extension CameraControls {
 
   /// The supported exposure compensations, in thousandths of an EV, darkest first.
   ///
-  /// Contains only the two limits if the camera supports a stepped range. Empty if the camera has
-  /// no compensation.
+  /// For a camera whose control is a range and not a menu, contains only the smallest and the
+  /// greatest value. Empty if the camera has no compensation.
   public var exposureTargetBiases: [Int64] {
     get throws(MediaError) {
       guard let control = try find(.exposureBias) else { return [] }

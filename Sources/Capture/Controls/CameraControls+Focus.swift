@@ -97,8 +97,8 @@ extension CameraControls {
         try setLock(.focus, true)
       }
     case .autoFocus:
-      // Continuous autofocus is switched off first. V4L2 does not define what a single run does
-      // while it is on.
+      // Continuous autofocus is switched off first. V4L2 does not define what a single autofocus
+      // run does while continuous autofocus is on.
       try setIfPresent(.automaticFocus, 0)
       try setLock(.focus, false)
       try set(.automaticFocusStart, 1)

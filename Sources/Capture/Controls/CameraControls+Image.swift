@@ -58,7 +58,7 @@ extension CameraControls {
   /// Whether the camera extends its dynamic range (HDR), or nil where it cannot.
   ///
   /// Many cameras combine two exposures for this, which lowers the frame rate. Use false for high
-  /// rates.
+  /// frame rates.
   public var isVideoHDREnabled: Bool? {
     get throws(MediaError) { try flag(.wideDynamicRange) }
   }
@@ -84,7 +84,7 @@ extension CameraControls {
 
   /// The flicker suppression for mains light, or nil where the camera does not report it.
   ///
-  /// Flicker suppression restricts the durations that automatic exposure may choose.
+  /// Flicker suppression restricts the exposure durations that automatic exposure may choose.
   public var powerLineFrequency: PowerLineFrequency? {
     get throws(MediaError) {
       try number(.powerLineFrequency).flatMap { PowerLineFrequency(rawValue: Int($0)) }

@@ -20,15 +20,15 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case auto
 }
 
-// A camera's LED is usually a device of its own, `/dev/v4l-subdev…`, in the same media device. The
-// camera's own node then has no LED controls. The LED's node is opened when a light is first used,
-// or when all controls are listed. It stays open, because some drivers switch the LED off when its
-// last handle is closed.
+// A camera's LED usually has a separate device node, `/dev/v4l-subdev…`, in the same media device.
+// The camera's own node then has no LED controls. The LED's node is opened when a light is first
+// used, or when all controls are listed. It stays open, because some drivers switch the LED off
+// when its last handle is closed.
 extension CameraControls {
-  /// Whether the camera has a torch, and this user may open its device node.
+  /// Whether the camera has a torch whose device node this user may open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
 
-  /// Whether the camera has a flash, and this user may open its device node.
+  /// Whether the camera has a flash whose device node this user may open.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
   /// Whether the torch is lit now, or nil if the camera has none.
@@ -69,7 +69,7 @@ extension CameraControls {
     }
   }
 
-  /// Sets the light to an earlier state, also one that another object or program set.
+  /// Restores an earlier state of the light, even a state that another object or program had set.
   ///
   /// The torch mode of this object is then off.
   package func restoreLight(_ light: LightState) throws(MediaError) {

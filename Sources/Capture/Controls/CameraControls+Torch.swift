@@ -24,7 +24,7 @@ extension CameraControls {
 
   /// The torch mode, or nil if the camera has no torch.
   ///
-  /// Until a mode is set on this object, the value is `.on` or `.off`, as the LED is.
+  /// Until a mode is set on this object, the value is the LED's current state, `.on` or `.off`.
   public var torchMode: TorchMode? {
     get throws(MediaError) {
       guard let isActive = try isTorchActive else { return nil }
@@ -137,7 +137,7 @@ extension CameraControls {
 
   /// Switches the torch off if this object lit it.
   ///
-  /// With `always`, switches it off in any case.
+  /// With `always`, switches the torch off even if something else lit it.
   private func extinguish(always: Bool = false) throws(MediaError) {
     let wasLit = state.withLock { state in
       defer { state.torch.isLit = false }

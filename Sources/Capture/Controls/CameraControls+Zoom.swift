@@ -50,8 +50,8 @@ extension CameraControls {
   ///   - factor: The target, a factor in ``videoZoomFactorRange``.
   ///   - rate: Powers of two per second, above zero.
   ///   - clock: The clock that measures the ramp.
-  /// - Returns: A task with the factor at the end of the ramp. The task throws a `MediaError`, or a
-  ///   `CancellationError` after ``cancelVideoZoomRamp()``.
+  /// - Returns: A task that returns the factor at the end of the ramp. The task throws a
+  ///   `MediaError`, or a `CancellationError` after ``cancelVideoZoomRamp()``.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func rampToVideoZoomFactor<RampClock: Clock>(

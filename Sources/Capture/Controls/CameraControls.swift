@@ -104,7 +104,7 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the same node again, for a handle that receives its own events.
+  /// Opens the same node a second time, to get a handle with a separate queue of control events.
   init(reopening node: ControlledNode) throws(MediaError) {
     do throws(DeviceError) {
       device = try VideoDevice(reopening: node.device)
@@ -141,8 +141,8 @@ final class ControlledNode: Sendable {
 
   /// Sets a control.
   ///
-  /// If this program captures from the device, the value is undone when the capture ends; otherwise
-  /// it stays set.
+  /// If this program captures from the device, the previous value is restored when the capture
+  /// ends. Otherwise the new value stays set.
   func setDuringCapture(_ control: DeviceControl, to value: ControlValue) throws(MediaError) {
     _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
   }
@@ -160,7 +160,8 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
-  /// The node that has a control: the LED's own node for controls of an LED, if it has one.
+  /// The node that has a control: the separate node of the LED for an LED control, otherwise the
+  /// camera's node.
   func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
   /// The LED's own node, or nil if the camera's node has the LED controls or the camera has no LED.
