@@ -43,7 +43,7 @@ public struct DeviceConfiguration: ~Copyable {
   /// The maximum frame duration in seconds, which equals the minimum.
   public var activeVideoMaxFrameDuration: MediaTime { activeVideoMinFrameDuration }
 
-  /// The frame rate of the last request.
+  /// The most recently requested frame rate.
   private(set) var requestedFrameRate: FrameRate
   /// The open node, or nil for a synthetic camera and a file.
   var node: VideoDevice?

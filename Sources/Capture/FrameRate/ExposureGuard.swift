@@ -88,8 +88,9 @@ package final class ExposureGuard: Sendable {
       if port.range(of: .exposureMayLowerRate) != nil,
         !set(.exposureMayLowerRate, to: 0, &state), !isSetByHand
       {
-        // While exposure is manual, this control has no effect, and some cameras reject it then. A
-        // rejection is therefore a weakness only while exposure is automatic.
+        // While exposure is manual, the control for the dynamic frame rate has no effect, and some
+        // cameras reject changes to it. A rejection is therefore a weakness only while exposure is
+        // automatic.
         state.weaknesses.insert(.keepsDynamicFrameRate)
       }
       if port.range(of: .wideDynamicRange) != nil {

@@ -81,8 +81,8 @@ extension DeviceInput {
   /// The duration of a rate measurement, from the first frame.
   public static let verificationDuration = MediaTime(microseconds: 500_000)
 
-  /// Measures whether the device delivers the negotiated rate, and shortens its exposure if it does
-  /// not.
+  /// Measures whether the device delivers the negotiated rate, and shortens the exposure if the
+  /// rate is too low.
   ///
   /// The stream is on during the call, for 0.5 s of frames. If the camera delivers a lower rate
   /// although its controls forbid that, the exposure is set manually to less than the frame

@@ -88,7 +88,7 @@ extension RateMeasurement {
 }
 
 extension RateMeasurement {
-  /// The distance of an interval from the nearest multiple of the usual interval.
+  /// The distance of a frame interval from the nearest multiple of the median interval.
   ///
   /// The multiple is at least one.
   private static func deviation(_ interval: Int64, from usual: Int64) -> Int64 {
