@@ -16,7 +16,7 @@ struct Accelerometer: Sendable {
     /// The clockwise rotation of the device in degrees, or nil while it lies flat.
     var angle: Double? {
       let inPlane = (x * x + y * y).squareRoot()
-      // Within 30 degrees of flat, the direction in the plane is mostly noise.
+      // If the device is within 30 degrees of lying flat, its measured rotation is mostly noise.
       guard inPlane > 0, inPlane >= abs(z) * 0.577 else { return nil }
       let degrees = atan2(-x, y) * 180 / .pi
       return degrees < 0 ? degrees + 360 : degrees

@@ -4,31 +4,33 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
 
-/// The zoom of a camera, and how its driver has flipped the image.
+/// The zoom of a camera, and the flips that its driver applies to the image.
 ///
-/// Connections and sinks reference this object instead of the camera, whose sinks they are.
+/// Connections and sinks reference this object and not the camera, because the camera references
+/// the sinks.
 final class CameraGeometry: Sendable {
-  /// A weak reference to the running capture, whose sinks must be refreshed when one is added.
+  /// A weak reference to the running capture, whose list of sinks must be updated when a sink is
+  /// added.
   private struct Running {
     weak var capture: (any GeometryCapture)?
   }
 
   let zoom = VideoZoomTimeline()
-  /// The flips by the driver in the present stream, as ``FrameRotation/bits``.
+  /// The flips that the driver applies in the current stream, as ``FrameRotation/bits``.
   ///
-  /// They change only while no stream runs, so no frame is turned wrongly.
+  /// The flips change only while no stream runs, so they are the same for all frames of a stream.
   let driverFlips = Atomic<UInt8>(0)
   private let running = Mutex(Running())
   private let sink = Mutex<VideoZoomSink?>(nil)
   private struct Ramp {
-    /// The number of the last ramp, which identifies it.
+    /// The number of the most recent zoom ramp, which distinguishes it from older ramps.
     var number = 0
     /// The task that moves the driver's crop, or nil if no ramp is running.
     var task: Task<Void, Never>?
   }
   private let ramp = Mutex(Ramp())
 
-  /// The sink of the zoom factors, or nil if no program has asked for them.
+  /// The sink that reports zoom factors, or nil if ``observeZoom()`` was never called.
   var zoomSink: VideoZoomSink? { sink.withLock { $0 } }
 
   /// The running capture, or nil.
@@ -36,7 +38,8 @@ final class CameraGeometry: Sendable {
 
   func setCapture(_ capture: any GeometryCapture) { running.withLock { $0.capture = capture } }
 
-  /// Returns the sink of the zoom factors, and adds it to the running capture if it is new.
+  /// Returns the sink that reports zoom factors, and adds a newly created sink to the running
+  /// capture.
   func observeZoom() throws(MediaError) -> VideoZoomSink {
     let (result, isNew) = sink.withLock { sink in
       if let sink { return (Result<VideoZoomSink, MediaError>.success(sink), false) }
@@ -60,7 +63,7 @@ final class CameraGeometry: Sendable {
     }
   }
 
-  /// Forgets a ramp that has ended, unless a newer one has begun.
+  /// Clears the task of a ramp that has ended, unless a newer ramp has begun.
   func endRamp(_ number: Int) {
     ramp.withLock { if $0.number == number { $0.task = nil } }
   }
@@ -73,10 +76,10 @@ final class CameraGeometry: Sendable {
     }
   }
 
-  /// Whether the driver's crop is being moved.
+  /// Whether a ramp is changing the driver's crop now.
   var isRampingByDriver: Bool { ramp.withLock { $0.task != nil } }
 
-  /// Ends the ramp and the streams of factors.
+  /// Ends the running ramp and all sequences of zoom factors.
   ///
   /// Called when the input is destroyed.
   func end() {
@@ -85,11 +88,11 @@ final class CameraGeometry: Sendable {
   }
 }
 
-/// A running capture of a camera, as its geometry sees it.
+/// The calls that ``CameraGeometry`` makes to a camera's running capture.
 protocol GeometryCapture: AnyObject, Sendable {
-  /// Gives the capture thread the sinks that the outputs and the camera now have.
+  /// Passes the current sinks of the outputs and the camera to the capture thread.
   func refresh() throws(MediaError)
 
-  /// Sets the stabilization that the connections prefer.
+  /// Switches the camera's image stabilization as the connections prefer it.
   func stabilize()
 }

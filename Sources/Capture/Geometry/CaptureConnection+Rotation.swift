@@ -7,11 +7,11 @@ import Synchronization
 
 /// A frame is first rotated and then mirrored.
 ///
-/// If all video connections of a camera want the same half turn or mirroring, the driver does it
-/// (`V4L2_CID_HFLIP`, `V4L2_CID_VFLIP`, `V4L2_CID_ROTATE`). That is decided when the stream starts,
-/// because a change in a running stream would reach some frame unnoticed, and many drivers refuse
-/// it. Otherwise each output has its own means: a movie gets a display matrix and is not encoded
-/// again; a ``VideoDataOutput`` rotates pixels.
+/// If all video connections of a camera request the same mirroring or rotation by 180 degrees, the
+/// driver applies it (`V4L2_CID_HFLIP`, `V4L2_CID_VFLIP`, `V4L2_CID_ROTATE`). This is decided when
+/// the stream starts. In a running stream, the first flipped frame could not be identified, and
+/// many drivers reject the change. Otherwise each output applies it: a movie gets a display matrix
+/// and is not encoded again; a ``VideoDataOutput`` rotates pixels.
 extension CaptureConnection {
   /// Whether the connection can rotate frames.
   ///
@@ -64,8 +64,8 @@ extension CaptureConnection {
 
   /// Whether the session chooses ``isVideoMirrored``.
   ///
-  /// Default: true. Data outputs and movies are then not mirrored, as those of a front camera are
-  /// not in AVFoundation either.
+  /// Default: true. Data outputs and movies are then not mirrored, which is also the rule of
+  /// AVFoundation for a front camera.
   public var automaticallyAdjustsVideoMirroring: Bool {
     get { geometry.settings.withLock { $0.adjustsMirroring } }
     set {

@@ -12,11 +12,12 @@ extension CaptureConnection {
     mediaType == .video && camera?.driver.isStabilizing != nil
   }
 
-  /// The preferred stabilization, in force whenever the camera has it.
+  /// The preferred image stabilization, which takes effect if the camera supports it.
   ///
   /// Default: ``VideoStabilizationMode/auto``. If the connections of a camera differ,
-  /// ``VideoStabilizationMode/standard`` prevails. The camera has its own setting again after the
-  /// stream. A change in a running stream blocks while the driver communicates with the camera.
+  /// ``VideoStabilizationMode/standard`` prevails. After the stream, the camera's previous setting
+  /// is restored. A change in a running stream blocks while the driver communicates with the
+  /// camera.
   public var preferredVideoStabilizationMode: VideoStabilizationMode {
     get { geometry.settings.withLock { $0.stabilization } }
     set {
@@ -25,7 +26,7 @@ extension CaptureConnection {
     }
   }
 
-  /// The stabilization in force.
+  /// The image stabilization in effect.
   ///
   /// ``VideoStabilizationMode/off`` while the camera does not capture or has no stabilization. The
   /// call blocks while the driver communicates with the camera.
@@ -36,7 +37,7 @@ extension CaptureConnection {
 }
 
 extension [CaptureConnection] {
-  /// The stabilization that these connections want of their camera.
+  /// Whether these connections request image stabilization from their camera.
   ///
   /// Nil keeps the camera's own setting.
   var wantsStabilization: Bool? {

@@ -12,15 +12,17 @@ extension CaptureConnection {
     canTransform ? camera?.videoMaxZoomFactor ?? 1 : 1
   }
 
-  /// The factor by which this connection enlarges frames, besides the zoom of the camera.
+  /// The factor by which this connection enlarges frames, in addition to the zoom of the camera.
   public var videoScaleAndCropFactor: Double {
     geometry.settings.withLock { $0.scaleAndCropFactor }
   }
 
-  /// Crops the frames of this connection around their center, and scales the crop to their size.
+  /// Crops the frames of this connection around their center, and scales the crop to the full frame
+  /// size.
   ///
-  /// Takes effect with the next frame that is processed. A movie of copied packets keeps its pixels;
-  /// its first frame decides which part players show.
+  /// Takes effect with the next frame that is processed. A movie that stores the camera's packets
+  /// unchanged keeps all pixels. The factor at its first frame then sets the clean aperture that
+  /// players show.
   ///
   /// - Parameter factor: From 1 to ``videoMaxScaleAndCropFactor``.
   /// - Throws: `MediaError` with `.controlOutOfRange`.

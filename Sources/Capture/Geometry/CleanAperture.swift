@@ -2,19 +2,19 @@
 
 public import OvercrankMediaCore
 
-/// The part of an image that is shown, around its center.
+/// The size of the part of an image that players show, around the center of the image.
 ///
-/// Compressed frames cannot be cropped without decoding them. Their bytes then keep the whole
-/// image, and this value names the part that the zoom shows.
+/// Compressed frames cannot be cropped without decoding them. The bytes of a zoomed frame then
+/// contain the whole image, and this value describes the part that the zoom shows.
 public struct CleanAperture: Hashable, Sendable {
-  /// The width in pixels of the image.
+  /// The width of the shown part, in pixels of the whole image.
   public let width: Rational
-  /// The height in pixels of the image.
+  /// The height of the shown part, in pixels of the whole image.
   public let height: Rational
 
   /// Creates the part of an image that a zoom factor shows.
   ///
-  /// It is rounded to thousandths of a pixel. Nil for a factor of 1.
+  /// The size is rounded to thousandths of a pixel. Nil for a factor of 1.
   package init?(width: Int, height: Int, factor: Double) {
     guard factor > 1 else { return nil }
     func part(_ length: Int) -> Rational {
@@ -28,14 +28,14 @@ public struct CleanAperture: Hashable, Sendable {
 package struct FrameZoom: Sendable {
   /// The factor by which the zoom enlarges the image.
   var factor = 1.0
-  /// The part of the image that the zoom shows, if the bytes contain all of it.
+  /// The part of the image that the zoom shows, or nil if the frame's bytes contain only that part.
   var cleanAperture: CleanAperture?
 
   init(factor: Double = 1, cleanAperture: CleanAperture? = nil) {
     (self.factor, self.cleanAperture) = (factor, cleanAperture)
   }
 
-  /// The zoom of a frame whose output crops the image.
+  /// Creates the zoom of a frame for an output that crops frames itself.
   ///
   /// - Parameters:
   ///   - geometry: The geometry of the output's connection.

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The rotation, mirroring and zoom of a connection.
 ///
-/// Outputs and their sinks reference this object instead of the connection, which references them.
-/// All calls may come from any thread.
+/// Outputs and their sinks reference this object and not the connection, because the connection
+/// references the output. All calls may come from any thread.
 package final class ConnectionGeometry: Sendable {
   struct Settings {
     var angle = 0
@@ -19,7 +19,7 @@ package final class ConnectionGeometry: Sendable {
 
   let settings = Mutex(Settings())
   private let camera: CameraGeometry?
-  /// The wanted rotation as ``FrameRotation/bits``.
+  /// The requested rotation and mirroring, as ``FrameRotation/bits``.
   private let wantedBits = Atomic<UInt8>(0)
   private let hasOwnFactor = Atomic<Bool>(false)
 
@@ -39,16 +39,16 @@ package final class ConnectionGeometry: Sendable {
   /// The rotation and mirroring that the connection was set to.
   var wanted: FrameRotation { FrameRotation(bits: wantedBits.load(ordering: .acquiring)) }
 
-  /// The rotation and mirroring that the output has to do itself.
+  /// The rotation and mirroring that the output must apply, because the driver does not.
   package var rotation: FrameRotation {
     let flips = FrameRotation(bits: camera?.driverFlips.load(ordering: .acquiring) ?? 0)
     return wanted.remaining(after: flips)
   }
 
-  /// The factor by which the output has to enlarge a frame.
+  /// The zoom factor that the output must apply to a frame.
   ///
   /// - Parameter time: The capture time of the frame in microseconds.
-  /// - Returns: The factor, 1 if the frame is whole or the driver has cropped it.
+  /// - Returns: The factor. 1 if there is no zoom or the driver has already cropped the frame.
   package func outputFactor(atMicroseconds time: Int64) -> Double {
     (camera?.zoom.outputFactor(at: time) ?? 1) * ownFactor
   }

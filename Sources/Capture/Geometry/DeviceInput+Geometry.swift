@@ -24,10 +24,10 @@ extension DeviceInput {
 }
 
 extension FrameRotation {
-  /// The flips to ask a driver for.
+  /// The flips to request from the driver.
   ///
-  /// None for a quarter turn, because drivers then change the size of the frames, or show a part of
-  /// the image. None for a Bayer mosaic either, whose colors would change places.
+  /// None for a rotation by 90 or 270 degrees, because drivers then change the frame size or crop
+  /// the image. None for a Bayer mosaic, because a flip would exchange the colors of its pixels.
   fileprivate func flips(forDriverOf delivery: FrameDelivery) -> FrameRotation {
     if case .raw(let format, _) = delivery.layout, format.isBayer { return .none }
     return isTransposed ? .none : self

@@ -5,10 +5,10 @@ public import OvercrankMediaCore
 
 /// Zoom by cropping, for every camera.
 ///
-/// The driver crops if it can (`VIDIOC_S_SELECTION`). Otherwise the outputs crop and scale what they
-/// deliver, encode or store. Packets that are copied to a movie keep the whole image, and the movie
-/// gets a clean aperture (`clap`) instead. A camera's own zoom is in ``CameraControls``, and both
-/// factors multiply.
+/// The driver crops if it can (`VIDIOC_S_SELECTION`). Otherwise the outputs crop and scale what
+/// they deliver, encode or store. Packets that are copied to a movie keep the whole image, and the
+/// movie gets a clean aperture (`clap`) instead. The zoom of the camera's lens or firmware is
+/// separate, in ``CameraControls``, and multiplies with this zoom.
 extension DeviceInput {
   /// The zoom factor of a frame that is captured now.
   public var videoZoomFactor: Double { geometry.zoom.factor(at: driver.microseconds()) }
@@ -20,17 +20,18 @@ extension DeviceInput {
 
   /// Whether the driver crops, as opposed to the outputs.
   ///
-  /// The driver is asked at the first zoom, so this is false before.
+  /// The driver is first asked to crop when a zoom factor is set, so the value is false before
+  /// that.
   public var isVideoZoomedByDriver: Bool { geometry.zoom.last?.isByDriver ?? false }
 
   /// Sets the zoom at once and cancels a running ramp.
   ///
-  /// If the outputs crop, the factor holds from the first frame that is captured after the call. If
-  /// the driver crops, some frames that it has captured already may have the new factor's time and
-  /// the previous factor.
+  /// If the outputs crop, the factor applies to every frame that is captured after the call. If the
+  /// driver crops, a few frames with a capture time after the call may still show the previous
+  /// factor.
   ///
   /// - Parameter factor: From 1 to ``videoMaxZoomFactor``.
-  /// - Returns: The factor in force. It differs if the driver crops in steps.
+  /// - Returns: The factor in effect. It differs from `factor` if the driver crops only in steps.
   /// - Throws: `MediaError` with `.controlOutOfRange`.
   @discardableResult
   public func setVideoZoomFactor(_ factor: Double) throws(MediaError) -> Double {
@@ -53,7 +54,7 @@ extension DeviceInput {
     try ramp(toVideoZoomFactor: factor, withRate: rate, clock: ContinuousClock())
   }
 
-  /// Zooms smoothly, with a clock between the steps of a driver's crop.
+  /// Zooms smoothly, and measures the pauses between the driver's crop steps with a given clock.
   package func ramp<RampClock: Clock>(
     toVideoZoomFactor factor: Double, withRate rate: Double, clock: RampClock
   ) throws(MediaError) where RampClock.Duration == Duration {
@@ -102,8 +103,9 @@ extension DeviceInput {
 
   /// The zoom factor of each frame that is captured from now on.
   ///
-  /// Each iteration buffers the newest 4096 frames. If the driver crops, the factor of a frame is
-  /// that which was in force at its time, and the image may follow a few frames later.
+  /// Each iteration buffers the factors of the newest 4096 frames. If the driver crops, the factor
+  /// of a frame is the one set at its capture time. The image may show that factor a few frames
+  /// later.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   public func videoZoomFactors() throws(MediaError)
@@ -119,13 +121,13 @@ extension DeviceInput {
     }
   }
 
-  /// Applies the zoom to a driver that was opened again.
+  /// Sets the last zoom factor again, in a driver that crops.
   func restoreZoom() {
     guard let last = geometry.zoom.last, last.isByDriver else { return }
     set(last.target)
   }
 
-  /// Sets a factor, by the driver if it crops.
+  /// Sets a zoom factor in the driver or, if the driver cannot crop, for the outputs.
   @discardableResult
   private func set(_ factor: Double) -> Double {
     let granted = driver.zoom(to: factor)

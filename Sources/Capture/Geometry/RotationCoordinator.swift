@@ -5,11 +5,11 @@ import OvercrankMediaCore
 import Synchronization
 
 extension CaptureDevice {
-  /// The rotations that show a camera's frames level with the horizon.
+  /// Computes the rotation angles at which a camera's frames are level with the horizon.
   ///
-  /// They follow from how the sensor is mounted (`V4L2_CID_CAMERA_SENSOR_ROTATION`), from the
-  /// direction that the camera faces, and from how the device is held. A program sets the latter
-  /// itself, or lets ``followAccelerometer()`` read it.
+  /// The angles depend on how the sensor is mounted (`V4L2_CID_CAMERA_SENSOR_ROTATION`), on the
+  /// direction that the camera faces, and on how the device is held. A program sets
+  /// ``deviceRotationAngle`` itself, or calls ``followAccelerometer()`` to measure it.
   ///
   /// ```swift
   /// let camera = try CaptureDevice.named("synthetic:640x480@240")
@@ -79,13 +79,13 @@ extension CaptureDevice {
       captureAngle(-interfaceRotationAngle)
     }
 
-    /// The values of ``videoRotationAngleForHorizonLevelCapture`` that follow this call.
+    /// Each new value of ``videoRotationAngleForHorizonLevelCapture`` after this call.
     public var changes: some AsyncSequence<Int, Never> & Sendable { hub.events() }
 
-    /// Reads the accelerometer, and sets ``deviceRotationAngle`` to what it shows.
+    /// Reads the accelerometer and sets ``deviceRotationAngle`` to the measured angle.
     ///
-    /// The angle changes only once the device is turned by more than 55 degrees from it, and not
-    /// while the device lies flat. Call this as often as the angle is needed.
+    /// The angle changes only if the device is rotated by more than 55 degrees from the current
+    /// angle, and not while the device lies flat. Call this each time the angle is needed.
     ///
     /// - Returns: Whether the device has an accelerometer that can be read.
     @discardableResult
@@ -101,7 +101,7 @@ extension CaptureDevice {
     }
 
     private func captureAngle(_ deviceAngle: Int) -> Int {
-      // A camera that faces the user turns the other way as seen from its own side.
+      // As seen by a camera that faces the user, the device rotates in the opposite direction.
       let turn = device.position == .front ? -deviceAngle : deviceAngle
       let mounted = Int(device.videoRotationAngleForHorizonLevelCapture)
       return ((mounted + turn) % 360 + 360) % 360

@@ -18,8 +18,8 @@ public struct VideoZoomFrame: Hashable, Sendable {
 
 /// The sink that reports the zoom factor of each frame.
 ///
-/// It exists only after a program has asked for the factors. The capture thread puts times in a
-/// ring; a thread of the sink looks up the factors.
+/// The sink is created when a program first requests the factors. The capture thread writes capture
+/// times to a ring. A thread of the sink reads them and looks up the factors.
 final class VideoZoomSink: FrameSink {
   private let timeline: VideoZoomTimeline
   private let times: SPSCRing<Int64>
@@ -38,7 +38,8 @@ final class VideoZoomSink: FrameSink {
 
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard frame.isWhole else { return nil }
-    // If the thread is behind by the whole ring, the factor of this frame is not reported.
+    // If the ring is full because the sink's thread is late, the factor of this frame is not
+    // reported.
     if times.push(frame.observation.microseconds) { wake.signal() }
     return nil
   }
@@ -47,7 +48,7 @@ final class VideoZoomSink: FrameSink {
 
   func end(_ end: CaptureEnd) {}
 
-  /// Ends the thread and all streams of factors.
+  /// Ends the thread and all sequences of zoom factors.
   func finish() {
     isOver.store(true, ordering: .releasing)
     wake.signal()

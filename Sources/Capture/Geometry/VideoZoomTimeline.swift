@@ -10,7 +10,7 @@ import Synchronization
 /// the frame is processed. All calls may come from any thread except the capture thread, because
 /// they take a lock.
 final class VideoZoomTimeline: Sendable {
-  /// A constant factor or a ramp, from a capture time on.
+  /// A constant zoom factor or a zoom ramp that begins at a capture time.
   struct Piece: Equatable, Sendable {
     /// The capture time of the start, in microseconds.
     let begin: Int64
@@ -48,14 +48,15 @@ final class VideoZoomTimeline: Sendable {
 
   /// The greatest number of pieces to keep.
   ///
-  /// Older ones are needed only for frames that have waited longer than that many changes took.
+  /// Older pieces are discarded. They would be needed only for a frame that waited during thousands
+  /// of zoom changes.
   private static let capacity = 4_096
 
   private let pieces = Mutex<[Piece]>([])
   /// Whether the factor was ever set, so that it may differ from 1.
   private let isSet = Atomic<Bool>(false)
 
-  /// Adds a piece, which replaces what the timeline says of later times.
+  /// Adds a piece, and removes the pieces that do not begin before it.
   func append(_ piece: Piece) {
     pieces.withLock { pieces in
       while let last = pieces.last, last.begin >= piece.begin { pieces.removeLast() }
