@@ -54,7 +54,7 @@ package protocol FrameDriver: AnyObject, Sendable {
   ///
   /// Call this only while the buffer is held.
   ///
-  /// - Returns: The buffer, or nil if its frames are not in memory of a driver.
+  /// - Returns: The buffer, or nil if the frames are in this program's own memory.
   /// - Throws: `MediaError` if the driver cannot export it.
   func export(_ index: Int) throws(MediaError) -> ExportedBuffer?
 
@@ -79,7 +79,7 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Call this only while the stream is off.
   ///
   /// - Parameter flips: The reversed directions. Rows and columns are not exchanged.
-  /// - Returns: Whether the driver does it.
+  /// - Returns: Whether the driver accepts the flips.
   func flip(_ flips: FrameRotation) -> Bool
 
   /// Switches image stabilization on or off until the stream stops, if the camera has it.

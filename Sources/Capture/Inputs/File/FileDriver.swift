@@ -155,7 +155,7 @@ package final class FileDriver: FrameDriver {
   }
 }
 
-/// Fills the buffers with a file's frames at their times.
+/// Fills buffers with the frames of a movie file at their presentation times.
 private struct Player {
   let base: Int64
   let timeBase: Rational

@@ -71,7 +71,7 @@ final class ALSADriver: AudioDriver {
       return .lost(.overrun)
     case .suspended:
       if try device.resume() { return .lost(.suspended) }
-      usleep(UInt32(clamping: timeout) * 100)  // Still suspended: waits a tenth of it.
+      usleep(UInt32(clamping: timeout) * 100)  // Still suspended: waits a tenth of the timeout.
       return .none
     }
   }

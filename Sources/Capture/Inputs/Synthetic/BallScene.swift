@@ -100,8 +100,9 @@ struct BallScene: Sendable {
     let scale = TestPattern.figureScale(width: image.width)
     var place = 1
     while number / place >= 10 { place *= 10 }
-    // `place` is the place of the highest digit, such as 100 for 240. The previous number has more
-    // digits if it is at least ten times `place`, and fewer digits if it is below `place`.
+    // `place` is the decimal place value of the highest digit, such as 100 for 240. The previous
+    // number has more digits if it is at least ten times `place`, and fewer digits if it is below
+    // `place`.
     let isNew =
       isBlank || isFlash != drawnFlash || drawnNumber / place >= 10
       || (place > 1 && drawnNumber / place == 0)

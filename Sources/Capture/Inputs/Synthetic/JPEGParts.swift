@@ -27,7 +27,7 @@ struct JPEGParts {
     data = Array(bytes[position..<(bytes.count - 2)])
   }
 
-  /// The header of an image of another size.
+  /// The JPEG header for an image of the given size, with the tables of this image.
   ///
   /// A restart marker is expected after each `blocksPerRestart` blocks of 16 by 16 pixels. The
   /// default is one row of blocks.

@@ -35,7 +35,7 @@ struct YUYVSceneGenerator: TestPatternGenerator {
         for y in rect.y {
           let (source, color) = (y * image.stride, y / 2 * (image.stride / 2))
           var x = rect.x.lowerBound
-          // Sixteen pixels at a time, then two at a time.
+          // Converts sixteen pixels at a time, then the remaining ones two at a time.
           while x + 16 <= rect.x.upperBound {
             var colors = SIMD16<UInt8>()
             colors.evenHalf = Self.load(cb, color + x / 2)

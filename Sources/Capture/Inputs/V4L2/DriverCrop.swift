@@ -5,23 +5,24 @@ import Synchronization
 
 /// Zoom by the driver, which crops the image and scales the crop to the size of the frames.
 ///
-/// A driver without a scaler would deliver smaller frames instead. It counts as one that cannot
-/// crop. All calls may come from any thread.
+/// A driver without a scaler would deliver smaller frames instead, so such a driver counts as
+/// unable to crop. All calls may come from any thread.
 final class DriverCrop: Sendable {
   private struct State {
     /// The crop before the first zoom.
     var original: CropRectangle?
     var size: (width: UInt32, height: UInt32) = (0, 0)
-    /// The factor that was asked for last.
+    /// The most recently requested zoom factor.
     var factor = 1.0
     /// Whether the crop differs from the one before the capture.
     var isCropped = false
     var isRefused = false
   }
 
-  /// The factor from which a driver that grants the whole image counts as one that cannot crop.
+  /// The smallest zoom factor at which a driver that still delivers the whole image counts as
+  /// unable to crop.
   ///
-  /// Below it, the steps of the driver may be too coarse.
+  /// At a smaller factor, the driver's crop steps may only be too coarse.
   private static let certainFactor = 1.1
 
   private let queue: BufferQueue
@@ -31,7 +32,7 @@ final class DriverCrop: Sendable {
 
   deinit { restore() }
 
-  /// Crops around the center.
+  /// Crops the image around its center.
   ///
   /// - Returns: The factor in force, or nil if the driver cannot crop. The image is then whole.
   func zoom(to factor: Double) -> Double? {
@@ -49,7 +50,8 @@ final class DriverCrop: Sendable {
         (state.factor, state.isCropped) = (factor, factor != 1)
         return granted
       }
-      // The driver may have cropped before it showed that it does not scale.
+      // The driver may have applied the crop although it cannot scale, so the original crop is set
+      // again.
       _ = try? queue.setCrop(original)
       (state.isCropped, state.isRefused) = (false, true)
       return nil
@@ -66,7 +68,7 @@ final class DriverCrop: Sendable {
     }
   }
 
-  /// Crops again, for the next stream.
+  /// Applies the last zoom factor again, for the next stream.
   func resume() {
     state.withLock { state in
       guard let original = state.original, state.factor != 1, !state.isRefused else { return }
@@ -74,9 +76,9 @@ final class DriverCrop: Sendable {
     }
   }
 
-  /// Sets the crop of a factor, and returns the granted factor.
+  /// Sets the crop for a zoom factor, and returns the factor that the driver granted.
   ///
-  /// Nil if the driver rejects it, ignores it, or changes the size of the frames.
+  /// Nil if the driver rejects the crop, ignores it, or changes the frame size.
   private func set(
     _ original: CropRectangle, _ factor: Double, size: (width: UInt32, height: UInt32)
   ) -> Double? {
@@ -90,14 +92,14 @@ final class DriverCrop: Sendable {
 }
 
 extension CropRectangle {
-  /// The middle of the rectangle at a zoom factor.
+  /// The centered part of this rectangle that a zoom factor shows.
   fileprivate func middle(_ factor: Double) -> CropRectangle {
     let (width, height) = (
       max(1, UInt32((Double(self.width) / factor).rounded())),
       max(1, UInt32((Double(self.height) / factor).rounded()))
     )
     return CropRectangle(
-      // A driver may report any rectangle.
+      // The additions wrap, because a driver may report any rectangle.
       left: left &+ Int32((self.width - min(width, self.width)) / 2),
       top: top &+ Int32((self.height - min(height, self.height)) / 2), width: width,
       height: height)

@@ -11,7 +11,7 @@ extension V4L2Driver {
     if flips.flipsX { wanted.append((.isMirrored, 1)) }
     if flips.flipsY { wanted.append((.isFlipped, 1)) }
     if toggle(wanted.map(\.id)) { return true }
-    // A half turn has a control of its own.
+    // A driver without flips may still rotate by 180 degrees with its rotation control.
     guard flips.flipsX, flips.flipsY, let control = try? queue.control(.rotation),
       control.minimum <= 180, control.maximum >= 180, control.nearestValue(to: 180) == 180,
       (try? queue.number(of: .rotation)) == 0
@@ -19,9 +19,9 @@ extension V4L2Driver {
     return (try? queue.setDuringCapture(control, to: 180)) == 180
   }
 
-  /// Toggles switches of the camera, all or none of them.
+  /// Toggles on/off controls of the camera: all of them or, if one cannot be set, none.
   ///
-  /// The user may have flipped the image before, so that what is on goes off.
+  /// A flip that the user had switched on before is switched off by this, and the other way round.
   private func toggle(_ ids: [ControlID]) -> Bool {
     var changed: [(control: DeviceControl, before: Int64)] = []
     for id in ids {
@@ -40,7 +40,8 @@ extension V4L2Driver {
 
   func stabilize(_ isOn: Bool) {
     guard let control = try? queue.control(.imageStabilization) else { return }
-    // A camera that refuses stays as it is. The connection reports the mode in force.
+    // If the camera rejects the change, its setting stays. The connection reports the setting in
+    // effect.
     _ = try? queue.setDuringCapture(control, to: isOn ? 1 : 0)
   }
 

@@ -138,7 +138,8 @@ final class V4L2Driver: FrameDriver {
   func export(_ index: Int) throws(MediaError) -> ExportedBuffer? {
     do throws(DeviceError) { return try queue.export(index) } catch {
       guard error.reason == .notSupported else { throw MediaError(capturing: error) }
-      // No mode of the camera would change it.
+      // The recovery advice of this error is left out, because no other mode of the camera would
+      // help.
       throw MediaError(.deviceFailed, error.description, cause: error.cause)
     }
   }
