@@ -37,6 +37,6 @@ final class DelaySink: FrameSink {
     return nil
   }
 
-  // The frames stay for the view after the end of the stream.
+  // After the end of the stream, the frames stay available to the view.
   func end(_ end: CaptureEnd) {}
 }

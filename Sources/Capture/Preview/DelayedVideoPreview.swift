@@ -7,9 +7,9 @@ import Synchronization
 
 /// The image of a session's camera some seconds ago: a delayed mirror.
 ///
-/// Frames are kept as the camera delivered them, so a camera with MJPEG needs as much memory as its
-/// stream has bytes in that time. Only frames that are asked for are decoded. Other outputs of the
-/// session are not affected.
+/// Frames are stored as the camera delivered them, so those of an MJPEG camera stay compressed in
+/// memory. Only frames that the view requests are decoded. Other outputs of the session are not
+/// affected.
 ///
 /// ```swift
 /// let mirror = try DelayedVideoPreview(session: session, delay: MediaTime(seconds: 12))
@@ -17,12 +17,12 @@ import Synchronization
 /// let frame = try mirror.nextFrame(as: .bgra, at: now)
 /// ```
 ///
-/// With a speed below 1, the delay grows from zero in slow motion. When it has reached ``delay``,
-/// the newest frame is shown again. Frames of H.264 cannot be shown, because each would need those
-/// before it.
+/// With a speed below 1, the delay grows from zero in slow motion. When the delay has reached
+/// ``delay``, the preview jumps back to the newest frame. H.264 frames cannot be shown, because
+/// decoding one needs the frames before it.
 ///
-/// All calls may come from any thread, and none waits for a frame. The view must ask for frames at
-/// least once a second; otherwise the memory may fill, and new frames are dropped with
+/// All calls may come from any thread, and none waits for a frame. The view must request a frame at
+/// least once a second. Otherwise the memory may fill, and new frames are dropped with
 /// ``FrameDropReason/outOfBuffers``.
 public final class DelayedVideoPreview: FrameOutput {
   private struct State {
@@ -30,9 +30,9 @@ public final class DelayedVideoPreview: FrameOutput {
     var sink: DelaySink?
     var gravity = PreviewGravity.resizeAspect
     var schedule: PreviewSchedule
-    /// Whether the schedule starts with the next frame that is asked for.
+    /// Whether the schedule starts at the next request for a frame.
     var isNew = true
-    /// The number of the last frame shown, in the ring of the sink.
+    /// The number of the last shown frame in the sink's ring, or nil before the first.
     var shown: Int?
   }
 
@@ -49,10 +49,10 @@ public final class DelayedVideoPreview: FrameOutput {
   /// - Parameters:
   ///   - delay: The delay, zero or more.
   ///   - speed: The speed, above zero and at most 1.
-  ///   - maximumDelay: The greatest delay that can be set later. Nil, or a shorter one, selects
-  ///     `delay`.
-  ///   - memoryLimit: The greatest number of bytes for frames. If they do not suffice, the delay is
-  ///     shorter. Memory is used only for frames that are kept.
+  ///   - maximumDelay: The greatest delay that can be set later. Nil, or a value below `delay`,
+  ///     selects `delay`.
+  ///   - memoryLimit: The greatest number of bytes for stored frames. If this is too little for the
+  ///     delay, the delay becomes shorter. Only stored frames use memory.
   public init(
     delay: MediaTime, speed: Speed = .normal, maximumDelay: MediaTime? = nil,
     memoryLimit: Int = 4 << 30
@@ -90,8 +90,9 @@ public final class DelayedVideoPreview: FrameOutput {
 
   /// The session to which the preview was added, or nil.
   ///
-  /// The preview keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// The preview keeps the inputs of its session alive. It keeps the session object alive only
+  /// while the session runs. If the program has released a stopped session, this property returns a
+  /// new object for the same session.
   public var session: CaptureSession? { state.withLock { $0.core }?.session }
 
   /// The connection from the camera, or nil without a camera.
@@ -119,8 +120,8 @@ public final class DelayedVideoPreview: FrameOutput {
 
   /// Changes the delay and the speed from the next frame on.
   ///
-  /// A shorter delay takes effect at once. For a longer delay, the image stands still until the
-  /// frame shown is old enough, because frames before it are gone. A change to slow motion begins
+  /// A shorter delay takes effect at once. For a longer delay, the image freezes until the shown
+  /// frame is old enough, because older frames are already released. A change to slow motion begins
   /// with the newest frame.
   ///
   /// - Parameters:
@@ -138,17 +139,17 @@ public final class DelayedVideoPreview: FrameOutput {
 
   /// The counts of frames by outcome so far.
   ///
-  /// Frames between two that were shown count as ``FrameDropReason/frameWasLate``, and frames in
-  /// memory as waiting.
+  /// A frame that was skipped counts as ``FrameDropReason/frameWasLate``. Frames in memory count as
+  /// waiting.
   public var ledger: DataOutputLedger { counters.ledger }
 
   /// The frames that have arrived so far.
   public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
 
-  /// The number of bytes of the frames in memory, in whole blocks of at most 2 MiB.
+  /// The memory that stored frames use, in bytes, rounded up to whole blocks of at most 2 MiB.
   public var memoryUse: Int { state.withLock { $0.sink?.queue.boundBytes ?? 0 } }
 
-  /// Returns the position of the present image in a view.
+  /// Returns the position of the current image in a view.
   ///
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.
@@ -160,8 +161,8 @@ public final class DelayedVideoPreview: FrameOutput {
 
   /// Takes the frame that is due at a time, and decodes and scales it for a view.
   ///
-  /// That is the newest frame whose capture time is not after `time` minus the delay. Earlier frames
-  /// are released.
+  /// The frame that is due is the newest one captured at or before `time` minus the delay. Earlier
+  /// frames are released.
   ///
   /// - Parameters:
   ///   - format: The pixel format of the image.
@@ -169,15 +170,16 @@ public final class DelayedVideoPreview: FrameOutput {
   ///   - maximumHeight: The greatest height of the image in pixels.
   ///   - time: The time at which the view shows the frame, on the capture clock
   ///     (`CLOCK_MONOTONIC`).
-  /// - Returns: The frame, or nil if no other frame than the last one is due.
+  /// - Returns: The frame, or nil if the last returned frame is still the one that is due.
   /// - Throws: `MediaError` with `.notConvertible` for a pixel format that libswscale cannot write,
-  ///   or `.invalidData` for a frame that cannot be decoded. The next call goes on.
+  ///   or `.invalidData` for a frame that cannot be decoded. The next call continues with a later
+  ///   frame.
   public func nextFrame(
     as format: PixelFormat, maximumWidth: Int = .max, maximumHeight: Int = .max, at time: MediaTime
   ) throws(MediaError) -> PreviewFrame? {
     guard maximumWidth > 0, maximumHeight > 0 else { return nil }
-    // The ring has one reader, so the lock is held while the frame is decoded in it. The capture
-    // thread does not use this lock.
+    // The ring allows only one reader at a time, so the lock is held while a frame in the ring is
+    // decoded. The capture thread does not use this lock.
     let result = state.withLock { state -> Result<PreviewFrame, MediaError>? in
       guard let sink = state.sink, let frame = due(at: time.wholeMicroseconds, &state) else {
         return nil
@@ -198,7 +200,7 @@ public final class DelayedVideoPreview: FrameOutput {
     }
   }
 
-  /// Returns the frame to show, and releases those before it.
+  /// Returns the frame to show, and releases the frames before it.
   private func due(at time: Int64, _ state: inout State) -> QueuedFrame? {
     guard let queue = state.sink?.queue else { return nil }
     if state.isNew { (state.schedule.start, state.isNew) = (time, false) }
@@ -206,7 +208,7 @@ public final class DelayedVideoPreview: FrameOutput {
     var number = queue.startNumber
     while let next = queue[number + 1], next.observation.microseconds <= wanted { number += 1 }
     release(before: number, of: queue, state.shown)
-    // If memory is short, the delay is shorter.
+    // If the memory is nearly full, frames are skipped, which shortens the delay.
     var isShort = false
     while queue.isNearlyFull, queue[number + 1] != nil {
       number += 1
@@ -250,13 +252,15 @@ public final class DelayedVideoPreview: FrameOutput {
 
   /// Reserves the memory for a camera's frames.
   ///
-  /// It holds a second more than the delay, so that a view may be late.
+  /// The memory holds one second more than the greatest delay, because the view may request frames
+  /// late.
   private func ring(for camera: DeviceInput) throws(MediaError) -> FrameQueue {
     let rate = camera.negotiatedFrameRate.doubleValue
     let frames = (maximumDelay.doubleValue + 1) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(camera.maximumByteCount), Double(memoryLimit))
     let least = 8 * (camera.maximumByteCount + 4_096)
-    // A camera may exceed its nominal rate.
+    // There is space for twice as many frames as the nominal rate delivers, because a camera may
+    // exceed its nominal rate.
     return try FrameQueue(
       capacity: max(least, Int(bytes)), largestFrame: camera.maximumByteCount,
       recordCount: Int(min(frames * 2, 1e7)) + 1_024)

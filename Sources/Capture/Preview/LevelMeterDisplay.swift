@@ -2,14 +2,16 @@
 
 public import OvercrankMediaCore
 
-/// The level of an audio channel as a meter for people shows it.
+/// The level of an audio channel as a level meter on the screen shows it.
 ///
-/// The level rises at once and falls by 20 dB in 1.7 s. The highest level stays for 1.5 s. The mark of
-/// an overload stays until it is reset.
+/// The level rises at once and falls by 20 dB in 1.7 s. The highest level stays for 1.5 s. The
+/// overload mark stays until ``resetClipping()`` is called.
 public struct LevelMeterDisplay: Hashable, Sendable {
   /// The level at the lower end of the scale, in dBFS.
   public static let minimumDBFS = -60.0
-  /// A peak at or above this level is an overload, in dBFS: a sample at the limit of 16 bits is.
+  /// The smallest peak level that counts as an overload, in dBFS.
+  ///
+  /// The greatest 16-bit sample value is above this level.
   static let overloadDBFS = -0.001
   private static let fallPerSecond = 20 / 1.7
   private static let holdSeconds = 1.5
@@ -26,16 +28,17 @@ public struct LevelMeterDisplay: Hashable, Sendable {
   /// Creates a meter that shows silence.
   public init() {}
 
-  /// The level shown as a part of the scale, from 0 to 1.
+  /// The shown level as a fraction of the scale, from 0 to 1.
   public var levelPart: Double { 1 - levelDBFS / Self.minimumDBFS }
-  /// The held level as a part of the scale, from 0 to 1.
+  /// The held peak as a fraction of the scale, from 0 to 1.
   public var heldPeakPart: Double { 1 - heldPeakDBFS / Self.minimumDBFS }
 
   /// Shows a new level.
   ///
   /// - Parameters:
   ///   - peakDBFS: The peak since the last call, in dBFS; minus infinity is silence.
-  ///   - time: The time of the call, on any clock. Earlier times than before count as the last one.
+  ///   - time: The time of the call, on any clock. A time before that of the previous call counts
+  ///     as the time of the previous call.
   public mutating func update(peakDBFS: Double, at time: MediaTime) {
     let peak = peakDBFS > Self.minimumDBFS ? min(0, peakDBFS) : Self.minimumDBFS
     let now = max(time, self.time ?? time)
@@ -48,6 +51,6 @@ public struct LevelMeterDisplay: Hashable, Sendable {
     self.time = now
   }
 
-  /// Removes the mark of an overload.
+  /// Removes the overload mark.
   public mutating func resetClipping() { hasClipped = false }
 }

@@ -4,15 +4,15 @@ public import OvercrankMediaCore
 
 /// How often each brightness occurs in a preview image.
 public struct LumaHistogram: Hashable, Sendable {
-  /// The number of ranges of luma.
+  /// The number of luma ranges in ``bins``.
   public static let binCount = 64
-  /// The number of pixels in each range of four levels, from dark to bright.
+  /// The number of pixels in each range of four luma values, from dark to bright.
   public let bins: [Int]
   /// The number of pixels that were counted.
   public let pixelCount: Int
-  /// The part of the pixels with a luma of at least 252, from 0 to 1.
+  /// The fraction of the pixels with a luma of at least 252, from 0 to 1.
   public var clippedPart: Double { part(bins.last ?? 0) }
-  /// The part of the pixels with a luma below 4, from 0 to 1.
+  /// The fraction of the pixels with a luma below 4, from 0 to 1.
   public var blackPart: Double { part(bins.first ?? 0) }
 
   /// Counts the pixels of an image.
@@ -20,8 +20,8 @@ public struct LumaHistogram: Hashable, Sendable {
   /// - Parameters:
   ///   - image: An image in the pixel format ``PixelFormat/bgra``. No pixel of an image in another
   ///     format is counted.
-  ///   - step: The distance of the columns and rows that are counted, above zero. Every fourth of
-  ///     each suffices for people.
+  ///   - step: The distance between counted columns, and between counted rows, in pixels, above
+  ///     zero. A distance of 4 is accurate enough for display.
   public init(_ image: PixelBuffer, step: Int = 4) {
     precondition(step > 0, "columns are counted in steps")
     var bins = [Int](repeating: 0, count: Self.binCount)

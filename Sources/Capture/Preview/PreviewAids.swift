@@ -2,7 +2,7 @@
 
 public import OvercrankMediaCore
 
-/// Marks in a preview image that show where it is in focus, and where it is too bright.
+/// Marks in a preview image that show which areas are in focus and which are too bright.
 ///
 /// ```swift
 /// var image = frame.image
@@ -13,17 +13,17 @@ public struct PreviewAids: Hashable, Sendable {
   public var showsFocusPeaking: Bool
   /// Whether bright areas have stripes.
   public var showsZebra: Bool
-  /// The least sharpness that is marked.
+  /// The smallest sharpness of a pixel that is marked.
   ///
-  /// That is the absolute difference of four times a pixel's luma and that of its four neighbors,
-  /// from 0 to 1020. Default: 64.
+  /// The sharpness is the absolute difference between four times the pixel's luma and the sum of
+  /// the lumas of its four neighbors, from 0 to 1020. Default: 64.
   public var peakingThreshold = 64
-  /// The least luma that has stripes, from 0 to 255.
+  /// The smallest luma of a pixel that gets stripes, from 0 to 255.
   ///
-  /// Default: 243, which is 95 %.
+  /// Default: 243, which is 95 % of 255.
   public var zebraThreshold: UInt8 = 243
 
-  /// Creates aids.
+  /// Creates preview aids.
   public init(showsFocusPeaking: Bool = false, showsZebra: Bool = false) {
     (self.showsFocusPeaking, self.showsZebra) = (showsFocusPeaking, showsZebra)
   }
@@ -34,13 +34,14 @@ public struct PreviewAids: Hashable, Sendable {
   /// Marks an image.
   ///
   /// - Parameter image: An image in the pixel format ``PixelFormat/bgra``. An image in another
-  ///   format stays as it is.
+  ///   format is not changed.
   public func apply(to image: inout PixelBuffer) {
     let (width, height) = (image.width, image.height)
     guard image.format == .bgra, showsFocusPeaking || showsZebra, width > 0, height > 0 else {
       return
     }
-    // The neighbors of a pixel must not be marked yet when it is measured.
+    // All luma values are computed before any mark is drawn, because marks on neighboring pixels
+    // would change the measured sharpness.
     let luma = Self.luma(of: image)
     image.withUnsafeMutableBytes(ofPlane: 0) { pixels in
       luma.withUnsafeBufferPointer { luma in

@@ -6,7 +6,8 @@ import Synchronization
 
 /// The frames that have arrived at a preview so far.
 ///
-/// The frame rate is the difference of two counts over the difference of their times.
+/// The frame rate is the difference between two frame counts, divided by the difference between
+/// their times.
 public struct PreviewArrivals: Hashable, Sendable {
   /// The number of frames that arrived.
   public let frameCount: Int64
@@ -34,7 +35,7 @@ final class ArrivalCounter: Sendable {
   private let frameCount = Atomic<Int64>(0)
   private let missingCount = Atomic<Int64>(0)
   private let newest = Atomic<Int64>(.min)
-  /// The sequence number of the frame before, used only by the capture thread.
+  /// The sequence number of the previous frame, used only by the capture thread.
   private let sequence = Atomic<UInt32>(0)
 
   /// Counts a frame.
@@ -43,7 +44,8 @@ final class ArrivalCounter: Sendable {
   func note(_ observation: FrameObservation) {
     if newest.load(ordering: .relaxed) != .min {
       let step = observation.sequence &- sequence.load(ordering: .relaxed)
-      // A counter that goes backwards was restarted.
+      // If the sequence number goes backward, the counter was restarted, and no frame counts as
+      // missing.
       if step > 1, step < 1 << 31 {
         missingCount.wrappingAdd(Int64(step) - 1, ordering: .relaxed)
       }

@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
 
-/// Makes images for a view of a camera's bytes.
+/// Decodes the bytes of camera frames to images for a view.
 final class PreviewDecoder: Sendable {
   /// A frame as the camera delivered it.
   struct Source {
@@ -17,7 +17,7 @@ final class PreviewDecoder: Sendable {
 
   private let converter = Mutex(SampleConverter(quality: .fast))
 
-  /// Decodes a frame in the greatest size that fits a view.
+  /// Decodes a frame to an image of the greatest size that fits a view.
   ///
   /// - Returns: The frame, or the error of a damaged frame or an unknown pixel format.
   func frame(

@@ -4,9 +4,9 @@ public import OvercrankMediaCore
 
 /// A frame that a preview shows.
 ///
-/// When it is released, the memory of its image is used again.
+/// When this object is released, the memory of its image is reused for a later frame.
 public final class PreviewFrame: Sendable {
-  /// The image, rotated, mirrored and cropped as the connection asks.
+  /// The image, rotated, mirrored and cropped by the settings of the connection.
   public let image: PixelBuffer
   /// The driver's frame counter, which wraps at 2^32.
   public let sequence: UInt32

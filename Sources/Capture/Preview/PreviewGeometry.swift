@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How an image is placed in a view of another shape.
+/// How an image is placed in a view with another aspect ratio.
 ///
 /// Corresponds to `AVLayerVideoGravity`.
 public enum PreviewGravity: String, Hashable, Sendable, CaseIterable {
   /// The whole image is shown, in the middle of the view.
   case resizeAspect
-  /// The view is filled, and the image exceeds it on two sides.
+  /// The image fills the view, and two of its sides are cut off.
   case resizeAspectFill
   /// The image is stretched to the view.
   case resize
 }
 
-/// A point in a view, in its units from the upper left corner, or in an image whose sides are 1.
+/// A point in a view, in the view's units from its upper left corner, or a point in an image, in
+/// fractions of the image's width and height.
 public struct PreviewPoint: Hashable, Sendable {
   /// The distance from the left edge.
   public var x: Double
@@ -23,11 +24,12 @@ public struct PreviewPoint: Hashable, Sendable {
   public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
 }
 
-/// A rectangle in a view, or in an image whose sides are 1.
+/// A rectangle in a view, in the view's units, or in an image, in fractions of the image's width
+/// and height.
 public struct PreviewRect: Hashable, Sendable {
-  /// The distance of the left edge from that of the view or image.
+  /// The distance of the rectangle's left edge from the left edge of the view or image.
   public var x: Double
-  /// The distance of the upper edge from that of the view or image.
+  /// The distance of the rectangle's upper edge from the upper edge of the view or image.
   public var y: Double
   /// The width, not negative.
   public var width: Double
@@ -39,7 +41,7 @@ public struct PreviewRect: Hashable, Sendable {
     (self.x, self.y, self.width, self.height) = (x, y, width, height)
   }
 
-  /// Creates the smallest rectangle with two points.
+  /// Creates the smallest rectangle that contains two points.
   init(_ first: PreviewPoint, _ second: PreviewPoint) {
     self.init(
       x: min(first.x, second.x), y: min(first.y, second.y), width: abs(first.x - second.x),
@@ -50,17 +52,17 @@ public struct PreviewRect: Hashable, Sendable {
 /// The position of a captured image in a view, and the conversion of points between the two.
 ///
 /// Device coordinates belong to the captured frame before it is rotated or mirrored: (0, 0) is its
-/// upper left corner, (1, 1) the lower right one. They are those of ``PointOfInterest`` and of
-/// metadata objects. View coordinates are those of the caller, such as pixels of a window.
-/// Corresponds to the conversions of `AVCaptureVideoPreviewLayer`.
+/// upper left corner, (1, 1) the lower right one. ``PointOfInterest`` and metadata objects use
+/// device coordinates. View coordinates are chosen by the caller, such as pixels of a window.
+/// Corresponds to the conversion methods of `AVCaptureVideoPreviewLayer`.
 public struct PreviewGeometry: Hashable, Sendable {
   /// The width of the captured frame in pixels.
   public var imageWidth: Int
   /// The height of the captured frame in pixels.
   public var imageHeight: Int
-  /// The width of the view in its units.
+  /// The width of the view, in units of the caller such as pixels.
   public var viewWidth: Double
-  /// The height of the view in its units.
+  /// The height of the view, in units of the caller such as pixels.
   public var viewHeight: Double
   /// How the image is placed in the view.
   public var gravity: PreviewGravity
@@ -97,7 +99,9 @@ public struct PreviewGeometry: Hashable, Sendable {
     self.zoomFactor = zoomFactor
   }
 
-  /// The present image of a connection in a view, or nil without a camera.
+  /// Describes the current image of a connection in a view.
+  ///
+  /// Nil if the connection has no camera.
   init?(
     of connection: CaptureConnection, viewWidth: Double, viewHeight: Double, gravity: PreviewGravity
   ) {
@@ -111,7 +115,7 @@ public struct PreviewGeometry: Hashable, Sendable {
 
   /// The rectangle of the image in the view.
   ///
-  /// With ``PreviewGravity/resizeAspectFill`` it exceeds the view.
+  /// With ``PreviewGravity/resizeAspectFill``, the rectangle extends beyond the view.
   public var imageRect: PreviewRect {
     let isUpright = rotationAngle % 180 == 0
     let (width, height) =
@@ -129,9 +133,9 @@ public struct PreviewGeometry: Hashable, Sendable {
       width: width * scale.x, height: height * scale.y)
   }
 
-  /// The place in the view of a point of the captured frame.
+  /// Converts a point of the captured frame to a point in the view.
   ///
-  /// It is outside the view if the point is not shown.
+  /// The result is outside the view if the point is not shown.
   public func viewPoint(fromDevicePoint point: PointOfInterest) -> PreviewPoint {
     let (x, y) = (zoomed(point.x), zoomed(point.y))
     var (column, row) =
@@ -147,10 +151,10 @@ public struct PreviewGeometry: Hashable, Sendable {
     return PreviewPoint(x: rect.x + column * rect.width, y: row)
   }
 
-  /// The point of the captured frame at a place in the view.
+  /// Converts a point in the view to a point of the captured frame.
   ///
-  /// - Returns: The point, outside 0 to 1 if the place is beside the image. Nil in a view without
-  ///   an area.
+  /// - Returns: The point. A coordinate is below 0 or above 1 if the point in the view is not on
+  ///   the image. Nil if the view has no area.
   public func devicePoint(fromViewPoint point: PreviewPoint) -> PointOfInterest? {
     let rect = imageRect
     guard rect.width > 0, rect.height > 0 else { return nil }
@@ -167,17 +171,17 @@ public struct PreviewGeometry: Hashable, Sendable {
     return PointOfInterest(x: unzoomed(x), y: unzoomed(y))
   }
 
-  /// The rectangle in the view of a rectangle of the captured frame, such as the bounds of a
-  /// metadata object.
+  /// Converts a rectangle of the captured frame, such as the bounds of a metadata object, to a
+  /// rectangle in the view.
   public func viewRect(fromDeviceRect rect: PreviewRect) -> PreviewRect {
     PreviewRect(
       viewPoint(fromDevicePoint: PointOfInterest(x: rect.x, y: rect.y)),
       viewPoint(fromDevicePoint: PointOfInterest(x: rect.x + rect.width, y: rect.y + rect.height)))
   }
 
-  /// The rectangle of the captured frame at a rectangle in the view.
+  /// Converts a rectangle in the view to a rectangle of the captured frame.
   ///
-  /// - Returns: The rectangle, or nil in a view without an area.
+  /// - Returns: The rectangle, or nil if the view has no area.
   public func deviceRect(fromViewRect rect: PreviewRect) -> PreviewRect? {
     guard let first = devicePoint(fromViewPoint: PreviewPoint(x: rect.x, y: rect.y)),
       let second = devicePoint(

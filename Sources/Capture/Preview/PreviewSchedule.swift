@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// The capture time that a delayed preview shows at each time.
+/// The schedule of a delayed preview: which capture time it shows at which time.
 ///
 /// ```
 ///   speed 1     delay ─────────────────      speed < 1   delay    ╱│  ╱│  ╱
@@ -17,8 +17,8 @@ struct PreviewSchedule: Hashable, Sendable {
 
   /// Returns the capture time to show, in microseconds.
   ///
-  /// In slow motion, the delay grows from zero. When it has reached its greatest value, the newest
-  /// frame is shown again.
+  /// In slow motion, the delay grows from zero. When the delay has reached its greatest value, it
+  /// starts at zero again, with the newest frame.
   func shownTime(at time: Int64) -> Int64 {
     guard speed < .normal, delay > 0 else { return time - delay }
     let loss = 1 - speed.fraction

@@ -6,7 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The sink of a preview: on the capture thread it keeps the newest frame, and nothing else.
+/// The sink of a preview, which only stores the newest frame on the capture thread.
 ///
 /// ```
 ///   capture thread ─ take ─▶ one waiting frame ◀─ next ─ the thread that draws
@@ -26,8 +26,9 @@ final class PreviewSink: FrameSink {
   private let counters: DataOutputCounters
   private let arrivals: ArrivalCounter
   private let waiting = Mutex<Waiting?>(nil)
-  /// Signaled when a frame waits where none did, and at the end of the stream, so that a view need
-  /// not ask again and again.
+  /// Signaled when a frame arrives and no other frame was waiting, and at the end of the stream.
+  ///
+  /// The view can wait for this signal instead of polling.
   private let arrived = DispatchSemaphore(value: 0)
   /// The number of frames that are being drawn.
   private let inUse = Atomic<Int>(0)
@@ -57,8 +58,8 @@ final class PreviewSink: FrameSink {
       counters.note(.corrupt)
       return nil
     }
-    // The thread that draws holds the lock only while it takes the frame. If it does so now, it gets
-    // a frame that is one period older.
+    // The drawing thread holds the lock only while it takes a frame. If it holds the lock now, it
+    // takes the previous frame, and this frame is dropped.
     var replacesFrame = false
     let isKept = waiting.withLockIfAvailable { waiting -> Bool in
       if let old = waiting.take() {
@@ -79,7 +80,7 @@ final class PreviewSink: FrameSink {
     return nil
   }
 
-  /// A preview never makes a source wait: it shows what comes.
+  /// Always true, because a preview never makes a camera wait.
   func hasSpace(for byteCount: Int) -> Bool { true }
 
   var keeping: FrameKeeping { .always }
@@ -96,12 +97,12 @@ final class PreviewSink: FrameSink {
 
   // MARK: - The thread that draws
 
-  /// Whether a frame waits.
+  /// Whether a frame waits to be drawn.
   var hasFrame: Bool { waiting.withLock { $0 != nil } }
 
-  /// Waits until a frame waits.
+  /// Blocks until a frame is available to be drawn.
   ///
-  /// - Returns: False if none has arrived at the deadline or before the end of the stream.
+  /// - Returns: False if no frame arrived before the deadline or the end of the stream.
   func waitForFrame(until deadline: DispatchTime) -> Bool {
     while !hasFrame {
       guard !hasEnded.load(ordering: .acquiring), arrived.wait(timeout: deadline) == .success
@@ -120,7 +121,8 @@ final class PreviewSink: FrameSink {
       return next
     }
     guard let next else { return nil }
-    // A view that never waits leaves no signals.
+    // Consumes the old signals. Otherwise they would accumulate if the view never calls
+    // `waitForFrame(until:)`.
     while arrived.wait(timeout: .now()) == .success {}
     defer {
       pool.release(next.heldBuffer)

@@ -9,9 +9,9 @@ import Synchronization
 
 /// The live image of a session's camera, for a view that draws it.
 ///
-/// The view asks for the newest frame whenever it draws. At most one frame waits, in a buffer of the
-/// camera, and a newer one replaces it: a slow view never shows an old frame, and costs no other
-/// output a frame. Only frames that are asked for are decoded.
+/// The view requests the newest frame whenever it draws. At most one frame waits, in a buffer of
+/// the camera, until a newer frame replaces it. A slow view therefore never shows an old frame, and
+/// other outputs lose no frames. Only frames that the view requests are decoded.
 ///
 /// ```swift
 /// let preview = try VideoPreview(session: session)
@@ -21,9 +21,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Corresponds to `AVCaptureVideoPreviewLayer`. The connection's rotation, mirroring and zoom apply.
-/// Frames of H.264 cannot be shown, because each would need those before it. All calls may come from
-/// any thread. Only ``waitForNextFrame(milliseconds:)`` waits;
+/// Corresponds to `AVCaptureVideoPreviewLayer`. The connection's rotation, mirroring and zoom
+/// apply. H.264 frames cannot be shown, because decoding one needs the frames before it. All calls
+/// may come from any thread. Only ``waitForNextFrame(milliseconds:)`` waits;
 /// ``nextFrame(as:maximumWidth:maximumHeight:)`` decodes on the calling thread.
 public final class VideoPreview: FrameOutput {
   private struct State {
@@ -62,8 +62,9 @@ public final class VideoPreview: FrameOutput {
 
   /// The session to which the preview was added, or nil.
   ///
-  /// The preview keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// The preview keeps the inputs of its session alive. It keeps the session object alive only
+  /// while the session runs. If the program has released a stopped session, this property returns a
+  /// new object for the same session.
   public var session: CaptureSession? { state.withLock { $0.core }?.session }
 
   /// The connection from the camera, or nil without a camera.
@@ -89,13 +90,14 @@ public final class VideoPreview: FrameOutput {
   /// The frames that have arrived so far.
   public var arrivals: PreviewArrivals { arrivalCounter.arrivals }
 
-  /// Whether a frame waits that was not shown yet.
+  /// Whether a frame that was not shown yet is available.
   public var hasNextFrame: Bool { state.withLock { $0.sink }?.hasFrame ?? false }
 
-  /// Waits for a frame that was not shown yet.
+  /// Blocks until a frame that was not shown yet is available.
   ///
   /// The capture thread wakes the calling thread, so a frame is shown sooner than by a loop that
-  /// sleeps. Do not call it on a thread that must not wait, such as one of Swift's concurrency.
+  /// sleeps. Do not call this method on a thread that must not block, such as a thread of Swift's
+  /// concurrency pool.
   ///
   /// - Parameter timeout: The longest time to wait, in milliseconds; at most an hour. Zero or less
   ///   does not wait.
@@ -103,12 +105,12 @@ public final class VideoPreview: FrameOutput {
   public func waitForNextFrame(milliseconds timeout: Int) -> Bool {
     let deadline = DispatchTime.now() + .milliseconds(min(3_600_000, max(0, timeout)))
     if let sink = state.withLock({ $0.sink }) { return sink.waitForFrame(until: deadline) }
-    // Without a camera nothing can arrive.
+    // Without a camera no frame can arrive, so this call only waits for the timeout.
     _ = DispatchSemaphore(value: 0).wait(timeout: deadline)
     return false
   }
 
-  /// Returns the position of the present image in a view.
+  /// Returns the position of the current image in a view.
   ///
   /// - Returns: The geometry with the rotation, mirroring and zoom of the connection, or nil without
   ///   a camera.
@@ -124,10 +126,12 @@ public final class VideoPreview: FrameOutput {
   ///   - format: The pixel format of the image.
   ///   - maximumWidth: The greatest width of the image in pixels.
   ///   - maximumHeight: The greatest height of the image in pixels.
-  /// - Returns: The frame, in the greatest size that fits and does not exceed that of the camera, in
-  ///   its proportion. Nil if no frame has arrived since the last one.
+  /// - Returns: The frame, with the aspect ratio of the camera and the greatest size that fits the
+  ///   maximum and does not exceed the camera's size. Nil if no frame has arrived since the last
+  ///   call.
   /// - Throws: `MediaError` with `.notConvertible` for a pixel format that libswscale cannot write,
-  ///   or `.invalidData` for a frame that cannot be decoded. The next call goes on.
+  ///   or `.invalidData` for a frame that cannot be decoded. The next call continues with a later
+  ///   frame.
   public func nextFrame(
     as format: PixelFormat, maximumWidth: Int = .max, maximumHeight: Int = .max
   ) throws(MediaError) -> PreviewFrame? {
