@@ -7,7 +7,7 @@ package import Synchronization
 /// A connection that carries one media type from an input to an output.
 ///
 /// A session creates a connection for each input and output that match. All calls may come from any
-/// thread, also while frames flow. No call blocks, except those that say so.
+/// thread, also while frames flow. A call blocks only if its documentation says so.
 public final class CaptureConnection: Sendable {
   /// The source of the frames or audio.
   public let input: any CaptureInput

@@ -7,8 +7,8 @@ import Synchronization
 extension CaptureSession {
   /// Restarts a running camera in another mode.
   ///
-  /// Blocks. The outputs get new sinks. A take ends as `reconfigured`, unless it may wait for its
-  /// camera.
+  /// Blocks. The outputs get new sinks. A running take ends with the stop reason `reconfigured`,
+  /// unless it is set to wait for a camera that stops.
   ///
   /// - Parameters:
   ///   - input: A camera of the session.
@@ -16,7 +16,7 @@ extension CaptureSession {
   ///   - frameRate: The frame rate, or nil for the highest of the mode.
   ///   - evenIfStopped: Whether a camera of a session that does not run is set to the mode too.
   /// - Throws: `MediaError` with `.notConnected` if the session is not running, or as
-  ///   ``DeviceInput/init(device:format:)`` does. The camera then stands still.
+  ///   ``DeviceInput/init(device:format:)`` does. The camera is then stopped.
   package func restart(
     _ input: DeviceInput, as format: CaptureFormat, frameRate: FrameRate? = nil,
     evenIfStopped: Bool = false

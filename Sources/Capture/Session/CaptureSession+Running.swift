@@ -54,7 +54,7 @@ extension CaptureSession {
     try await offload { () throws(MediaError) in try self.commitConfiguration() }
   }
 
-  /// Runs a blocking call on a thread of its own.
+  /// Runs a blocking call on a separate thread and suspends the task meanwhile.
   private func offload(
     _ body: @escaping @Sendable () throws(MediaError) -> Void
   ) async throws(MediaError) {

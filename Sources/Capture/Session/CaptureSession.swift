@@ -21,8 +21,8 @@ import Synchronization
 /// movie's queue is full, its output reports that as an event; the session is not interrupted.
 ///
 /// The session keeps its inputs and outputs alive. An output keeps its inputs alive too, so a
-/// function may return the output alone; `session` of the output is then the way back. Inputs,
-/// outputs and connections may be changed in every state. Changes between
+/// function may return only the output. The output's `session` property then gives access to the
+/// session. Inputs, outputs and connections may be changed in every state. Changes between
 /// ``beginConfiguration()`` and `commitConfiguration()` take effect together. All calls may come
 /// from any thread. If a call blocks on a device, its documentation says so, and an asynchronous
 /// form exists.
@@ -68,7 +68,7 @@ public final class CaptureSession: Sendable {
   }
 
   package let core: SessionCore
-  /// The outputs, to which the core refers weakly.
+  /// Keeps the outputs alive, because the core has only weak references to them.
   private let held: Mutex<[any FrameOutput]>
 
   /// Creates a session without inputs and outputs.
@@ -79,7 +79,7 @@ public final class CaptureSession: Sendable {
     core.state.withLock { try? $0.graph.add(input) }
   }
 
-  /// Creates a session for a core without one.
+  /// Creates a session for a core that has no session object.
   private convenience init(_ core: SessionCore) {
     self.init(core, holding: [])
     core.state.withLock { $0.session = self }
@@ -118,7 +118,7 @@ public final class CaptureSession: Sendable {
     core.state.withLock { try? $0.graph.add(input) }
   }
 
-  /// The session's events, starting with the time of this call.
+  /// The session's events that occur after this call.
   public var events: some AsyncSequence<SessionEvent, Never> & Sendable { core.hub.events() }
 
   /// Whether at least one input is running.
@@ -228,7 +228,8 @@ public final class CaptureSession: Sendable {
     try commitConfiguration()
   }
 
-  /// Keeps the outputs of the graph, and of one under configuration, alive.
+  /// Keeps the outputs alive, both those of the graph in effect and those of a graph under
+  /// configuration.
   private func holdOutputs() {
     let released = core.state.withLock { state in
       let outputs = state.graph.outputs + (state.draft?.graph.outputs ?? [])

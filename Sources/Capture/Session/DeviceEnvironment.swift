@@ -4,10 +4,10 @@ import OvercrankALSA
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// The system calls through which devices are opened.
+/// The system calls that open devices: the real ones, or those of simulated devices.
 ///
-/// Tests replace the system calls for a task. This value carries them to other threads, on which
-/// devices are reopened.
+/// A test replaces the system calls for its own Swift task. This value passes them on to other
+/// threads that reopen devices.
 package struct DeviceEnvironment: Sendable {
   private let cameras: any VideoSystemCalls
   private let microphones: any ALSACalls
@@ -38,7 +38,7 @@ package struct DeviceEnvironment: Sendable {
     return Set(cameras.nodes() + microphones)
   }
 
-  /// Whether a device node is present, which may have a name that no list contains.
+  /// Whether a device node is present, even if its path is not one that device lists contain.
   ///
   /// No node is opened.
   func isPresent(_ address: String) -> Bool {

@@ -124,7 +124,7 @@ private final class DeviceCapture: InputCapture, GeometryCapture {
 
   func cancel() {
     thread.cancel()
-    // No stream will end them.
+    // The sinks are ended here, because no stream was started that could end them.
     var ended: [any FrameSink] = []
     sinks.close(&ended)
     for sink in ended { sink.end(CaptureEnd(stopReason: .stopped)) }

@@ -28,7 +28,9 @@ package final class SessionCore: Sendable {
 
   deinit { for interruption in state.withLock({ $0.interruptions }) { interruption.end() } }
 
-  /// The session of the core, which is created again if the program has dropped it.
+  /// The session of the core.
+  ///
+  /// If the program has released the session object, a new one is created.
   package var session: CaptureSession {
     state.withLock { state in
       if let session = state.session { return session }

@@ -7,9 +7,9 @@ import Synchronization
 public struct SubjectAreaChange: Hashable, Sendable {
   /// The capture time of the first changed frame, on the capture clock (CLOCK_MONOTONIC).
   public let presentationTimeStamp: MediaTime
-  /// The mean luma of that frame, from 0 (black) to 1.
+  /// The mean luma of the first changed frame, from 0 (black) to 1.
   public let meanLevel: Double
-  /// The fraction of the image whose luma changed, from 0 to 1.
+  /// The fraction of the image area whose luma changed, from 0 to 1.
   public let changedShare: Double
 }
 
