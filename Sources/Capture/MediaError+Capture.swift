@@ -24,7 +24,7 @@ extension MediaError.Code {
   public static let controlInactive = Self(rawValue: "control_inactive")
   /// The output is not connected to a camera, or its camera has stopped.
   public static let notConnected = Self(rawValue: "not_connected")
-  /// The output or the input of a writer cannot accept more at present.
+  /// The output, or the input of an asset writer, cannot accept more data now.
   public static let notReady = Self(rawValue: "not_ready")
   /// The inputs and outputs do not fit together.
   public static let badConfiguration = Self(rawValue: "bad_configuration")
@@ -55,7 +55,7 @@ extension MediaError {
       cause: Cause(error.operation, on: error.subject, errorNumber: error.errorNumber))
   }
 
-  /// Runs a closure and converts its system errors.
+  /// Runs a closure and converts its system errors to `MediaError`.
   static func exhausting<Result: ~Copyable>(
     _ work: () throws(SystemError) -> Result
   ) throws(MediaError) -> Result {

@@ -13,9 +13,9 @@ struct FrameObserver {
   private let driver: any FrameDriver
   /// The time when the last frame was dequeued, in microseconds.
   ///
-  /// The latency of the frame is measured from this time. It is on the clock of the driver. If that
-  /// clock may stand still while a frame is held (`waitsForTakers`), it is on the monotonic clock
-  /// of the system.
+  /// The latency of the frame is measured from this time. The time is on the driver's clock. For a
+  /// driver whose clock may stand still while a frame is held (`waitsForTakers`), the time is on
+  /// the system's monotonic clock.
   private var heldSince: Int64 = 0
   /// The time without frames after which the device has failed, in microseconds.
   private let timeout: Int64

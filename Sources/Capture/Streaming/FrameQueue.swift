@@ -84,7 +84,7 @@ package final class FrameQueue: Sendable {
   /// The producer does not wake the consumer for every frame. Without this limit, the last frame
   /// before an interruption of the stream might wait until the stream continues.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
-  /// The fill level from which the queue counts as nearly full.
+  /// The fill level above which the queue counts as nearly full, where 1 is full.
   package static let nearlyFull = 0.9
   /// The number of entries that only notes can use.
   ///
@@ -259,7 +259,7 @@ package final class FrameQueue: Sendable {
         held.wrappingSubtract(1, ordering: .releasing)
       }
       number += 1
-      // The chunk is freed only if the next frame is in another one.
+      // The chunk is freed only if the next frame is in another chunk.
       let next = records[number]
       // `released` is stored before the chunk is freed. A thread that sees new frames in the chunk
       // therefore also sees the new value of `released`. Otherwise `boundBytes` could count the

@@ -33,7 +33,7 @@ final class SceneMonitor: Sendable {
 
   /// Adds a listener.
   ///
-  /// It is called five times per second while the camera streams.
+  /// The listener is called five times per second while the camera streams.
   ///
   /// - Returns: A number for ``remove(_:)``, or nil if no thread can be created or the input is
   ///   destroyed.

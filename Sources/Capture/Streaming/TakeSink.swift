@@ -4,7 +4,7 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
-/// The limits at which a recording ends by itself.
+/// The limits at which a recording ends without a stop request.
 public struct CaptureLimit: Hashable, Sendable {
   /// The longest duration.
   ///
@@ -77,9 +77,9 @@ package final class TakeSink: FrameSink {
     self.copiesBesideOthers = copiesBesideOthers
   }
 
-  /// A sink for the same recording after a restart of the device, whose limits count on.
+  /// Creates a sink that continues the same recording after the device was restarted.
   ///
-  /// Call this after the end of this sink.
+  /// The limits include the part recorded by this sink. Call this after the end of this sink.
   package func continued(in queue: FrameQueue) -> TakeSink {
     let next = TakeSink(
       limit: limit, queue: queue, control: control, endsCapture: false,

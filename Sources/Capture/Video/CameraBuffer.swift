@@ -5,14 +5,16 @@ package import OvercrankV4L2
 
 /// A buffer of a camera, held by a sample.
 package struct CameraBuffer {
-  /// The buffers of the camera, for as long as it is open in one format.
+  /// The camera's buffer pool, which is replaced when the camera is reopened.
   package let pool: BufferPool
   /// The driver's index of the buffer.
   package let index: Int
 
-  /// Exports the buffer for other devices; the sample must exist.
+  /// Exports the buffer for other devices, such as a GPU.
   ///
-  /// - Returns: The buffer, or nil if its frames are not in memory of a driver.
+  /// Call this only while the sample that holds the buffer exists.
+  ///
+  /// - Returns: The buffer, or nil if the frames are in this program's own memory.
   /// - Throws: `MediaError` if the driver cannot export it.
   package func export() throws(MediaError) -> ExportedBuffer? { try pool.driver.export(index) }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// A captured frame in the camera's own buffer, valid during ``VideoDataOutput/withNextFrame(_:)``.
 ///
 /// It has the same properties as ``SampleBuffer``, but its use allocates no memory. If the output
-/// converts its samples, the frame is in memory of the output.
+/// converts frames, the frame is not in the camera's buffer but in the output's own memory.
 public struct CapturedFrame: ~Copyable, Sendable {
   /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
@@ -46,7 +46,7 @@ public struct CapturedFrame: ~Copyable, Sendable {
         options: options))
   }
 
-  /// Creates a frame of a converted sample.
+  /// Creates a frame from a converted sample.
   init(_ sample: SampleBuffer) {
     formatDescription = sample.formatDescription
     duration = sample.duration
@@ -82,10 +82,11 @@ public struct CapturedFrame: ~Copyable, Sendable {
 extension VideoDataOutput {
   /// Blocks until the next frame arrives and calls a closure with it.
   ///
-  /// This is the blocking form of ``frames``. It allocates no memory and stays on the calling
-  /// thread, which also converts frames if the output has ``videoSettings``. The buffer returns to the camera when the closure returns. Frames that arrive during
-  /// the closure may be dropped. Only one thread at a time may call this method, and only while no
-  /// task or handler receives the frames.
+  /// This is the blocking form of ``frames``. The call allocates no memory and stays on the calling
+  /// thread, which also converts frames if the output has ``videoSettings``. The buffer returns to
+  /// the camera when the closure returns. Frames that arrive during the closure may be dropped.
+  /// Only one thread at a time may call this method, and only while no task or handler receives the
+  /// frames.
   ///
   /// - Parameter body: Called with the frame on the calling thread.
   /// - Returns: The closure's result. Nil once the output has left its session and no frame is

@@ -4,10 +4,10 @@ package import OvercrankLibAV
 package import OvercrankMediaCore
 import Synchronization
 
-/// A pool of sets, each with a decoder and with converters to pixel formats.
+/// A pool of converter sets, each with a decoder and with converters to pixel formats.
 ///
-/// Each thread that converts a frame uses a set of its own. Sets are created when needed and reused
-/// for later frames.
+/// A set is used by only one thread at a time. Sets are created when needed and reused for later
+/// frames.
 package final class ConverterPool: Sendable {
   /// A decoder and converters for one frame at a time.
   ///

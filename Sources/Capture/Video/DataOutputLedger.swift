@@ -10,7 +10,8 @@ public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
   case outOfBuffers = "out_of_buffers"
   /// The frame arrived damaged.
   case corrupt
-  /// The frame came too soon after the previous one for the output's minimum frame duration.
+  /// The frame came sooner after the previous frame than the output's minimum frame duration
+  /// allows.
   case tooSoon = "too_soon"
 }
 

@@ -3,7 +3,7 @@
 package import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Makes uncompressed frames of a camera's bytes, one frame at a time.
+/// Decodes the bytes of camera frames to uncompressed frames, one frame at a time.
 ///
 /// Use an instance on one thread at a time.
 package struct FrameDecoder: ~Copyable {
@@ -11,8 +11,9 @@ package struct FrameDecoder: ~Copyable {
 
   package init() {}
 
-  /// Calls a closure with a frame that it must not keep; the bytes of an uncompressed one are not
-  /// copied.
+  /// Calls a closure with the decoded frame, which the closure must not keep.
+  ///
+  /// An uncompressed frame is passed without a copy of its bytes.
   ///
   /// - Throws: `LibAVError` for a damaged frame, or a codec with inter-frame prediction.
   package mutating func withFrame<Value>(

@@ -4,7 +4,7 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
-/// Images of one format and size, whose memory is used again.
+/// A pool of images of one pixel format and size, whose memory is reused.
 ///
 /// All calls may come from any thread.
 public final class PixelBufferPool: Sendable {
@@ -55,7 +55,7 @@ public final class PixelBufferPool: Sendable {
     }
   }
 
-  /// Takes an image back, so that its memory is used again.
+  /// Returns an image to the pool, so that its memory is reused.
   ///
   /// Images of another format or size, and those beyond ``maximumBufferCount``, are freed. A copy
   /// that the program still has keeps its content.

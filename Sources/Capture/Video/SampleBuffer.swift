@@ -41,7 +41,7 @@ public struct FormatDescription: Hashable, Sendable {
 /// ``FrameDropReason/outOfBuffers``.
 ///
 /// All calls may come from any thread, also concurrently. Each concurrent conversion uses a
-/// converter of its own.
+/// separate converter.
 public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)
@@ -159,7 +159,7 @@ public final class SampleBuffer: Sendable {
     self.converters = converters
   }
 
-  /// Creates a sample of a converted image.
+  /// Creates a sample from a converted image.
   init(
     _ attachments: Attachments, at microseconds: Int64, _ image: PixelBuffer,
     of pool: PixelBufferPool, duration: MediaTime, converters: ConverterPool
@@ -237,9 +237,9 @@ public final class SampleBuffer: Sendable {
 
   /// Calls a closure that may modify the bytes of this sample.
   ///
-  /// If other samples or outputs hold the same buffer, the bytes are copied first, so that they see
-  /// no change. Otherwise the bytes are modified in place. Concurrent modifications run one after
-  /// the other.
+  /// If other samples or outputs hold the same buffer, the bytes are copied first, so that the
+  /// change does not affect them. Otherwise the bytes are modified in place. Concurrent
+  /// modifications run one after the other.
   public func withMutableBytes<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

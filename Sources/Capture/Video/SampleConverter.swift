@@ -6,7 +6,7 @@ import Synchronization
 
 /// The converter of a data output: it decodes, crops, scales and rotates frames.
 ///
-/// Its images are those of a pool. Only one thread at a time may use it.
+/// The images that it returns come from a pool. Only one thread at a time may use the converter.
 final class SampleConverter: @unchecked Sendable {
   /// The conversion of a frame: its settings, rotation and zoom factor.
   struct Work: Hashable {

@@ -26,7 +26,7 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
 
   /// Prepares the oldest sample for the consumer that waits for it.
   ///
-  /// Returns true if it had to be dropped instead.
+  /// Returns true if the sample could not be prepared and was dropped.
   func prepare() -> Bool
 
   /// Removes and returns the oldest sample. Returns nil if the oldest entry is a note or the queue
@@ -45,7 +45,8 @@ extension SampleQueue {
 /// Delivers the samples of a data output to the program.
 ///
 /// A thread removes samples from a queue and delivers them one at a time to a waiting task or to a
-/// handler. If a thread of the program blocks for a sample, it removes the sample itself.
+/// handler. If a thread of the program waits in a blocking call, that thread removes the sample
+/// itself.
 final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// A queue, and whether entries may still be added to it.
   fileprivate final class Source: Sendable {
@@ -82,10 +83,10 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   private struct State {
     var sources: [Source] = []
     var handler: (@Sendable (Sample) -> Void)?
-    /// The task that waits for a sample, and the number of its call, which identifies it.
+    /// The task that waits for a sample, and the number that identifies its call.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
     var callCount = 0
-    /// The number of threads that block for a sample.
+    /// The number of threads that are blocked until a sample arrives.
     var pullerCount = 0
     var hasThread = false
     /// Whether no more samples will arrive until the output joins a session again.
@@ -100,7 +101,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   private let state = Mutex(State())
   /// Locked during each removal from a queue.
   private let taking = Mutex(())
-  /// Signaled for a thread that blocks for a sample.
+  /// Signaled for each thread that is blocked until a sample arrives.
   private let pulled = DispatchSemaphore(value: 0)
 
   /// Starts to deliver this queue's samples, after the samples that wait in earlier queues.
@@ -232,7 +233,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       guard isStopped else { continue }
       let sources = state.withLock { $0.sources }
       for source in sources { taking.withLock { _ in source.queue.drain() } }
-      // A sink that is still fed may hold another buffer of the camera.
+      // This thread ends only when every sink has released its feed. Until then, a sink may still
+      // add a frame that holds a camera's buffer.
       if sources.allSatisfy(\.isOver) { return }
     }
   }
@@ -247,7 +249,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Delivers the oldest entry to a waiting consumer.
   ///
-  /// Returns true if it did, and false if there is no entry or no consumer.
+  /// Returns true if the entry was removed, and false if there is no entry or no consumer.
   private func deliverOne() -> Bool {
     guard let queue = currentQueue(), queue.count > 0 else { return false }
     let (pullerCount, hasHandler, isAwaited) = state.withLock {

@@ -14,7 +14,7 @@ public struct PixelFormatCost: Hashable, Sendable {
 extension VideoDataOutput {
   /// Measures the conversion of the camera's frames to each available pixel format.
   ///
-  /// A test image of the camera's format is converted to the size of ``videoSettings``. Blocks for
+  /// A test image in the camera's format is converted to the size of ``videoSettings``. Blocks for
   /// six conversions to each format. No frame of the camera is needed.
   ///
   /// - Returns: The formats of ``availablePixelFormats``, the cheapest first.
@@ -24,7 +24,10 @@ extension VideoDataOutput {
     try measuredPixelFormatCosts { _ in CaptureStatistics.threadTime() }
   }
 
-  /// Measures the conversions with the time that a closure returns before and after each of them.
+  /// Measures the conversions with the clock that a closure reads.
+  ///
+  /// The closure is called before and after each conversion, and returns the current time of that
+  /// clock.
   package func measuredPixelFormatCosts(
     _ time: (PixelFormat) -> Duration
   ) throws(MediaError) -> [PixelFormatCost] {

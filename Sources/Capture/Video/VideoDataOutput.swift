@@ -53,8 +53,9 @@ public final class VideoDataOutput: FrameOutput {
 
   /// The session to which the output was added, or nil.
   ///
-  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// The output keeps the inputs of its session alive. It keeps the session object alive only while
+  /// the session runs. If the program has released a stopped session, this property returns a new
+  /// object for the same session.
   public var session: CaptureSession? { core.withLock { $0 }?.session }
 
   /// Video only.
@@ -65,7 +66,7 @@ public final class VideoDataOutput: FrameOutput {
   /// Default: true.
   ///
   /// If false, frames wait in the queue until the output holds its share of the camera's buffers.
-  /// All outputs together hold at most half of them.
+  /// All outputs together hold at most half of the camera's buffers.
   public var alwaysDiscardsLateVideoFrames: Bool {
     get { options.discardsLate.load(ordering: .relaxed) }
     set { options.discardsLate.store(newValue, ordering: .relaxed) }
@@ -106,9 +107,10 @@ public final class VideoDataOutput: FrameOutput {
 
   /// Sets the pixel format and size of the samples.
   ///
-  /// Samples then arrive converted, in memory that is used again. The output's own thread converts
-  /// them, and drops frames that it cannot decode with ``FrameDropReason/corrupt``. The camera's
-  /// buffer is free as soon as the sample is converted. Takes effect with the next frame.
+  /// Samples then arrive converted, in memory that is reused for later samples. The output's own
+  /// thread converts them, and drops frames that it cannot decode with ``FrameDropReason/corrupt``.
+  /// The camera's buffer is free as soon as the sample is converted. Takes effect with the next
+  /// frame.
   ///
   /// - Parameter settings: The settings. Nil delivers the camera's own bytes.
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale cannot write, a side

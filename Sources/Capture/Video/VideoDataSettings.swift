@@ -6,26 +6,26 @@ public import OvercrankMediaCore
 public struct VideoDataSettings: Hashable, Sendable {
   /// The pixel format.
   ///
-  /// Nil keeps that of the camera. Frames of a compressed camera that must be decoded, for example
-  /// to rotate them, then become ``PixelFormat/yuv420p``.
+  /// Nil keeps the camera's format. If compressed frames must be decoded, for example to rotate
+  /// them, nil selects ``PixelFormat/yuv420p``.
   public var pixelFormat: PixelFormat?
   /// The width in pixels, after the rotation of the connection.
   ///
-  /// Nil keeps that of the camera or, with a height, its proportion.
+  /// Nil keeps the camera's width or, if a height is set, the camera's aspect ratio.
   public var width: Int?
   /// The height in pixels, after the rotation of the connection.
   ///
-  /// Nil keeps that of the camera or, with a width, its proportion.
+  /// Nil keeps the camera's height or, if a width is set, the camera's aspect ratio.
   public var height: Int?
 
   /// Creates settings.
   ///
-  /// Nil keeps the camera's own value.
+  /// A value that is nil stays as the camera delivers it.
   public init(pixelFormat: PixelFormat? = nil, width: Int? = nil, height: Int? = nil) {
     (self.pixelFormat, self.width, self.height) = (pixelFormat, width, height)
   }
 
-  /// The size of samples made of frames of a size.
+  /// The size of the converted sample for a frame of the given size.
   func size(ofFrame width: Int, _ height: Int) -> (width: Int, height: Int) {
     func part(_ length: Int, _ numerator: Int, _ denominator: Int) -> Int {
       max(1, Int((Double(length) * Double(numerator) / Double(denominator)).rounded()))

@@ -71,9 +71,10 @@ final class VideoSampleQueue: SampleQueue {
         sequence: frame.sequence, reason: reason))
   }
 
-  /// Converts the oldest frame if it must be, on the thread that delivers it.
+  /// Converts the oldest frame, if a conversion is needed, on the thread that delivers the frame.
   ///
-  /// Its place in the queue is free from then on. A frame that cannot be converted is damaged.
+  /// The converted frame no longer occupies an entry of the ring. A frame that cannot be converted
+  /// is dropped as corrupt.
   func prepare() -> Bool {
     guard !ring.beginsWithNote, converted.withLock({ $0 == nil }) else { return false }
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.oldest else {
@@ -100,9 +101,9 @@ final class VideoSampleQueue: SampleQueue {
     return false
   }
 
-  /// The conversion of a frame.
+  /// The conversion that a frame needs.
   private func work(for frame: FrameObservation) -> SampleConverter.Work {
-    // Frames that depend on others cannot be decoded alone.
+    // Frames with inter-frame prediction cannot be decoded alone, so they are not converted.
     guard isConvertible else { return SampleConverter.Work() }
     return SampleConverter.Work(
       settings: settings.value, rotation: geometry.rotation,
