@@ -10,7 +10,7 @@ extension CaptureDevice {
   /// On Linux the permissions of the device nodes decide. No dialog asks the user, so the answer is
   /// always known.
   public enum AuthorizationStatus: Hashable, Sendable {
-    /// This user may open at least one device. It may be in use by another program now.
+    /// This user may open at least one device. That device may be in use by another program now.
     case authorized
     /// The machine has devices, and this user may open none of them.
     ///

@@ -13,7 +13,7 @@ public enum CaptureDeviceChange: Hashable, Sendable {
   case added(CaptureDevice)
   /// The device with this id and path was removed.
   ///
-  /// If it has a serial number, it has the same id when it returns. Its path may differ.
+  /// A device with a serial number has the same id when it returns. Its path may differ.
   case removed(id: String, path: String?)
 }
 

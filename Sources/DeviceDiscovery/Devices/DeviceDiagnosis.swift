@@ -51,7 +51,7 @@ extension CaptureDevice {
       var device = try VideoDevice(opening: path)
       return try device.isStreamingElsewhere()
     } catch {
-      // Some drivers refuse even to open a device in use.
+      // Some drivers do not even open a device that another program uses.
       return error.reason == .busy
     }
   }

@@ -13,8 +13,8 @@ struct DeviceSpecifier {
 
   /// Parses a name of this kind, or returns nil for another kind.
   ///
-  /// Options follow the last question mark. If a file name contains a question mark, another one
-  /// must follow it: `file:what?.mp4?`.
+  /// Options follow the last question mark. If a file name contains a question mark, a second
+  /// question mark must follow the name: `file:what?.mp4?`.
   ///
   /// - Throws: `MediaError` with `.badName` if an option is not of the form `key=value` or is
   ///   repeated.

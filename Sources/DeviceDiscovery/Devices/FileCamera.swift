@@ -7,8 +7,8 @@ import OvercrankMovieFormat
 
 /// The description of a file played as a camera: `file:clip.mp4?pace=max`.
 ///
-/// It only describes the camera. The capture module reads the frames and delivers them at their
-/// times.
+/// This value only describes the camera. The capture module reads the frames and delivers them at
+/// their presentation times.
 package struct FileCamera: Hashable, Sendable {
   /// The path as given by the user.
   package let path: String

@@ -39,12 +39,12 @@ struct PreferredCameras: Sendable {
   /// The greatest number of stored cameras.
   static let capacity = 8
 
-  /// The path of the file, or nil if neither environment variable is set.
+  /// The path of the file, or nil if neither `XDG_STATE_HOME` nor `HOME` is set.
   let path: String?
 
   /// The file of the current user.
   ///
-  /// Tests replace it for their task.
+  /// A test replaces it for its own Swift task.
   @TaskLocal static var current = PreferredCameras(
     stateDirectory: getenv("XDG_STATE_HOME").map { String(cString: $0) },
     home: getenv("HOME").map { String(cString: $0) })

@@ -4,8 +4,8 @@ package import OvercrankMediaCore
 
 /// The description of a synthetic camera: `synthetic:640x480@240?drop=5%&seed=7`.
 ///
-/// It only describes the camera. The capture module draws the frames and delivers them at their
-/// times.
+/// This value only describes the camera. The capture module draws the frames and delivers them at
+/// the frame rate.
 package struct SyntheticCamera: Hashable, Sendable {
   /// The size, rate and pixel format in the name.
   ///

@@ -29,12 +29,13 @@ package struct USBLink: Hashable, Sendable {
   package init?(ofDeviceAt directory: String) {
     guard let real = SystemFiles.resolved(directory) else { return nil }
     var device = FilePath(real)
-    // An interface has no speed of its own; the directory above it has.
+    // The directory of an interface has no file `speed`. The file is in the directory above, that
+    // of the device.
     while SystemFiles.firstLine(of: device.appending("speed").string) == nil {
       guard device.removeLastComponent(), !device.components.isEmpty else { return nil }
     }
     guard let text = SystemFiles.firstLine(of: device.appending("speed").string),
-      // Low speed is written as 1.5.
+      // The number may have decimals: sysfs writes the low speed of USB as 1.5.
       let speed = text.split(separator: ".").first.flatMap({ Int($0) }), speed > 0,
       SystemFiles.firstLine(of: device.appending("busnum").string) != nil
     else { return nil }
@@ -44,7 +45,7 @@ package struct USBLink: Hashable, Sendable {
       SystemFiles.bytes(of: device.appending("bos_descriptors").string))
   }
 
-  /// The most payload that the connection can carry, in bytes per second.
+  /// The greatest payload rate of the connection, in bytes per second.
   ///
   /// This is the limit of bulk transfers by the USB specifications. Isochronous transfers, which most
   /// cameras use, reach less than half of it at 480 megabits per second.
@@ -54,7 +55,7 @@ package struct USBLink: Hashable, Sendable {
     case ..<480: 1_216_000
     case ..<5_000: 53_248_000
     case ..<10_000: 500_000_000
-    // From 10 gigabits per second on, 128 of 132 bits carry data.
+    // At 10 gigabits per second and more, 128 of 132 bits carry data.
     default: Int64(megabitsPerSecond) * 121_000
     }
   }

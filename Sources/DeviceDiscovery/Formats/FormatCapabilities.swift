@@ -19,7 +19,7 @@ package struct FormatCapabilities: Sendable {
 
   /// Reads the controls of a device.
   ///
-  /// If one cannot be read, its values are unknown.
+  /// If a control cannot be read, the values that it would define are unknown.
   init(reportedBy device: borrowing VideoDevice) {
     if let zoom = try? device.control(.zoom), zoom.minimum > 0, zoom.minimum < zoom.maximum {
       maxZoomFactor = Double(zoom.maximum) / Double(zoom.minimum)

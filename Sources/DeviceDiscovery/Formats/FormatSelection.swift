@@ -8,8 +8,8 @@ public enum FormatSelection {
   ///
   /// The format with the highest rate is selected. Among equal rates, the larger frame size
   /// decides, then the ``ColorModel``, then more bits per pixel, then the driver's order. Emulated
-  /// formats are never selected. Formats that exceed the incoming signal
-  /// (``CaptureFormat/exceedsSource``) are not either.
+  /// formats, and formats that exceed the incoming signal (``CaptureFormat/exceedsSource``), are
+  /// never selected.
   ///
   /// - Parameters:
   ///   - formats: The formats to choose from.

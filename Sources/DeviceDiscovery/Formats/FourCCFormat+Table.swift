@@ -5,9 +5,10 @@ import OvercrankMediaCore
 extension FourCCFormat {
   /// All V4L2 formats with an identical FFmpeg 5.1 format.
   ///
-  /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both libraries
-  /// name the components, but V4L2 often in the order opposite to memory. For example, V4L2's
-  /// ABGR32 (`AR24`) is B, G, R, A in memory, which FFmpeg calls bgra.
+  /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both name a
+  /// format after its components, but V4L2 often lists the components in the reverse of their order
+  /// in memory. For example, V4L2's ABGR32 (`AR24`) is B, G, R, A in memory, which FFmpeg calls
+  /// bgra.
   ///
   /// These formats are left out:
   ///
@@ -32,7 +33,7 @@ extension FourCCFormat {
       .color, 12,
       [
         ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
-        // Multi-planar YU12, NV12 and NV21: each image plane has a memory plane of its own.
+        // Multi-planar YU12, NV12 and NV21: each image plane has a separate memory plane.
         ("YM12", "yuv420p"), ("NM12", "nv12"), ("NM21", "nv21"),
       ])
     + rows(

@@ -19,7 +19,7 @@ package struct FourCCFormat: Hashable, Sendable {
   package let colorModel: ColorModel
   /// The number of memory planes of a frame.
   ///
-  /// It is above 1 only if each image plane has a memory plane of its own.
+  /// The number is above 1 only if each image plane has a separate memory plane.
   package let separatePlaneCount: Int
 
   /// Finds the counterpart of a format, or returns nil if FFmpeg has none.

@@ -64,7 +64,7 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
 
   /// The supported rate with the nearest frame duration.
   ///
-  /// If two are equally near, the higher rate.
+  /// If two rates are equally near, the higher one is returned.
   public func nearest(to rate: FrameRate) -> FrameRate {
     if contains(rate) { return rate }
     guard rate > minFrameRate else { return minFrameRate }

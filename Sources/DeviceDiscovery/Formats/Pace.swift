@@ -2,7 +2,7 @@
 
 /// The pacing of frames from a software camera.
 package enum Pace: Hashable, Sendable {
-  /// Frames are delivered at their times. If the consumer is slow, frames are lost.
+  /// Each frame is delivered at its presentation time. If the consumer is slow, frames are lost.
   case realTime
   /// Frames are delivered as fast as they are consumed, so no frame is lost.
   case maximum

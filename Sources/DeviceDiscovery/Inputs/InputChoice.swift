@@ -169,7 +169,7 @@ extension InputChoice {
 
   /// The index of the input with a number or a name, or nil if there is none.
   ///
-  /// Part of a name is enough if only one input has it.
+  /// A part of an input's name suffices if the name of no other input contains it.
   static func index(of text: String, among inputs: [DriverInput]) -> UInt32? {
     if let number = UInt32(text) { return inputs.first { $0.index == number }?.index }
     let name = text.lowercased()
