@@ -5,16 +5,18 @@ import OvercrankMediaCore
 import OvercrankPlayback
 
 extension PlayerWindow {
-  /// The size of a player's first frame on screen; nil if it begins with a gap.
+  /// The size of a player's first frame after its rotation, or nil if the composition begins with a
+  /// gap.
   static func clipSize(_ player: Player) -> PixelSize? {
     player.frameReference(at: .zero)?.asset.videoTrack.map { track in
       PixelSize(width: track.width, height: track.height).rotated(by: track.rotation)
     }
   }
 
-  /// The size of a new window: that of the settings, or one that fits the clips.
+  /// The size of a new window: the size in the settings or, if none is set, a size that fits the
+  /// clips.
   ///
-  /// Small clips are enlarged by a whole factor, and large ones are reduced to a common screen.
+  /// Small clips are enlarged by an integer factor. Large clips are reduced to at most 1280x720.
   static func size(_ players: [Player], _ settings: PlayerWindowSettings) -> PixelSize {
     let clips = players.map { clipSize($0) ?? PixelSize(width: 640, height: 360) }
     var width = clips.map(\.width).reduce(0, +)
@@ -27,7 +29,7 @@ extension PlayerWindow {
     if width > largestWidth { (width, height) = (largestWidth, height * largestWidth / width) }
     if height > largestHeight { (width, height) = (width * largestHeight / height, largestHeight) }
     width = settings.width > 0 ? settings.width : max(480, width)
-    // The panel of a window that is high enough for all of it.
+    // A window of this height is high enough for the complete panel.
     let tall = PixelSize(width: width, height: 1_000)
     let panel = WindowLayout(tall, paneCount: players.count).panel.height
     return PixelSize(

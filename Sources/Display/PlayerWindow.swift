@@ -8,9 +8,10 @@ public import OvercrankPlayback
 
 /// A window that shows one player, or two side by side on one clock.
 ///
-/// It shows the frame of each refresh, a time line with thumbnails, segments and their speeds, and
-/// the position. Dragging on the time line scrubs, the wheel zooms into pixels, and dragging on an
-/// image moves it. Keys are left to the owner.
+/// The window shows the frame that is due at each screen refresh, the position, and a time line
+/// with thumbnails, segments and their speeds. Dragging on the time line scrubs, the wheel zooms
+/// into pixels, and dragging on an image moves it. The window does not react to keys, but reports
+/// them by ``takeInput()``.
 ///
 /// ```swift
 /// let window = try PlayerWindow([player])
@@ -39,11 +40,11 @@ public final class PlayerWindow {
   private var mustDraw = true
   private var waiting: [WindowEvent] = []
 
-  /// The position that times are measured from; nil for none.
+  /// The position from which the status line measures the time difference, or nil for no mark.
   public var mark: PlayerTime?
   /// The composition times that the time line shows as marks; if empty, it shows ``mark``.
   public var marks: [Rational] = []
-  /// A text that is shown over the image; empty for none.
+  /// A text that is shown over the image; empty for no text.
   public var message: String {
     get { scene.message }
     set { scene.message = newValue }
@@ -51,7 +52,7 @@ public final class PlayerWindow {
   /// True if the frames of all players were decoded in time for the last refresh.
   public private(set) var isCurrent = false
 
-  /// Fails if the process has no screen to open a window on.
+  /// Throws if the process has no screen on which it could open a window.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   public static func checkDisplay() throws(MediaError) { try SDLWindow.check() }
@@ -85,7 +86,7 @@ public final class PlayerWindow {
 
   // MARK: Input
 
-  /// Carries out pointer gestures, and returns the keys that were pressed since the last call.
+  /// Performs the pointer gestures since the last call, and returns the keys that were pressed.
   public func takeInput() -> [WindowInput] {
     let events = waiting + window.events()
     waiting = []
@@ -129,7 +130,7 @@ public final class PlayerWindow {
 
   private func resize() {
     scene.size = window.size
-    // Zoomed images must still fill their panes.
+    // Moves each image by zero pixels, which limits its position to the new size of its pane.
     for pane in scene.panes.indices { pan(x: 0, y: 0, pane: pane) }
     mustDraw = true
   }
@@ -143,7 +144,9 @@ public final class PlayerWindow {
     }
   }
 
-  /// Moves all images by a part of their pane's size, such as 0.1 for a tenth to the right.
+  /// Moves all images by a fraction of their pane's size.
+  ///
+  /// For example, an `x` of 0.1 moves them to the right by a tenth of the pane's width.
   public func pan(x: Double, y: Double) {
     for (pane, area) in scene.layout.panes.enumerated() {
       pan(x: x * Double(area.width), y: y * Double(area.height), pane: pane)
@@ -155,12 +158,12 @@ public final class PlayerWindow {
     scene.panes[pane].viewport.pan(x: x, y: y, of: image, in: scene.layout.panes[pane])
   }
 
-  /// Shows all images whole again.
+  /// Resets the zoom, so that all images are shown completely.
   public func resetZoom() {
     for pane in scene.panes.indices { scene.panes[pane].viewport = ImageViewport() }
   }
 
-  /// Changes between the whole screen and a window.
+  /// Switches between full screen and a window.
   public func toggleFullScreen() {
     window.toggleFullScreen()
     resize()
@@ -168,13 +171,14 @@ public final class PlayerWindow {
 
   // MARK: Output
 
-  /// Shows the frames of a refresh.
+  /// Shows the frames that are due at a screen refresh.
   ///
   /// Draws only if something has changed.
   ///
   /// - Parameters:
   ///   - time: The time on the players' clock at which the refresh becomes visible.
-  ///   - rate: The rate for the text; nil for that of the first player.
+  ///   - rate: The playback rate to show in the status line; nil shows the rate of the first
+  ///     player.
   /// - Throws: `MediaError` with `.noDisplay` if the renderer fails, `.notConvertible` for a pixel
   ///   format that libswscale does not support.
   public func present(at time: MediaTime, rate: Rational? = nil) throws(MediaError) {
@@ -229,7 +233,8 @@ public final class PlayerWindow {
     }
     scene.position = scrub.target ?? time.composition
     scene.loop = player.loop
-    // An edit moves the marks, but not the position of the last one.
+    // If the program sets ``marks``, they are preferred to ``mark``: an edit of the composition
+    // moves ``marks`` but not ``mark``.
     scene.marks = marks.isEmpty ? mark.map { [$0.composition] } ?? [] : marks
     scene.isPlaying = player.state == .playing
     scene.status = time.text(

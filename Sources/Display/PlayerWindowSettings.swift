@@ -4,13 +4,15 @@
 public struct PlayerWindowSettings: Hashable, Sendable {
   /// The title of the window.
   public var title = ""
-  /// The names of the clips, which are shown with their positions on each image; empty for none.
+  /// The names of the clips, which are shown on each image together with its position.
+  ///
+  /// Empty shows no names.
   public var clipNames: [String] = []
-  /// The width of the window in pixels; zero for one that fits the clips.
+  /// The width of the window in pixels; zero for a width that fits the clips.
   public var width = 0
-  /// The height of the window in pixels; zero for one that fits the clips.
+  /// The height of the window in pixels; zero for a height that fits the clips.
   public var height = 0
-  /// Whether a strip of thumbnails is above the time line.
+  /// Whether a row of thumbnails is shown above the time line.
   public var showsThumbnails = true
 
   /// Creates the default settings: a window that fits the clips, with thumbnails.

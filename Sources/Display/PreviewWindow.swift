@@ -8,15 +8,15 @@ public import OvercrankMediaCore
 public struct PreviewWindowContent: Hashable, Sendable {
   /// The rectangle of the whole image in the window; see `PreviewGeometry.imageRect`.
   public var imageRect = PreviewRect(x: 0, y: 0, width: 0, height: 0)
-  /// A line of text at the lower edge, in ASCII; empty for none.
+  /// A line of ASCII text at the lower edge; empty for no text.
   public var status = ""
-  /// The histogram; nil for none.
+  /// The histogram to show, or nil for no histogram.
   public var histogram: LumaHistogram?
   /// The meter of each audio channel.
   public var meters: [LevelMeterDisplay] = []
-  /// The middle of a square that marks a point; nil for none.
+  /// The center of a square that marks a point of interest, or nil for no square.
   public var focusPoint: PreviewPoint?
-  /// Whether the image is hidden, which shows that a photo is being taken.
+  /// Whether the image is hidden for a moment, to show that a photo is being taken.
   public var isBlinking = false
 
   /// Creates the content of a window without an image.
@@ -25,8 +25,9 @@ public struct PreviewWindowContent: Hashable, Sendable {
 
 /// A window that shows a camera.
 ///
-/// It draws what it is given, and reports keys and clicks. Presenting does not wait for the screen, so
-/// a frame is visible as soon as it is drawn.
+/// The window draws the images and overlays that the program passes to it, and reports keys and
+/// clicks. ``present(_:_:)`` does not wait for vertical synchronization, so a frame is visible as
+/// soon as it is drawn.
 ///
 /// ```swift
 /// let window = try PreviewWindow(title: "Camera", width: 1_280, height: 720)
@@ -58,12 +59,14 @@ public final class PreviewWindow {
   /// The largest size of a new window.
   private static let largest = PixelSize(width: 1_280, height: 720)
 
-  /// Fails if the process has no screen to open a window on.
+  /// Throws if the process has no screen on which it could open a window.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   public static func checkDisplay() throws(MediaError) { try SDLWindow.check() }
 
-  /// Opens a window for images of a size, at most 1280x720.
+  /// Opens a window for images of the given size.
+  ///
+  /// The window has at most 1280x720 pixels.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   public init(title: String, width: Int, height: Int) throws(MediaError) {
@@ -83,9 +86,9 @@ public final class PreviewWindow {
   /// The height of the window in pixels.
   public var height: Double { Double(scene.size.height) }
 
-  /// Takes the input since the last call.
+  /// Returns the input since the last call.
   ///
-  /// - Returns: The input, or nil if the window was closed by its user.
+  /// - Returns: The input, or nil if the user closed the window.
   public func takeInput() -> [Input]? {
     var input: [Input] = []
     let events = waiting + window.events()
@@ -115,12 +118,13 @@ public final class PreviewWindow {
     mustDraw = true
   }
 
-  /// Shows an image and its marks.
+  /// Shows an image with overlays.
   ///
   /// Draws only if something has changed.
   ///
   /// - Parameters:
-  ///   - image: A new image in the pixel format ``PixelFormat/bgra``, or nil for the one before.
+  ///   - image: A new image in the pixel format ``PixelFormat/bgra``, or nil to keep the previous
+  ///     image.
   ///   - content: The overlays on the image.
   /// - Throws: `MediaError` with `.noDisplay` if the renderer fails, `.notConvertible` for another
   ///   pixel format.

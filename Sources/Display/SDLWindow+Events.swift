@@ -3,7 +3,7 @@
 import CSDL2
 
 extension SDLWindow {
-  /// Takes the events that have arrived.
+  /// Returns the events that arrived since the last call.
   func events() -> [WindowEvent] {
     var events: [WindowEvent] = []
     var event = SDL_Event()
@@ -58,7 +58,7 @@ extension SDLWindow {
     return text.isEmpty ? nil : .key(text == " " ? "space" : text)
   }
 
-  /// Returns a key that types no character, or is held with another.
+  /// Returns a key that types no character, or a key pressed together with a modifier.
   private static func key(_ key: SDL_Keysym) -> WindowEvent? {
     let code = Int(key.sym)
     let names: [Int: String] = [

@@ -5,12 +5,12 @@ import FoundationEssentials
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// A window of SDL, its renderer and its textures.
+/// An SDL window with its renderer and textures.
 ///
-/// This type and ``TextTextures`` alone know SDL. Only the thread that created the window may use it; SDL wants it to be
-/// the main thread.
+/// Only this type and ``TextTextures`` call SDL. Only the thread that created the window may use
+/// it. SDL requires this to be the main thread.
 final class SDLWindow {
-  /// A texture, and what it was made for.
+  /// A texture, with the pixel format and size that it was created for.
   private struct Texture {
     let pointer: OpaquePointer
     let format: UInt32
@@ -23,7 +23,7 @@ final class SDLWindow {
   private var texts: TextTextures
   private var conversions: [DrawingCommand.Image: SDL_YUV_CONVERSION_MODE] = [:]
 
-  /// Fails if the process has no screen.
+  /// Throws if the process has no screen.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   static func check() throws(MediaError) {
@@ -31,16 +31,19 @@ final class SDLWindow {
     SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
   }
 
-  /// Connects to the screen; each call needs a matching `SDL_QuitSubSystem`.
+  /// Initializes SDL's video subsystem.
+  ///
+  /// Each call needs a matching `SDL_QuitSubSystem`.
   private static func start() throws(MediaError) {
     let environment = ProcessInfo.processInfo.environment
-    // Without a server to ask, SDL would try each of its drivers, and their libraries print.
+    // Without an X11 or Wayland server, SDL would try all of its video drivers, whose libraries
+    // print messages. So the call fails here.
     guard
       SDL_GetHint(SDL_HINT_VIDEODRIVER) != nil
         || ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: { environment[$0]?.isEmpty == false })
     else { throw .noDisplay("neither DISPLAY nor WAYLAND_DISPLAY is set") }
     SDL_SetMainReady()
-    // Signals belong to the program.
+    // SDL must not install signal handlers, because the program handles signals itself.
     SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1")
     SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1")
     guard SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0 else { throw .noDisplay(lastError) }
@@ -51,7 +54,7 @@ final class SDLWindow {
   /// - Throws: `MediaError` with `.noDisplay`.
   init(title: String, size: PixelSize) throws(MediaError) {
     try Self.start()
-    // SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
+    // The value of SDL_WINDOWPOS_CENTERED, a macro that Swift does not import.
     let centered: Int32 = 0x2FFF_0000
     guard
       let window = SDL_CreateWindow(
@@ -62,7 +65,8 @@ final class SDLWindow {
       SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO))
       throw .noDisplay(reason)
     }
-    // Without vertical synchronization: presenting must not delay keys.
+    // The renderer has no vertical synchronization, because waiting for it would delay the handling
+    // of keys.
     let made =
       SDL_CreateRenderer(window, -1, 0)
       ?? SDL_CreateRenderer(window, -1, UInt32(SDL_RENDERER_SOFTWARE.rawValue))
@@ -96,7 +100,7 @@ final class SDLWindow {
     return PixelSize(width: Int(width), height: Int(height))
   }
 
-  /// Changes between the whole screen and a window.
+  /// Switches between full screen and a window.
   func toggleFullScreen() {
     let mode = UInt32(SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue)
     SDL_SetWindowFullscreen(window, SDL_GetWindowFlags(window) & mode == mode ? 0 : mode)
@@ -170,7 +174,7 @@ final class SDLWindow {
 
   // MARK: Drawing
 
-  /// Draws a list into the window; ``present()`` shows it.
+  /// Draws a list of commands, which ``present()`` then shows.
   func draw(_ list: [DrawingCommand]) {
     for command in list {
       switch command {
@@ -196,11 +200,13 @@ final class SDLWindow {
     _ isSmooth: Bool
   ) {
     guard let texture = textures[image] else { return }
-    // Renderers with shaders convert when they draw, and the mode is global.
+    // Renderers with shaders convert YUV to RGB only when they draw. SDL's conversion mode is
+    // global, so it is set before each image.
     if let mode = conversions[image] { SDL_SetYUVConversionMode(mode) }
     SDL_SetTextureScaleMode(texture.pointer, isSmooth ? SDL_ScaleModeLinear : SDL_ScaleModeNearest)
     var from = SDL_Rect(source)
-    // The rectangle before the rotation has the same center.
+    // SDL rotates the target rectangle around its center. So the rectangle before the rotation is
+    // computed, which has the same center.
     let isTransposed = rotation % 180 != 0
     let (width, height) =
       isTransposed
@@ -214,7 +220,7 @@ final class SDLWindow {
     if conversions[image] != nil { SDL_RenderFlush(renderer) }
   }
 
-  /// Shows what was drawn.
+  /// Shows the drawn content on the screen.
   func present() { SDL_RenderPresent(renderer) }
 
   /// Reads the pixels of what was drawn since the last ``present()``.
@@ -244,7 +250,8 @@ extension TextureFormat {
     case .planar: SDL_PIXELFORMAT_IYUV
     case .biplanar: SDL_PIXELFORMAT_NV12
     case .packed: SDL_PIXELFORMAT_YUY2
-    // Named by the order in an integer, which is the reverse of that in memory.
+    // SDL names this format by the byte order in an integer, which is the reverse of the order in
+    // memory.
     case .bgra: SDL_PIXELFORMAT_ARGB8888
     }
   }

@@ -2,13 +2,12 @@
 
 import CSDL2
 
-/// Texts as textures of a renderer.
+/// A cache of texts that were drawn into textures.
 ///
-/// A line of text has hundreds of rectangles, and a renderer in software needs a millisecond for
-/// them. Most texts stay the same for many frames, so each is drawn once into a texture.
+/// A line of text has hundreds of rectangles, which take a software renderer about a millisecond.
+/// Most texts stay the same for many frames, so each text is drawn only once into a texture.
 ///
-/// The owner of the renderer owns this too, and calls ``removeAll()`` before it destroys the
-/// renderer.
+/// The owner of the renderer must call ``removeAll()`` before it destroys the renderer.
 struct TextTextures {
   private struct Key: Hashable {
     let text: String
@@ -20,7 +19,7 @@ struct TextTextures {
     let texture: OpaquePointer
     let width: Int
     let height: Int
-    /// The order of the last use.
+    /// The number of the last use, which is higher for later uses.
     var stamp: Int
   }
 
@@ -28,14 +27,16 @@ struct TextTextures {
   private var entries: [Key: Entry] = [:]
   private var stamp = 0
 
-  /// More than a window shows at once.
+  /// The greatest number of stored textures.
+  ///
+  /// A window shows fewer texts at once.
   private static let maximumEntries = 64
 
   init(renderer: OpaquePointer) { self.renderer = renderer }
 
   /// Draws a text from its upper left corner.
   ///
-  /// - Returns: False if the renderer has no texture for it.
+  /// - Returns: False if the renderer cannot create a texture for the text.
   mutating func draw(_ text: String, x: Int, y: Int, scale: Int, _ color: DisplayColor) -> Bool {
     let key = Key(text: text, scale: scale, color: color)
     stamp += 1
@@ -76,7 +77,7 @@ struct TextTextures {
     return Entry(texture: texture, width: width, height: height, stamp: stamp)
   }
 
-  /// The text in its color, transparent between the dots.
+  /// The pixels of a text in its color, transparent between the dots.
   private func pixels(_ key: Key, _ width: Int, _ height: Int) -> [UInt32] {
     let (color, transparent) = (key.color.argb, key.color.argb & 0xFF_FFFF)
     var pixels = [UInt32](repeating: transparent, count: width * height)

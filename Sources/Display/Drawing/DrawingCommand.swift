@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One step of drawing a window; a list of them draws all of it, from back to front.
+/// A command that draws a part of a window.
+///
+/// A list of commands draws the whole window, from back to front.
 enum DrawingCommand: Hashable, Sendable {
-  /// An image that was given to the window before.
+  /// An image that was uploaded to the window before it is drawn.
   enum Image: Hashable, Sendable {
-    /// The frame of a pane.
+    /// The video frame of the pane with this index.
     case frame(pane: Int)
-    /// A thumbnail by its position in the line.
+    /// The thumbnail at this index in the row of thumbnails.
     case thumbnail(Int)
   }
 
@@ -15,7 +17,7 @@ enum DrawingCommand: Hashable, Sendable {
   case text(String, x: Int, y: Int, scale: Int, DisplayColor)
   /// A part of an image, rotated clockwise into a rectangle.
   ///
-  /// `source` is in the pixels of the image before the rotation. Pixels are smoothed, or shown as
-  /// squares.
+  /// `source` is in the pixels of the image before the rotation. If `isSmooth` is true, pixels are
+  /// interpolated. Otherwise each pixel is drawn as a square.
   case image(Image, source: ViewRect, destination: ViewRect, rotation: Int, isSmooth: Bool)
 }

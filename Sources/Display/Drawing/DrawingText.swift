@@ -4,7 +4,7 @@ import OvercrankMediaCore
 
 /// The sizes and dots of text in ``DotFont``.
 enum DrawingText {
-  /// The dots from one character to the next.
+  /// The number of dots from the left edge of one character to that of the next.
   private static let advance = DotFont.width + 1
 
   /// The height of a line of text in pixels.
@@ -15,7 +15,7 @@ enum DrawingText {
     max(0, text.unicodeScalars.count * advance - 1) * scale
   }
 
-  /// The text without what does not fit into a width.
+  /// The text, shortened with `..` at the end if it does not fit into a width in pixels.
   static func fitting(_ text: String, width: Int, scale: Int) -> String {
     guard self.width(text, scale: scale) > width else { return text }
     let count = max(0, width / scale + 1) / advance
@@ -23,7 +23,9 @@ enum DrawingText {
     return String(text.unicodeScalars.prefix(count - 2)) + ".."
   }
 
-  /// The rectangles of a text's dots; dots that touch in a row are one rectangle.
+  /// The rectangles that draw a text.
+  ///
+  /// Adjacent dots in one row of a character form one rectangle.
   static func rectangles(_ text: String, x: Int, y: Int, scale: Int) -> [ViewRect] {
     var rectangles: [ViewRect] = []
     for (index, scalar) in text.unicodeScalars.enumerated() {
@@ -50,7 +52,7 @@ enum DrawingText {
     return rectangles
   }
 
-  /// The code of a character in the font; that of `?` for one that the font does not have.
+  /// The font's code for a character, or the code of `?` if the font lacks the character.
   private static func code(_ scalar: Unicode.Scalar) -> UInt8 {
     switch scalar.value {
     case 0x20..<0x7F, UInt32(DotFont.middleDot): UInt8(scalar.value)

@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 
 extension PlayerScene {
-  /// The steps that draw the window, from back to front.
+  /// The commands that draw the window, from back to front.
   var drawing: [DrawingCommand] {
     let layout = layout
     var list: [DrawingCommand] = [
@@ -43,11 +43,11 @@ extension PlayerScene {
       + label(pane.title, x: area.x + 12, y: bottom, layout.textScale, within: area.width - 24)
   }
 
-  /// Text on a shade, so that it can be read on any image.
+  /// Draws text on a shaded background, so that it can be read on any image.
   private func label(
     _ text: String, x: Int, y: Int, _ scale: Int, within width: Int
   ) -> [DrawingCommand] {
-    // A long text is small.
+    // Text that is too wide for the given scale is drawn at scale 1.
     let scale = DrawingText.width(text, scale: scale) + 12 <= width ? scale : 1
     let shown = DrawingText.fitting(text, width: width - 12, scale: scale)
     guard !shown.isEmpty else { return [] }
@@ -77,7 +77,8 @@ extension PlayerScene {
       let right = layout.column(of: segment.end, duration: timeline.duration)
       guard left < right else { return [] }
       let isLast = right == band.right
-      // A line of the panel's color separates neighbors that are wide enough.
+      // The last column of a segment keeps the panel's color, to separate it from the next segment.
+      // A segment narrower than 4 pixels is filled completely.
       let width = right - left - (isLast || right - left < 4 ? 0 : 1)
       let area = ViewRect(x: left, y: band.y, width: width, height: band.height)
       let textWidth = DrawingText.width(segment.label, scale: layout.textScale)
@@ -93,7 +94,7 @@ extension PlayerScene {
     }
   }
 
-  /// The loop, the markers and the position, over thumbnails and segments.
+  /// Draws the loop, the markers and the playhead over the thumbnails and segments.
   private func overlayDrawing(_ layout: WindowLayout) -> [DrawingCommand] {
     let area = layout.scrubArea
     var list: [DrawingCommand] = []
@@ -146,7 +147,7 @@ extension PlayerScene {
     return list
   }
 
-  /// A triangle, row by row.
+  /// Draws the triangle of the play symbol row by row.
   private func playSign(_ x: Int, _ y: Int, _ height: Int) -> [DrawingCommand] {
     (0..<height).map { row in
       let width = min(row, height - 1 - row) * 2 * height / max(1, height) + 2
@@ -161,7 +162,7 @@ extension PlayerScene {
     }
   }
 
-  /// Seconds with three decimals, rounded down.
+  /// Formats a time as seconds with three decimals, rounded down.
   private func decimals(_ time: Rational) -> String {
     let units = Int64(clamping: (try? (time * 1_000).rounded(.towardNegativeInfinity)) ?? 0)
     let fraction = String(units % 1_000)

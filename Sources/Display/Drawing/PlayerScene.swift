@@ -4,11 +4,11 @@ import OvercrankMediaCore
 
 /// Everything that a player's window shows, as a value.
 struct PlayerScene: Hashable, Sendable {
-  /// One image and what belongs to it.
+  /// One of the images in the window, with its title and its zoom.
   struct Pane: Hashable, Sendable {
     /// The frame on screen; nil in a gap.
     var frame: Frame?
-    /// The text in the lower corner; empty for none.
+    /// The text in the lower left corner; empty for no text.
     var title = ""
     var viewport = ImageViewport()
   }
@@ -24,14 +24,14 @@ struct PlayerScene: Hashable, Sendable {
     /// The clockwise rotation in degrees.
     let rotation: Int
 
-    /// The size on screen at one pixel per pixel.
+    /// The size after the rotation, in pixels of the frame.
     var size: PixelSize { stored.rotated(by: rotation) }
   }
 
   var size: PixelSize
   var panes: [Pane]
   var timeline: TimelineContent
-  /// The composition time on screen.
+  /// The composition time that the window shows.
   var position = Rational.zero
   var loop: TimeRange?
   /// The composition times of the marks.
@@ -39,11 +39,11 @@ struct PlayerScene: Hashable, Sendable {
   var isPlaying = false
   /// The text of the status line.
   var status = ""
-  /// A text that is shown for a moment; empty for none.
+  /// A text that is shown for a moment; empty for no text.
   var message = ""
-  /// The aspect of thumbnails, width by height.
+  /// The aspect ratio of thumbnails: width divided by height.
   var thumbnailAspect = 16.0 / 9
-  /// The sizes of the thumbnails that are decoded; nil for others.
+  /// The size of each thumbnail, or nil for a thumbnail that is not decoded yet.
   var thumbnails: [PixelSize?] = []
 
   var layout: WindowLayout { WindowLayout(size, paneCount: panes.count) }

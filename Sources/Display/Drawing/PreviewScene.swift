@@ -6,7 +6,7 @@ import OvercrankCapture
 struct PreviewScene: Hashable {
   /// The size of the window.
   var size: PixelSize
-  /// The size of the image that was given to the window; nil before the first.
+  /// The size of the last image that the window received, or nil before the first image.
   var image: PixelSize?
   var content = PreviewWindowContent()
 
@@ -15,7 +15,7 @@ struct PreviewScene: Hashable {
   private static let histogramHeight = 64
   private static let meterHeight = 8
 
-  /// The steps that draw the window, from back to front.
+  /// The commands that draw the window, from back to front.
   var drawing: [DrawingCommand] {
     var list: [DrawingCommand] = [
       .fill(ViewRect(x: 0, y: 0, width: size.width, height: size.height), .background)
@@ -39,7 +39,7 @@ struct PreviewScene: Hashable {
     return list + panel
   }
 
-  /// The four sides of a square around a point.
+  /// Draws the outline of a square around a point.
   private static func frame(around point: PreviewPoint) -> [DrawingCommand] {
     let (x, y, side, line) = (Int(point.x) - 24, Int(point.y) - 24, 48, 2)
     return [
@@ -50,7 +50,7 @@ struct PreviewScene: Hashable {
     ].map { .fill($0, .loop) }
   }
 
-  /// The histogram, the meters and the line of text, from the lower edge upwards.
+  /// Draws the line of text, the meters and the histogram, from the lower edge upward.
   private var panel: [DrawingCommand] {
     var list: [DrawingCommand] = []
     let inner = max(0, size.width - 2 * Self.border)

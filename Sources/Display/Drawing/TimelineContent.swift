@@ -15,7 +15,7 @@ struct TimelineContent: Hashable, Sendable {
     let start: Rational
     let end: Rational
     let kind: Kind
-    /// The speed, such as `1/8`; both ends of a ramp, such as `1..1/4`.
+    /// The speed as text, such as `1/8`, or the first and last speed of a ramp, such as `1..1/4`.
     let label: String
   }
 

@@ -3,12 +3,14 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The conversion of a pane's frames to RGB; a class, because dictionaries cannot hold noncopyable
-/// values.
+/// Converts the frames of a pane to RGB.
+///
+/// This type is a class because the converter is noncopyable and a dictionary cannot store
+/// noncopyable values.
 final class PaneConverter {
   private var converter = FrameConverter(to: .bgra, isFullRange: true, quality: .fast)
 
-  /// Returns the frame in BGRA.
+  /// Converts a frame to BGRA.
   ///
   /// - Throws: `MediaError` with `.notConvertible`.
   func bgra(_ frame: MediaFrame) throws(MediaError) -> MediaFrame {

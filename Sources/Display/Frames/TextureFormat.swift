@@ -2,9 +2,9 @@
 
 import OvercrankLibAV
 
-/// The form in which the pixels of a frame are given to the renderer.
+/// The pixel layout in which a frame is uploaded to the renderer.
 enum TextureFormat: Hashable, Sendable {
-  /// A conversion from YUV to RGB that the renderer has.
+  /// A conversion from YUV to RGB that the renderer supports.
   enum Conversion: Hashable, Sendable { case bt601, bt709, fullRange601 }
 
   /// Three planes, 4:2:0.
@@ -13,12 +13,13 @@ enum TextureFormat: Hashable, Sendable {
   case biplanar(Conversion)
   /// YUYV, 4:2:2.
   case packed(Conversion)
-  /// Blue, green, red and alpha, converted before.
+  /// Blue, green, red and alpha; other formats are converted to this one before the upload.
   case bgra
 
-  /// Chooses the form by the frame's pixel format and color tags.
+  /// Selects the layout by the frame's pixel format and color tags.
   ///
-  /// Frames in a format, a matrix or a range that the renderer does not convert become RGB before.
+  /// If the renderer cannot convert the frame's pixel format, color matrix or range, the layout is
+  /// ``bgra``.
   init(_ frame: MediaFrame) {
     let conversion: Conversion? =
       switch (frame.matrix, frame.isFullRange) {

@@ -6,7 +6,10 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankPlayback
 
-/// The thumbnails above a time line, each in the middle of its part of the time.
+/// The thumbnails above a time line.
+///
+/// Each thumbnail covers an equal part of the duration, and shows the frame in the middle of that
+/// part.
 struct ThumbnailLine {
   private struct Arrangement: Hashable {
     let slots: [ViewRect]
@@ -16,12 +19,13 @@ struct ThumbnailLine {
   private var arrangement: Arrangement?
   private var keys: [ThumbnailLoader.Key?] = []
   private var decoded: [ThumbnailLoader.Key: MediaFrame] = [:]
-  /// The sizes of the decoded thumbnails by position; nil for others.
+  /// The size of each thumbnail, or nil for a thumbnail that is not decoded yet.
   private(set) var sizes: [PixelSize?] = []
 
-  /// Arranges the thumbnails for a window.
+  /// Updates the positions and frames of the thumbnails after a change of the window or
+  /// composition.
   ///
-  /// - Returns: The frames to decode, if the arrangement has changed; nil otherwise.
+  /// - Returns: The frames that must be decoded, or nil if no thumbnail changed.
   mutating func update(
     _ scene: PlayerScene, _ composition: Composition, _ player: Player
   ) -> [Player.FrameReference]? {
@@ -44,9 +48,9 @@ struct ThumbnailLine {
     }
   }
 
-  /// Adds decoded thumbnails.
+  /// Stores decoded images and assigns them to the thumbnails that show them.
   ///
-  /// - Returns: The thumbnails that have found their position.
+  /// - Returns: The thumbnails that received an image in this call.
   mutating func add(
     _ images: [(key: ThumbnailLoader.Key, image: MediaFrame)]
   ) -> [(slot: Int, image: MediaFrame)] {

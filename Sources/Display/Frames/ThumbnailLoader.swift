@@ -8,11 +8,11 @@ import OvercrankMediaCore
 import OvercrankPlayback
 import Synchronization
 
-/// Decodes thumbnails on a thread of its own.
+/// Decodes thumbnails on a background thread.
 ///
-/// Any thread may call it.
+/// All calls may come from any thread.
 final class ThumbnailLoader: Sendable {
-  /// A thumbnail.
+  /// The file and the frame index that identify a thumbnail.
   struct Key: Hashable, Sendable {
     let path: String
     let index: Int
@@ -57,7 +57,7 @@ final class ThumbnailLoader: Sendable {
     }
   }
 
-  /// Ends the thread; waits for the frame that is being decoded.
+  /// Ends the thread, and waits until the frame that is being decoded is complete.
   func close() {
     state.withLock { $0.isClosed = true }
     work.signal()
@@ -79,7 +79,9 @@ final class ThumbnailLoader: Sendable {
     }
   }
 
-  /// The reader of the last file; used by the thread alone.
+  /// Decodes frames, and keeps the file of the last frame open.
+  ///
+  /// Used only by the loader's thread.
   private final class Source {
     private struct Open: ~Copyable {
       let path: String

@@ -2,22 +2,24 @@
 
 /// The part of an image that a pane shows: a zoom and a center.
 ///
-/// At zoom 1 the whole image fits, with its aspect kept. A larger zoom shows whole pixels: from two
-/// screen pixels per image pixel on, the scale is an integer, so all pixels are squares of one size.
+/// At zoom 1 the whole image fits the pane, with its aspect ratio kept. At a larger zoom, a scale
+/// of two or more screen pixels per image pixel is rounded to an integer, so that all pixels are
+/// squares of equal size.
 struct ImageViewport: Hashable, Sendable {
-  /// The magnification, relative to the image that fits.
+  /// The magnification, relative to the size at which the whole image fits the pane.
   private(set) var zoom = 1.0
-  /// The point of the image at the center of the pane, as fractions of its width and height.
+  /// The point of the image at the center of the pane, in fractions of the image's width and
+  /// height.
   private(set) var center = ViewPoint(x: 0.5, y: 0.5)
 
-  /// The most screen pixels per image pixel.
+  /// The greatest number of screen pixels per image pixel, in each direction.
   static let largestScale = 64.0
 
   /// A part of an image and its position in the window.
   struct Part: Hashable, Sendable {
-    /// The pixels of the image.
+    /// The rectangle in the image, in image pixels.
     let source: ViewRect
-    /// The pixels of the window.
+    /// The rectangle in the window, in window pixels.
     let destination: ViewRect
   }
 
@@ -25,14 +27,14 @@ struct ImageViewport: Hashable, Sendable {
   private struct Axis {
     let length: Int
     let scale: Double
-    /// The first pixel of the image, in window pixels.
+    /// The position of the image's first pixel, in window pixels.
     let origin: Double
     let pane: Range<Int>
 
     /// The visible parts of the axis.
     ///
-    /// With an integer scale, a pixel that is cut by the edge of the pane is a part of its own, so
-    /// the others keep their size.
+    /// With an integer scale, an image pixel that the edge of the pane cuts becomes a separate
+    /// part. All other pixels then keep their exact size.
     var parts: [(source: Range<Int>, destination: Range<Int>)] {
       let (start, end) = (Double(pane.lowerBound), Double(pane.upperBound))
       let first = max(0, Int(((start - origin) / scale).rounded(.down)))
@@ -66,7 +68,7 @@ struct ImageViewport: Hashable, Sendable {
     zoom != 1 && scale(of: image, in: pane) >= 2
   }
 
-  /// Returns the visible parts of an image, which do not overlap and lie in the pane.
+  /// Returns the visible parts of an image, which lie in the pane and do not overlap.
   func parts(of image: PixelSize, in pane: ViewRect) -> [Part] {
     guard image.width > 0, image.height > 0, !pane.isEmpty else { return [] }
     let axes = axes(image, pane)
@@ -79,15 +81,16 @@ struct ImageViewport: Hashable, Sendable {
     }
   }
 
-  /// Returns the point of the image, in its pixels, at a point of the window.
+  /// Converts a point of the window to a point of the image, in image pixels.
   ///
-  /// Outside the image, the result is negative or at least its size.
+  /// A point outside the image gives a coordinate that is negative, or not less than the image's
+  /// width or height.
   func imagePoint(at point: ViewPoint, of image: PixelSize, in pane: ViewRect) -> ViewPoint {
     let (x, y) = axes(image, pane)
     return ViewPoint(x: (point.x - x.origin) / x.scale, y: (point.y - y.origin) / y.scale)
   }
 
-  /// Multiplies the zoom, and keeps the image point under a point of the window where it is.
+  /// Multiplies the zoom, and keeps the image point at a given point of the window in place.
   mutating func zoom(
     by factor: Double, around point: ViewPoint, of image: PixelSize, in pane: ViewRect
   ) {
@@ -113,7 +116,7 @@ struct ImageViewport: Hashable, Sendable {
       image, pane)
   }
 
-  /// Moves the center; the image always fills the pane as far as it can.
+  /// Moves the center, but never so far that the pane shows avoidable empty space beside the image.
   private mutating func move(to center: ViewPoint, _ image: PixelSize, _ pane: ViewRect) {
     let scale = scale(of: image, in: pane)
     func limited(_ value: Double, _ length: Int, _ pane: Int) -> Double {
@@ -148,7 +151,7 @@ struct ImageViewport: Hashable, Sendable {
 }
 
 extension ViewRect {
-  /// The center.
+  /// The center of the rectangle.
   var middle: ViewPoint {
     ViewPoint(x: Double(x) + Double(width) / 2, y: Double(y) + Double(height) / 2)
   }

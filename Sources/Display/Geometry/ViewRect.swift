@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rectangle of whole pixels; it contains its left and upper edges, and not the others.
+/// A rectangle of whole pixels, which contains its left and upper edges but not its right and lower
+/// edges.
 struct ViewRect: Hashable, Sendable {
   var x: Int
   var y: Int
@@ -16,14 +17,15 @@ struct ViewRect: Hashable, Sendable {
       && point.y < Double(bottom)
   }
 
-  /// The rectangle without a border on each side.
+  /// The rectangle, reduced by a border of the same width on each side.
   func inset(by border: Int) -> ViewRect {
     ViewRect(
       x: x + border, y: y + border, width: max(0, width - 2 * border),
       height: max(0, height - 2 * border))
   }
 
-  /// The same pixels of an image before it was rotated clockwise.
+  /// Converts a rectangle of a clockwise rotated image to the rectangle of the same pixels before
+  /// the rotation.
   ///
   /// - Parameters:
   ///   - degrees: The rotation, a multiple of 90.

@@ -14,24 +14,25 @@ import OvercrankMediaCore
 /// └───────────────────────┘
 /// ```
 ///
-/// In a low window, the image has precedence: thumbnails go first, then the other lines.
+/// If the window is not high enough, the thumbnails are left out, and in a still lower window the
+/// whole panel below the image.
 struct WindowLayout: Hashable, Sendable {
   /// One rectangle per image, side by side.
   let panes: [ViewRect]
-  /// Everything below the panes; empty in a low window.
+  /// The area below the panes; empty if the window is too low.
   let panel: ViewRect
-  /// Empty in a low window.
+  /// The row of thumbnails; empty if the window is too low.
   let thumbnails: ViewRect
-  /// The segments; empty in a low window.
+  /// The row of the segments; empty if the window is too low.
   let timeline: ViewRect
-  /// Empty in a low window.
+  /// The status line; empty if the window is too low.
   let status: ViewRect
   /// Screen pixels per dot of a character.
   let textScale: Int
 
   private static let margin = 12
   private static let thumbnailHeight = 48
-  /// The space between two images.
+  /// The space between two panes, in pixels.
   static let gap = 4
 
   init(_ size: PixelSize, paneCount: Int) {
@@ -61,31 +62,35 @@ struct WindowLayout: Hashable, Sendable {
     status = line(top + thumbnailHeight + bandHeight, statusHeight)
   }
 
-  /// The area that a pointer drags on to change the time: thumbnails and segments.
+  /// The area in which dragging the pointer changes the time: the rows of thumbnails and segments.
   var scrubArea: ViewRect {
     ViewRect(
       x: timeline.x, y: thumbnails.y, width: timeline.width,
       height: thumbnails.height + timeline.height)
   }
 
-  /// The pane at a point; nil outside.
+  /// The index of the pane at a point, or nil if the point is in no pane.
   func pane(at point: ViewPoint) -> Int? { panes.firstIndex { $0.contains(point) } }
 
-  /// The composition time at a column of the time line; the nearer end outside.
+  /// The composition time at a pixel column of the window.
+  ///
+  /// A column outside the time line gives the time at its nearer end.
   func time(atColumn x: Double, duration: Rational) -> Rational {
     guard timeline.width > 0 else { return .zero }
     let column = min(max(0, Int((x - Double(timeline.x)).rounded(.down))), timeline.width)
     return duration * Rational(Int128(column), over: Int128(timeline.width))
   }
 
-  /// The column of a composition time.
+  /// The pixel column of the window that shows a composition time.
   func column(of time: Rational, duration: Rational) -> Int {
     guard duration > .zero else { return timeline.x }
     let share = min(max(0, (time / duration).doubleValue), 1)
     return timeline.x + Int((share * Double(timeline.width)).rounded())
   }
 
-  /// The rectangles of thumbnails for an aspect (width by height), which fill their line.
+  /// The rectangles of the thumbnails, which fill their row.
+  ///
+  /// Their aspect ratio is about `aspect`, which is width divided by height.
   func thumbnailSlots(aspect: Double) -> [ViewRect] {
     guard !thumbnails.isEmpty, aspect > 0 else { return [] }
     let wanted = max(16, Double(thumbnails.height) * min(aspect, 8))

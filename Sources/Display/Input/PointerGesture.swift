@@ -9,9 +9,9 @@ struct PointerGesture: Hashable, Sendable {
   enum Action: Hashable, Sendable {
     /// Begins to scrub.
     case beginScrub
-    /// Moves to a composition time.
+    /// Scrubs to a composition time.
     case scrub(Rational)
-    /// Ends at the last time.
+    /// Ends scrubbing at the last time that the pointer selected.
     case endScrub
     case pan(pane: Int, x: Double, y: Double)
     case zoom(pane: Int, factor: Double, around: ViewPoint)
@@ -24,13 +24,15 @@ struct PointerGesture: Hashable, Sendable {
   }
 
   private var state = State.idle
-  /// The zoom of one step of the wheel; four steps double.
+  /// The zoom factor of one wheel step.
+  ///
+  /// Four steps double the zoom.
   private static let wheelFactor = 1.189_207_115_002_721
 
   /// True while the time line is dragged.
   var isScrubbing: Bool { if case .scrubbing = state { true } else { false } }
 
-  /// Returns the actions of an event.
+  /// Returns the actions that an event requests.
   mutating func handle(
     _ event: WindowEvent, _ layout: WindowLayout, duration: Rational
   ) -> [Action] {

@@ -11,7 +11,7 @@ struct Scrub {
   private var isExact = true
   private var rate = Rational.zero
 
-  /// Pauses, and remembers the rate.
+  /// Pauses the player and stores its rate.
   mutating func begin(_ player: Player) {
     rate = player.rate
     player.pause()
@@ -23,7 +23,9 @@ struct Scrub {
     (hasMoved, isExact) = (true, false)
   }
 
-  /// Seeks once per refresh.
+  /// Seeks the player to the pointer's time.
+  ///
+  /// Call this once per screen refresh.
   mutating func update(_ player: Player) {
     guard let target, !isExact else { return }
     player.seek(to: time(target), tolerance: hasMoved ? .nearestKeyFrame : .exact)
@@ -31,11 +33,12 @@ struct Scrub {
     hasMoved = false
   }
 
-  /// Seeks to the last time, and plays on if the player played before.
+  /// Seeks to the pointer's last time, and continues playback if the player was playing before the
+  /// drag.
   mutating func end(_ player: Player) {
     guard let target else { return }
     player.seek(to: time(target))
-    // The rate was the player's own.
+    // This cannot fail, because the rate was read from the same player.
     try? player.setRate(rate)
     self = Scrub()
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An event of a window, without the types of the library that reports it.
+/// An event of a window, in types that do not depend on SDL.
 enum WindowEvent: Hashable, Sendable {
   /// A mouse button.
   enum Button: Hashable, Sendable { case left, middle, right }
@@ -10,7 +10,7 @@ enum WindowEvent: Hashable, Sendable {
   case pressed(Button, ViewPoint)
   case moved(ViewPoint)
   case released(Button)
-  /// Turns of the wheel, positive away from the user.
+  /// The number of wheel steps, positive if the wheel turns away from the user.
   case wheel(Double, ViewPoint)
   case resized(PixelSize)
   /// The window system has lost the pixels of the window.
