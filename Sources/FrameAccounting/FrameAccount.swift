@@ -99,9 +99,9 @@ package struct FrameAccount {
     enterDecided()
   }
 
-  /// Ends a pause; without a pause, does nothing.
+  /// Ends a pause, or does nothing if the take is not paused.
   ///
-  /// Call this before the first frame after the pause is entered.
+  /// Call this before the first frame after the pause is recorded.
   package mutating func resume(atMicroseconds time: Int64) { clock.resume(atMicroseconds: time) }
 
   /// Closes the account, and enters the frames that are missing between the last frame and the end
@@ -137,7 +137,7 @@ package struct FrameAccount {
     startTimeline()
   }
 
-  /// Enters the frames that are missing while the device was gone, up to the time of the next frame,
+  /// Enters the frames that were lost while the device was gone, up to the time of the next frame,
   /// and starts a new timeline.
   package mutating func reconnect(atMicroseconds time: Int64) {
     close(End())
@@ -159,7 +159,7 @@ package struct FrameAccount {
     beginsWithStream = false
   }
 
-  /// The number of missing frames that were due before the end of the take, out of `missing`.
+  /// The number of missing frames that were due before the end of the take; at most `missing`.
   private static func within(
     _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {
@@ -172,7 +172,7 @@ package struct FrameAccount {
 
   /// The number of periods from the last entered frame to the frame after the end.
   ///
-  /// Nil until the timeline has decided it.
+  /// Nil until the timeline has determined the number.
   private var lastStep: Int64?
 
   private mutating func enterDecided() {

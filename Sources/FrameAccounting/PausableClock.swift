@@ -18,12 +18,12 @@ package struct PausableClock: Sendable {
   /// Whether the take is paused.
   package var isPaused: Bool { pauseStart != nil }
 
-  /// Pauses the take from this driver time on.
+  /// Pauses the take at a driver time in microseconds.
   package mutating func pause(atMicroseconds time: Int64) {
     if pauseStart == nil { pauseStart = time }
   }
 
-  /// Ends a pause; without a pause, does nothing.
+  /// Ends a pause, or does nothing if the take is not paused.
   package mutating func resume(atMicroseconds time: Int64) {
     guard let start = pauseStart else { return }
     pauseStart = nil

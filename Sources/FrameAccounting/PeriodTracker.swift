@@ -7,7 +7,8 @@ import OvercrankMediaCore
 /// An alpha-beta filter tracks phase and period. The grid therefore follows a slow clock drift and
 /// corrects a slightly wrong rate.
 struct PeriodTracker {
-  /// The distance of a frame from its slot, in periods, up to which the slot is accepted at once.
+  /// The greatest distance between a frame and its slot, in periods, at which the slot is accepted
+  /// at once.
   static let near = 0.3
   /// The number of consecutive frames, each off by at least half a period, after which the grid
   /// itself is considered wrong.

@@ -52,7 +52,7 @@ struct SlotAssignment {
 
   init(grid: PeriodTracker) { self.grid = grid }
 
-  /// Returns the periods from each frame to the next.
+  /// Returns the number of periods from each frame to the next.
   mutating func steps(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
   ) -> [Step] {
@@ -111,7 +111,7 @@ struct SlotAssignment {
 
   /// The delay of a frame relative to a slot, in periods.
   ///
-  /// If its clock jumped, the delay is unknown and counts as 0.
+  /// If the clock jumped at this frame, the delay is unknown and counts as 0.
   private func late(_ reading: FrameTimeline.Reading, _ slot: Int64) -> Double {
     reading.isClockJump ? 0 : grid.offset(of: reading, from: slot) - shift
   }
