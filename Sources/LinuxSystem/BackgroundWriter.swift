@@ -5,11 +5,11 @@ import Dispatch
 import Synchronization
 package import SystemPackage
 
-/// Writes lines to a descriptor on a thread of its own.
+/// Writes lines to a descriptor on a background thread.
 ///
-/// A terminal or a pipe that is not read blocks this thread, and not the callers. O_NONBLOCK would not
-/// do: it belongs to the open terminal or pipe, which other programs share. May be used from any
-/// thread.
+/// If nothing reads the terminal or pipe, only this thread blocks, not the callers. O_NONBLOCK is
+/// no alternative: it would apply to the open terminal or pipe, which other programs share. All
+/// calls may come from any thread.
 package final class BackgroundWriter: Sendable {
   private struct Line {
     let bytes: [UInt8]
@@ -18,18 +18,19 @@ package final class BackgroundWriter: Sendable {
 
   private struct State {
     var lines: Deque<Line> = []
-    /// The bytes of the lines that wait.
+    /// The number of bytes of the lines that wait to be written.
     var byteCount = 0
     var droppedCount = 0
-    /// The lines that left the thread, written or not.
+    /// The number of lines that the thread has finished, including those whose write failed.
     var endedCount = 0
     var isWriting = false
     var hasThread = false
-    /// Whether lines are written by their caller, because no thread can be had.
+    /// Whether each caller writes its own lines, because no thread can be created.
     var isDirect = false
-    /// The callers of ``drain(withinMilliseconds:)`` that wait for the next line to end.
+    /// The number of callers of ``drain(withinMilliseconds:)`` that wait until the next line is
+    /// finished.
     var waiterCount = 0
-    /// The value of `endedCount` at which a caller stopped to wait.
+    /// The value of `endedCount` when a caller last gave up waiting, or nil if none has.
     var stuckCount: Int?
   }
 
@@ -39,7 +40,7 @@ package final class BackgroundWriter: Sendable {
   private let hasLines = DispatchSemaphore(value: 0)
   private let hasEnded = DispatchSemaphore(value: 0)
 
-  /// Uses a descriptor, which must stay open.
+  /// Creates a writer for a descriptor, which must stay open.
   ///
   /// - Parameters:
   ///   - descriptor: The descriptor.
@@ -51,16 +52,18 @@ package final class BackgroundWriter: Sendable {
   /// The number of lines that were dropped because the reader did not read.
   package var droppedCount: Int { state.withLock { $0.droppedCount } }
 
-  /// Lets each caller write its lines itself, and blocks while the reader does not read.
+  /// Makes each caller write its own lines.
   ///
-  /// For a process that cannot start threads.
+  /// Calls of ``write(_:isProgress:)`` then block while the reader does not read. For a process
+  /// that cannot start threads.
   package func writeDirectly() { state.withLock { $0.isDirect = true } }
 
   /// Writes a line after all earlier ones, without waiting for the reader.
   ///
   /// - Parameters:
-  ///   - bytes: The line, with its end.
-  ///   - isProgress: Whether the line replaces a line of progress that waits as the last one.
+  ///   - bytes: The line, with its line break.
+  ///   - isProgress: Whether the line reports progress. It then replaces the last waiting line if
+  ///     that reports progress too.
   package func write(_ bytes: [UInt8], isProgress: Bool = false) {
     let isDirect = state.withLock { state in
       if !state.isDirect, !state.hasThread { start(&state) }
@@ -101,7 +104,7 @@ package final class BackgroundWriter: Sendable {
         state.isWriting = line != nil
         return line
       }
-      // A line that was replaced or dropped has signaled too.
+      // Lines that were replaced or dropped have also signaled, so the queue may be empty.
       guard let line else { continue }
       // A failure is ignored, because it could not be reported.
       _ = descriptor.writeFully(line.bytes)
@@ -115,10 +118,11 @@ package final class BackgroundWriter: Sendable {
     }
   }
 
-  /// Waits until all lines are written, as long as the reader takes some.
+  /// Waits until all lines are written, or until the reader has stopped reading.
   ///
-  /// - Parameter milliseconds: The time without a line taken after which the wait ends. If an earlier
-  ///   wait has ended so and no line was taken since, a tenth of it.
+  /// - Parameter milliseconds: The longest time without a written line, after which the wait ends.
+  ///   If the previous wait ended like this and no line was written since, a tenth of this time is
+  ///   used.
   /// - Returns: Whether all lines were written.
   @discardableResult
   package func drain(withinMilliseconds milliseconds: Int = 1_000) -> Bool {

@@ -48,7 +48,7 @@ package final class BlockingThread: Sendable {
   /// Call at most once.
   package func join() { pthread_join(thread, nil) }
 
-  /// Lets the thread end by itself.
+  /// Lets the thread release its resources when it ends, without ``join()``.
   ///
   /// Call this instead of ``join()``.
   package func detach() { pthread_detach(thread) }

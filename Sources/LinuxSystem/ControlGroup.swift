@@ -7,8 +7,9 @@ package enum ControlGroup {
   /// The group and all of its ancestors are read, in version 2 and version 1 of the interface. Cached
   /// file contents that the kernel can discard count as free.
   ///
-  /// - Parameter root: The directory that contains `proc` and `sys`. Tests pass their own.
-  /// - Returns: The bytes; nil without a limit.
+  /// - Parameter root: The directory that contains `proc` and `sys`. Tests pass a directory with
+  ///   simulated files.
+  /// - Returns: The number of bytes, or nil if the memory is not limited.
   package static func memoryLeft(root: String = "") -> Int64? {
     var smallest: Int64?
     for line in SystemFiles.lines(of: "\(root)/proc/self/cgroup") {

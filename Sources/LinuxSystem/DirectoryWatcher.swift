@@ -4,7 +4,7 @@ import CLinuxSystem
 import Glibc
 import Synchronization
 
-/// Watches directories for changes by inotify(7).
+/// Watches directories for changes with inotify(7).
 ///
 /// inotify needs no privileges, and also works in containers, where udev events do not arrive.
 ///

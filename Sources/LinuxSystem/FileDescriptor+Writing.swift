@@ -3,13 +3,13 @@
 package import SystemPackage
 
 extension FileDescriptor {
-  /// Writes all bytes, with as many system calls as that takes.
+  /// Writes all bytes, with as many system calls as necessary.
   ///
   /// - Parameters:
   ///   - bytes: The bytes.
   ///   - offset: The offset in the file. Nil writes at the descriptor's own offset.
-  ///   - givesUp: Called with the number of bytes that were written when a signal interrupts the
-  ///     call. Returns true to end with `.interrupted`, and false to go on.
+  ///   - givesUp: Called when a signal interrupts the write, with the number of bytes written so
+  ///     far. It returns true to end with `.interrupted`, or false to continue.
   /// - Returns: Nil if all bytes were written; otherwise the error, after which some of the bytes
   ///   may have been written.
   package func writeFully(

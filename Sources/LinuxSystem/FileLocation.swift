@@ -4,8 +4,8 @@ import Glibc
 
 /// The file that a path leads to, whether or not it exists.
 ///
-/// Two paths are the same file even if they differ in spelling, or if they lead there through
-/// symbolic links or hard links.
+/// Two paths count as the same file even if they differ in spelling, or if they lead to the file
+/// through symbolic links or hard links.
 package struct FileLocation {
   /// The bytes of the path with symbolic links resolved; equal for all spellings of one name.
   package let name: [UInt8]

@@ -54,10 +54,10 @@ package struct NamedFile: Sendable {
     throw FileCreationError(path: name, errorNumber: EBUSY)
   }
 
-  /// Releases the lock before this value ends.
+  /// Releases the lock.
   ///
-  /// Otherwise a child process, which shares the descriptor from fork(2) to exec(2), could hold the
-  /// lock longer.
+  /// Call this before this value is destroyed. Otherwise a child process, which shares the
+  /// descriptor from fork(2) to exec(2), could hold the lock longer.
   package func unlock() {
     if let lock { FileLock.release(lock.descriptor) }
   }
@@ -86,9 +86,9 @@ package enum FileName {
     return rename(from, to) == 0 ? 0 : errno
   }
 
-  /// Gives a name to a file, and moves the file that has this name to another name.
+  /// Gives a file the name of another file, and renames that other file.
   ///
-  /// If the name belongs to another file than `old`, nothing changes and the result is `ESTALE`.
+  /// If the name does not belong to the file `old`, nothing changes and the result is `ESTALE`.
   ///
   /// - Parameters:
   ///   - name: The name to take over.

@@ -4,7 +4,7 @@ import CLinuxSystem
 import Glibc
 
 extension RandomAccessFile {
-  /// Copies bytes from another file to an offset, inside the kernel where it can.
+  /// Copies bytes from another file to an offset in this file, inside the kernel where possible.
   ///
   /// - Parameters:
   ///   - count: The number of bytes.
@@ -80,7 +80,8 @@ extension RandomAccessFile {
   ///
   /// This file must be empty. It is empty afterwards, too.
   ///
-  /// - Returns: Nil if the files are on different file systems, or if theirs cannot share blocks.
+  /// - Returns: The block size in bytes. Nil if the files are on different file systems, or if
+  ///   their file system cannot share blocks.
   package func sharedBlockBytes(with source: OpenFile) -> Int64? {
     var status = stat()
     guard fstat(file.descriptor, &status) == 0, status.st_size == 0 else { return nil }

@@ -11,7 +11,7 @@ package struct SharedLibrary: Sendable {
   package struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
-    /// The message of the last call on this thread.
+    /// The message for the last failed call on this thread.
     fileprivate init() {
       description = dlerror().map { String(cString: $0) } ?? "unknown error"
     }

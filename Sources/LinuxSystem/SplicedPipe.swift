@@ -5,25 +5,28 @@ import DequeModule
 import Glibc
 package import SystemPackage
 
-/// A pipe whose buffers are the memory of its writer, without a copy.
+/// A pipe that refers to the writer's memory and does not copy it: vmsplice(2).
 ///
-/// The memory of an owner must not change before the reader has read it. So each owner is kept until
-/// as many pages have followed as the pipe can hold. The reader must copy the
-/// bytes with read(2): if it moves them into another pipe, that pipe holds them for longer.
+/// The memory must not change before the reader has read it. So the owner of written memory is kept
+/// until as many further pages were written as the pipe can hold. The reader must copy the bytes
+/// with read(2). If the reader instead moves them into another pipe, that pipe refers to the memory
+/// for longer.
 package struct SplicedPipe<Owner>: ~Copyable {
   private let descriptor: FileDescriptor
   private let pageSize = Int(getpagesize())
   private var kept: Deque<(owner: Owner, end: Int)> = []
-  /// The least number of the pipe's buffers that were filled: one for each page, and for each part.
+  /// The smallest number of pipe buffers that the writes so far can have filled.
+  ///
+  /// Each write fills at least one buffer, and at least one for each page.
   private var bufferCount = 0
 
-  /// Uses a descriptor; nil if it is no pipe.
+  /// Creates a pipe for a descriptor, or returns nil if the descriptor is not a pipe.
   package init?(_ descriptor: FileDescriptor) {
     guard Self.capacity(of: descriptor) != nil else { return nil }
     self.descriptor = descriptor
   }
 
-  /// Puts a part of an owner's memory into the pipe, and blocks until it has space.
+  /// Puts a part of an owner's memory into the pipe, and blocks until the pipe has space.
   ///
   /// - Parameters:
   ///   - bytes: The memory.
@@ -41,7 +44,7 @@ package struct SplicedPipe<Owner>: ~Copyable {
         continue
       }
       if count == -Int(EPIPE) { return .brokenPipe }
-      // If the kernel refuses to splice, the rest is copied.
+      // If the kernel rejects the splice, the remaining bytes are copied.
       guard count > 0 else {
         let spliced = bytes.count - rest.count
         return descriptor.writeFully(rest) { givesUp(spliced + $0) }
@@ -52,20 +55,22 @@ package struct SplicedPipe<Owner>: ~Copyable {
     return nil
   }
 
-  /// Keeps an owner whose memory was written, and releases those that the pipe holds no more.
+  /// Keeps an owner whose memory was written, and releases the owners to whose memory the pipe no
+  /// longer refers.
   package mutating func keep(_ owner: Owner) {
     kept.append((owner, bufferCount))
-    // Each buffer has up to one page, and buffers leave the pipe in their order.
+    // Each buffer contains at most one page, and buffers leave the pipe in the order in which they
+    // were filled.
     let held = (Self.capacity(of: descriptor) ?? .max) / pageSize
     while let first = kept.first, bufferCount - first.end >= held { kept.removeFirst() }
   }
 
-  /// The owners whose memory the pipe may hold still.
+  /// The owners to whose memory the pipe may still refer.
   package var owners: [Owner] { kept.map(\.owner) }
 
   /// The capacity of a pipe in bytes; nil for another descriptor.
   private static func capacity(of descriptor: FileDescriptor) -> Int? {
-    // F_GETPIPE_SZ, whose macro Swift does not import.
+    // The value of F_GETPIPE_SZ, a macro that Swift does not import.
     let count = fcntl(descriptor.rawValue, 1_032)
     return count > 0 ? Int(count) : nil
   }

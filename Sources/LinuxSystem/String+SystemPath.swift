@@ -78,10 +78,11 @@ extension String {
 
   /// The original bytes in one line without characters that control a terminal.
   ///
-  /// Titles, marks and file names come from outside, so each line for people is printed with this.
-  /// Control characters, line breaks and marks that reverse the direction of text become escapes
-  /// such as `\u{1B}`, and a single byte that some terminals take for a control character becomes
-  /// `\x9B`. All other bytes are kept, because a file name need not be valid UTF-8.
+  /// Titles, marks and file names come from outside the program, so every line that a user sees is
+  /// printed through this property. Control characters, line breaks and marks that reverse the
+  /// direction of text become escapes such as `\u{1B}`, and a single byte that some terminals take
+  /// for a control character becomes `\x9B`. All other bytes are kept, because a file name need not
+  /// be valid UTF-8.
   package var terminalBytes: [UInt8] {
     if utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return Array(utf8) }
     var shown: [UInt8] = []

@@ -55,8 +55,8 @@ package enum TemporaryName {
 
   /// Creates a file with a temporary name, and locks it.
   ///
-  /// The lock ends with the process, also on another computer with the same network disk. It
-  /// distinguishes a file in use from an abandoned one.
+  /// The lock shows that the file is in use and not abandoned. It ends with the process, even as
+  /// seen from another computer that shares the network disk.
   ///
   /// - Parameters:
   ///   - path: The target file.
@@ -79,9 +79,10 @@ package enum TemporaryName {
     throw FileCreationError(path: path, errorNumber: EBUSY)
   }
 
-  /// The temporary files of earlier processes in each directory, as they were at its first use.
+  /// The temporary files of earlier processes in each directory, listed when the directory is first
+  /// used.
   ///
-  /// A process may write many files into a directory that has many, so it is listed once.
+  /// A process may write many files into a large directory, so the directory is listed only once.
   private static let earlier = Mutex<[String: [String]]>([:])
 
   /// Removes the files of the kind ``part`` that killed processes left beside a target, as

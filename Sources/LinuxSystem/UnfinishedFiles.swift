@@ -19,7 +19,7 @@ package enum UnfinishedFiles {
 
   static func add(_ path: String) { state.withLock { _ = $0.paths.insert(path) } }
 
-  /// Removes a file.
+  /// Removes an unfinished file.
   static func remove(_ path: String) {
     state.withLock { state in
       unlink(path.systemPath)
@@ -27,7 +27,7 @@ package enum UnfinishedFiles {
     }
   }
 
-  /// Gives a file its name by a closure.
+  /// Calls a closure that renames a temporary file to its final name.
   ///
   /// - Returns: The result of the closure: 0 or an errno.
   static func finish(_ path: String, _ rename: () -> Int32) -> Int32 {
@@ -41,12 +41,15 @@ package enum UnfinishedFiles {
     }
   }
 
-  /// Ends the process, unless a file has received its name meanwhile.
+  /// Removes all unfinished files and ends the process, unless a file has received its name
+  /// meanwhile.
   ///
   /// - Parameters:
-  ///   - finishedCount: The value of ``finishedCount`` that the caller has seen.
-  ///   - mayEnd: Whether the process ends. Until then, no other thread renames a file.
-  ///   - end: Ends the process. The files were removed.
+  ///   - finishedCount: The value of ``finishedCount`` that the caller read earlier. A different
+  ///     value prevents the end.
+  ///   - mayEnd: Called first. It returns false to keep the process running. No other thread
+  ///     renames a file during the call.
+  ///   - end: Ends the process. Called after the files were removed.
   package static func end(
     ifFinished finishedCount: Int, _ mayEnd: () -> Bool, _ end: () -> Never
   ) {

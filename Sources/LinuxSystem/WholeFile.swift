@@ -8,8 +8,8 @@ import SystemPackage
 ///
 /// Data is written to a temporary name beside the target, and the file is renamed at the end. An
 /// unfinished file is removed; one that a killed process left is removed by the next process that
-/// writes the target. If an existing file is replaced, it stays until the rename, and the
-/// new file gets its permissions. If the target is a symbolic link, the file that it points to is
+/// writes the target. An existing file stays until the rename replaces it, and the new file gets
+/// the permissions of the old one. If the target is a symbolic link, the file that it points to is
 /// replaced.
 package struct WholeFile: ~Copyable {
   /// The target path as the caller gave it.
@@ -85,8 +85,8 @@ package struct WholeFile: ~Copyable {
     let failure = overwrites ? try replace() : claim()
     guard failure == 0 else { throw error(failure) }
     isFinished = true
-    // A child that another thread is just starting shares the lock until it runs its program, so
-    // closing the file does not release it.
+    // A child process that another thread is starting shares the lock until exec(2). Closing the
+    // file would therefore not release the lock.
     if let lock { FileLock.release(lock.descriptor) }
     lock = nil
   }
@@ -118,7 +118,7 @@ package struct WholeFile: ~Copyable {
     return EBUSY
   }
 
-  /// Gives the file its target's name if this is free; returns 0 or the errno.
+  /// Gives the file its target's name if that name is free, and returns 0 or the errno.
   private borrowing func claim() -> Int32 {
     UnfinishedFiles.finish(writtenPath) { FileName.claim(location, for: writtenPath) }
   }
