@@ -21,9 +21,9 @@ extension DeviceError {
 
   /// The cause of the failure.
   ///
-  /// Usually it is the kernel's text for the errno. That text misleads in some cases: "No space
-  /// left on device" for a full bus, "Link has been severed" for a missing signal. These get a text
-  /// of their own.
+  /// Usually this is the kernel's text for the errno. In some cases that text would mislead: "No
+  /// space left on device" for a full bus, "Link has been severed" for a missing signal. This
+  /// property then returns its own text.
   private var explanation: String {
     switch reason {
     case .notAVideoDevice: "it is not a video device"

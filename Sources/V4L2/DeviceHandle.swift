@@ -112,8 +112,8 @@ package final class DeviceHandle: ControlChannel, Sendable {
 
   /// Sets a control until ``restoreChanges()`` is called.
   ///
-  /// The request is made through `channel`, because that handle, and not this one, may hold the
-  /// lock on the settings.
+  /// The request is made through `channel`, because the lock on the settings may be held by that
+  /// handle and not by this one.
   func change(
     _ control: DeviceControl, to value: ControlValue, through channel: DeviceHandle
   ) throws(DeviceError) -> ControlValue {

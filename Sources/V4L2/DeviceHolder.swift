@@ -21,7 +21,7 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
   /// Finds other programs that have a node open.
   ///
   /// A process is found only if this user may read its `/proc/PID/fd`, which is normally true for
-  /// the user's own. A program that has the node open does not necessarily stream.
+  /// the user's own processes. A program that has the node open does not necessarily stream.
   ///
   /// - Parameters:
   ///   - path: The node. Symbolic links are followed.

@@ -40,8 +40,8 @@ extension VideoDevice {
 
   /// Sets a control.
   ///
-  /// If this program captures from the device, the value is undone when the capture ends; otherwise
-  /// it stays set.
+  /// If this program captures from the device, the previous value is restored when the capture
+  /// ends. Otherwise the new value stays set.
   ///
   /// - Returns: The value that the driver granted.
   /// - Throws: ``DeviceError`` with the operation `.readControl` or `.setControl`.

@@ -69,7 +69,7 @@ extension VideoSystemCalls {
 package enum DeviceSystem {
   /// The kernel's calls.
   ///
-  /// Tests replace them by a simulated driver for their task.
+  /// A test replaces these calls with a simulated driver for its own Swift task.
   @TaskLocal package static var calls: any VideoSystemCalls = KernelVideoCalls()
 }
 
@@ -120,10 +120,10 @@ struct KernelVideoCalls: VideoSystemCalls {
     parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
   }
 
-  /// The nodes of the wanted entities of the media device that a camera belongs to.
+  /// The device nodes of some entities, such as flash LEDs, in the media device of a camera.
   ///
-  /// A subdevice is on a bus of its own. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`) shows
-  /// which subdevices belong to a camera.
+  /// A subdevice is not on the camera's bus. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`)
+  /// shows which subdevices belong to a camera.
   ///
   /// - Parameters:
   ///   - node: The camera's node.
@@ -212,8 +212,8 @@ struct KernelVideoCalls: VideoSystemCalls {
   /// discarded, this takes 5 % of the time that is spent on a frame of 100 kB.
   private static let usesPlugins = Atomic<Bool>(false)
 
-  /// Discards what libv4l2 logs to stderr.
+  /// Keeps libv4l2 from printing messages to stderr.
   ///
-  /// The first access does so, once per process.
+  /// The first access to this property silences the library for the whole process.
   private static let silencedLibrary: Void = CVideo4Linux_silence()
 }

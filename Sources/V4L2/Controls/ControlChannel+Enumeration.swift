@@ -21,8 +21,8 @@ extension ControlChannel where Self: ~Copyable {
   /// and the well-known controls with higher IDs are queried one by one.
   ///
   /// - Returns: The controls. Empty for a device without controls.
-  /// - Throws: ``DeviceError`` with the operation `.listControls`. The reason is `.unplugged`, or
-  ///   that of the driver's error if no control could be described.
+  /// - Throws: ``DeviceError`` with the operation `.listControls`. The reason is `.unplugged` or,
+  ///   if no control could be described, the reason of the driver's error.
   package borrowing func controls() throws(DeviceError) -> [DeviceControl] {
     var controls: [DeviceControl] = []
     var last: UInt32 = 0

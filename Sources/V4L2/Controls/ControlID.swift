@@ -130,7 +130,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
 
   /// Whether the control belongs to a flash LED (`V4L2_CTRL_CLASS_FLASH`).
   ///
-  /// The LED may be a device of its own.
+  /// The LED may have a separate device node.
   package var isOfLED: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
 
   /// The control of the automatic mode that overrides this control, or nil if none does.

@@ -74,12 +74,12 @@ package struct DeviceControl: Hashable, Sendable {
     package static let grabbed = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_GRABBED))
     package static let readOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_READ_ONLY))
     package static let writeOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_WRITE_ONLY))
-    /// A change of this control may change others.
+    /// A change of this control may change other controls.
     package static let update = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_UPDATE))
     /// Setting the control currently has no effect, usually because an automatic mode is on.
     package static let inactive = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_INACTIVE))
     package static let slider = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_SLIDER))
-    /// The hardware changes the value by itself.
+    /// The hardware may change the value at any time.
     package static let volatile = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_VOLATILE))
     /// The value is a string, a structure or an array.
     package static let hasPayload = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_HAS_PAYLOAD))

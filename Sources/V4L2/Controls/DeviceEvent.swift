@@ -78,7 +78,8 @@ package enum DeviceEventSource: Hashable, Sendable {
 extension VideoDevice {
   /// Subscribes to an event: `VIDIOC_SUBSCRIBE_EVENT`.
   ///
-  /// The subscription applies to this handle only. Other handles of the same node have their own.
+  /// The subscription applies to this handle only. Other handles of the same node have their own
+  /// subscriptions.
   ///
   /// - Throws: ``DeviceError`` with the operation `.subscribe`. The reason is `.notSupported` if
   ///   the driver does not support this event, or no events at all.
