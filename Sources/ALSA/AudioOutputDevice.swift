@@ -26,7 +26,8 @@ package protocol ALSAOutputCalls: Sendable {
   /// Stops the stream immediately: snd_pcm_drop(3).
   func drop(_ handle: AudioHandle) -> CInt
 
-  /// Waits until one period is free: snd_pcm_wait(3). Returns 1 if it is, or 0 after the timeout.
+  /// Waits until one period is free: snd_pcm_wait(3). Returns 1 for a free period, or 0 after the
+  /// timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
   /// Returns the free samples of the ring buffer: snd_pcm_avail(3).
