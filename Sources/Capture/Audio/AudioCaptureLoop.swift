@@ -163,7 +163,7 @@ struct AudioCaptureLoop: CaptureWork {
 
   /// Computes the number of lost samples.
   ///
-  /// It follows from the time between the sample that was expected next and the sample that
+  /// The number follows from the time between the sample that was expected next and the sample that
   /// arrived.
   private mutating func skip(
     _ loss: (cause: AudioGap.Cause, expected: Int64?), _ stamp: SampleStamp

@@ -66,7 +66,7 @@ public final class AudioDataOutput: FrameOutput {
   ///
   /// - Parameters:
   ///   - executor: The executor of the handler. Nil selects a thread of the output.
-  ///   - handler: The handler. Blocks that arrive during a call wait.
+  ///   - handler: The handler. Blocks that arrive during a call of the handler wait in the queue.
   public func setSampleBufferHandler(
     on executor: (any SerialExecutor)? = nil,
     _ handler: @escaping @Sendable (AudioSampleBuffer) -> Void

@@ -57,7 +57,7 @@ struct AudioHistory: ~Copyable {
     (oldest..<next).contains(number) ? blocks[number % blocks.count]?.entry : nil
   }
 
-  /// A copy of a block's bytes, or an empty array if it is not in the history.
+  /// A copy of a block's bytes, or an empty array if the block is not in the history.
   func bytes(_ number: Int) -> [UInt8] {
     guard (oldest..<next).contains(number), let block = blocks[number % blocks.count] else {
       return []

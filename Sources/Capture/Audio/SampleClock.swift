@@ -84,8 +84,8 @@ package struct SampleClock: Sendable {
 
   /// Adds the timestamp of a sample.
   ///
-  /// If the sample is not after the previous one, the timestamp is ignored. If it is farther than
-  /// ``longestSpan`` from the first timestamp of the fit, a new fit starts.
+  /// If the sample is not after the previous one, the timestamp is ignored. If the sample is
+  /// farther than ``longestSpan`` from the first timestamp of the fit, a new fit starts.
   package mutating func observe(sample: Int64, nanoseconds: Int64) {
     let stamp = Stamp(sample: sample, nanoseconds: nanoseconds)
     if count > 0, sample <= kept(count - 1).sample { return }

@@ -15,11 +15,11 @@ public enum FocusMode: String, Hashable, Sendable, CaseIterable {
 
 /// The distances that autofocus searches.
 public enum AutoFocusRangeRestriction: String, Hashable, Sendable, CaseIterable {
-  /// All distances.
+  /// No restriction: autofocus searches all distances.
   case none
-  /// Near the camera.
+  /// Distances near the camera.
   case near
-  /// Far from the camera.
+  /// Distances far from the camera.
   case far
 
   /// The matching items of `V4L2_CID_AUTO_FOCUS_RANGE`, in order of preference.

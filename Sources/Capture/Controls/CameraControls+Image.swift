@@ -173,7 +173,7 @@ extension CameraControls {
     try setIfPresent(.isMirrored, isMirrored != isFlipped ? 1 : 0)
   }
 
-  /// Whether a switch is on, or nil if the device lacks the control.
+  /// Whether an on/off control is on, or nil if the device lacks the control.
   private func flag(_ id: ControlID) throws(MediaError) -> Bool? {
     try number(id).map { $0 != 0 }
   }

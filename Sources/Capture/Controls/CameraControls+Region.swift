@@ -104,8 +104,8 @@ extension CameraControls {
     guard point != .center else {
       let others = bits & ~automatic.bit
       try node.setDuringCapture(automatics, to: .number(others))
-      // Automatic modes share the only region. It is therefore reset to the whole image only if no
-      // other automatic mode uses it.
+      // Automatic modes share the only region. The region is therefore reset to the whole image
+      // only if no other automatic mode uses it.
       if others == 0 { try node.setDuringCapture(control, to: .rectangle(whole)) }
       return
     }
@@ -132,8 +132,8 @@ extension CameraControls {
   /// The region that covers the whole image, or nil if the driver does not report one.
   private func wholeRegion(_ control: DeviceControl) throws(MediaError) -> ControlRectangle? {
     guard let node else { return nil }
-    // Older kernels do not report the maximum of this control. The default value is then used,
-    // because it is the whole image.
+    // Older kernels do not report the maximum of the region of interest. Its default value is then
+    // used, because that is the whole image.
     for kind in [ControlValueKind.maximum, .default] {
       let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
       }

@@ -166,7 +166,7 @@ struct AutomaticTorch: Sendable {
 
   private(set) var isLit = false
 
-  /// Whether to light the torch after a frame of this mean level, from 0 to 1.
+  /// Whether to light the torch after a frame with this mean luma, from 0 (black) to 1.
   mutating func see(_ meanLevel: Double) -> Bool {
     if meanLevel < Self.dark { isLit = true }
     if meanLevel > Self.bright { isLit = false }

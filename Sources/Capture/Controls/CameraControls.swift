@@ -147,7 +147,9 @@ final class ControlledNode: Sendable {
     _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
   }
 
-  /// Calls a closure with the handle of this object, whose events no other object reads.
+  /// Calls a closure with the handle that belongs to this object alone.
+  ///
+  /// No other object reads the events of this handle.
   func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
@@ -160,8 +162,10 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
-  /// The node that has a control: the separate node of the LED for an LED control, otherwise the
-  /// camera's node.
+  /// The node that has a control.
+  ///
+  /// An LED control belongs to the LED's separate node, if there is one. All other controls belong
+  /// to the camera's node.
   func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
   /// The LED's own node, or nil if the camera's node has the LED controls or the camera has no LED.

@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// Events of a camera, the last of which may be an error.
+/// A sequence of camera events, which may end with an error.
 struct CameraEvents<Element: Sendable>: AsyncSequence, Sendable {
   let stream: AsyncStream<Result<Element, MediaError>>
 

@@ -2,7 +2,7 @@
 
 package import OvercrankV4L2
 
-/// Access to a camera's controls while it may be streaming.
+/// Access to the controls of a camera, also while the camera streams.
 package protocol ControlPort: Sendable {
   /// The range of a control, or nil if the camera lacks the control or it cannot be set.
   func range(of control: ControlID) -> ControlRange?

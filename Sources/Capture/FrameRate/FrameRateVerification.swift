@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 
 /// The reason why a device's frame rate differs from the requested one.
 public enum FrameRateMismatchReason: String, Hashable, Sendable, Codable {
-  /// The driver selected another rate.
+  /// The driver selected another rate than the requested one.
   case driverClamp = "driver_clamp"
   /// Automatic exposure lengthens the frames in low light.
   case lowLight = "low_light"

@@ -18,7 +18,7 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
   public var longestInterval = Duration.zero
   /// The number of frame periods by outcome.
   ///
-  /// A measurement writes no file. Each complete frame counts as `stored` nevertheless.
+  /// Although a measurement writes no file, each complete frame counts as `stored`.
   public var ledger = FrameLedger()
 
   private enum CodingKeys: String, CodingKey {

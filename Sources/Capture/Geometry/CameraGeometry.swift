@@ -93,6 +93,6 @@ protocol GeometryCapture: AnyObject, Sendable {
   /// Passes the current sinks of the outputs and the camera to the capture thread.
   func refresh() throws(MediaError)
 
-  /// Switches the camera's image stabilization as the connections prefer it.
+  /// Switches the camera's image stabilization on or off, as the connections prefer.
   func stabilize()
 }

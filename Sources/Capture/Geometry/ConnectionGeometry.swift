@@ -53,7 +53,7 @@ package final class ConnectionGeometry: Sendable {
     (camera?.zoom.outputFactor(at: time) ?? 1) * ownFactor
   }
 
-  /// The factor by which a frame is enlarged, by the driver and by the output.
+  /// The total zoom factor of a frame, which includes the driver's crop and the output's crop.
   func factor(atMicroseconds time: Int64) -> Double {
     (camera?.zoom.factor(at: time) ?? 1) * ownFactor
   }

@@ -16,7 +16,7 @@ final class VideoZoomTimeline: Sendable {
     let begin: Int64
     let start: Double
     let target: Double
-    /// Powers of two per second; 0 for a constant factor.
+    /// The rate of the ramp in powers of two per second; 0 for a constant factor.
     let rate: Double
     /// Whether the driver crops, so that outputs must not crop again.
     let isByDriver: Bool
@@ -28,7 +28,7 @@ final class VideoZoomTimeline: Sendable {
       self.isByDriver = isByDriver
     }
 
-    /// The factor at a capture time in microseconds.
+    /// The zoom factor at a capture time in microseconds.
     func factor(at time: Int64) -> Double {
       guard rate > 0 else { return target }
       let distance = log2(target / start)
@@ -56,7 +56,7 @@ final class VideoZoomTimeline: Sendable {
   /// Whether the factor was ever set, so that it may differ from 1.
   private let isSet = Atomic<Bool>(false)
 
-  /// Adds a piece, and removes the pieces that do not begin before it.
+  /// Adds a piece, and removes all pieces that begin at the same time or later.
   func append(_ piece: Piece) {
     pieces.withLock { pieces in
       while let last = pieces.last, last.begin >= piece.begin { pieces.removeLast() }
@@ -77,7 +77,7 @@ final class VideoZoomTimeline: Sendable {
   /// The last piece.
   var last: Piece? { pieces.withLock { $0.last } }
 
-  /// The factor at a capture time in microseconds.
+  /// The zoom factor at a capture time in microseconds.
   func factor(at time: Int64) -> Double { piece(at: time)?.factor(at: time) ?? 1 }
 
   /// The factor that outputs must apply to a frame, which is 1 if the driver has cropped it.

@@ -45,7 +45,7 @@ package final class FrameClock: Sendable {
   /// `.max` means that audio has no consumer.
   func didHear(untilMicroseconds time: Int64) { heard.store(time, ordering: .releasing) }
 
-  /// Whether a frame must wait because the audio is not delivered up to its time.
+  /// Whether a frame must wait because the audio up to the frame's time is not delivered yet.
   ///
   /// `due` is the frame's time and `period` the frame period, in microseconds.
   func isAheadOfAudio(atMicroseconds due: Int64, period: Int64) -> Bool {

@@ -19,9 +19,9 @@ public struct PreviewArrivals: Hashable, Sendable {
   /// The capture time of the newest frame, or nil before the first.
   public let newestTime: MediaTime?
 
-  /// The frame rate between an earlier value and this one, in frames per second.
+  /// The frame rate between an earlier snapshot and this one, in frames per second.
   ///
-  /// - Returns: The rate, or nil if no frame arrived between the two.
+  /// - Returns: The rate, or nil if no frame arrived between the two snapshots.
   public func frameRate(since earlier: PreviewArrivals) -> Double? {
     guard let end = newestTime, let start = earlier.newestTime, end > start,
       frameCount > earlier.frameCount

@@ -56,8 +56,8 @@ extension CaptureSession {
       }
       guard let interruption else { return true }
       beginChange()
-      // The interruption is removed before the start, because the input may be interrupted again
-      // during it.
+      // The interruption is removed before the input starts, because the input may be interrupted
+      // again while it starts.
       core.state.withLock { state in state.interruptions.removeAll { $0.input === input } }
       do throws(MediaError) {
         try input.reopen(at: device)

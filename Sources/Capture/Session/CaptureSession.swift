@@ -46,7 +46,7 @@ public final class CaptureSession: Sendable {
     var (isWanted, resumes) = (false, false)
     /// The session, if the program or `retained` holds it.
     weak var session: CaptureSession?
-    /// A reference to the session, which keeps it alive while it should run and has outputs.
+    /// The reference that keeps the session alive while the session should run and has outputs.
     ///
     /// See ``retain(_:)``.
     private(set) var retained: CaptureSession?
@@ -238,7 +238,8 @@ public final class CaptureSession: Sendable {
         return held
       }
     }
-    // An output may be destroyed only while the state is not locked.
+    // The released outputs are destroyed here, because an output must not be destroyed while the
+    // state is locked.
     withExtendedLifetime(released) {}
   }
 }

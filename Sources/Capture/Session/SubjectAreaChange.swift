@@ -19,7 +19,7 @@ struct SubjectAreaDetector {
   ///
   /// Luma ranges from 0 to 255.
   private static let step = 16.0
-  /// The smallest fraction of changed cells that is reported.
+  /// The smallest fraction of changed grid cells that counts as a scene change.
   private static let share = 0.25
   /// The shortest time between two reported changes, in microseconds.
   private static let quietPeriod: Int64 = 1_000_000
@@ -27,7 +27,8 @@ struct SubjectAreaDetector {
   private var reference: [Double] = []
   private var lastChange: Int64?
 
-  /// Returns the change that a frame shows, or nil.
+  /// Returns the scene change that a frame shows, or nil if the scene has not changed
+  /// substantially.
   ///
   /// `time` is the frame's capture time in microseconds.
   mutating func see(_ grid: BrightnessGrid, at time: Int64) -> SubjectAreaChange? {

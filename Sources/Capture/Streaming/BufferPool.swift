@@ -118,7 +118,7 @@ package final class BufferPool: Sendable {
 
   /// Whether the caller is the only holder.
   ///
-  /// Only a holder can add another one, so true stays true until the caller adds one.
+  /// Only a holder can add another holder, so the value stays true until the caller adds one.
   func hasOneHolder(_ heldBuffer: HeldBuffer) -> Bool {
     slots[heldBuffer.slot].holders.load(ordering: .acquiring) == 1
   }
@@ -158,8 +158,8 @@ package final class BufferPool: Sendable {
 
   /// Releases a frame.
   ///
-  /// Call this on any thread except the capture thread while the stream is on, because it takes the
-  /// lock.
+  /// Any thread may call this. While the stream is on, the capture thread must not, because this
+  /// call takes the lock.
   package func release(_ heldBuffer: HeldBuffer) {
     guard releaseHold(heldBuffer) else { return }
     stream.withLock { stream in

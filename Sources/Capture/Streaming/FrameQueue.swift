@@ -65,9 +65,13 @@ package final class FrameQueue: Sendable {
   private let signal = DispatchSemaphore(value: 0)
   // Whether the consumer sleeps, or has decided to sleep.
   private let isTakerWaiting = Atomic<Bool>(false)
-  /// The position up to which the producer has filled the memory, which only grows.
+  /// The position up to which the producer has filled the memory.
+  ///
+  /// The position only grows.
   private let filled = Atomic<Int>(0)
-  /// The position up to which the consumer has released the memory, which only grows.
+  /// The position up to which the consumer has released the memory.
+  ///
+  /// The position only grows.
   private let released = Atomic<Int>(0)
   // The arrival time of the frame for which `push(_:)` last called `wakeTaker()`, and the fill
   // position at that time. Used only by the producer.
@@ -249,7 +253,7 @@ package final class FrameQueue: Sendable {
     if number >= endNumber, !isClosed { sleep(at: number) }
   }
 
-  /// Releases the memory and the driver's buffers of all frames before a number.
+  /// Releases the memory and the driver's buffers of all frames with a number below `end`.
   package func release(before end: Int) {
     var number = startNumber
     let end = min(end, endNumber)

@@ -127,7 +127,7 @@ struct QueueChunks: ~Copyable {
 
   /// Starts to fill the current chunk from its beginning.
   ///
-  /// All its frames must be released.
+  /// All frames in the chunk must already be released.
   ///
   /// Call this on the producer's thread.
   func rewind() {
@@ -150,7 +150,8 @@ struct QueueChunks: ~Copyable {
     return filling.pointee.usedCount
   }
 
-  /// Frees the previous chunk once the consumer has released all its frames and reads from `chunk`.
+  /// Frees the previous chunk once the consumer has released all frames in it and reads from
+  /// `chunk`.
   ///
   /// Call this on the consumer's thread.
   func didRelease(upTo chunk: Int) {

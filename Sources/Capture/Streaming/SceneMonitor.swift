@@ -28,7 +28,7 @@ final class SceneMonitor: Sendable {
     var isOver = false
   }
   private let state = Mutex(State())
-  /// Signalled for each copied frame, and when the thread has to end.
+  /// Signaled for each copied frame, and when the thread has to end.
   private let wake = DispatchSemaphore(value: 0)
 
   /// Adds a listener.
@@ -76,7 +76,7 @@ final class SceneMonitor: Sendable {
     return sink
   }
 
-  /// Ends all listeners.
+  /// Removes all listeners and calls their `end` closures.
   ///
   /// Called when the input is destroyed.
   func end() {

@@ -69,7 +69,7 @@ package final class SinkList<Sink: Sendable>: Sendable {
     adoption.signal()
   }
 
-  /// Returns the sinks at the end of the capture thread.
+  /// Returns the last sinks when the capture thread ends.
   ///
   /// Later replacements have no effect.
   func close(_ sinks: inout [Sink]) {

@@ -53,15 +53,15 @@ package final class TakeSink: FrameSink {
     var end = CaptureEnd()
     var isOver = false
     var queuedCount: Int64 = 0
-    /// The time for the duration limit.
+    /// The clock for the duration limit.
     ///
-    /// It is zero at the first queued frame and stops during pauses.
+    /// The clock is zero at the first queued frame and stops during pauses.
     ///
     /// The file's own time is kept by ``FrameAccount`` and is zero at the first stored frame. In
-    /// H.264 that is the first key frame. The writer's thread finds it only after this thread has
-    /// checked the limit, so the limit cannot use the file's time.
+    /// H.264 that is the first key frame. The writer's thread finds that frame only after this
+    /// thread has checked the limit, so the limit cannot use the file's time.
     var clock = PausableClock()
-    /// The first frame of a pause, until a note in the queue reports the pause.
+    /// The first frame of the current pause, or nil once the queue contains a note of the pause.
     var pause: FrameObservation?
   }
 
@@ -158,7 +158,7 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Adds a note of the pause to the queue, if it is still missing.
+  /// Adds a note of the pause to the queue, if the queue has none yet.
   ///
   /// Returns false if the queue is full.
   private func notesPause() -> Bool {

@@ -11,8 +11,8 @@ import Synchronization
 package final class ConverterPool: Sendable {
   /// A decoder and converters for one frame at a time.
   ///
-  /// The decoder is not `Sendable`. The class may still be declared so, because only the pool or
-  /// one thread has access to a set at a time.
+  /// The decoder is not `Sendable`. This class may still be declared `Sendable`, because only the
+  /// pool or one thread has access to a set at a time.
   private final class Converters: @unchecked Sendable {
     private var decoder = FrameDecoder()
     private var converters: [PixelFormat: Box] = [:]

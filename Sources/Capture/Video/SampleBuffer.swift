@@ -93,7 +93,7 @@ public final class SampleBuffer: Sendable {
     public var isFlashOff: Bool?
     /// The factor by which the zoom enlarges the image.
     public var videoZoomFactor = 1.0
-    /// The part of the image that the zoom shows, if the bytes still contain all of it.
+    /// The part of the image that the zoom shows, if the bytes still contain the whole image.
     ///
     /// Nil without a zoom, and for frames that are cropped.
     public var cleanAperture: CleanAperture?
@@ -132,7 +132,7 @@ public final class SampleBuffer: Sendable {
   public let duration: MediaTime
   /// Further information about the frame.
   ///
-  /// It can be changed. All references to this sample see the change.
+  /// A program can change the attachments. All references to this sample share them.
   public var attachments: Attachments {
     get { attached.withLock { $0 } }
     set { attached.withLock { $0 = newValue } }

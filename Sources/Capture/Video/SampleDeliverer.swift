@@ -170,7 +170,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Suspends the task until the next sample arrives.
   ///
-  /// If another task is already waiting, it gets nil.
+  /// Only one task can wait. If another task is already waiting, that other task gets nil.
   func next() async -> Sample? {
     hasTaker.store(true, ordering: .releasing)
     let number = state.withLock { state in
@@ -264,7 +264,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if taking.withLock({ _ in queue.prepare() }) { return true }
     if hasHandler {
       guard let sample = taking.withLock({ _ in queue.take() }) else { return true }
-      // Without a handler, the output was stopped meanwhile, and the sample is released.
+      // If the handler is gone, the output was stopped meanwhile. The sample is then released and
+      // not delivered.
       state.withLock { $0.handler }?(sample)
     } else {
       // The waiting continuation is claimed before a sample is removed from the queue. If

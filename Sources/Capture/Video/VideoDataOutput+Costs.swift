@@ -7,7 +7,9 @@ public import OvercrankMediaCore
 public struct PixelFormatCost: Hashable, Sendable {
   /// The pixel format of the result.
   public let pixelFormat: PixelFormat
-  /// The processor time of the shortest of several conversions on one thread.
+  /// The processor time of one conversion on one thread.
+  ///
+  /// Several conversions are measured, and this is the shortest.
   public let duration: Duration
 }
 

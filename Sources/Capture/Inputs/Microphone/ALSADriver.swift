@@ -56,7 +56,8 @@ final class ALSADriver: AudioDriver {
     let (count, loss) = try device.read(into: start, count: min(available, space))
     if let loss { return try recover(from: loss, timeout) }
     // The timestamp is the capture time of the next sample that the card will deliver. All
-    // available samples come before it, so its index is their count.
+    // available samples come before that sample, so its index equals the number of available
+    // samples.
     return count > 0
       ? .samples(count: count, SampleStamp(sample: available, nanoseconds: time)) : .none
   }

@@ -77,7 +77,7 @@ public struct AudioGap: Hashable, Sendable {
 
   /// The reason for the gap.
   ///
-  /// If it consists of several losses, the reason for the first one.
+  /// If the gap consists of several losses, this is the reason for the first loss.
   public let cause: Cause
   /// The index of the first lost sample since the start of the stream.
   public let position: Int64

@@ -70,7 +70,7 @@ struct BallSprite {
 
   /// The fraction of a pixel that the ball covers.
   ///
-  /// The offset is that of the pixel from the center of the ball.
+  /// `dx` and `dy` are the offset of the pixel from the center of the ball.
   private func coverage(_ dx: Float, _ dy: Float, edge: Float) -> Float {
     min(1, max(0, (radius - (dx * dx + dy * dy).squareRoot()) / edge + 0.5))
   }

@@ -17,7 +17,7 @@ package struct SceneGeometry: Sendable {
   package let top: Int
   /// The first row of the ground.
   ///
-  /// At a contact, the lower edge of the ball is at the upper edge of this row.
+  /// When the ball touches the ground, its lower edge is at the upper edge of this row.
   package let ground: Int
   /// The scale in pixels per meter.
   package let pixelsPerMeter: Double

@@ -56,7 +56,7 @@ package struct SyntheticAudio: Sendable {
     return Float(value)
   }
 
-  /// The number of samples since the click of the last contact began.
+  /// The number of samples since the start of the last click, which marks a contact of the ball.
   ///
   /// It is 0 for the first sample at or after the contact.
   private func samplesSinceContact(_ number: UInt64) -> UInt64 {

@@ -17,8 +17,9 @@ final class V4L2Driver: FrameDriver {
   private let durationBefore: MediaTime?
   /// Whether the last stop restored the frame duration from before the capture.
   ///
-  /// If the exposure was shortened, the stop restores that duration first, because some cameras
-  /// accept the longer exposure only with it. The next start then sets `frameDuration` again.
+  /// If the exposure was shortened, the stop restores the frame duration first, because some
+  /// cameras accept the longer exposure only with a longer frame duration. The next start then sets
+  /// `frameDuration` again.
   private let isDurationGivenBack = Atomic<Bool>(false)
   // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
@@ -98,8 +99,8 @@ final class V4L2Driver: FrameDriver {
   /// Restores the controls that were changed for the stream.
   ///
   /// If the exposure was shortened, the previous frame duration is restored first, because some
-  /// cameras accept the longer exposure only with it. The exposure guard lists the controls that
-  /// could not be restored.
+  /// cameras accept the longer exposure only with a longer frame duration. The exposure guard lists
+  /// the controls that could not be restored.
   private func giveBackControls() {
     crop.restore()
     queue.restoreChanges()
