@@ -4,7 +4,7 @@ import OvercrankALSA
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// The circumstances of a device that keep it from delivering all of its frames.
+/// Conditions that may keep a device from delivering all of its frames.
 package struct DeviceDiagnosis: Hashable, Sendable {
   /// Whether this user may not open the device.
   package var isForbidden = false

@@ -18,8 +18,9 @@ extension CaptureDevice {
 
   /// Stores a camera as the user's preferred camera.
   ///
-  /// Up to 8 cameras are stored. If the last one is missing, the one before it is preferred. The
-  /// file is `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default in `~/.local/state`.
+  /// Up to 8 cameras are stored. If the most recently stored camera is missing, the camera stored
+  /// before it is preferred. The file is `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default
+  /// in `~/.local/state`.
   ///
   /// - Throws: `MediaError` with `.notACaptureDevice` for a microphone or a device that
   ///   ``discover()`` does not list; `.notRemembered` if the file cannot be written.

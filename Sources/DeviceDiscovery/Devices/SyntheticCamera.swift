@@ -123,7 +123,7 @@ package struct SyntheticCamera: Hashable, Sendable {
 
   /// The modes for a request.
   ///
-  /// They may have sizes and rates that are not listed.
+  /// The modes may have sizes and rates that ``formats`` does not list.
   ///
   /// - Throws: `MediaError` with `.noMatchingFormat` for an unsupported mode.
   func formats(for request: ModeRequest) throws(MediaError) -> [CaptureFormat] {

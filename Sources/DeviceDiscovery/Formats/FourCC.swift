@@ -40,7 +40,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
     self.init(rawValue: number)
   }
 
-  /// Whether the text is the code's name in any case.
+  /// Whether a text is the name of this code, ignoring case.
   ///
   /// Few codes differ only in case, such as `pGAA` and `pgAA`, two packed Bayer formats.
   public func isNamed(_ text: String) -> Bool { description.lowercased() == text.lowercased() }
