@@ -113,7 +113,7 @@ final class SDLWindow {
 
   // MARK: Images
 
-  /// Gives the pixels of an image to the renderer.
+  /// Uploads the pixels of an image to the renderer.
   ///
   /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
   func upload(
@@ -141,7 +141,7 @@ final class SDLWindow {
     guard result == 0 else { throw .noDisplay(Self.lastError) }
   }
 
-  /// Gives the pixels of a BGRA image to the renderer.
+  /// Uploads the pixels of a BGRA image to the renderer.
   ///
   /// - Throws: `MediaError` with `.noDisplay` if the renderer has no memory for it.
   func upload(_ pixels: PixelBuffer, to image: DrawingCommand.Image) throws(MediaError) {
