@@ -102,7 +102,7 @@ package struct TimestampUnwrapper {
   }
 }
 
-/// The distance between two numbers, clamped to the maximum.
+/// The distance between two numbers, clamped to the greatest 64-bit integer.
 private func distance(_ a: Int64, _ b: Int64) -> Int64 {
   let difference = a.subtractingReportingOverflow(b)
   guard !difference.overflow, difference.partialValue != .min else { return .max }
