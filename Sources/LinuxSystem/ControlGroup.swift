@@ -35,7 +35,7 @@ package enum ControlGroup {
     return directories
   }
 
-  /// The names of the files of one version of the interface.
+  /// The names of the memory files in one version of the cgroup interface.
   private struct Files {
     let mount: String
     let limit: String

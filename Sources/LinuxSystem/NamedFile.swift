@@ -117,7 +117,7 @@ package enum FileName {
     return (0, aside)
   }
 
-  /// Removes a file if its name still belongs to it.
+  /// Removes the file with a name, unless the name now belongs to a file with another identity.
   package static func remove(_ name: String, of identity: FileIdentity?) {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
     // The name could be given to another file between the test and the removal. The file is

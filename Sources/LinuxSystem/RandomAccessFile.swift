@@ -79,7 +79,7 @@ package struct RandomAccessFile: ~Copyable {
     try result.get()
   }
 
-  /// The bytes of a page of the page cache.
+  /// The size of a page of the page cache, in bytes.
   package static let pageBytes: Int64 = 4_096
 
   /// Truncates the file, and releases space that was reserved beyond the new end.
