@@ -43,7 +43,7 @@ extension BufferQueue {
     return CropRectangle(selection.r)
   }
 
-  /// The present format: `VIDIOC_G_FMT`.
+  /// The current format: `VIDIOC_G_FMT`.
   ///
   /// - Throws: ``DeviceError`` with the operation `.readFormat`.
   package func currentFormat() throws(DeviceError) -> StreamFormat { try device.currentFormat() }

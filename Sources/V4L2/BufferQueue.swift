@@ -147,7 +147,8 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
-  /// The driver's memory that holds the frames of a buffer, or nil if they are copied out of it.
+  /// The driver's memory that contains the frames of a buffer, or nil if frames are copied to other
+  /// memory.
   func frameMemory(_ index: Int) -> UnsafeRawBufferPointer? {
     buffers.indices.contains(index) ? buffers[index].frameMemory : nil
   }

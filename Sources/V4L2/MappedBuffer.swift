@@ -52,7 +52,8 @@ struct MappedBuffer {
     joinedMemory.deallocate()
   }
 
-  /// The driver's memory with its frames, or nil if they are copied out of several planes.
+  /// The driver's memory that contains the frames, or nil if frames are copied out of several
+  /// planes.
   var frameMemory: UnsafeRawBufferPointer? {
     joined.isEmpty ? planes.first.map { UnsafeRawBufferPointer($0) } : nil
   }

@@ -16,7 +16,7 @@ extension VideoDevice {
   /// Calls a closure with a handle through which settings can be changed.
   ///
   /// This is the handle of this program that holds the lock, because the driver rejects changes
-  /// through any other. Without a lock, it is this handle.
+  /// through any other handle. If this program holds no lock, it is this value's own handle.
   package borrowing func withSettings<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(DeviceError) -> Result {

@@ -165,7 +165,7 @@ extension VideoDevice {
 
     /// The buffer API of the node.
     ///
-    /// If it supports both, the single-planar one.
+    /// If the node supports both APIs, this is the single-planar one.
     package var bufferKind: BufferKind {
       has(V4L2_CAP_VIDEO_CAPTURE_MPLANE) && !has(V4L2_CAP_VIDEO_CAPTURE)
         ? .multiPlanar : .singlePlanar

@@ -220,7 +220,7 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Makes a request for several controls.
   ///
-  /// If the driver rejects one, also returns its index.
+  /// If the driver rejects a control, also returns the index of that control.
   private borrowing func exchange(
     _ request: UInt, which: UInt32, _ entries: UnsafeMutableBufferPointer<v4l2_ext_control>
   ) -> (code: CInt, index: Int) {

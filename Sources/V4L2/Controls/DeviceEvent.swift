@@ -108,8 +108,8 @@ extension VideoDevice {
       control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
   }
 
-  /// Returns a pending event by one `VIDIOC_DQEVENT`, or nil if there is none or the device is
-  /// unplugged.
+  /// Returns a pending event, read with one `VIDIOC_DQEVENT`, or nil if there is none or the device
+  /// is unplugged.
   borrowing func pendingEvent() -> DeviceEvent? {
     var event = v4l2_event()
     return control(CVideo4Linux_VIDIOC_DQEVENT, &event) < 0 ? nil : DeviceEvent(event)
