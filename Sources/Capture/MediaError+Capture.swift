@@ -6,7 +6,7 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension MediaError.Code {
-  /// The device rejected the mode or selected another one.
+  /// The device rejected the mode or selected another mode.
   public static let modeRefused = Self(rawValue: "mode_refused")
   /// The device streams but delivers no frames.
   public static let noFrames = Self(rawValue: "no_frames")

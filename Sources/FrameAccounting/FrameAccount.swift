@@ -278,8 +278,8 @@ package struct FrameAccount {
       FrameGap(afterIndex: after, count: count, time: time, cause: cause))
   }
 
-  /// The time at which the frame `periods` after another one was due, in microseconds of the
-  /// driver's clock.
+  /// The time at which a frame was due that follows `frame` by a number of periods, in microseconds
+  /// of the driver's clock.
   private func due(_ periods: Int64, after frame: FrameObservation) -> Int64 {
     frame.microseconds &+ Int64(saturating: (Double(periods) * timeline.period).rounded())
   }

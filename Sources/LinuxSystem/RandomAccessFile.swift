@@ -23,7 +23,7 @@ package struct RandomAccessFile: ~Copyable {
   /// Uses a file that is already open.
   package init(_ file: OpenFile) { self.file = file }
 
-  /// The file's present size in bytes; 0 if fstat(2) fails.
+  /// The file's current size in bytes; 0 if fstat(2) fails.
   package func count() -> Int64 {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0

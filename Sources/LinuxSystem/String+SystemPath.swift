@@ -149,7 +149,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Whether a terminal may obey the character, or show the text after it in another place.
+  /// Whether a terminal may obey the character, or show the text after it at another position.
   fileprivate var controlsTerminal: Bool {
     switch value {
     case 0x061C, 0x200E...0x200F, 0x202A...0x202E, 0x2066...0x2069: true

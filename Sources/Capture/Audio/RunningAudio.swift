@@ -75,7 +75,7 @@ final class CameraAudio: Sendable {
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 
-  /// Sends the audio to the outputs of these connections, and to no others, from now on.
+  /// Sends the audio to the outputs of exactly these connections.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func connect(_ connections: [CaptureConnection]) throws(MediaError) {

@@ -165,7 +165,7 @@ extension CameraControls {
     (try number(.lock3A) ?? 0) & lock.bit != 0
   }
 
-  /// Sets or clears one lock and keeps the others.
+  /// Sets or clears one lock and keeps the other locks.
   ///
   /// Does nothing if the camera lacks the lock.
   func setLock(_ lock: Lock, _ isOn: Bool) throws(MediaError) {

@@ -66,7 +66,7 @@ extension CameraControls {
     try beginTorch()
   }
 
-  /// Observes the stream from now on, and applies the mode to the LED.
+  /// Starts to observe the stream, and applies the torch mode to the LED.
   private func beginTorch() throws(MediaError) {
     guard let node else { return }
     let isObserving = state.withLock { $0.torch.observer != nil }
@@ -80,7 +80,7 @@ extension CameraControls {
     try followStream()
   }
 
-  /// Applies the mode to the LED: the torch may be lit only while the stream is on.
+  /// Applies the torch mode to the LED: the torch may be lit only while the stream is on.
   private func followStream() throws(MediaError) {
     // This is called from several threads. The lock keeps an older call from overwriting the LED
     // state of a newer one.

@@ -101,7 +101,7 @@ extension DeviceInput {
     return driver.microseconds() < last.end
   }
 
-  /// The zoom factor of each frame that is captured from now on.
+  /// The zoom factor of each frame that is captured after this call.
   ///
   /// Each iteration buffers the factors of the newest 4096 frames. If the driver crops, the factor
   /// of a frame is the one set at its capture time. The image may show that factor a few frames

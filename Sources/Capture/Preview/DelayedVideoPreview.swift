@@ -118,7 +118,7 @@ public final class DelayedVideoPreview: FrameOutput {
   /// The speed, at most 1.
   public var speed: Speed { state.withLock { $0.schedule.speed } }
 
-  /// Changes the delay and the speed from the next frame on.
+  /// Changes the delay and the speed, starting with the next frame.
   ///
   /// A shorter delay takes effect at once. For a longer delay, the image freezes until the shown
   /// frame is old enough, because older frames are already released. A change to slow motion begins

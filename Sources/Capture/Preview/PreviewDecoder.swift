@@ -67,13 +67,13 @@ final class PreviewDecoder: Sendable {
 }
 
 extension MediaError {
-  /// The error of a preview in a session without a camera.
+  /// The error for a preview in a session without a camera.
   static var noCameraToShow: MediaError {
     MediaError(
       .notConnected, "the session has no camera to show", recovery: "add a camera first")
   }
 
-  /// The error of a camera whose codec uses inter-frame prediction.
+  /// The error for a camera whose codec uses inter-frame prediction.
   static func notShownAlone(_ address: String) -> MediaError {
     MediaError(
       .notConvertible, "frames of \(address) depend on others and cannot be shown alone",

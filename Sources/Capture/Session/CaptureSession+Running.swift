@@ -136,7 +136,7 @@ extension CaptureSession {
         func connect(_ entry: Running) throws(MediaError) -> Bool {
           try entry.capture.connect(graph.connections(from: entry.input))
         }
-        // Audio is connected before video, so that audio is available from the first frame on.
+        // Audio is connected before video, so that audio is available when the first frame arrives.
         for entry in wanted where !(entry.input is DeviceInput) { _ = try connect(entry) }
         return try wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
       }

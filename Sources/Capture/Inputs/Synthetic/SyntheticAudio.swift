@@ -29,7 +29,7 @@ package struct SyntheticAudio: Sendable {
     periodScale = UInt64(clamping: samples.denominator)
   }
 
-  /// Returns samples from index `start` on, with values from -1 to 1.
+  /// Returns `count` samples that begin at the index `start`, with values from -1 to 1.
   ///
   /// Samples before index 0 are silence.
   package func samples(from start: Int64, count: Int) -> [Float] {
