@@ -135,7 +135,7 @@ package struct AudioDescription: Hashable, Sendable {
   package var cardID = ""
   /// The card's display name.
   package var cardName = ""
-  /// The driver's name.
+  /// The name of the card's driver.
   package var driver = ""
   /// The device's display name.
   package var deviceName = ""

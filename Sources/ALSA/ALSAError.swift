@@ -71,12 +71,12 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     "could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
   }
 
-  /// The failed call.
+  /// The failed call, as the cause of a `MediaError`.
   package var cause: MediaError.Cause {
     MediaError.Cause(operation.rawValue, on: device, errorNumber: code)
   }
 
-  /// The next step to try.
+  /// Advice on the next step to try after this error.
   package var recovery: Recovery {
     switch reason {
     case .noPermission:

@@ -83,7 +83,7 @@ package struct AudioOutputDevice: ~Copyable, Sendable {
   private let calls: any ALSAOutputCalls
   private let handle: AudioHandle
 
-  /// The result of writing.
+  /// The result of writing samples.
   package enum Progress: Hashable, Sendable {
     /// The number of samples per channel that the device accepted.
     case written(Int)

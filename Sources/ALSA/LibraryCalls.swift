@@ -6,7 +6,7 @@ import OvercrankLinuxSystem
 
 /// The ALSA library (libasound).
 package enum AudioLibrary {
-  /// The version of the loaded library.
+  /// The version of the loaded libasound.
   package static var version: String { String(cString: snd_asoundlib_version()) }
 }
 
@@ -219,7 +219,7 @@ package struct LibraryCalls: ALSACalls {
 }
 
 extension AudioHandle {
-  /// libasound's handle.
+  /// The handle as libasound's pointer.
   var pcm: OpaquePointer? { OpaquePointer(bitPattern: bits) }
 }
 
