@@ -21,7 +21,7 @@ import Synchronization
 /// All calls may come from any thread, and none blocks. The handler is called on the given executor
 /// or, by default, on a thread of the output, one block at a time.
 public final class AudioDataOutput: FrameOutput {
-  /// The capacity of the queue in seconds.
+  /// The capacity of the output's queue, in seconds of audio.
   static let longestWait = 2
 
   private let counters = DataOutputCounters()

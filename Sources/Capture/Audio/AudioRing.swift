@@ -8,7 +8,7 @@ import OvercrankMediaCore
 /// The memory is reserved in advance. Neither side blocks. Neither side allocates memory, except
 /// that `pop()` returns a copy of the block.
 final class AudioRing: Sendable {
-  /// The metadata of a block.
+  /// The metadata of an audio block.
   struct Entry {
     let position: Int64
     let sampleCount: Int

@@ -36,7 +36,7 @@ final class LevelMeter: Sendable {
   }
 
   private let format: AudioFormat
-  /// The number of samples in a segment.
+  /// The number of samples per channel in a 10 ms segment.
   private let pieceLength: Int
   // Used only by the capture thread. Each channel has a ring of complete segments, followed by the
   // segment that is being filled.
@@ -62,7 +62,7 @@ final class LevelMeter: Sendable {
     results.deallocate()
   }
 
-  /// The level of each channel.
+  /// The current level of each audio channel.
   var levels: [AudioLevel] {
     (0..<format.channelCount).map { channel in
       let bits = results[channel].load(ordering: .relaxed)

@@ -9,7 +9,7 @@ package import OvercrankMediaCore
 /// both. The fit uses only integers. A timestamp that leaves the window is therefore subtracted
 /// from the sums without a rounding error. Nothing is allocated after creation.
 package struct SampleClock: Sendable {
-  /// The greatest number of timestamps in a fit.
+  /// The greatest number of timestamps that one line is fitted through.
   static let stampCapacity = 1_024
   /// The greatest distance between the first and the last timestamp of a fit, in samples and in
   /// nanoseconds.

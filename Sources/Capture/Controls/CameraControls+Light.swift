@@ -8,7 +8,7 @@ import Synchronization
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
-  /// Lit while frames are dark.
+  /// The torch is lit while frames are dark.
   case auto
 }
 
@@ -16,7 +16,7 @@ public enum TorchMode: String, Hashable, Sendable, CaseIterable {
 public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
-  /// Fires if frames are dark.
+  /// The flash fires if frames are dark.
   case auto
 }
 
@@ -58,7 +58,7 @@ extension CameraControls {
     fileprivate let values: [(id: ControlID, value: Int64)]
   }
 
-  /// The light as it is now, for ``restoreLight(_:)``.
+  /// The current state of the light, for ``restoreLight(_:)``.
   package var lightState: LightState {
     get throws(MediaError) {
       var values: [(id: ControlID, value: Int64)] = []

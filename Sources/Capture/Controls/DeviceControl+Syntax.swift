@@ -134,7 +134,7 @@ extension DeviceControl {
 }
 
 extension Int64 {
-  /// Parses `40`, `-3` or `0x1f`.
+  /// Parses a number such as `40`, `-3` or `0x1f`.
   fileprivate init?(literal text: String) {
     let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
     self.init(isHexadecimal ? String(text.dropFirst(2)) : text, radix: isHexadecimal ? 16 : 10)

@@ -22,11 +22,11 @@ public enum FrameRateMismatchReason: String, Hashable, Sendable, Codable {
 /// Each may differ from the others: drivers round requests, and cameras may miss the rate that
 /// their drivers report.
 public struct FrameRateVerification: Hashable, Sendable, Codable {
-  /// The requested rate.
+  /// The requested frame rate.
   public let requested: FrameRate
-  /// The rate that the driver reports after the request.
+  /// The frame rate that the driver reports after the request.
   public let negotiated: FrameRate
-  /// The measured rate.
+  /// The measured frame rate.
   public let measurement: RateMeasurement
   /// The reason for a wrong rate.
   ///

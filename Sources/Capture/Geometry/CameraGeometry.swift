@@ -68,7 +68,7 @@ final class CameraGeometry: Sendable {
     ramp.withLock { if $0.number == number { $0.task = nil } }
   }
 
-  /// Cancels the task of a ramp.
+  /// Cancels the running zoom ramp.
   func cancelRamp() {
     ramp.withLock { ramp in
       ramp.task?.cancel()

@@ -25,7 +25,7 @@ package final class ConnectionGeometry: Sendable {
 
   init(_ camera: CameraGeometry?) { self.camera = camera }
 
-  /// Changes the settings.
+  /// Changes the rotation, mirroring, zoom and stabilization of the connection.
   func change(_ body: (inout Settings) -> Void) {
     settings.withLock { settings in
       body(&settings)

@@ -94,7 +94,7 @@ extension DeviceInput {
     set(videoZoomFactor)
   }
 
-  /// Whether a ramp is running.
+  /// Whether a zoom ramp is running.
   public var isRampingVideoZoom: Bool {
     if geometry.isRampingByDriver { return true }
     guard let last = geometry.zoom.last, last.rate > 0 else { return false }

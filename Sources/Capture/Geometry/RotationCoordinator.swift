@@ -20,7 +20,7 @@ extension CaptureDevice {
   ///
   /// All calls may come from any thread.
   public final class RotationCoordinator: Sendable {
-    /// The camera.
+    /// The camera whose rotation angles are computed.
     public let device: CaptureDevice
     private let accelerometer: Accelerometer?
     private let state = Mutex(State())

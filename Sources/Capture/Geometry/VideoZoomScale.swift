@@ -8,7 +8,7 @@ public import OvercrankMediaCore
 /// The factor at position `x` is `maximum` to the power of `x`. Equal steps of the slider then
 /// multiply the factor by equal amounts, and zooming looks even.
 public struct VideoZoomScale: Hashable, Sendable {
-  /// The factor at position 1.
+  /// The zoom factor at slider position 1.
   public let maximum: Double
 
   /// Creates a scale from factor 1 to a maximum.

@@ -12,7 +12,7 @@ public struct VideoZoomFrame: Hashable, Sendable {
   public let presentationTimeStamp: MediaTime
   /// The zoom factor of the camera in this frame.
   public let videoZoomFactor: Double
-  /// Whether a ramp continues after this frame.
+  /// Whether a zoom ramp continues after this frame.
   public let isRamping: Bool
 }
 

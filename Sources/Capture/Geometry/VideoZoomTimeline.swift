@@ -12,7 +12,7 @@ import Synchronization
 final class VideoZoomTimeline: Sendable {
   /// A constant zoom factor or a zoom ramp that begins at a capture time.
   struct Piece: Equatable, Sendable {
-    /// The capture time of the start, in microseconds.
+    /// The capture time at which this piece begins, in microseconds.
     let begin: Int64
     let start: Double
     let target: Double
@@ -74,7 +74,7 @@ final class VideoZoomTimeline: Sendable {
     return pieces.withLock { pieces in pieces.last { $0.begin <= time } }
   }
 
-  /// The last piece.
+  /// The last piece of the timeline, or nil before the zoom factor was first set.
   var last: Piece? { pieces.withLock { $0.last } }
 
   /// The zoom factor at a capture time in microseconds.

@@ -115,7 +115,7 @@ public final class DelayedVideoPreview: FrameOutput {
     MediaTime(microseconds: state.withLock { $0.schedule.delay })
   }
 
-  /// The speed, at most 1.
+  /// The playback speed of the preview, at most 1.
   public var speed: Speed { state.withLock { $0.schedule.speed } }
 
   /// Changes the delay and the speed, starting with the next frame.

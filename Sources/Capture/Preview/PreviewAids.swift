@@ -28,7 +28,7 @@ public struct PreviewAids: Hashable, Sendable {
     (self.showsFocusPeaking, self.showsZebra) = (showsFocusPeaking, showsZebra)
   }
 
-  /// The width of a stripe in pixels.
+  /// The width of a zebra stripe in pixels.
   private static let stripe = 4
 
   /// Marks an image.

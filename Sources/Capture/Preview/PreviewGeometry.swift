@@ -15,9 +15,9 @@ public enum PreviewGravity: String, Hashable, Sendable, CaseIterable {
 /// A point in a view, in the view's units from its upper left corner, or a point in an image, in
 /// fractions of the image's width and height.
 public struct PreviewPoint: Hashable, Sendable {
-  /// The distance from the left edge.
+  /// The distance of the point from the left edge of the view or image.
   public var x: Double
-  /// The distance from the upper edge.
+  /// The distance of the point from the upper edge of the view or image.
   public var y: Double
 
   /// Creates a point.
@@ -31,9 +31,9 @@ public struct PreviewRect: Hashable, Sendable {
   public var x: Double
   /// The distance of the rectangle's upper edge from the upper edge of the view or image.
   public var y: Double
-  /// The width, not negative.
+  /// The width of the rectangle, not negative.
   public var width: Double
-  /// The height, not negative.
+  /// The height of the rectangle, not negative.
   public var height: Double
 
   /// Creates a rectangle.

@@ -27,7 +27,7 @@ struct Interruption: Sendable {
     self.reason = reason
   }
 
-  /// Stops waiting for the device.
+  /// Stops waiting for the return of the device.
   func end() { watch.cancel() }
 }
 

@@ -38,7 +38,7 @@ public final class DeviceInput: Sendable {
   private var current: OpenedDevice { opened.withLock { $0 } }
   /// Observes the brightness of frames, for the torch and for subject area changes.
   let scene = SceneMonitor()
-  /// The zoom, and the flips by the driver.
+  /// The camera's zoom, and the flips that its driver applies.
   let geometry = CameraGeometry()
   /// The mode that the input was created with.
   let originalFormat: CaptureFormat

@@ -7,13 +7,13 @@ import Histogram
 ///
 /// The latency is the time from dequeueing a buffer to requeueing it.
 public struct CaptureStatistics: Hashable, Sendable, Codable {
-  /// The median latency.
+  /// The median latency of a buffer.
   public var p50 = Duration.zero
-  /// The 99th percentile of the latency.
+  /// The 99th percentile of the latency of a buffer.
   public var p99 = Duration.zero
-  /// The 99.9th percentile of the latency.
+  /// The 99.9th percentile of the latency of a buffer.
   public var p999 = Duration.zero
-  /// The greatest latency.
+  /// The greatest latency of a buffer.
   public var max = Duration.zero
   /// Processor time of the capture thread.
   public var captureThread = Duration.zero

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// A note describes a frame that is not stored, such as a dropped one, and has no bytes.
 package struct QueuedFrame {
-  /// The observation of the frame.
+  /// The driver's values and the capture thread's times for the frame.
   package var observation: FrameObservation
   /// The frame's bytes, valid until the frame is released.
   ///
@@ -52,7 +52,7 @@ package struct QueuedFrame {
 /// so that the queue always contains the latest frames. A full queue rejects frames, but it has
 /// reserved space in which notes report the rejected frames.
 package final class FrameQueue: Sendable {
-  /// The number of bytes available for frames.
+  /// The total number of bytes that the queue has for frames.
   package let capacity: Int
   // A frame never spans two chunks, so free chunks can be reused in any order. Memory is only used
   // for as many chunks as were ever filled at the same time, not for the whole capacity.

@@ -27,8 +27,9 @@ final class DataSink: FrameSink {
     let kept = Atomic<Int>(0)
     /// The number of frames in the queue.
     let waiting = Atomic<Int>(0)
-    /// The greatest number of buffers that this output may hold. It is this output's share of the
-    /// buffers that all outputs of the camera together may hold.
+    /// The greatest number of buffers that this output may hold.
+    ///
+    /// It is this output's share of the buffers that all outputs of the camera together may hold.
     let maximumKept = Atomic<Int>(0)
     /// Whether the output holds more frames than its share and at least one of them is still in the
     /// queue, so that it can be dropped.

@@ -9,9 +9,9 @@ import Synchronization
 public struct FormatDescription: Hashable, Sendable {
   /// The pixel format or the codec.
   public let mediaSubType: MediaSubType
-  /// The width in pixels.
+  /// The frame width in pixels.
   public let width: Int
-  /// The height in pixels.
+  /// The frame height in pixels.
   public let height: Int
   /// The stride of the first plane in bytes, or 0 for packed rows and compressed frames.
   public let bytesPerRow: Int
@@ -49,11 +49,11 @@ public final class SampleBuffer: Sendable {
     case converted(PixelBuffer)
   }
 
-  /// The owner of the memory.
+  /// The owner of the memory that contains the sample's bytes.
   private enum Origin {
     /// The camera, and the counters of the output that holds its buffer.
     case camera(BufferPool, DataSink.Options)
-    /// The pool of a converter.
+    /// The pool of the converter that made the image.
     case converter(PixelBufferPool)
   }
 

@@ -106,7 +106,7 @@ final class SampleConverter: @unchecked Sendable {
 }
 
 extension SampleConverter.Work {
-  /// The pixel format of the result.
+  /// The pixel format of the converted image.
   fileprivate func format(of description: FormatDescription) -> PixelFormat {
     if let format = settings?.pixelFormat { return format }
     guard case .pixels(let format) = description.mediaSubType,

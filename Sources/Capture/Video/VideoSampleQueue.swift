@@ -9,7 +9,7 @@ final class VideoSampleQueue: SampleQueue {
   let ring: VideoSampleRing
   private let pool: BufferPool
   private let format: FormatDescription
-  /// The frame duration.
+  /// The duration of each sample, which is the camera's frame duration.
   private let duration: MediaTime
   private let options: DataSink.Options
   private let counters: DataOutputCounters

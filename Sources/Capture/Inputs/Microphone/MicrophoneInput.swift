@@ -58,7 +58,7 @@ public final class MicrophoneInput: CapturingInput {
   /// The open device.
   public var device: CaptureDevice { opened.withLock { $0.device } }
 
-  /// One audio port.
+  /// The input's only port, which is for audio.
   public var ports: [InputPort] { [InputPort(mediaType: .audio, audioFormat: format)] }
 
   /// The number of samples per channel that arrived since the input was created.

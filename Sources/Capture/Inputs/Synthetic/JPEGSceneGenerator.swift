@@ -10,7 +10,7 @@ import OvercrankLibAV
 struct JPEGSceneGenerator: TestPatternGenerator {
   private var scene: BallScene
   private var encoder: JPEGBlockEncoder
-  /// The bytes before the first block.
+  /// The JPEG header: all bytes before the first block.
   private let header: [UInt8]
   /// The blocks of the background in order, each with the marker after it.
   private let background: [UInt8]

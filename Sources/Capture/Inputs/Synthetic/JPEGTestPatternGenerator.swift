@@ -11,7 +11,7 @@ import OvercrankLibAV
 struct JPEGTestPatternGenerator: TestPatternGenerator {
   private let pattern: TestPattern
   private var encoder: JPEGRowEncoder
-  /// The bytes before the data of the first row.
+  /// The JPEG header: all bytes before the data of the first row of blocks.
   private let header: [UInt8]
   /// The encoded rows of the pattern, each 16 pixels high.
   ///

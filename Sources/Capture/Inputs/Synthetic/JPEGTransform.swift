@@ -73,7 +73,7 @@ struct JPEGTransform: Sendable {
     let (sum1, difference1) = (sample(1) + sample(6), sample(1) - sample(6))
     let (sum2, difference2) = (sample(2) + sample(5), sample(2) - sample(5))
     let (sum3, difference3) = (sample(3) + sample(4), sample(3) - sample(4))
-    // The coefficients with even indices.
+    // Computes the DCT coefficients with even indices.
     let (outer, outerDifference) = (sum0 + sum3, sum0 - sum3)
     let (inner, innerDifference) = (sum1 + sum2, sum1 - sum2)
     let turned = (innerDifference + outerDifference) * 0.707106781
@@ -81,7 +81,7 @@ struct JPEGTransform: Sendable {
     samples[start + 4 * step] = outer - inner
     samples[start + 2 * step] = outerDifference + turned
     samples[start + 6 * step] = outerDifference - turned
-    // The coefficients with odd indices.
+    // Computes the DCT coefficients with odd indices.
     let (first, middle, last) = (
       difference3 + difference2, difference2 + difference1, difference1 + difference0
     )

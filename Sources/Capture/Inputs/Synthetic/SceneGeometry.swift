@@ -19,9 +19,9 @@ package struct SceneGeometry: Sendable {
   ///
   /// When the ball touches the ground, its lower edge is at the upper edge of this row.
   package let ground: Int
-  /// The scale in pixels per meter.
+  /// The scale of the scene, in pixels per meter.
   package let pixelsPerMeter: Double
-  /// The horizontal center of the ball.
+  /// The horizontal center of the ball, in pixels.
   package let ballX: Double
 
   package init(width: Int, height: Int) {

@@ -53,7 +53,7 @@ struct SceneImage: Sendable {
     cr = cb
   }
 
-  /// All pixels, including the padding.
+  /// The rectangle of all pixels, including the padding.
   var bounds: PixelRect { PixelRect(x: 0..<stride, y: 0..<rows) }
 
   /// Calls a closure with the bytes of the three planes.

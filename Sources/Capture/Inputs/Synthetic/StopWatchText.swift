@@ -4,7 +4,7 @@ import OvercrankMediaCore
 
 /// The text of a stop-watch, `MM:SS.mmm`, which starts again at zero after an hour.
 struct StopWatchText: Sendable {
-  /// The number of characters.
+  /// The number of characters in the text of the stop-watch.
   static let count = 9
   /// The time after which the stop-watch starts again at zero, in milliseconds.
   static let period: Int128 = 3_600_000
@@ -33,7 +33,7 @@ struct StopWatchLayout: Sendable {
   static let paper = SceneColor(luma: 44, cb: 132, cr: 122)
   static let ink: UInt8 = 226
 
-  /// The width and height of a dot in pixels.
+  /// The width and height of one dot of a character, in pixels.
   let scale: Int
   let textX: Int
   let textY: Int

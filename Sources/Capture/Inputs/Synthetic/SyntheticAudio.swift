@@ -11,7 +11,7 @@ import OvercrankMediaCore
 package struct SyntheticAudio: Sendable {
   /// Samples per second and channel.
   package static let sampleRate = 48_000
-  /// The number of channels.
+  /// The number of audio channels.
   package static let channelCount = 1
   /// The tone's frequency in hertz.
   package static let toneFrequency = 440
@@ -22,7 +22,7 @@ package struct SyntheticAudio: Sendable {
   private let samplesPerPeriod: UInt64
   private let periodScale: UInt64
 
-  /// Creates the audio for a ball.
+  /// Creates the audio that clicks at the contacts of a ball.
   package init(of ball: BouncingBall = BouncingBall()) {
     let samples = ball.period * Rational(Int64(Self.sampleRate))
     samplesPerPeriod = UInt64(clamping: samples.numerator)

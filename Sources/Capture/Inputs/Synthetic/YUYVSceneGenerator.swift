@@ -3,7 +3,7 @@
 /// Generates the ball scene in packed 4:2:2 (`YUYV`).
 struct YUYVSceneGenerator: TestPatternGenerator {
   private var scene: BallScene
-  /// The most recent frame.
+  /// The packed pixels of the most recent frame.
   private var canvas: [UInt8]
 
   init(scene: BallScene) {

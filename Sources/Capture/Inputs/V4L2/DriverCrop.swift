@@ -9,7 +9,7 @@ import Synchronization
 /// unable to crop. All calls may come from any thread.
 final class DriverCrop: Sendable {
   private struct State {
-    /// The crop before the first zoom.
+    /// The driver's crop rectangle before the first zoom.
     var original: CropRectangle?
     var size: (width: UInt32, height: UInt32) = (0, 0)
     /// The most recently requested zoom factor.

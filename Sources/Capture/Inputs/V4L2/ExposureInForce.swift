@@ -121,7 +121,7 @@ public enum MeteringMode: String, Hashable, Sendable, CaseIterable {
   case average
   /// The whole image, with more weight on the center.
   case centerWeighted = "center_weighted"
-  /// A small part at the center.
+  /// A small part at the center of the image.
   case spot
   /// Several parts of the image.
   case matrix
