@@ -13,9 +13,9 @@ package struct BouncingBall: Hashable, Sendable {
   /// The time from one contact to the next, in seconds.
   package let period: Rational
 
-  /// The supported heights, in meters.
+  /// The supported heights of the bounces, in meters.
   package static let heights = Rational(1, over: 100)...Rational(13, over: 10)
-  /// The supported periods, in seconds.
+  /// The supported times between two contacts with the ground, in seconds.
   package static let periods = Rational(1, over: 10)...Rational(60)
 
   /// Creates a ball that bounces once per second, with a gravity of 9.808 m/s², as on Earth.

@@ -99,7 +99,7 @@ extension CaptureDevice {
       recovery: "play it as a camera with: file:\(path)")
   }
 
-  /// The device at a path.
+  /// The device whose node is at a path, or at the end of a symbolic link.
   private static func node(_ path: String) throws(MediaError) -> CaptureDevice {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)

@@ -15,7 +15,7 @@ extension CaptureDevice {
     case back
   }
 
-  /// The relation of a device to the machine.
+  /// Whether a device is plugged in, built into the machine, or only software.
   public enum DeviceType: String, Hashable, Sendable, CaseIterable {
     /// The device is plugged in.
     case external

@@ -4,11 +4,11 @@ import OvercrankMediaCore
 
 /// The parsed name of a source without hardware, such as `file:clip.mp4?pace=max`.
 struct DeviceSpecifier {
-  /// The whole name.
+  /// The whole device name.
   let name: String
   /// The text between the kind and the options, which may be empty.
   let subject: String
-  /// The options in the order of the text.
+  /// The options in the order in which the device name contains them.
   let options: [(key: String, value: String)]
 
   /// Parses a name of this kind, or returns nil for another kind.

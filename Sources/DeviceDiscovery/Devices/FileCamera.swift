@@ -10,9 +10,9 @@ import OvercrankMovieFormat
 /// This value only describes the camera. The capture module reads the frames and delivers them at
 /// their presentation times.
 package struct FileCamera: Hashable, Sendable {
-  /// The path as given by the user.
+  /// The path of the movie file, as given by the user.
   package let path: String
-  /// The pacing of the frames.
+  /// Whether frames are delivered in real time or as fast as they are consumed.
   package let pace: Pace
 
   package init(path: String, pace: Pace) {

@@ -21,7 +21,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   ///
   /// The count is a 64-bit integer in native byte order.
   package let counterPath: String?
-  /// The pacing of the frames.
+  /// Whether frames are delivered in real time or as fast as they are consumed.
   package let pace: Pace
   /// The scene in front of the camera.
   package let scene: SyntheticScene

@@ -17,9 +17,9 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   public let id: String
   /// The V4L2 code of the pixel format.
   public let fourcc: FourCC
-  /// The width in pixels.
+  /// The frame width in pixels.
   public let width: Int
-  /// The height in pixels.
+  /// The frame height in pixels.
   public let height: Int
   /// Whether frames are compressed, according to the driver.
   public let isCompressed: Bool
@@ -62,13 +62,13 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
 
   /// The frame rates of the format, as an array with one range.
   public var videoSupportedFrameRateRanges: [FrameRateRange] { [frameRateRange] }
-  /// The highest rate.
+  /// The highest frame rate of the format.
   public var maxFrameRate: FrameRate { frameRateRange.maxFrameRate }
-  /// The lowest rate.
+  /// The lowest frame rate of the format.
   public var minFrameRate: FrameRate { frameRateRange.minFrameRate }
-  /// The shortest frame duration in seconds.
+  /// The shortest frame duration of the format, in seconds.
   public var minFrameDuration: MediaTime { frameRateRange.minFrameDuration }
-  /// The longest frame duration in seconds.
+  /// The longest frame duration of the format, in seconds.
   public var maxFrameDuration: MediaTime { frameRateRange.maxFrameDuration }
   /// Whether the highest rate is above 30 frames per second.
   public var isHighFrameRate: Bool { maxFrameRate.framesPerSecond > Rational(30) }

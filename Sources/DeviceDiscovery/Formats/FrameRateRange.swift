@@ -7,9 +7,9 @@ public import OvercrankMediaCore
 /// A single rate is a range with equal ends. If the camera has a duration step, the range contains
 /// the shortest duration, every whole number of steps above it, and the longest duration.
 public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
-  /// The lowest rate.
+  /// The lowest rate of the range.
   public let minFrameRate: FrameRate
-  /// The highest rate.
+  /// The highest rate of the range.
   public let maxFrameRate: FrameRate
   /// The difference of neighboring frame durations in seconds.
   ///

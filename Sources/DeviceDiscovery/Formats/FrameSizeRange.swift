@@ -7,11 +7,11 @@ import OvercrankV4L2
 /// ``CaptureFormat``s are listed only for selected sizes. Any other size on the grid can be
 /// requested, and the driver is then queried for its rates.
 public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
-  /// The pixel format.
+  /// The pixel format of the frames.
   public let fourcc: FourCC
-  /// The smallest size.
+  /// The smallest size of the range.
   public let smallest: ModeRequest.Size
-  /// The largest size.
+  /// The largest size of the range.
   public let largest: ModeRequest.Size
   /// The horizontal and vertical distance of neighboring sizes, in pixels.
   public let step: ModeRequest.Size

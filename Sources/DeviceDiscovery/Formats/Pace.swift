@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pacing of frames from a software camera.
+/// The times at which a software camera delivers frames.
 package enum Pace: Hashable, Sendable {
   /// Each frame is delivered at its presentation time. If the consumer is slow, frames are lost.
   case realTime

@@ -31,7 +31,7 @@ public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
   public let index: Int
   /// The driver's name of the input, such as `HDMI 0`.
   public let name: String
-  /// The type of source.
+  /// The type of the source at the input.
   public let kind: Kind
   /// The conditions that the driver reports.
   ///
@@ -69,7 +69,7 @@ public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
 public struct InputConnectors: Hashable, Sendable {
   /// All inputs, in the driver's order.
   public let all: [InputConnector]
-  /// The current input.
+  /// The device's current input.
   public let current: InputConnector?
   /// The current digital timings, or nil for an input without timings.
   public internal(set) var timings: VideoTimings?

@@ -9,9 +9,9 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
 
   package init(_ driver: DriverTimings) { self.driver = driver }
 
-  /// The active width in pixels.
+  /// The width of the active image, in pixels.
   public var width: Int { Int(driver.width) }
-  /// The active height in lines, including both fields.
+  /// The height of the active image, in lines of both fields.
   public var height: Int { Int(driver.height) }
   /// Whether frames consist of two interlaced fields.
   public var isInterlaced: Bool { driver.isInterlaced }
@@ -50,7 +50,7 @@ extension VideoTimings {
     case normal = 0
     /// Reduced blanking, CVT-RB, for flat panels.
     case reduced = 1
-    /// Reduced blanking version 2, CVT-RB2, the smallest.
+    /// Reduced blanking version 2, CVT-RB2, with the least blanking.
     case reducedTwice = 2
   }
 
