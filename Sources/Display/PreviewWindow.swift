@@ -42,7 +42,7 @@ public struct PreviewWindowContent: Hashable, Sendable {
 ///
 /// Only the thread that created the window may use it, which should be the main thread.
 public final class PreviewWindow {
-  /// Input of a window.
+  /// Input that a preview's window reports.
   public enum Input: Hashable, Sendable {
     /// A key by its name, as in ``WindowInput/key(_:)``.
     case key(String)

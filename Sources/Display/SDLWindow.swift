@@ -166,7 +166,7 @@ final class SDLWindow {
         renderer, format, Int32(SDL_TEXTUREACCESS_STREAMING.rawValue), Int32(clamping: size.width),
         Int32(clamping: size.height))
     else { throw .noDisplay(Self.lastError) }
-    // Video has no transparency.
+    // Blending is switched off, because video has no transparency.
     SDL_SetTextureBlendMode(made, SDL_BLENDMODE_NONE)
     textures[image] = Texture(pointer: made, format: format, size: size)
     return made

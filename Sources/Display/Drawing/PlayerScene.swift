@@ -19,9 +19,9 @@ struct PlayerScene: Hashable, Sendable {
     let index: Int
     /// The composition time of a synthesized frame; nil for a captured one.
     var synthesizedTime: Rational?
-    /// The size before the rotation.
+    /// The size of the frame before its rotation, in pixels.
     let stored: PixelSize
-    /// The clockwise rotation in degrees.
+    /// The clockwise rotation of the frame in degrees.
     let rotation: Int
 
     /// The size after the rotation, in pixels of the frame.

@@ -55,7 +55,7 @@ struct ImageViewport: Hashable, Sendable {
     }
   }
 
-  /// Window pixels per image pixel.
+  /// The number of window pixels per image pixel.
   func scale(of image: PixelSize, in pane: ViewRect) -> Double {
     let fit = Self.fit(image, pane)
     guard zoom != 1 else { return fit }

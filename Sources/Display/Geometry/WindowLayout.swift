@@ -17,7 +17,7 @@ import OvercrankMediaCore
 /// If the window is not high enough, the thumbnails are left out, and in a still lower window the
 /// whole panel below the image.
 struct WindowLayout: Hashable, Sendable {
-  /// One rectangle per image, side by side.
+  /// The rectangles of the panes, one for each image, side by side.
   let panes: [ViewRect]
   /// The area below the panes; empty if the window is too low.
   let panel: ViewRect
@@ -27,7 +27,7 @@ struct WindowLayout: Hashable, Sendable {
   let timeline: ViewRect
   /// The status line; empty if the window is too low.
   let status: ViewRect
-  /// Screen pixels per dot of a character.
+  /// The number of screen pixels per dot of a character.
   let textScale: Int
 
   private static let margin = 12
