@@ -11,7 +11,7 @@
 /// The period of the grid is estimated from timestamps, because the driver's stated rate may be
 /// wrong. Only this estimate uses floating point; the numbers of periods are integers.
 struct FrameTimeline {
-  /// The counter and the clock of one frame.
+  /// The counter value and the timestamp of one frame.
   struct Reading {
     var sequence: UInt32
     /// The continuous timestamp in microseconds.

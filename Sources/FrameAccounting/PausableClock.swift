@@ -30,7 +30,7 @@ package struct PausableClock: Sendable {
     if let origin { self.origin = origin &+ (time &- start) }
   }
 
-  /// Sets the take's zero, unless it is already set.
+  /// Sets the zero of the take's clock to a driver time, unless it is already set.
   package mutating func begin(atMicroseconds time: Int64) { if origin == nil { origin = time } }
 
   /// Converts a driver time to the take's time, in microseconds.

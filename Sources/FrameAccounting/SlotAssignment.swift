@@ -20,7 +20,7 @@ struct SlotAssignment {
   private static let contradictionCost = 0.25
   private static let pathLimit = 6
 
-  /// The result for one frame.
+  /// The result of the search for one frame.
   struct Step {
     /// The number of frame periods since the previous frame.
     let step: Int64

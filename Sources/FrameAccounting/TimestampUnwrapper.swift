@@ -66,8 +66,8 @@ package struct TimestampUnwrapper {
   /// The known causes are a wrap, and the return of the clock from its last jump.
   private func knownStep(_ missing: Int64) -> Int64? {
     let slack = max(period, Self.slack)
-    // The two causes are tested one after the other. An array of all corrections would allocate
-    // memory for every frame.
+    // A wrap and the return of the clock are tested separately, because an array of all corrections
+    // would allocate memory for every frame.
     if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
     let back = offsetBefore &- offset
     return distance(missing, back) < slack ? back : nil
