@@ -105,7 +105,7 @@ private final class SingleRun<Value: Sendable, Failure: Error>: Sendable {
     closure = Mutex(Closure(body: body))
   }
 
-  /// Call at most once.
+  /// Runs the closure, at most once.
   func run() -> Result<Value, Failure> {
     guard let closure = closure.withLock({ $0.take() }) else {
       preconditionFailure("the closure runs once")

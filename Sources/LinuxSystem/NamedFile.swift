@@ -10,7 +10,7 @@ import Glibc
 /// While this value exists, no other process that uses ``FileLock`` replaces the file.
 package struct NamedFile: Sendable {
   package let identity: FileIdentity
-  /// The permission bits; nil for a symbolic link.
+  /// The permission bits of the file; nil for a symbolic link.
   package let mode: UInt32?
   /// The locked file.
   ///

@@ -8,7 +8,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   package let operation: String
   /// The subject: a file path, or a description such as "a thread".
   package let subject: String
-  /// The errno.
+  /// The errno of the failed call.
   package let errorNumber: Int32
 
   package init(_ operation: String, _ subject: String, _ errorNumber: Int32) {

@@ -73,7 +73,7 @@ package struct WholeFile: ~Copyable {
   }
 
   deinit {
-    // No caller is left to report an error to.
+    // A failed removal is ignored, because no caller is left to report the error to.
     if !isFinished { UnfinishedFiles.remove(writtenPath) }
   }
 
