@@ -12,7 +12,7 @@ package enum BufferKind: Hashable, Sendable {
   /// One or more memory blocks, each described by a `v4l2_plane`.
   case multiPlanar
 
-  /// The `V4L2_BUF_TYPE_…` of requests.
+  /// The `V4L2_BUF_TYPE_…` value for requests with this buffer API.
   var type: UInt32 {
     switch self {
     case .singlePlanar: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue

@@ -53,12 +53,12 @@ extension DeviceError {
     }
   }
 
-  /// The failed request.
+  /// The failed request, as the cause of a `MediaError`.
   package var cause: MediaError.Cause {
     MediaError.Cause(operation.rawValue, on: path, errorNumber: code)
   }
 
-  /// The next step to try.
+  /// Advice on the next step to try after this error.
   package var recovery: Recovery {
     switch reason {
     case .noPermission:

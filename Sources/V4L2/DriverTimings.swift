@@ -21,7 +21,7 @@ package struct DriverTimings: Hashable, Sendable {
       self.isSyncPositive = isSyncPositive
     }
 
-    /// The total number of pixels or lines.
+    /// The total length of the blanking interval, in pixels or lines.
     package var total: UInt64 { UInt64(frontPorch) + UInt64(sync) + UInt64(backPorch) }
   }
 

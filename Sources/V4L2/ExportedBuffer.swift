@@ -12,7 +12,7 @@ package struct ExportedBuffer: ~Copyable {
   /// The same memory, mapped into this process while its queue exists.
   package let memory: UnsafeRawBufferPointer
 
-  /// Takes ownership of a descriptor.
+  /// Takes ownership of the descriptor of a dma-buf.
   package init(owning descriptor: CInt, of memory: UnsafeRawBufferPointer) {
     self.descriptor = descriptor
     self.memory = memory

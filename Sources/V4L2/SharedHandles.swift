@@ -28,7 +28,9 @@ package final class SharedHandles: Sendable {
   }
   private let state = Mutex(State())
 
-  /// The handles of the kernel's nodes.
+  /// The shared handles for the kernel's nodes.
+  ///
+  /// Simulated drivers have separate handles.
   static let ofKernel = SharedHandles()
 
   package init() {}

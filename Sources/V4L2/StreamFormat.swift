@@ -6,9 +6,9 @@ package import OvercrankMediaCore
 /// The current format of a driver, which may differ from the requested one.
 package struct StreamFormat: Hashable, Sendable {
   package let fourcc: UInt32
-  /// The width in pixels.
+  /// The frame width in pixels.
   package let width: UInt32
-  /// The height in lines.
+  /// The frame height in lines.
   package let height: UInt32
   /// The memory planes of a frame, in order.
   ///

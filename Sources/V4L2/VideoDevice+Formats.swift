@@ -17,7 +17,7 @@ package struct V4L2PixelFormat: Hashable, Sendable {
   package let isCompressed: Bool
   /// Whether libv4l2 emulates the format by conversion.
   package let isEmulated: Bool
-  /// The driver's description.
+  /// The driver's description of the pixel format.
   package let description: String
 
   package init(

@@ -9,7 +9,7 @@ import OvercrankLinuxSystem
 /// ``DeviceHandle`` is released. A ``BufferQueue`` consumes the value for streaming, so that the
 /// format cannot change while buffers are in use.
 package struct VideoDevice: ~Copyable, Sendable {
-  /// The open descriptor.
+  /// The handle that owns the open descriptor.
   let handle: DeviceHandle
 
   /// The path of the node, used in every error.
@@ -72,7 +72,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     handle = DeviceHandle(path, Capabilities(answer), calls, descriptor)
   }
 
-  /// The `V4L2_BUF_TYPE_VIDEO_CAPTURE…` of this node's requests.
+  /// The `V4L2_BUF_TYPE_VIDEO_CAPTURE…` value for requests to this node.
   var bufferType: UInt32 { capabilities.bufferKind.type }
 
   /// Makes an ioctl request.

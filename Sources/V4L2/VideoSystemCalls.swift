@@ -65,7 +65,7 @@ extension VideoSystemCalls {
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }
 
-/// The system calls for newly opened devices.
+/// The system calls that newly opened devices use.
 package enum DeviceSystem {
   /// The kernel's calls.
   ///

@@ -12,7 +12,7 @@ package struct DeviceControl: Hashable, Sendable {
     case boolean
     /// A choice of named items.
     case menu
-    /// An action on write, without a value.
+    /// A button: writing the control triggers an action. It has no value.
     case button
     case integer64
     /// A class heading, without a value.
@@ -70,7 +70,7 @@ package struct DeviceControl: Hashable, Sendable {
 
     /// The control is permanently disabled and must be ignored.
     package static let disabled = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_DISABLED))
-    /// Temporarily locked by another program or by streaming.
+    /// The control is temporarily locked by another program or by streaming.
     package static let grabbed = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_GRABBED))
     package static let readOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_READ_ONLY))
     package static let writeOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_WRITE_ONLY))
@@ -132,7 +132,7 @@ package struct DeviceControl: Hashable, Sendable {
   ///
   /// Their indices may have gaps.
   package var menu: [MenuItem]
-  /// The size of an element in bytes.
+  /// The size of one element of the value, in bytes.
   package let elementSize: Int
   /// The number of elements.
   ///
