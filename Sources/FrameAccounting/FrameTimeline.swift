@@ -24,11 +24,11 @@ struct FrameTimeline {
     var minimumStep: Int64 = 1
   }
 
-  /// The number of frames to collect before the first decision.
+  /// The number of frames to collect before the slots of the first frames are decided.
   ///
   /// A driver's first timestamps may be wrong, so one frame is not enough.
   private static let warmUp = 16
-  /// The number of frames to collect before a decision if counter and clock disagree.
+  /// The number of frames to collect before their slots are decided, if counter and clock disagree.
   private static let lookahead = 12
   /// The number of the latest collected frames that stay undecided, because later frames may change
   /// their slots.
@@ -80,7 +80,7 @@ struct FrameTimeline {
     }
   }
 
-  /// Decides the steps of all frames that are still undecided.
+  /// Decides the steps, in frame periods, of all frames that are still undecided.
   mutating func finish() {
     steps.removeAll(keepingCapacity: true)
     if !isWarm { beginGrid() }
@@ -102,7 +102,8 @@ struct FrameTimeline {
     decideSteps(keeping: Self.held)
   }
 
-  /// Decides the steps of the undecided frames.
+  /// Decides the steps of the undecided frames, which are their numbers of periods since the
+  /// previous frame.
   ///
   /// If the last `held` frames are still uncertain, they stay undecided, because later frames may
   /// change their slots.

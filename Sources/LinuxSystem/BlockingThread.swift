@@ -105,7 +105,7 @@ private final class SingleRun<Value: Sendable, Failure: Error>: Sendable {
     closure = Mutex(Closure(body: body))
   }
 
-  /// Runs the closure, at most once.
+  /// Runs the closure, which may be done only once.
   func run() -> Result<Value, Failure> {
     guard let closure = closure.withLock({ $0.take() }) else {
       preconditionFailure("the closure runs once")

@@ -25,7 +25,7 @@ struct QueueChunks: ~Copyable {
   /// Used only by the consumer.
   private let takenFrom: UnsafeMutablePointer<Int>
 
-  /// The position of the end of a frame in the queue's memory.
+  /// The position in the queue's memory at which a frame ends.
   struct Position {
     var chunk = 0
     /// The number of bytes from the start of the queue, counted as if no memory were reused.

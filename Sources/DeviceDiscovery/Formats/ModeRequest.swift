@@ -20,7 +20,7 @@ public struct ModeRequest: Hashable, Sendable {
 
   /// The requested size, or nil for any size.
   public let size: Size?
-  /// The requested rate, or nil for the highest rate.
+  /// The requested frame rate, or nil for the highest rate.
   public let rate: FrameRate?
   /// The requested pixel format, or nil for any format.
   public let fourcc: String?
