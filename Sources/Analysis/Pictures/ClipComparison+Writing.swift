@@ -6,8 +6,9 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
 extension ClipComparison {
-  /// Writes the movie in H.264 without audio, with the time since the instant of alignment in each
-  /// frame.
+  /// Writes the movie in H.264 without audio.
+  ///
+  /// Each frame shows the time since the instant of alignment.
   ///
   /// Blocks the calling thread, which may be any. An unfinished file is removed.
   ///
@@ -55,7 +56,8 @@ extension ClipComparison {
   private func encode(
     _ plan: Plan, to path: String, _ isCancelled: () -> Bool, _ progress: (Int) -> Void
   ) throws {
-    // A whole number of ticks for each frame, at least 24000 ticks per second.
+    // Chooses a timescale of at least 24000 ticks per second in which a frame is a whole number of
+    // ticks.
     let factor = max(1, 24_000 / Int64(frameRate.numerator))
     let timescale = Int32(clamping: Int64(frameRate.numerator) * factor)
     let ticks = Int64(frameRate.denominator) * factor
@@ -136,7 +138,8 @@ extension ClipComparison {
 /// The frames of one clip, scaled to its part of the movie.
 private final class ComparedFrames {
   private var frames: UprightFrames
-  /// The last image, which is often shown again.
+  /// The last decoded image and the index of its frame: consecutive output frames often show the
+  /// same one.
   private var last: (index: Int, image: UprightFrames.Image)?
 
   private init(_ asset: Asset, _ box: PixelBox) throws(MediaError) {

@@ -4,8 +4,9 @@ public import OvercrankAssets
 public import OvercrankExport
 public import OvercrankMediaCore
 
-/// Several movies in one: side by side or blended, aligned at an instant of each, and at the same
-/// speed in real time.
+/// One movie of several clips, side by side or blended.
+///
+/// The clips are aligned in time and play at the same speed in real time.
 public struct ClipComparison: Sendable {
   /// A movie, and the instant at which it is aligned with the others.
   public struct Clip: Sendable {
@@ -16,7 +17,7 @@ public struct ClipComparison: Sendable {
     /// Seconds of real time per second of the movie, see `Asset.captureTimeScale`.
     public let timeScale: Rational
 
-    /// Creates a clip; without a time scale, it is the one that the file states.
+    /// Creates a clip; a nil time scale means the scale that the file states.
     public init(_ asset: Asset, origin: MediaTime = .zero, timeScale: Rational? = nil) {
       (self.asset, self.origin) = (asset, origin)
       self.timeScale = timeScale ?? asset.captureTimeScale()
@@ -27,7 +28,7 @@ public struct ClipComparison: Sendable {
   public enum Layout: String, Hashable, Sendable, CaseIterable, Codable {
     /// Next to each other, with the same height.
     case side
-    /// Blended over each other, with the size of the first.
+    /// Blended over each other, with the size of the first clip.
     case overlay
   }
 
@@ -55,10 +56,10 @@ public struct ClipComparison: Sendable {
   public let layout: Layout
   /// Text for each clip, and a logo; nil for none.
   ///
-  /// The text of a clip is in the lower left corner of its part, above the time since the instant of
-  /// alignment; that of blended clips is stacked in their order. Capture times count from the first
-  /// frame of each clip. A nil ``BurnIn/mark`` is the instant of alignment of each clip. The speed is
-  /// ``speed``.
+  /// The text of a clip is in the lower left corner of its part, above the time since the instant
+  /// of alignment. The texts of blended clips are stacked in the order of the clips. Capture times
+  /// count from the first frame of each clip. A nil ``BurnIn/mark`` is the instant of alignment of
+  /// each clip. The speed is ``speed``.
   public var burnIn: BurnIn?
 
   /// Creates a comparison.
@@ -73,7 +74,8 @@ public struct ClipComparison: Sendable {
   }
 
   private static let maximumFrames = 1_000_000
-  /// The greatest width of movies side by side, and the least height to which they are scaled.
+  /// The greatest width in pixels of clips side by side, and the least height to which they are
+  /// scaled.
   private static let (maximumColumns, minimumRows) = (4_096, 16)
 
   /// Computes the movie without decoding anything.
@@ -133,7 +135,7 @@ public struct ClipComparison: Sendable {
   /// The frame that a clip shows at a real time.
   private static func frame(of clip: Clip, at real: Rational) -> Int {
     guard let frames = clip.asset.videoTrack?.frames else { return 0 }
-    // The times in a file are rounded, so a frame may seem to begin just after its slot.
+    // Adds the rounding error of the file's times: a frame may seem to begin just after it is due.
     let seconds =
       clip.origin.seconds + real / clip.timeScale + frames.uncertaintyInSeconds
     let ticks = seconds * Rational(Int64(frames.timescale))
@@ -143,7 +145,7 @@ public struct ClipComparison: Sendable {
     return frames.lastIndex(atOrBefore: max(0, whole)) ?? 0
   }
 
-  /// The position of each clip, with even sides.
+  /// The rectangle of each clip in the movie; all its coordinates and sides are even numbers.
   private func boxes() throws(MediaError) -> [PixelBox] {
     let sizes = clips.map { clip -> (width: Int, height: Int) in
       guard let track = clip.asset.videoTrack else { return (2, 2) }

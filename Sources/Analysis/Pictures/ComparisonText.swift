@@ -37,7 +37,7 @@ struct ComparisonText {
   /// Returns a frame with the text of the frames of the clips, and the logo.
   func draw(_ indices: [Int], on frame: MediaFrame) throws -> MediaFrame {
     let result = try frame.copied()
-    // The time since the instant is below.
+    // Leaves space at the bottom for the line with the time since the instant of alignment.
     let scale = Canvas.textScale(forWidth: result.width)
     let bottom = max(0, result.height - Canvas.textHeight(scale: scale) - 8 * scale) & ~3
     for (number, index) in indices.enumerated() {

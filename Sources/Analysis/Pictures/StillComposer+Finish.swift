@@ -107,7 +107,7 @@ extension StillComposer {
       let power = (0..<abs(exponent)).reduce(1.0) { value, _ in value * 10 }
       return [1, 2, 5].map { exponent < 0 ? $0 / power : $0 * power }
     }
-    // Later times are too large for a count of steps, so they have no ruler.
+    // Above 1e12 ms, tick marks can no longer be counted exactly, so later times have no ruler.
     guard perPixel > 0, start.magnitude < 1e12,
       let step = steps.first(where: { $0 / perPixel >= 56 })
     else { return }
@@ -115,7 +115,7 @@ extension StillComposer {
     var line = (start / step * 5).rounded(.up)
     while line * step / 5 <= end {
       let time = line * step / 5
-      // The quotient of two rounded numbers may be just below a whole one.
+      // A quotient that should be a whole number may be just below it after rounding.
       let distance = Int(((time - start) / perPixel + 1e-6).rounded(.down))
       let x = isReversed ? canvas.width - 1 - distance : distance
       let isMain = line.truncatingRemainder(dividingBy: 5) == 0

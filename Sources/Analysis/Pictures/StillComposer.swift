@@ -41,7 +41,7 @@ public struct StillComposer: Sendable {
     (self.asset, self.range, self.isCancelled) = (asset, shown, isCancelled)
   }
 
-  /// The frames that are shown in the range.
+  /// The indices of the frames that are shown in the range.
   var indices: Range<Int> {
     get throws(MediaError) {
       guard let frames = asset.videoTrack?.frames, let first = frames.index(at: range.start) else {
@@ -60,7 +60,7 @@ public struct StillComposer: Sendable {
     return try frames.time(ofFrame: Int64(index))
   }
 
-  /// Frames spread evenly over the range, the first and the last included.
+  /// Returns the indices of frames spread evenly over the range, with the first and the last one.
   func spread(_ count: Int) throws(MediaError) -> [Int] {
     let all = try indices
     guard count < all.count else { return Array(all) }
@@ -70,7 +70,8 @@ public struct StillComposer: Sendable {
     }
   }
 
-  /// The frames shown at the start of the range, and at every multiple of a duration after it.
+  /// Returns the indices of the frames shown at the start of the range, and at every multiple of
+  /// `step` after it.
   func frames(every step: MediaTime) throws(MediaError) -> [Int] {
     guard step > .zero, let frames = asset.videoTrack?.frames else {
       throw MediaError(
@@ -84,7 +85,7 @@ public struct StillComposer: Sendable {
     {
       if result.last != index { result.append(index) }
       guard result.count < 10_000 else { break }
-      // The next multiple of the step that is in another frame.
+      // Continues at the next multiple of the step at which another frame is shown.
       let end = try frames.time(ofFrame: Int64(index + 1)).seconds
       let count = try ((end - range.start.seconds) / step.seconds)
         .exact("the times of the frames").rounded(.towardPositiveInfinity)

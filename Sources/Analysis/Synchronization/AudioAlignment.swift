@@ -18,9 +18,10 @@ struct AudioAlignment {
 
   /// The least height of a peak, in standard deviations, that counts as a match.
   ///
-  /// The highest of a million offsets of noise is 5 standard deviations high.
+  /// Among a million offsets of noise, the highest peak is at 5 standard deviations.
   static let minimumHeight = 9.0
-  /// The greatest height of the second-best peak, relative to the best.
+  /// The greatest height of the second-best peak, relative to the best, for a match that is not
+  /// ambiguous.
   static let greatestRival = 0.85
   /// The sampling rate of the coarse search in hertz.
   static let coarseRate = 8_000
@@ -58,7 +59,7 @@ struct AudioAlignment {
         confidence: 1 - coarse.rival, time: time, drift: line.slope * 1e6,
         matchCount: line.points.count)
     }
-    // Too few blocks scatter. Their uncertainty then follows from the noise in them.
+    // With too few blocks for a line, the uncertainty follows from the noise in the blocks.
     let weight = points.reduce(0) { $0 + $1.weight }
     return RecordingOffset(
       offset: points.reduce(0) { $0 + $1.weight * $1.y } / weight,
@@ -75,8 +76,9 @@ struct AudioAlignment {
   ) throws(MediaError) -> (CoarseAlignment, center: Double) {
     let (a, b) = (first.coarse, second.coarse)
     let limit = limit.map { Int(min($0, 1e6) * Double(Self.coarseRate)) }
-    // In a long recording, clocks drift apart by more than a period of the audio. So the loudest
-    // part is searched first, and the whole recording if the other one does not have that part.
+    // In a long recording, clocks drift apart by more than a period of the audio, which blurs the
+    // peak. So the loudest 30 s are searched first, and the whole recording only if they do not
+    // match.
     let length = 30 * Self.coarseRate
     var best: CoarseAlignment?
     var center = Double(b.count) / 2
@@ -128,7 +130,7 @@ struct AudioAlignment {
 
   private static let length = 4_096
   private static let sectionCount = 48
-  /// The samples that the fractional delay needs beyond a block.
+  /// The number of samples before and after a block that the fractional delay needs.
   private static let margin = 24
 
   /// The loudest block of each section of the common part.
@@ -150,7 +152,7 @@ struct AudioAlignment {
       }
       return best.map { (start + $0 * half, energies[$0] + energies[$0 + 1]) }
     }
-    // Blocks 40 dB below the loudest have little but noise.
+    // Blocks more than 40 dB below the loudest contain little but noise.
     let loudest = chosen.map(\.energy).max() ?? 0
     return chosen.filter { $0.energy > loudest * 1e-4 }.map(\.start)
   }
@@ -159,7 +161,8 @@ struct AudioAlignment {
     _ start: Int, around offset: Double, center: Double, _ isInverted: Bool
   ) -> Block? {
     let length = Self.length
-    // Two samples of the coarse search, and clocks that differ by up to 100 millionths.
+    // Searches two samples of the coarse rate in both directions, and further by the drift of
+    // clocks that differ by up to 100 millionths.
     let distance = abs(Double(start) / rate - center)
     let reach = Int((2 / Double(Self.coarseRate) + (distance + 1) * 1e-4) * rate) + 2
     let wanted = second.samples[start..<start + length].map { isInverted ? -$0 : $0 }

@@ -31,7 +31,7 @@ struct CoarseAlignment {
     guard first.count > 16, second.count > 16 else { return nil }
     let scores = Self.correlation(first, second)
     let count = scores.count
-    // An overlap shorter than this matches by chance.
+    // A shorter overlap may match by chance.
     let least = min(first.count, second.count) / 16
     var (from, to) = (least - second.count, first.count - least)
     if let limit { (from, to) = (max(from, origin - limit), min(to, origin + limit)) }
@@ -49,7 +49,8 @@ struct CoarseAlignment {
       next = max(next, value)
     }
     if others < 64 {
-      // A narrow limit leaves too few offsets, so the noise is that of all offsets.
+      // A narrow limit leaves too few offsets to estimate the noise, so it is estimated from all
+      // offsets.
       squares = scores.reduce(0) { $0 + Double($1 * $1) } - Double(peak * peak)
       others = count - 1
     }
@@ -83,8 +84,8 @@ struct CoarseAlignment {
       powers.0[index] = Double(a.0 * a.0 + a.1 * a.1)
       powers.1[index] = Double(b.0 * b.0 + b.1 * b.1)
     }
-    // The means over about 50 Hz. If each frequency were divided by its own power, audio that
-    // repeats would match at one offset only, that of the ends of both signals.
+    // Divides by the mean power over about 50 Hz. If each frequency were divided by its own power,
+    // audio that repeats would match only at the offset at which the ends of both signals meet.
     let width = max(1, count / 320)
     guard let one = mean(powers.0, width), let other = mean(powers.1, width) else {
       return [Float](repeating: 0, count: count)
@@ -94,7 +95,7 @@ struct CoarseAlignment {
       crossReal[index] *= scale
       crossImaginary[index] *= scale
     }
-    // The inverse transform: the arrays are exchanged.
+    // Exchanging the real and the imaginary part makes this the inverse transform.
     transform.transform(&crossImaginary, &crossReal)
     return crossReal
   }
@@ -116,7 +117,7 @@ struct CoarseAlignment {
     }
   }
 
-  /// The signal with soft ends of a sixteenth of its length, at most 50 ms.
+  /// The signal, faded in and out over a sixteenth of its length, at most 50 ms.
   private static func tapered(_ signal: [Float]) -> [Float] {
     let length = min(signal.count / 16, AudioAlignment.coarseRate / 20)
     var result = signal

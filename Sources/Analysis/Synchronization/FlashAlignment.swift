@@ -8,13 +8,13 @@ struct FlashAlignment {
   struct Edge: Hashable {
     /// The start of the first frame that shows the change, in seconds.
     let start: Double
-    /// The part of the change that this frame shows; nil for all of it.
+    /// The fraction of the change that this frame shows; nil if it shows all of it.
     let share: Double?
-    /// Whether it became brighter.
+    /// Whether the light became brighter.
     let isRising: Bool
     /// The change of the mean brightness.
     let size: Double
-    /// The duration of the frame.
+    /// The duration of the frame in seconds.
     let frame: Double
     /// The estimated time in seconds, and its standard deviation.
     private(set) var time = 0.0
@@ -27,14 +27,16 @@ struct FlashAlignment {
 
     /// Estimates the time.
     ///
-    /// The numbers minimize the error over exposures of any part of a frame, each as likely.
+    /// The constants minimize the error if every exposure time up to a whole frame is equally
+    /// likely.
     fileprivate mutating func estimate(isShort: Bool) {
       if let share {
-        // The change is at this point of the exposure.
+        // A partial change happened while this frame was exposed: the smaller the fraction, the
+        // later.
         time = start + frame * (1 - share) * 2 / 3
         deviation = frame * (0.03 + (1 - share) * 0.24)
       } else {
-        // The change is between the exposures.
+        // A complete change happened before this frame was exposed.
         time = start - frame * (isShort ? 0.3 : 1.0 / 6)
         deviation = frame * (isShort ? 0.27 : 0.22)
       }
@@ -50,14 +52,15 @@ struct FlashAlignment {
   /// Finds the times at which the light changed, the greatest changes first.
   ///
   /// A sensor sums the light of its exposure, so the first frame after a change may show a part of
-  /// it. That part dates the change within the frame. The exposure time is not known, so it counts
-  /// as two thirds of the frame, and the deviation covers others.
+  /// it. This fraction gives the time of the change within the frame. The exposure time is not
+  /// known. Two thirds of a frame are assumed, and the deviation covers other exposure times.
   static func edges(_ brightness: Brightness) -> [Edge] {
     let (times, values) = (brightness.times, brightness.values)
     guard values.count >= 4 else { return [] }
     let steps = zip(values.dropFirst(), values).map { $0 - $1 }
     let magnitudes = steps.map { abs($0) }.sorted()
-    // Motion and noise change the brightness a little in most frames.
+    // Motion and noise change the brightness of most frames a little, so a change must be far
+    // larger.
     let least = max(2, 12 * magnitudes[magnitudes.count / 2])
     var edges: [Edge] = []
     var index = 0
@@ -67,12 +70,12 @@ struct FlashAlignment {
         continue
       }
       let isRising = steps[index] > 0
-      // A change may take two frames, if it begins within an exposure.
+      // A change that begins during an exposure may extend over two frames.
       let next = index + 1 < steps.count ? steps[index + 1] : 0
       let goesOn = next * steps[index] > 0 && abs(next) >= least / 4
       let total = steps[index] + (goesOn ? next : 0)
       let frame = times[index + 1] - times[index]
-      // The part of the change that the first frame shows.
+      // The fraction of the change that the first frame shows.
       let share = goesOn ? min(1, steps[index] / total) : 1
       edges.append(
         Edge(
@@ -80,7 +83,7 @@ struct FlashAlignment {
           size: abs(total), frame: frame))
       index += goesOn ? 2 : 1
     }
-    // If no change is within an exposure, the exposures are probably short.
+    // If no change falls within an exposure, the exposures are probably short.
     let isShort = edges.allSatisfy { $0.share == nil }
     for index in edges.indices { edges[index].estimate(isShort: isShort) }
     return Array(edges.sorted { $0.size > $1.size }.prefix(64))
@@ -130,7 +133,7 @@ struct FlashAlignment {
       matchCount: points.count)
   }
 
-  /// The edges that match at an offset, within one frame of both recordings.
+  /// The pairs of edges that match at an offset, each to within a frame of both recordings.
   private static func pairs(
     _ first: [Edge], _ second: [Edge], at offset: Double
   ) -> [(Edge, Edge)] {
@@ -148,7 +151,7 @@ struct FlashAlignment {
     }
   }
 
-  /// The total size of matching edges.
+  /// The total size of the matching edges; of each pair, the smaller edge counts.
   private static func weight(_ pairs: [(Edge, Edge)]) -> Double {
     pairs.reduce(0) { $0 + min($1.0.size, $1.1.size) }
   }

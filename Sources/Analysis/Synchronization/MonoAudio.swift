@@ -33,7 +33,7 @@ struct MonoAudio {
       for channel in block.dropFirst() {
         for index in mixed.indices { mixed[index] += channel[index] }
       }
-      // A damaged file may have samples that are no numbers.
+      // A damaged file may contain NaN or huge samples.
       samples += mixed.map { $0.isFinite && abs($0) < 1e6 ? $0 * share : 0 }
     }
     self.init(samples, sampleRate: rate)
@@ -53,7 +53,7 @@ struct MonoAudio {
       var resampler = try Resampler(
         inputRate: Int32(clamping: sampleRate / divisor),
         outputRate: Int32(clamping: rate / divisor), channelCount: 1)
-      // Silence at the end brings the last samples out of the filter.
+      // Silence at the end flushes the last samples out of the filter.
       let tail = [Float](repeating: 0, count: resampler.filterLength)
       var result: [Float] = []
       for start in stride(from: 0, to: samples.count, by: 1 << 16) {

@@ -43,7 +43,7 @@ public struct RecordingOffset: Hashable, Sendable, Codable {
       MediaTime(nanoseconds: Int64(exactly: (seconds * 1e9).rounded(rule)) ?? .max)
     }
     self.offset = nanoseconds(offset, .toNearestOrAwayFromZero)
-    // Whole nanoseconds, so a smaller uncertainty cannot be stored.
+    // The result is in whole nanoseconds, so the uncertainty is at least 1 ns.
     self.uncertainty = nanoseconds(max(uncertainty, 1e-9), .up)
     self.method = method
     self.confidence = min(1, max(0, confidence))

@@ -46,7 +46,7 @@ public struct RecordingSynchronizer: Sendable {
       do throws(MediaError) {
         return try flashOffset(recording, reference, isCancelled)
       } catch let other {
-        // The audio's error also names the remedy.
+        // Throws the error of the audio comparison, because it also suggests a remedy.
         throw other.code == .cancelled ? other : error
       }
     }

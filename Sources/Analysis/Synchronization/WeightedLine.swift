@@ -27,8 +27,7 @@ struct WeightedLine {
       guard points.count >= 3 else { return nil }
       fit()
       let distances = points.map { abs($0.y - value(at: $0.x)) * $0.weight.squareRoot() }
-      // 1.4826 times the median of the distances is the standard deviation of a normal
-      // distribution.
+      // For a normal distribution, 1.4826 times the median distance is the standard deviation.
       let limit = 6 * 1.4826 * distances.sorted()[distances.count / 2]
       let near = zip(points, distances).filter { $0.1 <= limit }.map(\.0)
       guard near.count < points.count, near.count >= 3 else { break }
@@ -80,8 +79,8 @@ enum ConfidenceInterval {
   /// 98.5 %.
   static let planarFactor = 2.8982
 
-  /// The factor for a standard deviation that was estimated: Student's t, by its expansion in the
-  /// inverse number of degrees of freedom.
+  /// The factor for an estimated standard deviation: the quantile of Student's t-distribution,
+  /// expanded in the inverse number of degrees of freedom.
   static func factor(freedom: Int) -> Double {
     let z = factor
     let n = Double(max(1, freedom))

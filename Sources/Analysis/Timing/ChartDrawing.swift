@@ -38,7 +38,7 @@ struct ChartDrawing {
   let height: Int
   private var elements: [Element] = []
 
-  /// The pixels of a dot of ``DotFont``, and from one character to the next.
+  /// The size in pixels of one dot of a ``DotFont`` character, and the distance between characters.
   private static let scale = 2
   static let advance = (DotFont.width + 1) * scale
   static let lineHeight = DotFont.height * scale
@@ -146,7 +146,7 @@ struct ChartDrawing {
     return try frame.pngBytes()
   }
 
-  /// A text for XML, without characters that XML does not allow.
+  /// Text for XML, without the characters that XML does not allow.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

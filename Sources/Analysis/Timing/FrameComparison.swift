@@ -29,7 +29,7 @@ struct FrameComparison {
     if count > 0 {
       var reader = try FrameReader(asset, undecodable: .skip)
       var converter = FrameConverter(to: .gray8, isFullRange: true)
-      // The last frames, without one that is unknown.
+      // Up to three consecutive frames before this one; emptied at a frame that cannot be compared.
       var recent: [LumaPlane] = []
       var lastIndex = -1
       try reader.readFrames(in: 0...count - 1, wanted: { _ in true }) { index, frame in

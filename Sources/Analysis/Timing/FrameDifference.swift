@@ -15,16 +15,16 @@ struct FrameDifference {
   /// Encoders code noise in some types of frames and leave it out in others.
   var types: Int32
 
-  /// The largest difference of the next frame to the second frame before this one; nil unless only
-  /// this frame is alike to the one before.
+  /// The largest difference between the frames before and after this one; nil unless only this
+  /// frame is alike to the one before.
   ///
-  /// A thing that bounces back is again where it was.
+  /// It is small if an object bounces back, because the object is then where it was before.
   var around: Double?
 
   /// Whether the difference may come from lossy coding alone.
   var isAlike = false
 
-  /// The types of two intra frames.
+  /// The value of ``types`` for two intra frames.
   static let intra: Int32 = 1 << 8 | 1
 
   /// Compares two planes of equal size.
@@ -37,7 +37,7 @@ struct FrameDifference {
     types = plane.type << 8 | previous.type
   }
 
-  /// Makes a difference from its parts.
+  /// Makes a difference from given values.
   init(largest: Double, median: Double, lowest: Double, types: Int32) {
     self.largest = largest
     self.median = median
@@ -60,7 +60,7 @@ private struct BlockHistogram {
     largest = max(largest, difference)
   }
 
-  /// The difference that this part of the blocks does not exceed.
+  /// The difference that a given fraction of the blocks does not exceed.
   func value(at part: Double) -> Double {
     var rest = Int32(Double(total) * part)
     for (step, count) in counts.enumerated() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The frame period of a stretch of frames, and the periods that are missing in it.
+/// The frame period of a range of frames, and the periods without a frame.
 ///
-/// Times are all that it uses. Timestamps of drivers may be late, but never early. A late frame is
-/// followed by a short interval and counts as no gap.
+/// Only the times of the frames are used. Timestamps of drivers may be late, but never early. A
+/// late frame is followed by a short interval and counts as no gap.
 struct FrameGrid {
   /// The period in ticks.
   let period: Double
@@ -14,16 +14,17 @@ struct FrameGrid {
   /// Whether the intervals are multiples of the period, apart from jitter.
   let isRegular: Bool
 
-  /// The part of a period by which a regular interval may differ from a multiple of the period.
+  /// The fraction of a period by which a regular interval may differ from a multiple of the period.
   private static let tolerance = 0.3
-  /// The part of the intervals that must be regular.
+  /// The fraction of the intervals that must be regular.
   private static let regularShare = 0.85
-  /// The period in ticks below which single intervals are ambiguous.
+  /// The period in ticks below which a single interval may be one period or two.
   private static let coarse = 2.0
-  /// The number of frames after a long interval that may show that its last frame was late.
+  /// The number of frames examined after a long interval: short intervals show that its last frame
+  /// was late.
   private static let lookahead = 3
 
-  /// Finds the period of frames and the missing ones.
+  /// Finds the period of the frames, and the missing frames.
   ///
   /// - Parameters:
   ///   - ticks: At least two times in ascending order.
@@ -58,19 +59,21 @@ struct FrameGrid {
 
   /// Whether the times are too coarse for every gap of one frame to be found.
   ///
-  /// Rounded to ticks, an interval and one of twice the length then may be equal.
+  /// An interval of one period and one of two periods may then have the same number of ticks.
   let isCoarse: Bool
 
-  /// The nearest number of periods in a distance, at least 1.
+  /// Returns the nearest number of periods in a distance, at least 1.
   private static func periods(_ distance: Double, _ period: Double, _ isCoarse: Bool) -> Double {
     // A single interval is rounded by up to a tick. Below two ticks, only longer gaps are certain.
     max(1, ((distance - (isCoarse ? 0.6 : 0)) / period).rounded())
   }
 
-  /// The period that explains most intervals: the longest of those that explain equally many.
+  /// Returns the period that explains the most intervals: the longest of those that explain about
+  /// equally many.
   private static func period(_ sorted: [Double], _ isExact: Bool) -> Double {
     var best = (score: -1.0, period: max(1, sorted[sorted.count / 2]))
-    // Late frames spread the intervals around the period, so the mean of the shorter ones counts, too.
+    // Late frames spread the intervals around the period, so the mean of the short intervals is
+    // tried too.
     let short = sorted.prefix { $0 <= 1.5 * sorted[sorted.count / 2] }
     let starts =
       [0.1, 0.25, 0.5, 0.75].map { sorted[Int(Double(sorted.count - 1) * $0)] }
@@ -86,7 +89,7 @@ struct FrameGrid {
     return best.period
   }
 
-  /// The mean period near an estimate, and the part of the intervals that it explains.
+  /// Returns the mean period near an estimate, and the fraction of the intervals that it explains.
   private static func refined(
     _ start: Double, _ sorted: [Double], _ isExact: Bool
   ) -> (score: Double, period: Double) {
@@ -104,7 +107,7 @@ struct FrameGrid {
         sum += interval
         periods += count
       }
-      // A divisor of the period would explain the intervals, too, but no frame has its length.
+      // A divisor of the period would also explain the intervals, but few of them have its length.
       guard periods > 0, single * 5 >= sorted.count else { return (0, period) }
       period = sum / periods
       score = Double(explained) / Double(sorted.count)

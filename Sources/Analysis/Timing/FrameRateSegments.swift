@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Divides the frames of a track where their rate changes for good.
+/// Divides the frames of a track where their rate changes permanently.
 ///
-/// Cameras change their rate in dim light, and phones on purpose. The frames of each part have
-/// a rate of their own. A single gap divides nothing.
+/// Cameras lower their rate in dim light, and phones change it on purpose. Each part has a constant
+/// rate. A single gap starts no new part.
 enum FrameRateSegments {
-  /// The number of intervals that show a new rate.
+  /// The number of intervals that are examined for a new rate.
   private static let window = 24
-  /// How many of them must agree.
+  /// The number of these intervals that must agree on the new rate.
   private static let agreeing = 20
 
-  /// Returns the ranges of frames with a constant rate.
+  /// Returns the ranges of frames with a constant rate, by index.
   ///
   /// Two ranges that follow each other share a frame, which ends the last interval of one and begins
   /// the first interval of the next.

@@ -10,9 +10,9 @@ import Glibc
 enum LightFlicker {
   /// The number of strips of a frame.
   static let stripCount = 8
-  /// The smallest flicker that is reported, as a part of the mean brightness.
+  /// The smallest flicker that is reported, as a fraction of the mean brightness.
   private static let smallestDepth = 0.005
-  /// How much the flicker exceeds the other frequencies.
+  /// The least ratio of the flicker's amplitude to the median of other frequencies.
   private static let contrast = 8.0
   /// The lowest frequency of an alias in hertz.
   ///
@@ -21,8 +21,8 @@ enum LightFlicker {
   /// At most this many frames are analyzed.
   static let largestCount = 2_000
 
-  /// A line in the spectrum: the frequency of the mains in hertz, and the amplitude as a part of
-  /// the mean brightness.
+  /// Flicker: the frequency of the mains in hertz, and the amplitude as a fraction of the mean
+  /// brightness.
   struct Line {
     let mains: Int
     let depth: Double
@@ -33,7 +33,7 @@ enum LightFlicker {
   /// - Parameters:
   ///   - strips: The mean luma of each strip, by frame; empty for a frame that is unknown.
   ///   - seconds: The time of each frame in seconds.
-  /// - Returns: The strongest line. Nil if no flicker was found, or if it would look like motion.
+  /// - Returns: The strongest flicker. Nil if none was found, or if its alias is as slow as motion.
   static func line(in strips: [[Double]], at seconds: [Double]) -> Line? {
     let known = strips.indices.filter { !strips[$0].isEmpty }.prefix(largestCount)
     guard known.count >= 48, let first = known.first, let last = known.last else { return nil }
@@ -44,7 +44,7 @@ enum LightFlicker {
     let series = (0..<stripCount).map { strip in highPassed(known.map { strips[$0][strip] }) }
     let lines = [50, 60].compactMap { mains -> Line? in
       let frequency = Double(2 * mains)
-      // A frequency near a multiple of the frame rate looks like a slow change.
+      // Sampled by frames, flicker near a multiple of the frame rate looks like a slow change.
       let alias = abs(frequency - (frequency / rate).rounded() * rate)
       guard alias >= lowestAlias, alias <= 0.47 * rate else { return nil }
       let depths = series.compactMap { series -> Double? in
@@ -66,7 +66,7 @@ enum LightFlicker {
     return lines.max { $0.depth < $1.depth }
   }
 
-  /// A series without its slow changes, and its mean.
+  /// Returns a series without its slow changes, and the mean of the series.
   private static func highPassed(_ values: [Double]) -> (values: [Double], mean: Double) {
     var sums = [0.0]
     for value in values { sums.append(sums[sums.count - 1] + value) }
@@ -77,7 +77,7 @@ enum LightFlicker {
     return (passed, sums[sums.count - 1] / Double(max(1, values.count)))
   }
 
-  /// The amplitude of a frequency in a series, with a Hann window.
+  /// Returns the amplitude of a frequency in a series, with a Hann window.
   private static func amplitude(
     _ values: [Double], _ times: [Double], _ frequency: Double
   ) -> Double {

@@ -37,8 +37,8 @@ struct LumaPlane {
 
   /// Calls a closure with the offset of each whole block.
   ///
-  /// Columns and rows behind the last whole block are left out, unless the frame is smaller than
-  /// a block.
+  /// Columns and rows after the last whole block are left out, unless the frame is smaller than a
+  /// block.
   func forEachBlock(_ body: (Int) -> Void) {
     for y in Swift.stride(from: 0, through: max(0, height - Self.side), by: Self.side) {
       for x in Swift.stride(from: 0, through: max(0, width - Self.side), by: Self.side) {

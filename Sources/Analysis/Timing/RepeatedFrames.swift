@@ -2,23 +2,24 @@
 
 /// Finds frames that repeat the image of the frame before them.
 ///
-/// A repeated frame is known by its contrast with the frames around it. If nothing moves, and
-/// the codec removed the noise of the camera, no contrast exists and nothing is reported.
-/// Two kinds of contrast count. In a moving scene, the block that changes most stands still for
-/// a moment. In a noisy scene, the noise itself stands still.
+/// A repeated frame is recognized by its contrast with the frames around it. If nothing moves, and
+/// the codec removed the noise of the camera, no contrast exists and nothing is reported. Two kinds
+/// of contrast count. In a moving scene, even the block that otherwise changes most stands still in
+/// a repeated frame. In a noisy scene, the noise itself stands still.
 struct RepeatedFrames {
   private let differences: [FrameDifference?]
   /// Whether the lighting flickers, so that whole frames change their brightness.
   private let flickers: Bool
 
-  /// The largest difference, in levels, of a repeated frame after lossy coding: in any scene, and
-  /// where much moves.
+  /// The largest difference, in levels, between a frame and its repetition after lossy coding: 5 in
+  /// any scene, 10 where much moves.
   static let codingError = 5.0...10
   /// The smallest difference, in levels, of a moving scene.
   private static let motion = 8.0
   /// The difference, in levels, that not even strong noise reaches.
   private static let certainMotion = 20.0
-  /// The number of frames on each side that a run is compared with, and how far away they may be.
+  /// The number of frames that a run is compared with on each side, and the number of frames
+  /// searched for them.
   private static let neighbors = 8
   private static let reach = 240
 
@@ -68,7 +69,7 @@ struct RepeatedFrames {
     return runs
   }
 
-  /// The difference of the median block that a quarter of the frames exceed.
+  /// Returns the level that the median block difference exceeds in a quarter of the frames.
   private func noiseLevel() -> Double {
     let medians = differences.compactMap { $0?.median }.sorted()
     return medians.isEmpty ? 0 : medians[medians.count * 3 / 4]
@@ -87,12 +88,13 @@ struct RepeatedFrames {
       return false
     }
     if run.count == 1, let around = inside.first?.around, around < level / 2 { return false }
-    // At its turning points, flicker changes nothing for a frame.
+    // Flicker at its maximum or minimum changes nothing for a frame, which looks like a repeated
+    // frame.
     if flickers, context.median(\.lowest) >= level / 4 { return false }
     if level < Self.certainMotion, !stands(out: run, by: \.largest, atLeast: level / 2) {
       return false
     }
-    // A scene that comes to rest still has noise, and a repeated frame has none.
+    // If the scene merely stops moving, its noise remains. A repeated frame has no noise.
     let noise = context.median(\.lowest)
     if noise >= 0.25, inside.map(\.lowest).median > 0.85 * noise { return false }
     if run.count >= 10 {
@@ -100,7 +102,8 @@ struct RepeatedFrames {
       if inside.map(\.median).median > rest { return false }
     }
     guard context.isOpen else { return true }
-    // A scene may begin or end at rest. Only the missing noise shows that the frames are repeated.
+    // At an end of the clip, the scene itself may be at rest. Only missing noise proves repeated
+    // frames.
     return run.count >= 3 && peak == 0 && context.median(\.lowest) >= 0.25
   }
 
@@ -121,9 +124,10 @@ struct RepeatedFrames {
       && stands(out: run, by: \.median, atLeast: 0.6 * noise)
   }
 
-  /// Whether frames of the same types nearby differ by at least a level.
+  /// Whether nearby frames of the same coding types differ by at least a level.
   ///
-  /// Otherwise the encoder makes frames of this type alike, and a run of them means nothing.
+  /// If not, the encoder makes all frames of these types alike, and a run of alike frames proves
+  /// nothing.
   private func stands(
     out run: ClosedRange<Int>, by value: KeyPath<FrameDifference, Double>, atLeast level: Double
   ) -> Bool {
@@ -138,7 +142,7 @@ struct RepeatedFrames {
   }
 }
 
-/// The frames around a run that do not belong to such a run.
+/// The nearest frames around a run that are not part of any similar run.
 private struct Context {
   private let before: [FrameDifference]
   private let after: [FrameDifference]
@@ -161,7 +165,7 @@ private struct Context {
   }
 
   var count: Int { before.count + after.count }
-  /// Whether the run begins or ends with the clip.
+  /// Whether the run is at the start or the end of the clip.
   var isOpen: Bool { before.isEmpty || after.isEmpty }
 
   func median(_ value: KeyPath<FrameDifference, Double>) -> Double {
@@ -174,14 +178,14 @@ private struct Context {
 
   /// Whether the motion stops and starts abruptly.
   ///
-  /// A thing that turns back is slow just before and just after it stands still.
+  /// An object that reverses its direction is slow just before and just after it stands still.
   func hasSharpEdges(over peak: Double) -> Bool {
     [before, after].allSatisfy { side in
       guard let next = side.first else { return true }
       guard next.largest >= 3 * peak + 3 else { return false }
       let usual = side.dropFirst().prefix(3).map(\.largest).median
       guard next.largest >= 0.5 * usual else { return false }
-      // A scene that comes to rest slows down before. An encoder may leave out its last motion.
+      // Motion that comes to rest slows down first, and an encoder may leave out its last part.
       let largest = side.map(\.largest).sorted()
       return isSingle || next.largest >= 0.6 * largest[(largest.count - 1) / 2]
     }
@@ -189,6 +193,6 @@ private struct Context {
 }
 
 extension [Double] {
-  /// The middle value; 0 if there are none.
+  /// The median; 0 for an empty array.
   var median: Double { isEmpty ? 0 : sorted()[count / 2] }
 }

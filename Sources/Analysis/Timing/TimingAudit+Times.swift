@@ -4,10 +4,10 @@ public import OvercrankAssets
 public import OvercrankMediaCore
 
 extension TimingAudit {
-  /// The smallest number of repeated frames in a row that is a frozen stretch.
+  /// The least number of consecutive repeated frames that counts as a frozen stretch.
   private static let frozenCount = 10
 
-  /// Audits times alone.
+  /// Audits only the times of the frames.
   init(times frames: FrameTable) {
     let ticks = frames.entries.map(\.ticks)
     func time(_ ticks: Int64) -> MediaTime { MediaTime(ticks, over: frames.timescale) }
@@ -23,7 +23,8 @@ extension TimingAudit {
         min: time(sorted[0]), p50: percentile(50), p95: percentile(95), p99: percentile(99),
         max: time(sorted[sorted.count - 1]))
     let ranges = FrameRateSegments.ranges(of: ticks).filter { $0.count > 1 }
-    // Few ticks per second are the frame rate itself. Milliseconds are ticks of their own.
+    // A timescale below 500 is taken as a multiple of the frame rate, so periods are whole ticks.
+    // In 1 ms ticks, they need not be.
     let grids = ranges.map { FrameGrid(ticks[$0], isExact: frames.timescale < 500) }
     isRegular = grids.allSatisfy(\.isRegular)
     isCoarse = grids.contains(where: \.isCoarse)
@@ -58,7 +59,7 @@ extension TimingAudit {
     problems = []
   }
 
-  /// Adds the frames that repeat the one before, given by their indices in ascending order.
+  /// Adds the frames that repeat the frame before them, given by their indices in ascending order.
   mutating func addRepeated(_ indices: [Int], _ frames: FrameTable) {
     func time(_ index: Int) -> MediaTime {
       MediaTime(frames.entries[index].ticks, over: frames.timescale)
@@ -90,8 +91,8 @@ extension TimingAudit {
 
   /// The number of times that each image is shown, if this is the same for most frames.
   ///
-  /// Frames count and not images: where a few repetitions are not found, each of their frames is
-  /// taken for an image of its own.
+  /// The majority is counted in frames. A repetition that was missed looks like several separate
+  /// images, so a majority of images would be too strict.
   private func repetition(_ indices: [Int]) -> Int? {
     guard frameCount >= 16, indices.count * 3 >= frameCount else { return nil }
     let repeated = Set(indices)
@@ -103,10 +104,10 @@ extension TimingAudit {
     return count
   }
 
-  /// Whether a stated capture rate may be true.
+  /// Whether a stated capture rate is plausible.
   ///
-  /// A file may play slower than it was captured, and a time lapse plays faster. A recording with
-  /// the times of the capture does neither.
+  /// A slow-motion file plays slower than it was captured, and a time lapse plays faster. A file
+  /// with the times of the capture does neither.
   func agrees(_ stated: FrameRate, hasCaptureTimes: Bool) -> Bool {
     guard let measured = measuredFrameRate, distinctFrameRate == nil else {
       return distinctFrameRate == nil
@@ -125,9 +126,10 @@ extension TimingAudit {
     return measuredFrameRate
   }
 
-  /// The constant rate at which each frame of an asset has a time of its own, from its times alone.
+  /// The constant frame rate of an asset, derived only from the times of its frames.
   ///
-  /// It is the nominal rate, if the frames agree with it to half a frame.
+  /// It is the nominal rate, if that drifts from the frames by at most half a frame over the whole
+  /// asset.
   ///
   /// - Parameter asset: The asset.
   /// - Returns: The rate. Nil if the rate changes, if the intervals follow no period, or for fewer
@@ -142,7 +144,7 @@ extension TimingAudit {
       let drift = (nominal.framesPerSecond / measured - .one).magnitude * periods
       if drift <= Rational(1, over: 2) { return nominal }
     }
-    // Thousandths of a frame per second add up to less than a frame in minutes.
+    // Rounds to 0.001 fps, which adds up to less than a frame in minutes.
     let thousandths = try? (measured * 1_000).rounded(.halfAwayFromZero)
     return thousandths.flatMap { FrameRate(exactly: Rational($0, over: 1_000)) }
   }

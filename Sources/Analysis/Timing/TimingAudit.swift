@@ -3,24 +3,24 @@
 public import OvercrankAssets
 public import OvercrankMediaCore
 
-/// An audit of a movie's timing: gaps, repeated frames, and rates that are not what they claim.
+/// An audit of a movie's timing: gaps, repeated frames, and frame rates that are not as stated.
 ///
-/// Gaps are found in the times of frames alone, so that a copy without metadata shows them, too.
-/// Repeated frames are found in the images. A finding is reported only if it is certain: a scene in
-/// which nothing moves has no repeated frames.
+/// Gaps are found from the times of frames alone, so metadata is not needed. Repeated frames are
+/// found in the images. A finding is reported only if it is certain: a scene in which nothing moves
+/// has no repeated frames.
 ///
 /// ```swift
 /// let audit = try TimingAudit(of: Asset(path: "take.mov"), expecting: 240)
 /// print(audit.isOK, audit.gaps.count)
 /// ```
 public struct TimingAudit: Hashable, Sendable, Codable {
-  /// A reason why the timing does not hold.
+  /// A reason why the timing fails the audit.
   public enum Problem: String, Hashable, Sendable, Codable, CaseIterable {
     /// Frames are missing.
     case gaps
-    /// Single frames repeat the one before.
+    /// Single frames repeat the frame before them.
     case duplicates
-    /// A stretch of frames shows one image.
+    /// A range of frames shows one image.
     case frozen
     /// The frame rate changes within the movie.
     case rateChanges = "rate_changes"
@@ -51,11 +51,11 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     }
   }
 
-  /// A frame that repeats the one before.
+  /// A frame that repeats the frame before it.
   public struct Duplicate: Hashable, Sendable, Codable {
     /// The index of the frame, from 0.
     public let index: Int
-    /// The index of the frame whose image it repeats.
+    /// The index of the frame whose image is repeated.
     public let ofIndex: Int
     /// The time of the frame.
     public let time: MediaTime
@@ -66,7 +66,7 @@ public struct TimingAudit: Hashable, Sendable, Codable {
     }
   }
 
-  /// A stretch of frames that show one image.
+  /// A range of frames that show one image.
   public struct FrozenStretch: Hashable, Sendable, Codable {
     /// The index of the frame that is repeated, from 0.
     public let firstIndex: Int
@@ -151,9 +151,9 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   ///
   /// If not, ``duplicates`` and ``frozen`` are empty.
   public internal(set) var comparesImages: Bool
-  /// Single frames, or a few in a row, that repeat the one before; in order.
+  /// Single frames, or a few in a row, that repeat the frame before them; in order.
   public internal(set) var duplicates: [Duplicate]
-  /// Stretches of at least ten repeated frames, in order.
+  /// The ranges of at least ten repeated frames, in order.
   public internal(set) var frozen: [FrozenStretch]
   /// The frames that cannot be decoded.
   public internal(set) var undecodableFrames: [Int]
@@ -167,9 +167,9 @@ public struct TimingAudit: Hashable, Sendable, Codable {
   public internal(set) var expectedFrameRate: FrameRate?
   /// Flicker of the lighting; nil if none was found.
   ///
-  /// It is no problem of the timing.
+  /// It does not count as a problem of the timing.
   public internal(set) var flicker: Flicker?
-  /// The reasons why the timing does not hold, in the order of ``Problem``.
+  /// The reasons why the timing fails the audit, in the order of ``Problem``.
   public internal(set) var problems: [Problem]
 
   /// Whether no problem was found.
@@ -217,7 +217,8 @@ public struct TimingAudit: Hashable, Sendable, Codable {
       let line = LightFlicker.line(in: images.strips, at: seconds)
       let repeated = RepeatedFrames(images.differences, flickers: line != nil).indices()
       addRepeated(repeated, track.frames)
-      // Repeated frames flicker, too.
+      // A regular pattern of repeated frames looks like flicker, so flicker is only reported
+      // without one.
       if repeated.count * 10 < frameCount {
         flicker = line.map { Flicker(mainsFrequency: $0.mains, depth: $0.depth) }
       }

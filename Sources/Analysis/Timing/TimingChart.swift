@@ -84,7 +84,7 @@ public struct TimingChart: Sendable {
     String(text.prefix((Self.width - 40) / ChartDrawing.advance))
   }
 
-  /// The longest interval that the axis shows: at most eight times the median.
+  /// The end of the interval axis in milliseconds: at most eight times the median interval.
   private var axisEnd: Double {
     let sorted = intervals.sorted()
     guard let longest = sorted.last else { return 1 }
@@ -119,7 +119,7 @@ public struct TimingChart: Sendable {
     }
   }
 
-  /// Draws the shortest to the longest interval of each column of pixels.
+  /// Draws a bar in each column of pixels, from its shortest to its longest interval.
   private func drawIntervals(_ drawing: inout ChartDrawing, _ top: Double, _ end: Double) {
     let missing = Set(audit.gaps.map(\.afterIndex))
     var bars: [Int: (ClosedRange<Int>, isGap: Bool)] = [:]
@@ -158,14 +158,14 @@ public struct TimingChart: Sendable {
     }
   }
 
-  /// The number of binary digits of a count, with its fraction.
+  /// Returns a logarithmic height for a count: 0 for none, and 1 more for each doubling.
   private func logarithm(_ count: Int) -> Double {
     guard count > 0 else { return 0 }
     let digits = count.bitWidth - count.leadingZeroBitCount
     return Double(digits) + Double(count) / Double(sign: .plus, exponent: digits, significand: 1)
   }
 
-  /// Round numbers from zero to a value, about as many as a count.
+  /// Returns round numbers from zero to a value, about as many as `count`.
   private func ticks(to end: Double, count: Int) -> [Double] {
     guard end > 0, end.isFinite else { return [0] }
     var step = 1.0

@@ -13,7 +13,7 @@ extension Asset {
   /// - Parameter captureFrameRate: The capture rate; nil for the one that the file states.
   /// - Returns: The scale, above zero.
   public func captureTimeScale(captureFrameRate: FrameRate? = nil) -> Rational {
-    // The times of a recording are those of the capture.
+    // The frames of a recording by this library have the times of the capture.
     if captureFrameRate == nil, recording != nil { return .one }
     guard let capture = captureFrameRate ?? self.captureFrameRate?.rate,
       let nominal = videoTrack?.nominalFrameRate

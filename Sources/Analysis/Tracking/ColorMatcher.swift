@@ -8,7 +8,7 @@ struct ColorMatcher {
   private let height: Int
   /// The mean color in the middle of the object's box, in RGB.
   private let color: SIMD3<Float>
-  /// The area of the object in pixels, and its extent.
+  /// The area of the object in pixels, and half the longer side of its box.
   private let area: Double
   private let radius: Double
 
@@ -128,7 +128,8 @@ struct ColorMatcher {
           let (right, down) = (Double(x) + 0.5 - center.x, Double(y) + 0.5 - center.y)
           guard hypot(right, down) <= reach else { continue }
           let share = Double(Self.share(Self.pixel(image, x, y), background.color, color))
-          // A background that is not even would move the center.
+          // Ignores faint pixels: an uneven background has them on one side and would move the
+          // center.
           guard share > 0.2 else { continue }
           total += share
           sumX += share * right
@@ -142,7 +143,7 @@ struct ColorMatcher {
       deviation = background.deviation / contrast * lever.squareRoot() / total
       if hypot(sumX, sumY) / total < 1e-3 { break }
     }
-    // The pixels at the limit of the color are counted or not, also without noise.
+    // Adds 0.013 pixels: even without noise, pixels near the color's threshold are counted or not.
     return ObjectMatch(position: center, deviation: hypot(deviation, 0.013), score: 0, rival: 0)
   }
 
@@ -156,7 +157,8 @@ struct ColorMatcher {
     (color * color).sum().squareRoot()
   }
 
-  /// The part of a pixel that the object covers: 0 for the background, 1 for the object's color.
+  /// Returns the fraction of a pixel that the object covers: 0 for the background, 1 for the
+  /// object's color.
   private static func share(
     _ pixel: SIMD3<Float>, _ background: SIMD3<Float>, _ color: SIMD3<Float>
   ) -> Float {
@@ -165,7 +167,7 @@ struct ColorMatcher {
     guard square > 0 else { return 0 }
     let offset = pixel - background
     let along = (offset * direction).sum() / square
-    // Another color is neither background nor object.
+    // A pixel far from the line between both colors belongs to neither.
     let rest = offset - along * direction
     return (rest * rest).sum() > square / 4 ? 0 : min(1, along)
   }
@@ -181,8 +183,8 @@ struct ColorMatcher {
     guard !pixels.isEmpty else { return nil }
     var color = SIMD3<Float>.zero
     for channel in 0..<3 { color[channel] = pixels.map { $0[channel] }.sorted()[pixels.count / 2] }
-    // Half of the edge is nearer than the median. For noise in three channels, the median distance
-    // is 1.54 standard deviations.
+    // The noise follows from the median distance, which is 1.54 standard deviations for noise in
+    // three channels.
     let distances = pixels.map { length($0 - color) }.sorted()
     return (color, max(0.3, Double(distances[distances.count / 2]) / 1.54))
   }

@@ -28,7 +28,8 @@ struct GrayImage {
     }
   }
 
-  /// The means of blocks of this many pixels in both directions; a rest at the edges is left out.
+  /// Returns the means of blocks of `factor` by `factor` pixels; incomplete blocks at the edges are
+  /// left out.
   func reduced(by factor: Int) -> GrayImage {
     guard factor > 1 else { return self }
     let (columns, rows) = (width / factor, height / factor)
@@ -68,7 +69,7 @@ struct GrayImage {
                 product += value * centered[own + column]
               }
             }
-            // The rounding of the sums leaves less than this of an even image.
+            // Rounding errors of the sums make the variance of an even image slightly above zero.
             let variance = squares - sum * sum / count
             guard variance > squares * 1e-5 else { continue }
             result[y * columns + x] = product / (variance * power).squareRoot()
@@ -79,8 +80,8 @@ struct GrayImage {
     return GrayImage(width: columns, height: rows, values: result)
   }
 
-  /// The value between pixels, by cubic convolution; x and y are distances from the center of the
-  /// first pixel.
+  /// Returns the value between pixels, by cubic convolution; x and y are distances from the center
+  /// of the first pixel.
   func interpolated(x: Double, y: Double) -> Double {
     let (column, row) = (x.rounded(.down), y.rounded(.down))
     let (across, down) = (Self.weights(x - column), Self.weights(y - row))

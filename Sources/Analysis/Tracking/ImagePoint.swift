@@ -76,7 +76,7 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
     scale.meters(of: distance(from: first, to: second))
   }
 
-  /// The shortest line that has a direction, in pixels.
+  /// The length in pixels below which a line has no usable direction.
   ///
   /// No image resolves a shorter one, and the square of its length may be zero.
   private static let shortestLine = 1e-9
@@ -95,8 +95,8 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
     }
     let angle = abs(
       atan2(one.x * other.y - one.y * other.x, one.x * other.x + one.y * other.y))
-    // An error of a point rotates its side by the error over the length of the side. An error of
-    // the vertex rotates both sides.
+    // An error in a marked point turns its side of the angle by the error divided by the side's
+    // length. An error in the vertex turns both sides.
     let vertexX = one.y / (a * a) - other.y / (b * b)
     let vertexY = one.x / (a * a) - other.x / (b * b)
     let squares = 1 / (a * a) + 1 / (b * b) + vertexX * vertexX + vertexY * vertexY

@@ -4,25 +4,27 @@ import OvercrankMediaCore
 
 /// The motion at one point of a track: the slope of a least-squares parabola through its neighbors.
 ///
-/// A parabola follows a constant acceleration, so that only errors of the positions count as scatter.
+/// A parabola fits a constant acceleration exactly, so only errors of the positions count as
+/// scatter.
 struct LocalMotion {
-  /// The slopes in pixels per second.
+  /// The slopes of the x and the y coordinate in pixels per second.
   private let right: Double
   private let down: Double
-  /// The standard deviation of each slope, if the positions are as uncertain as they say.
+  /// The standard deviation of each slope, if the stated uncertainties of the positions are true.
   private let deviation: Double
-  /// The mean squared distance of a coordinate from the parabola, relative to the variance that the
-  /// positions state; zero if ``freedom`` is zero.
+  /// The mean squared distance of a coordinate from the parabola, relative to the stated variance
+  /// of the positions; zero if ``freedom`` is zero.
   private let excess: Double
   /// The number of degrees of freedom of ``excess``.
   private let freedom: Int
-  /// As ``excess``, for the distance of the inner three positions from a straight line.
+  /// The equivalent of ``excess`` for a straight line through the inner three positions.
   ///
   /// It has ``bendFreedom`` degrees of freedom.
   private let bend: Double
-  /// As ``deviation``, for the slope of the line.
+  /// The equivalent of ``deviation`` for the slope of the straight line.
   private let bendDeviation: Double
-  /// The increase of ``bend`` by a squared acceleration, except for a factor that all motions share.
+  /// The factor from a squared acceleration to the increase of ``bend``, up to a constant that is
+  /// the same for all points.
   private let bendScale: Double
   private static let bendFreedom = 2
 
@@ -30,7 +32,8 @@ struct LocalMotion {
   init?(in track: ObjectTrack, at center: Int, timeScale: Double) {
     let points = track.points
     guard points[center].position != nil else { return nil }
-    // Only pairs on both sides: a change of the acceleration has less effect on their slope.
+    // Uses neighbors in pairs, one before and one after: a changing acceleration then affects the
+    // slope less.
     let near = [-2, -1, 0, 1, 2].compactMap {
       offset -> (time: Double, at: ImagePoint, deviation: Double)? in
       let (index, opposite) = (center + offset, center - offset)
@@ -48,7 +51,8 @@ struct LocalMotion {
     else { return nil }
     let (x, y) = (parabola.fit(near.map(\.at.x)), parabola.fit(near.map(\.at.y)))
     (right, down) = (x.slope, y.slope)
-    // One half of a patch's variance is that of the marked object, which is the same in all frames.
+    // Half of a patch match's variance comes from the marked object. It is the same in all frames,
+    // so the slope does not have it.
     let share = track.method == .patch ? 0.5 : 1
     let variance = share * near.reduce(0) { $0 + $1.deviation * $1.deviation } / Double(near.count)
     deviation = (variance * parabola.slopeVariance).squareRoot()
@@ -62,27 +66,30 @@ struct LocalMotion {
     bendScale = innerParabola.bendScale
   }
 
-  /// The factor by which a scatter exceeds that of the rest of the track, if the motion is no parabola.
+  /// The ratio to the scatter of the rest of the track above which a motion is no parabola.
   ///
-  /// Five positions with normal errors exceed it once in 1 000 times.
+  /// Five positions with normally distributed errors exceed it once in 1 000 times.
   private static let outlierFactor = 4.6
-  /// The median of ``excess`` of five positions with normal errors.
+  /// The median of ``excess`` for five positions with normally distributed errors.
   private static let normalMedian = 0.84
-  /// As ``outlierFactor`` and ``normalMedian``, for ``bend``.
+  /// The equivalents of ``outlierFactor`` and ``normalMedian`` for ``bend``.
   private static let bendOutlierFactor = 6.9
   private static let normalBendMedian = 0.69
 
-  /// The variance of positions over a whole track, relative to the one that they state.
+  /// The variance of the positions over a whole track, relative to their stated variance.
   struct Scatter {
-    /// For an object that moves; at least 1, because errors that change slowly are no scatter.
+    /// The ratio for a moving object.
+    ///
+    /// It is at least 1, because slowly changing errors do not show as scatter.
     fileprivate var moving = 1.0
-    /// For an object that stands still, for which errors that change slowly do not change.
+    /// The ratio for an object at rest, whose slowly changing errors are constant and need no
+    /// allowance.
     fileprivate var still = 1.0
 
-    /// The part of ``bend`` that is an acceleration, for a scale of 1.
+    /// The increase of ``bend`` by the usual acceleration in the track, per unit of ``bendScale``.
     fileprivate var acceleration = 0.0
 
-    /// Measures the scatter; points at which the motion changes abruptly are left out.
+    /// Measures the scatter, without points at which the motion changes abruptly.
     init(of motions: [LocalMotion]) {
       let known = motions.filter { $0.freedom > 0 }
       guard known.isEmpty else {
@@ -93,13 +100,14 @@ struct LocalMotion {
         acceleration = max(0, accelerations[accelerations.count / 2])
         return
       }
-      // Three positions are all on a parabola, so that only straight lines are left.
+      // Three positions always lie on a parabola, so only the distances from straight lines are
+      // left.
       measure(
         motions.map { ($0.bend, LocalMotion.bendFreedom) }, LocalMotion.normalBendMedian,
         LocalMotion.bendOutlierFactor, isShort: true)
     }
 
-    /// Measures the scatter of motions, without those that exceed the limit.
+    /// Measures the scatter of motions, without those above the outlier limit.
     private mutating func measure(
       _ all: [(excess: Double, freedom: Int)], _ normalMedian: Double, _ outlierFactor: Double,
       isShort: Bool = false
@@ -118,7 +126,7 @@ struct LocalMotion {
         mean *= factor * factor
       }
       moving = max(1, mean)
-      // The less is measured, the more counts what the positions state: as much as one point.
+      // The fewer degrees of freedom, the more the stated variance counts, with the weight of four.
       still = max(mean, (4 + mean * freedom) / (4 + freedom))
     }
   }
@@ -131,7 +139,8 @@ struct LocalMotion {
       freedom > 0
       ? excess > scatter.moving * Self.outlierFactor : bend > expectedBend * Self.bendOutlierFactor
     if isOutlier {
-      // A bounce between the inner positions is far from a line, but less far from a parabola.
+      // A bounce between the inner positions is far from a line, but not as far from a parabola.
+      // Both are computed, and the larger uncertainty counts.
       let line = ConfidenceInterval.factor(freedom: Self.bendFreedom) * bend.squareRoot()
       let parabola = ConfidenceInterval.factor(freedom: freedom) * excess.squareRoot()
       return MeasuredValue(
@@ -141,21 +150,21 @@ struct LocalMotion {
     guard value <= 3 * moving else {
       return MeasuredValue(value, uncertainty: ConfidenceInterval.factor * moving)
     }
-    // Errors in both directions make the speed greater.
+    // For an object near rest, position errors in any direction can only make the speed greater.
     let still = deviation * scatter.still.squareRoot()
     return MeasuredValue(value, uncertainty: ConfidenceInterval.planarFactor * still)
   }
 }
 
-/// Least-squares parabolas through values at the same times, by polynomials that are orthogonal on
-/// them.
+/// Least-squares parabolas through values at fixed times, as sums of polynomials that are
+/// orthogonal at these times.
 private struct Parabola {
-  /// The values of the polynomials of the first and the second degree at the times.
+  /// The values of the orthogonal polynomials of first and second degree at the times.
   private let first: [Double]
   private let second: [Double]
   private let firstSquares: Double
   private let secondSquares: Double
-  /// The slope of the second polynomial at the time 0.
+  /// The slope of the second-degree polynomial at time 0.
   private let secondSlope: Double
 
   /// Nil if there are fewer than three different times.
@@ -165,7 +174,7 @@ private struct Parabola {
     let first = times.map { $0 - mean }
     let firstSquares = first.reduce(0) { $0 + $1 * $1 }
     guard firstSquares > 0 else { return nil }
-    // The square without its parts along the other two polynomials.
+    // Makes the square orthogonal to the constant and the linear polynomial.
     let squareMean = firstSquares / count
     let share = first.reduce(0) { $0 + $1 * $1 * $1 } / firstSquares
     let second = first.map { $0 * $0 - squareMean - share * $0 }
@@ -176,19 +185,19 @@ private struct Parabola {
     secondSlope = -2 * mean - share
   }
 
-  /// The variance of the slope at the time 0 for values of variance 1.
+  /// The variance of the slope at time 0 for values of variance 1.
   var slopeVariance: Double { 1 / firstSquares + secondSlope * secondSlope / secondSquares }
 
-  /// The increase of ``bend(_:)`` by a squared second degree of 1.
+  /// The increase of ``bend(_:)`` for values whose second-degree coefficient is 1.
   var bendScale: Double { secondSquares }
 
-  /// The decrease of the sum of squared distances from the straight line to the parabola.
+  /// How much smaller the sum of squared distances is for the parabola than for a straight line.
   func bend(_ values: [Double]) -> Double {
     let square = zip(second, values).reduce(0) { $0 + $1.0 * $1.1 }
     return square * square / secondSquares
   }
 
-  /// The slope of the parabola at the time 0, and the sum of squared distances from the values.
+  /// Returns the slope of the parabola at time 0, and the sum of squared distances from the values.
   func fit(_ values: [Double]) -> (slope: Double, squares: Double) {
     let mean = values.reduce(0, +) / Double(values.count)
     let linear = zip(first, values).reduce(0) { $0 + $1.0 * $1.1 } / firstSquares

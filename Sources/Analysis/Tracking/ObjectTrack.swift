@@ -23,11 +23,11 @@ public struct TrackedPoint: Hashable, Sendable, Codable {
 
 /// The path of a tracked object.
 public struct ObjectTrack: Hashable, Sendable, Codable {
-  /// The property by which the object was found.
+  /// The property by which the object was recognized.
   public let method: ObjectTracker.Method
   /// The marked object in the first frame.
   public let box: PixelBox
-  /// One point for each frame from the first on, also for frames in which the object is lost.
+  /// One point for each frame from the first one, also for frames in which the object is lost.
   public let points: [TrackedPoint]
 
   /// Frames in which the object was lost.
@@ -60,11 +60,11 @@ public struct ObjectTrack: Hashable, Sendable, Codable {
   ///
   /// The speed is the slope of a parabola through up to five points, two before and two after. The
   /// first and the last point have none. The uncertainty is that of the positions, or their scatter
-  /// around the parabolas where that is larger. Thus an acceleration does not increase it, but a bounce
-  /// does, in the few frames around it.
+  /// around the parabolas where that is larger. Thus an acceleration does not increase the
+  /// uncertainty, but a bounce does in the few frames around it.
   ///
-  /// In a track without five known positions in a row, the scatter is that around straight lines
-  /// through three, which an acceleration increases.
+  /// In a track without five known positions in a row, straight lines through three positions are
+  /// used instead. An acceleration then increases the uncertainty.
   ///
   /// - Parameter timeScale: Seconds of real time per second of the movie: 1/8 for a movie that
   ///   shows 240 frames per second at 30.

@@ -5,8 +5,8 @@ public import OvercrankMediaCore
 
 /// Follows a marked object through the frames of a movie.
 ///
-/// Each frame is compared with the object as it was marked, so errors do not add up. Blocks the
-/// calling thread, which may be any.
+/// Each frame is compared with the marked object in the first frame, so errors do not add up.
+/// Blocks the calling thread, which may be any.
 public struct ObjectTracker: Sendable {
   /// The property by which an object is found.
   public enum Method: String, Hashable, Sendable, Codable, CaseIterable {
@@ -44,7 +44,7 @@ public struct ObjectTracker: Sendable {
   ///     6 pixels on each side.
   ///   - end: The time at which tracking ends; nil for the end of the movie.
   ///   - isCancelled: Polled between frames.
-  /// - Returns: One point for each frame from the first on.
+  /// - Returns: One point for each frame from the first one.
   /// - Throws: `MediaError` with `.outsideSource` for a time or a box outside the movie,
   ///   `.ambiguousMatch` for a box without structure or of the background's color, `.invalidData`
   ///   for video that cannot be decoded, or `.cancelled`.
@@ -150,16 +150,16 @@ public struct ObjectTracker: Sendable {
 
     init(center: ImagePoint, reach: Int) { (start, self.reach) = (center, reach) }
 
-    /// The search area grows while the object is lost.
+    /// The search radius in pixels; it grows while the object is lost.
     var currentReach: Int { reach * (1 + min(lostCount, 3)) }
 
     func predicted(at time: Double) -> ImagePoint {
       guard let known else { return start }
-      // A prediction far ahead is not better than the last position.
+      // After four lost frames, the last known position is better than an extrapolation.
       let ahead = lostCount < 4 ? time - known.time : 0
       let predicted = ImagePoint(
         x: known.position.x + velocity.x * ahead, y: known.position.y + velocity.y * ahead)
-      // Frames that are nearly at one time give any velocity.
+      // Frames with nearly equal times give an arbitrary velocity, so a huge step is ignored.
       let moved = predicted.distance(to: known.position)
       return moved < Self.longestStep ? predicted : known.position
     }

@@ -4,17 +4,18 @@ import Glibc
 
 /// The least-squares fit of a patch: template = gain · image + slopes · step + constant.
 struct PatchFit {
-  /// The gain, the two products of gain and step, and the constant.
+  /// The coefficients of the fit: gain, gain times the two steps, and the constant.
   private let solution: SIMD4<Double>
   private let inverse: [SIMD4<Double>]
-  /// The variance of the noise, increased if neighbors share noise.
+  /// The variance of the noise, increased if adjacent pixels share noise.
   private let variance: Double
   /// The correlation of the fit with the template, from 0 to 1.
   let correlation: Double
 
   /// Fits a template; nil for an image without structure.
   ///
-  /// `terms` are the image, its slopes across and down, and 1, for each pixel of the template.
+  /// Each element of `terms` belongs to a pixel of the template: the image's value, its slopes
+  /// across and down, and 1.
   init?(_ template: GrayImage, _ terms: [SIMD4<Double>]) {
     var matrix = [SIMD4<Double>](repeating: .zero, count: 4)
     var right = SIMD4<Double>.zero
@@ -36,7 +37,8 @@ struct PatchFit {
       if index % template.width > 0 { across += residuals[index] * residuals[index - 1] }
       if index >= template.width { down += residuals[index] * residuals[index - template.width] }
     }
-    // Interpolation and compression spread noise over neighbors, which then count less.
+    // Interpolation and compression correlate the noise of adjacent pixels, which then give less
+    // information.
     let spread =
       rest > 0 ? (1 + 2 * max(0, across / rest)) * (1 + 2 * max(0, down / rest)) : 1
     variance = rest / Double(max(1, residuals.count - 4)) * spread
@@ -69,7 +71,8 @@ struct PatchFit {
     return result
   }
 
-  /// The step to the best position in pixels; nil if the image does not resemble the template.
+  /// The step in pixels from the image to the best match; nil if the image does not resemble the
+  /// template.
   var step: (right: Double, down: Double)? {
     guard solution[0] > 0.05 else { return nil }
     let (right, down) = (solution[1] / solution[0], solution[2] / solution[0])

@@ -14,8 +14,8 @@ struct ObjectMatch {
   var rival: Double
 }
 
-/// Finds a patch in other frames by normalized cross-correlation, and then by least squares to a
-/// fraction of a pixel.
+/// Finds a patch in other frames by normalized cross-correlation, then to a fraction of a pixel by
+/// a least-squares fit.
 struct PatchMatcher {
   let template: GrayImage
   private let factor: Int
@@ -23,7 +23,7 @@ struct PatchMatcher {
 
   init(_ template: GrayImage) {
     self.template = template
-    // The coarse search keeps at least 8 pixels across the shorter side.
+    // Reduces the patch for the coarse search, but keeps at least 8 pixels on its shorter side.
     factor = max(1, min(template.width, template.height) / 8)
     reduced = template.reduced(by: factor)
   }
@@ -62,7 +62,7 @@ struct PatchMatcher {
     var score: Float
   }
 
-  /// The highest peaks of the coarse search, in pixels of the area.
+  /// Returns the highest peaks of the coarse search, in pixels of the full-size area.
   private func candidates(in area: GrayImage) -> [Candidate] {
     let map = area.reduced(by: factor).correlation(with: reduced)
     guard !map.values.isEmpty else {
@@ -86,7 +86,7 @@ struct PatchMatcher {
     return Array(peaks.sorted { $0.score > $1.score }.prefix(6))
   }
 
-  /// The best whole pixel near a candidate.
+  /// Returns the best whole-pixel match near a candidate.
   private func refined(_ candidate: Candidate, in area: GrayImage) -> Candidate {
     let x = max(0, candidate.x - factor)
     let y = max(0, candidate.y - factor)
@@ -124,7 +124,7 @@ struct PatchMatcher {
       deviation: deviation, score: last.correlation, rival: 0)
   }
 
-  /// Fits the template by the image, its two slopes and a constant.
+  /// Fits the template as a sum of the image, its slopes across and down, and a constant.
   private func fit(_ x: Double, _ y: Double, in area: GrayImage) -> PatchFit? {
     let (width, height) = (template.width, template.height)
     let stride = width + 2

@@ -47,7 +47,7 @@ public struct TrackOverlay: Sendable {
     return (lines + ["</g></svg>"]).joined(separator: "\n") + "\n"
   }
 
-  /// The positions, separated where the object was lost.
+  /// The known positions, separated where the object was lost.
   private var runs: [[ImagePoint]] {
     track.points.split { $0.position == nil }.map { $0.compactMap(\.position) }
   }
