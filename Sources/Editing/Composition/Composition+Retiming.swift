@@ -37,8 +37,8 @@ extension Composition {
     try checkApart(changes.map(\.range), of: source)
     var composition = Composition(source)
     guard !changes.isEmpty else { return composition }
-    // An edit of the composition would move everything after it, and a phone may store thousands of
-    // ranges. So the ranges are built one after the other, on a track that all tracks are copies of.
+    // Builds one track by appending the ranges in order and copies it to all tracks. Editing the
+    // composition would move everything after each edit, and a phone may store thousands of ranges.
     var track = CompositionTrack(.video)
     var played = MediaTime.zero
     for change in changes.sorted(by: { $0.range.start < $1.range.start }) {
@@ -144,7 +144,7 @@ extension CompositionTrack {
   fileprivate mutating func append(
     _ source: MediaSource, _ change: Composition.SpeedChange
   ) throws(MediaError) {
-    // As cuts leave them: in lowest terms, and the end of the source as it is stated.
+    // Makes a boundary equal to that of a cut: in lowest terms, except for the end of the source.
     func boundary(_ time: MediaTime) throws(MediaError) -> MediaTime {
       time == source.duration ? source.duration : try MediaTime(time.seconds)
     }

@@ -6,8 +6,8 @@ extension Composition {
   /// Returns a composition of only those parts that play the given source ranges.
   ///
   /// The composition must play the source once, forwards. Each part keeps its speeds. A frozen
-  /// frame is kept if its instant lies in one of the ranges. If the instant is the end of the
-  /// source, it is kept if a range reaches this end.
+  /// frame is kept if its source instant lies in one of the ranges. A frame frozen at the end of
+  /// the source is kept if a range reaches this end.
   ///
   /// A range boundary inside a ramp may have no exact composition time. It is then moved into the
   /// range, to the next multiple of 1/240000 s, or of 1/24000 s if the finer one does not fit a
@@ -108,8 +108,8 @@ extension PlaybackMapping {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(MediaTime(ticks, over: timescale), target.start), target.end)
-      // The cut will need the source time at this instant. It is computed here already, because the
-      // coarser tick must be tried if the computation overflows.
+      // Computes the source time that the cut will need. If this overflows, the coarser tick is
+      // tried.
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }

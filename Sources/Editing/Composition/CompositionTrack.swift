@@ -113,7 +113,7 @@ extension CompositionTrack {
 
   /// Inserts a range of another track with its segments and speeds.
   ///
-  /// If the range extends past the end of that track, a gap stands for the rest.
+  /// If the range extends past the end of that track, a gap is inserted for the rest.
   ///
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)`` does.
   public mutating func insertTimeRange(

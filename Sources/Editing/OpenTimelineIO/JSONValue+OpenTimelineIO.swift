@@ -142,8 +142,8 @@ extension JSONValue {
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    // This property is read only if the clip has no usable URL. An external reference without a URL
-    // is the same as missing media.
+    // A clip gets here only without a usable URL, and then an external reference is the same as
+    // missing media.
     case "MissingReference", "ExternalReference": return "has no media"
     case "GeneratorReference": return "is a generated image"
     default: return nil
@@ -158,7 +158,7 @@ extension JSONValue {
     }
   }
 
-  /// The range from OpenTimelineIO's floating-point values.
+  /// The range in seconds, converted from OpenTimelineIO's floating-point values.
   var otioRange: (start: Rational, duration: Rational)? {
     guard let start = self["start_time"]?.otioTime, let length = self["duration"]?.otioTime else {
       return nil
@@ -166,7 +166,7 @@ extension JSONValue {
     return (start, length)
   }
 
-  /// The time from OpenTimelineIO's floating-point value and rate.
+  /// The time in seconds, converted from OpenTimelineIO's floating-point value and rate.
   var otioTime: Rational? {
     guard let count = self["value"]?.number.flatMap(ProjectTime.nearest),
       let rate = ProjectTime.rate(self["rate"]?.number)

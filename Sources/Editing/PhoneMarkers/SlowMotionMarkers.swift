@@ -11,7 +11,8 @@ public import OvercrankMediaCore
 public struct SlowMotionMarkers: Hashable, Sendable {
   /// The ranges in clip time and their speeds.
   public let changes: [Composition.SpeedChange]
-  /// The speed outside the ranges: 1, unless the clip is stored at a lower rate than captured.
+  /// The speed outside the ranges: 1, unless the clip is stored at a lower frame rate than
+  /// captured.
   public let elsewhere: Speed
 
   /// Creates markers from parsed ranges.

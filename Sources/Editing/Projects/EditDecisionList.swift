@@ -248,7 +248,7 @@ struct EditDecisionList {
   /// the reel name.
   private static func path(_ event: Event) -> String {
     let found = event.file ?? event.name ?? String(event.reel)
-    // A Windows path does not exist here, so only its file name is kept.
+    // A Windows path does not exist on this system, so only the file name is kept.
     guard found.contains("\\") else { return OpenTimelineURL.path(of: found) }
     return found.split(separator: "\\").last.map(String.init) ?? found
   }

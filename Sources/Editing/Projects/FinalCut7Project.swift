@@ -215,7 +215,7 @@ struct FinalCut7Project {
   private static func path(of file: XMLElement) -> String? {
     guard let url = file.text(of: "pathurl"), !url.isEmpty else { return file.text(of: "name") }
     let path = OpenTimelineURL.path(of: url)
-    // A path of Windows, such as /C:/clips/a.mov, does not exist here.
+    // A Windows path, such as /C:/clips/a.mov, does not exist on this system.
     let isOfWindows = path.dropFirst(path.hasPrefix("/") ? 1 : 0).dropFirst().hasPrefix(":/")
     return isOfWindows ? path.split(separator: "/").last.map(String.init) : path
   }
@@ -226,7 +226,7 @@ struct FinalCut7Project {
 }
 
 extension ProjectContent {
-  /// The pieces in words, to compare tracks.
+  /// A text that lists all pieces, so that tracks can be compared.
   fileprivate var summary: String {
     pieces.map { "\($0.start) \($0.end) \($0.shown?.clip.path ?? "") \($0.shown?.from ?? .zero)" }
       .joined(separator: " ")

@@ -20,7 +20,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case recover(file: String)
     /// Check what keeps a device from delivering all frames, or the whole machine if it is nil.
     case diagnose(device: String?)
-    /// Change a setting.
+    /// Change a setting of the failed operation.
     case change(Setting)
     /// Install an optional component.
     case install(Component)

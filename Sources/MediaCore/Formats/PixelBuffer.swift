@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An image in its own memory.
+/// An image that owns its memory.
 ///
 /// The planes follow each other without gaps, and so do the rows of each plane.
 public struct PixelBuffer: Hashable, Sendable {
@@ -72,9 +72,8 @@ public struct PixelBuffer: Hashable, Sendable {
   /// Gives write access to the bytes of a plane.
   ///
   /// - Parameters:
-  ///   - index: The index in ``planes``. An index out of range is a mistake of the program, which
-  ///     stops.
-  ///   - body: Given the rows one behind the other.
+  ///   - index: An index into ``planes``; an index out of range traps.
+  ///   - body: The closure that receives the plane's contiguous rows.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`.
   public mutating func withUnsafeMutableBytes<Result, Failure: Error>(

@@ -86,7 +86,7 @@ public struct MetadataItem: Hashable, Sendable {
     (key, value) = (.location, .text(location.iso6709))
   }
 
-  /// Checks the key of a file's item, or of a timed one.
+  /// Checks the key of a metadata item, either of a whole file or of one frame.
   static func check(_ key: String) throws(MediaError) {
     let isReadable = key.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
     guard !key.isEmpty, key.utf8.count <= longestKey, isReadable else {
@@ -98,7 +98,7 @@ public struct MetadataItem: Hashable, Sendable {
     }
   }
 
-  /// Checks the value of a file's item, or of a timed one.
+  /// Checks the value of a metadata item, either of a whole file or of one frame.
   static func check(_ value: MetadataValue, of key: String) throws(MediaError) {
     let problem: String? =
       switch value {

@@ -13,15 +13,15 @@ package final class EventHub<Event: Sendable>: Sendable {
   }
   /// Whether the hub has a listener.
   ///
-  /// Without one, an event costs no lock and no copy of the listeners.
+  /// Without a listener, sending an event takes no lock and copies no list of listeners.
   private let isHeard = Atomic<Bool>(false)
   private let state = Mutex(State())
   private let capacity: Int
 
   /// Makes a hub.
   ///
-  /// - Parameter capacity: The number of events kept for a listener that falls behind; older events
-  ///   are dropped.
+  /// - Parameter capacity: The number of unread events kept for each listener; older events are
+  ///   dropped.
   package init(capacity: Int = 256) { self.capacity = capacity }
 
   deinit { finish() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Suggests names for a misspelled one.
+/// Suggests correct names for a misspelled name.
 package enum Spelling {
   /// The names closest to a text by edit distance, at most three.
   ///

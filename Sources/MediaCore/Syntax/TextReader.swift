@@ -26,7 +26,7 @@ struct TextReader {
     return digits
   }
 
-  /// Consumes a decimal point and the digits behind it.
+  /// Consumes a decimal point and the digits after it.
   ///
   /// A point without digits is not consumed.
   mutating func takeDecimals() -> Substring.UTF8View? {
@@ -50,7 +50,7 @@ struct TextReader {
     return try Rational(Self.wholeNumber(whole))
   }
 
-  /// Returns the value of a row of digits; leading zeros are allowed.
+  /// Returns the value of a sequence of digits; leading zeros are allowed.
   static func wholeNumber(_ digits: Substring.UTF8View...) throws(MediaError) -> Int128 {
     var number: Int128 = 0
     for digit in digits.joined() {

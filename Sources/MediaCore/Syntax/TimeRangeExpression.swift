@@ -7,9 +7,9 @@
 /// | `1.2..1.5` | from 1.2 s up to, but not including, 1.5 s |
 /// | `-2s..end` `120f..240f` | each side is a ``TimeExpression`` |
 /// | `3..` `..3` | from 3 s to the end, from the start to 3 s |
-/// | `0.5+1.25` | 1.25 s from 0.5 s on |
-/// | `@hit+1` `@run..@hit` | from a mark on; its name contains neither `..` nor `+` |
-/// | `120f+60f` | 60 frames from frame 120 on; the start is a frame, or `start` |
+/// | `0.5+1.25` | 1.25 s, starting at 0.5 s |
+/// | `@hit+1` `@run..@hit` | starting at a mark whose name contains neither `..` nor `+` |
+/// | `120f+60f` | 60 frames, starting at frame 120; the start is a frame or `start` |
 public struct TimeRangeExpression: Hashable, Sendable {
   enum Extent: Hashable, Sendable {
     case until(TimeExpression)
@@ -47,7 +47,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
     self.init(start: start, extent: .until(end))
   }
 
-  /// Makes the range of `duration` from `start` on.
+  /// Makes the range that begins at `start` and lasts `duration`.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for a duration of zero or below.
   public init(start: TimeExpression, duration: MediaTime) throws(MediaError) {
@@ -55,7 +55,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
     self.init(start: start, extent: .lasting(duration))
   }
 
-  /// Makes the range of `frameCount` frames from `start` on.
+  /// Makes the range of `frameCount` frames that begins at `start`.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for a count of zero or below, `.syntax` when `start`
   ///   is neither a frame nor the start of the source.

@@ -32,8 +32,8 @@ public struct FrameRate: Hashable, Sendable {
     self = rate
   }
 
-  /// Makes a rate of this many frames per second; nil for a rate of zero or below, and where its
-  /// lowest terms do not fit 32 bits.
+  /// Makes a rate of this many frames per second; nil for a rate of zero or below, or if its lowest
+  /// terms do not fit 32 bits.
   public init?(exactly framesPerSecond: Rational) {
     guard framesPerSecond.isValid, framesPerSecond > .zero,
       let numerator = Int32(exactly: framesPerSecond.numerator),
