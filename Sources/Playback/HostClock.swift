@@ -3,7 +3,7 @@
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
-/// The clock of a player: the time at which a frame is on screen and a sample is heard.
+/// The clock by which a player shows frames and plays samples.
 public protocol HostClock: Sendable {
   /// The current time.
   var now: MediaTime { get }

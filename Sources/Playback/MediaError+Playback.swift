@@ -12,7 +12,7 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  /// The error for a rate that is neither zero nor from 1/32 to 32 in either direction.
+  /// The error for an unsupported rate: neither zero nor from 1/32 to 32 in either direction.
   static func rateOutOfRange(_ rate: Rational) -> MediaError {
     MediaError(
       .rateOutOfRange,

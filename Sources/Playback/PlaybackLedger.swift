@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fate of every frame that came due during playback.
+/// Counts of the frames that came due during playback, by what happened to them.
 ///
-/// A frame comes due when playback reaches it, by playing, a seek or a step. Each such frame is
-/// counted exactly once, so ``due`` is the sum of the other three.
+/// A frame comes due when playback reaches it, by playing, a seek or a step. Each frame that came
+/// due is counted once, so ``due`` is the sum of ``shown``, ``skippedByRate`` and ``late``.
 public struct PlaybackLedger: Hashable, Sendable, Codable {
   /// Frames that came due.
   public internal(set) var due = 0
-  /// Frames that were on screen from the first refresh after they came due.
+  /// Frames that the first refresh after they came due showed.
   public internal(set) var shown = 0
   /// Frames that playback passed between two refreshes, because the rate shows more frames per
   /// second than the screen.
@@ -16,14 +16,15 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
   public internal(set) var late = 0
   /// Refreshes that showed a synthesized frame; see ``PlayerSettings/sampling``.
   ///
-  /// This is no part of the sum. A captured frame counts as shown if such a refresh was the first one
-  /// after it came due.
+  /// These refreshes are not part of ``due``. If such a refresh is the first after a captured frame
+  /// came due, the captured frame counts as shown.
   public internal(set) var synthesized = 0
 
-  /// True if every frame that came due has exactly one fate; always true.
+  /// True if ``due`` is the sum of the three outcomes, which always holds.
   public var isBalanced: Bool { due == shown + skippedByRate + late }
 
-  /// Counts the frames that came due at a refresh: the one to show, and those before it.
+  /// Counts the frames that came due by a refresh: the frame to show, and the skipped frames before
+  /// it.
   mutating func count(_ passed: Int, isReady: Bool) {
     guard passed > 0 else { return }
     due += passed
@@ -31,7 +32,7 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
     if isReady { shown += 1 } else { late += 1 }
   }
 
-  /// Counts the frames that came due before a refresh that shows a gap.
+  /// Counts the frames that came due by a refresh that shows a gap.
   mutating func skip(_ passed: Int) {
     due += passed
     skippedByRate += passed

@@ -7,9 +7,9 @@ public import OvercrankMediaCore
 extension Player {
   /// Creates a player that shows another composition beside this one, on the same clock.
   ///
-  /// The new player has no audio and no commands of its own. It follows every command of this
-  /// player: rate, seek, step, loop and pause. After the end of its composition it shows the last
-  /// frame, and before the start the first one.
+  /// The new player has no audio, and its own commands have no effect. It follows every command of
+  /// this player: rate, seek, step, loop and pause. After the end of its composition it shows the
+  /// last frame, and before the start the first one.
   ///
   /// - Parameters:
   ///   - composition: The composition of the new player.

@@ -5,7 +5,9 @@ public import OvercrankEditing
 public import OvercrankMediaCore
 public import OvercrankRetiming
 
-/// A player without a window: an asset or a composition at any rate, in both directions, with audio.
+/// A player without a window.
+///
+/// It plays an asset or a composition at any rate, in both directions, with audio.
 ///
 /// A display asks for the frame of each refresh with ``frame(at:)``; audio goes to the settings'
 /// ``AudioSink``. Both follow one clock: the samples that the sink has played, or the host's clock
@@ -20,15 +22,15 @@ public import OvercrankRetiming
 ///
 /// The counterpart of `AVPlayer`.
 public final class Player: Sendable {
-  /// The search for the frame of a seek.
+  /// How exactly a seek finds its frame.
   public enum SeekTolerance: Hashable, Sendable {
-    /// Shows the frame at exactly this time.
+    /// Shows the frame at exactly the requested time.
     case exact
     /// Shows the nearest key frame, which is decoded soonest. Use it while a slider is dragged.
     case nearestKeyFrame
   }
 
-  /// The position after a composition is replaced.
+  /// The position at which playback continues after the composition was replaced.
   public enum EditPosition: Hashable, Sendable {
     /// Continues at the same source time, if the new composition plays it.
     case sameSource
@@ -41,7 +43,7 @@ public final class Player: Sendable {
   private let sampleRate: Int
   /// The format of the audio output; nil without audio.
   public let audioFormat: PlayerAudioFormat?
-  /// The reason why audio is not played; nil if it is, or if no sink was given.
+  /// The reason why audio is not played; nil if audio is played or no sink was given.
   public let audioError: MediaError?
 
   /// Creates a player of a whole asset, paused at its start.
@@ -91,7 +93,7 @@ public final class Player: Sendable {
     core.perform { _, _ in }
   }
 
-  /// Creates a player that follows another one, with its settings and without audio.
+  /// Creates a player that follows another player; it has the same settings but no audio.
   init(
     following leader: Player, _ timeline: PlaybackTimeline, distance: Rational
   ) throws(MediaError) {
@@ -120,8 +122,8 @@ public final class Player: Sendable {
 
   /// Sets the rate, which also plays or pauses.
   ///
-  /// At the end in the direction of the rate, playback begins again at the other end. With
-  /// `low-quality`, the player uses the nearest rate that the algorithm supports.
+  /// If the position is at the end that the rate plays toward, playback starts over from the other
+  /// end. With `low-quality`, the player uses the nearest rate that the algorithm supports.
   ///
   /// - Parameter rate: Zero, or from 1/32 to 32 in either direction.
   /// - Throws: `MediaError` with `.rateOutOfRange`.
@@ -132,12 +134,12 @@ public final class Player: Sendable {
   /// Plays at the last rate that was set; initially 1.
   public func play() {
     core.perform { model, now in
-      // The rate was checked when it was set.
+      // This cannot throw, because the rate was checked when it was set.
       try? model.setRate(model.requestedRate, now)
     }
   }
 
-  /// Plays from a host time on, at a rate.
+  /// Starts playback at a host time and a rate.
   ///
   /// Two players with one clock start together this way. If the time has passed, playback begins at
   /// once, at the position that it would have reached.
@@ -157,10 +159,10 @@ public final class Player: Sendable {
   /// Pauses; the frame on screen stays.
   public func pause() { core.perform { model, now in model.pause(now) } }
 
-  /// Moves to a time of the composition; a time outside becomes its nearer end.
+  /// Moves to a composition time; a time outside the composition is clamped to its nearer end.
   ///
-  /// Time stands still until the frame is decoded, which ``PlayerEvent/Kind/seekCompleted(_:)``
-  /// reports. Playback then goes on at the same rate.
+  /// The playback position stands still until the frame is decoded, which
+  /// ``PlayerEvent/Kind/seekCompleted(_:)`` reports. Playback then goes on at the same rate.
   public func seek(to time: MediaTime, tolerance: SeekTolerance = .exact) {
     core.perform { model, now in
       model.seek(to: time.seconds, isExact: tolerance == .exact, now)
@@ -169,7 +171,7 @@ public final class Player: Sendable {
 
   /// Pauses and moves by a number of frames, counted from the frame on screen.
   ///
-  /// At the ends of the composition, the first or the last frame stays.
+  /// A step past an end of the composition shows the first or the last frame.
   public func step(by count: Int) { core.perform { model, now in model.step(by: count, now) } }
 
   /// Repeats a range of the composition with an exact period, in either direction; nil for none.
@@ -185,26 +187,26 @@ public final class Player: Sendable {
   /// The range that repeats; nil for none.
   public var loop: TimeRange? {
     core.perform { model, _ in
-      // Both ends were times when the loop was set.
+      // This cannot throw, because both ends came from a `MediaTime`.
       model.loop.flatMap { try? TimeRange(start: $0.start, end: $0.end) }
     }
   }
 
   // MARK: Settings
 
-  /// The algorithm for audio at other speeds than 1; may be changed at any time.
+  /// The pitch algorithm for rates other than 1; may be changed at any time.
   public var algorithm: AudioTimePitchAlgorithm {
     get { core.perform { model, _ in model.algorithm } }
     set { core.perform { model, now in model.setAlgorithm(newValue, now) } }
   }
 
-  /// Whether audio is silent; it fades within 5 ms.
+  /// Whether audio is muted; a change fades within 5 ms.
   public var isMuted: Bool {
     get { core.perform { model, _ in model.isMuted } }
     set { core.perform { model, _ in model.isMuted = newValue } }
   }
 
-  /// The composition.
+  /// The composition that is played.
   public var composition: Composition {
     core.perform { model, _ in model.timeline.composition }
   }
@@ -236,13 +238,15 @@ public final class Player: Sendable {
   /// Future events, for one listener.
   public var events: AsyncStream<PlayerEvent> { core.events.events() }
 
-  /// The counts of frames that were shown, skipped by rate, and late.
+  /// The numbers of frames that were shown, skipped by rate, and late.
   public var ledger: PlaybackLedger { core.perform { model, _ in model.ledger } }
 
-  /// The memory of decoded frames, in bytes; without synthesized ones, of which at most 4 are kept.
+  /// The memory used by decoded frames, in bytes.
+  ///
+  /// Synthesized frames, at most 4, are not included.
   public var decodedFrameBytes: Int { core.perform { model, _ in model.ring.byteCount } }
 
-  /// The current position, as it is on screen and heard now.
+  /// The position that is on screen and heard now.
   public var currentTime: PlayerTime { time(at: nil) }
 
   /// Returns the position that is on screen and heard at a time on the player's clock.
@@ -261,19 +265,20 @@ public final class Player: Sendable {
 
   /// Returns the frame for a refresh of the screen, and counts it in the ledger.
   ///
-  /// Pass the time at which the refresh becomes visible, not the time of the call: the frames for
-  /// the next refreshes are decoded in advance, on the grid of these times. Call it from one thread.
+  /// Pass the time at which the refresh becomes visible, not the time of the call. From these
+  /// times, the player predicts the next refreshes and decodes their frames in advance. Call it
+  /// from one thread.
   ///
   /// - Parameter time: The time on the player's clock; not before that of the last call.
-  /// - Returns: The frame of that time. If it is not decoded yet, the last decoded one that playback
-  ///   passed in the same segment or, if there is none, the frame on screen. Nil in a gap, and
-  ///   before there is a decoded frame to show.
+  /// - Returns: The frame of that time. If it is not decoded yet, the last decoded frame that
+  ///   playback passed in the same segment or, if there is none, the frame on screen. Nil in a gap,
+  ///   and before the first frame is decoded.
   public func frame(at time: MediaTime) -> PlayerFrame? {
     core.perform { model, _ in model.frame(at: time) }
   }
 
-  /// True if the last call of ``frame(at:)`` returned the frame of its time, or nil for a gap, and
-  /// false if the frame was not decoded yet.
+  /// True if the last call of ``frame(at:)`` returned the frame that was due, or nil for a gap;
+  /// false if the due frame was not decoded yet.
   public var isFrameCurrent: Bool { core.perform(wakes: false) { model, _ in model.isCurrent } }
 
   // MARK: Without threads
@@ -284,7 +289,7 @@ public final class Player: Sendable {
   /// Synthesizes all frames that are needed soon, on the caller's thread.
   package func synthesizePending() { while core.synthesizeNext() {} }
 
-  /// Decodes the frames that are needed next, on the caller's thread.
+  /// Decodes the frames that are needed next, in one pass on the caller's thread.
   ///
   /// Returns true if frames were needed, and false otherwise.
   package func decodeNext() -> Bool { core.decodeNext() }

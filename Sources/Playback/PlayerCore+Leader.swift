@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 
 extension PlayerCore {
-  /// The player that another one follows.
+  /// The player that another player follows.
   struct Leader: Sendable {
     let core: PlayerCore
     /// The follower's composition time minus the leader's, in seconds.
@@ -13,7 +13,7 @@ extension PlayerCore {
     var state: LeaderState { core.leaderState(shiftedBy: distance) }
   }
 
-  /// The part of a player's state that another player takes over.
+  /// The part of a leader's state that a follower copies.
   struct LeaderState: Sendable {
     let clock: PlaybackClock
     let runs: [TransportRun]
@@ -33,9 +33,9 @@ extension PlayerCore {
 }
 
 extension PlayerModel {
-  /// Takes over the clock and the transport of another player.
+  /// Copies the clock and the transport of the leader.
   ///
-  /// Both then show the frames of one instant, whatever the other player does.
+  /// Both players then always show frames of the same instant.
   mutating func follow(_ leader: PlayerCore.LeaderState) {
     guard state != .closed else { return }
     clock = leader.clock

@@ -10,25 +10,26 @@ import Synchronization
 
 /// The machinery of a player: its model behind a lock, and its threads.
 ///
-/// Threads keep the core and not the ``Player``, so a player that is no longer used can end them.
+/// The threads retain the core and not the ``Player``, so a ``Player`` that is released can end
+/// them.
 final class PlayerCore: Sendable {
   let clock: any HostClock
   let events = EventHub<PlayerEvent>(capacity: 4_096)
   private let model: Mutex<PlayerModel>
   private let sink: (any AudioSink)?
-  /// The player that this one follows; nil for a player of its own.
+  /// The player that this player follows; nil if it follows none.
   private let leader: Leader?
   private let audio: Mutex<PlayerAudio>
   private let decoder = Mutex(FrameDecoder())
   private let synthesizer = Mutex(FrameSynthesizer())
-  /// Whether frames are synthesized.
+  /// Whether slow playback shows synthesized frames.
   private let synthesizes: Bool
   private let work = DispatchSemaphore(value: 0)
   private let synthesisWork = DispatchSemaphore(value: 0)
   private let isClosed = Atomic<Bool>(false)
   private let threads = Mutex<[BlockingThread]>([])
 
-  /// The most samples that are rendered at once.
+  /// The greatest number of samples that are rendered at once.
   private static let blockLength = 4_096
 
   init(
@@ -45,7 +46,7 @@ final class PlayerCore: Sendable {
 
   /// Runs a command on the model at the current time, and reports its events.
   ///
-  /// `wakes` is false for a query that needs no frame.
+  /// `wakes` is false for a query, which gives the threads nothing to do.
   @discardableResult
   func perform<Value: Sendable>(
     wakes: Bool = true,
@@ -69,7 +70,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// Runs a command that can fail.
+  /// Runs a command that can fail on the model.
   func update<Value: Sendable>(
     _ body: (_ model: inout PlayerModel, _ now: MediaTime) throws(MediaError) -> Value
   ) throws(MediaError) -> Value {
@@ -115,7 +116,7 @@ final class PlayerCore: Sendable {
   private func decodeUntilClosed() {
     while isOpen {
       work.wait()
-      // Several signals ask for the same work.
+      // Takes all pending signals: one pass serves them all.
       while work.wait(timeout: .now()) == .success {}
       while isOpen, decodeNext() {}
     }
@@ -129,7 +130,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// Without an output, this thread notices the end of the composition.
+  /// Without an output, polls for the end of the composition.
   private func watchUntilClosed() {
     while isOpen {
       let next = MediaTime(exactly: clock.now.seconds + Rational(1, over: 100))
@@ -149,7 +150,7 @@ final class PlayerCore: Sendable {
 
   // MARK: Work
 
-  /// Decodes the frames that are needed next.
+  /// Decodes the frames that are needed next, in one pass.
   ///
   /// - Returns: True if frames were needed, and false otherwise.
   func decodeNext() -> Bool {
@@ -199,7 +200,7 @@ final class PlayerCore: Sendable {
     return true
   }
 
-  /// Opens the decoder for playing of the asset on screen.
+  /// Opens the multithreaded decoder of the asset on screen in advance.
   private func prepareDecoder() {
     let shown = model.withLock { model in
       model.lastShown.map { ($0.key.asset, model.assets[$0.key.asset].asset) }
@@ -210,7 +211,7 @@ final class PlayerCore: Sendable {
 
   /// The number of packets sent to decoders; waits for the frame that is being decoded.
   var sentPacketCount: Int { decoder.withLock { $0.sentPacketCount } }
-  /// The number of decoders that are open; waits likewise.
+  /// The number of open decoders; waits for the frame that is being decoded.
   var openDecoderCount: Int { decoder.withLock { $0.openCount } }
 
   private func insert(_ image: MediaFrame, _ key: FrameKey, _ job: DecodeJob) -> Bool {
@@ -254,7 +255,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// Continues without an output that has failed.
+  /// Continues without the audio output, which has failed.
   private func loseSink(_ error: MediaError) {
     perform { model, now in
       model.hasSink = false
@@ -265,7 +266,7 @@ final class PlayerCore: Sendable {
 }
 
 extension PlayerModel {
-  /// Samples to render: the parts of runs, in order.
+  /// Samples to render: consecutive parts, each from one run of the transport.
   struct RenderOrder: Sendable {
     struct Part: Sendable {
       let run: TransportRun
@@ -275,7 +276,8 @@ extension PlayerModel {
     let isMuted: Bool
   }
 
-  /// Takes the next samples out of the reach of commands, and returns what they contain.
+  /// Marks the next samples as written, so that commands no longer change them, and returns what
+  /// they contain.
   mutating func takeOrder(_ count: Int) -> RenderOrder {
     var order = RenderOrder(isMuted: isMuted)
     let end = written + Int64(count)

@@ -9,13 +9,13 @@ public struct PlayerEvent: Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// The state changed.
     case state(PlayerState)
-    /// The rate changed; with `low-quality`, to the nearest rate that it supports.
+    /// The rate changed; with `low-quality`, it is the nearest rate that this algorithm supports.
     case rate(Rational)
     /// The pitch algorithm changed.
     case algorithm(AudioTimePitchAlgorithm)
-    /// The frame of a seek or a step is decoded; the composition time in seconds.
+    /// The frame of a seek or a step is decoded; the value is its composition time in seconds.
     case seekCompleted(Rational)
-    /// A loop began again, for the given number of times.
+    /// A loop started over; the value is the number of repetitions so far.
     case looped(Int)
     /// The composition was replaced.
     case compositionReplaced
@@ -23,9 +23,9 @@ public struct PlayerEvent: Hashable, Sendable {
     case undecodableFrame(path: String, index: Int)
     /// A file could not be read.
     case fileFailed(MediaError)
-    /// Audio cannot be played; playback goes on without it.
+    /// Audio cannot be played; playback continues without audio.
     case audioFailed(MediaError)
-    /// The sound card ran out of samples, and silence was heard.
+    /// The sound card ran out of samples, so there was a gap of silence.
     case underrun
   }
 

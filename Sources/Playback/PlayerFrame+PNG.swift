@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 extension PlayerFrame {
   /// Encodes the frame as a PNG file in RGB, rotated for display.
   ///
-  /// A synthesized frame is never written: the file has the captured frame ``index``.
+  /// A synthesized frame is never written: the file then shows the captured frame ``index``.
   ///
   /// - Returns: The bytes of the file.
   /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.

@@ -4,7 +4,7 @@ import OvercrankAssets
 package import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// A frame for one refresh of the screen.
+/// A frame to show in one refresh of the screen.
 public struct PlayerFrame: Sendable {
   /// The path of the file that the frame is from.
   public let path: String
@@ -12,21 +12,22 @@ public struct PlayerFrame: Sendable {
   public let index: Int
   /// The composition time of the refresh, in seconds.
   public let time: Rational
-  /// True if this is the frame of that time, and false if that one is not decoded yet.
+  /// True if this is the frame that is due at ``time``; false if the due frame is not decoded yet.
   ///
-  /// This is then the last decoded frame that playback passed in the same segment or, if there is
-  /// none, the one on screen.
+  /// If false, this is the last decoded frame that playback passed in the same segment or, if there
+  /// is none, the frame on screen.
   public let isCurrent: Bool
-  /// True if the image is synthesized for exactly ``time``, from the captured frame ``index`` and the
-  /// next one; false if it is captured.
+  /// True if the image was synthesized for exactly ``time``, from the captured frame ``index`` and
+  /// the next captured frame; false if it was captured.
   ///
-  /// Only with ``PlayerSettings/sampling``, and only during playback. Do not measure on such a frame.
+  /// Frames are synthesized only during playback, if ``PlayerSettings/sampling`` says so. Do not
+  /// measure on such a frame.
   public let isSynthesized: Bool
   /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
   /// The image to show, in its stored size, without rotation.
   package let image: MediaFrame
-  /// The decoded frame; ``image`` unless that is synthesized.
+  /// The captured frame, also if ``image`` is synthesized.
   let captured: MediaFrame
 
   /// Converts the frame to pixels, in its stored size and without rotation.

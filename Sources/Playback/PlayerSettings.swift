@@ -7,23 +7,23 @@ public import OvercrankRetiming
 public struct PlayerSettings: Sendable {
   /// The output for audio; nil for none.
   ///
-  /// Without a sink, or if it cannot be opened, the player runs by its clock.
+  /// Without a sink, or if the sink cannot be opened, ``clock`` drives playback.
   public var audioSink: (any AudioSink)?
-  /// The clock of ``Player/frame(at:)`` and ``Player/play(atHostTime:rate:)``.
+  /// The clock whose times ``Player/frame(at:)`` and ``Player/play(atHostTime:rate:)`` take.
   public var clock: any HostClock = MonotonicHostClock()
-  /// The screen's refresh rate, which decides which frames are decoded in advance.
+  /// The expected refresh rate of the screen, for decoding frames in advance.
   public var refreshRate: FrameRate = 60
   /// The memory for decoded frames, in bytes.
   ///
   /// Decoders hold a few more frames of their own. A budget below four frames counts as four.
   public var frameMemory = 128 << 20
-  /// The frames that slow playback shows between two captured frames.
+  /// The way in which slow playback fills the time between two captured frames.
   ///
-  /// With `flow` and `flowFast`, where playback is so slow that a captured frame would stay for more
-  /// than one refresh, the player synthesizes frames at the exact instants of the refreshes. It does so
-  /// on a thread of its own, and never waits: a refresh whose frame is not ready in time shows the
-  /// captured frame before it. Scene cuts are held, and repeated frames are dropped, as in an export.
-  /// A pause, a seek and a step show captured frames.
+  /// With `flow` and `flowFast`, where playback is so slow that a captured frame would stay for
+  /// more than one refresh, the player synthesizes frames at the exact instants of the refreshes.
+  /// Playback never waits for a synthesized frame: if it is not ready in time, the refresh shows
+  /// the captured frame before it. As in an export, nothing is synthesized across a scene cut, and
+  /// repeated frames are ignored. A pause, a seek and a step show captured frames.
   ///
   /// All other values show captured frames, as `hold` does.
   public var sampling = FrameSampling.hold

@@ -35,7 +35,7 @@ public enum PlayerState: String, Hashable, Sendable, CaseIterable {
   case paused
   /// The frame of a new position is being decoded; time stands still.
   case seeking
-  /// Playback will begin at a host time.
+  /// The position moves at the rate.
   case scheduled
   /// Time runs.
   case playing
@@ -49,7 +49,7 @@ public enum PlayerState: String, Hashable, Sendable, CaseIterable {
     case play, playLater, pause, seek, ready, readyToPlay, begin, reachEnd, close
   }
 
-  /// Returns the next state; the same state for an input that changes nothing.
+  /// Returns the next state, or the current state if the input changes nothing.
   func next(_ input: Input) -> PlayerState {
     switch (self, input) {
     case (.closed, _): .closed

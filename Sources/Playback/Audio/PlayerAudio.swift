@@ -5,16 +5,16 @@ import OvercrankAssets
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A producer of a player's audio, continued from block to block.
+/// A source of samples for a player's audio output; each block continues the block before it.
 private protocol RunRenderer: AnyObject {
   func next(_ count: Int) throws -> [[Float]]
 }
 
 /// The renderer of a player's audio output.
 ///
-/// Each run of the transport has its own stream, whose renderers start on real samples before the
-/// run. Streams are joined at the first sample of the run: directly if `varispeed` continues the
-/// source, otherwise by a crossfade of 5 ms.
+/// Each run of the transport has its own audio stream, which is primed with the samples before the
+/// run. Two streams meet at the first sample of the new run: directly if both use `varispeed` and
+/// the position continues, otherwise in a crossfade of 5 ms.
 ///
 /// Only the audio thread uses it.
 final class PlayerAudio {
@@ -22,8 +22,10 @@ final class PlayerAudio {
   private var run: TransportRun?
   private var renderer: any RunRenderer
   private var isAudible = false
-  /// Readers of the assets' audio; the second set serves jumps, so that both sides of a crossfade
-  /// have a reader at their own position.
+  /// Readers of the assets' audio, in two sets.
+  ///
+  /// A jump switches to the other set, so that both sides of its crossfade can read at their own
+  /// positions.
   private var sources: [[Int: AudioSource]] = [[:], [:]]
   private var set = 0
   private var gain: Float = 1
@@ -41,8 +43,8 @@ final class PlayerAudio {
   ///
   /// - Parameters:
   ///   - count: The number of samples per channel.
-  ///   - run: The run; a new one starts at the first of these samples.
-  ///   - isMuted: Whether the samples fade to silence. Streams continue.
+  ///   - run: The run of the transport; a new run starts at the first of these samples.
+  ///   - isMuted: Whether the samples fade to silence. Muted audio keeps advancing.
   /// - Returns: Exactly `count` samples per channel.
   func render(_ count: Int, of run: TransportRun, isMuted: Bool) -> [[Float]] {
     if run.id != self.run?.id { begin(run) }
@@ -66,7 +68,7 @@ final class PlayerAudio {
   private func begin(_ run: TransportRun) {
     let last = self.run
     self.run = run
-    // A pause with nothing audible before it needs no change.
+    // From silence to a pause, nothing changes.
     guard run.rate != .zero || isAudible else { return }
     if run.isJump { set = 1 - set }
     let incoming = makeRenderer(run)
@@ -111,7 +113,7 @@ final class PlayerAudio {
     Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
   }
 
-  /// Moves the gain towards a value, by the whole range in one fade.
+  /// Moves the gain toward a target, at a rate of 0 to 1 in the length of a fade.
   private func scale(_ samples: inout [[Float]], to wanted: Float) {
     guard gain != wanted || wanted != 1 else { return }
     let step = 1 / Float(fadeLength)
@@ -125,7 +127,7 @@ final class PlayerAudio {
     }
   }
 
-  /// The audio of one run.
+  /// The audio of one run of the transport.
   private final class StreamRenderer: RunRenderer {
     private let stream: AudioStream
     private let timeline: PlaybackTimeline
@@ -152,7 +154,7 @@ final class PlayerAudio {
   }
 }
 
-/// Silence.
+/// A renderer of silence.
 private final class SilenceRenderer: RunRenderer {
   private let format: PlayerAudioFormat
 
@@ -163,7 +165,7 @@ private final class SilenceRenderer: RunRenderer {
   }
 }
 
-/// A crossfade from one renderer to another, whose gains follow half a cosine and sum to 1.
+/// A crossfade from one renderer to another; the gains follow half a cosine and add up to 1.
 private final class Crossfade: RunRenderer {
   private let outgoing: any RunRenderer
   let incoming: any RunRenderer

@@ -4,8 +4,8 @@ import OvercrankAssets
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The format of a player's audio output: that of the first source with audio, at a sampling rate that
-/// can be retimed.
+/// The format of a player's audio output: that of the first source with audio, but at a sampling
+/// rate that can be retimed.
 ///
 /// Audio of another format is converted.
 public struct PlayerAudioFormat: Hashable, Sendable {

@@ -2,11 +2,11 @@
 
 /// A range of frames to decode in one pass.
 struct DecodeJob: Sendable {
-  /// A decoder's purpose.
+  /// The purpose of a decoder.
   enum Purpose: Hashable, Sendable {
-    /// Many frames in order, with several threads.
+    /// Decoding many frames in order, with several threads.
     case playing
-    /// A single frame, with one thread, which returns it soonest.
+    /// Decoding a single frame, with one thread: this has the least delay.
     case scrubbing
   }
 
@@ -14,11 +14,13 @@ struct DecodeJob: Sendable {
   let asset: Int
   /// The wanted frames of the asset, in ascending order; not empty.
   let frames: [Int]
-  /// The number of frames before the first wanted one that may be kept if they are decoded anyway.
+  /// The number of frames before the first wanted frame that may be kept, if decoding passes them
+  /// anyway.
   ///
-  /// In reverse playback all of them are, and otherwise at most ``PlayerModel/maximumNeighbors``.
+  /// In reverse playback all of these frames are kept, otherwise at most
+  /// ``PlayerModel/maximumNeighbors``.
   let neighborCount: Int
-  /// The number of the position that needs the frames; see ``PlayerCore``.
+  /// The value of ``PlayerModel/generation`` when the job was made.
   let generation: Int
 
   var range: ClosedRange<Int> { (frames.first ?? 0)...(frames.last ?? 0) }

@@ -26,12 +26,12 @@ final class FrameDecoder {
   }
 
   private var readers: [Kind: OpenReader] = [:]
-  /// The assets whose decoder for playing was opened in advance.
+  /// The assets whose decoder with several threads was opened in advance.
   private var prepared: Set<Int> = []
   private var stamp = 0
-  /// The packets that went to decoders that are closed.
+  /// The number of packets sent to decoders that are now closed.
   private var closedPacketCount = 0
-  /// The most decoders that stay open.
+  /// The greatest number of open decoders.
   private static let maximumReaders = 6
 
   /// Decodes a job, and passes each frame to `body`.
@@ -40,8 +40,8 @@ final class FrameDecoder {
   ///   - job: The frames to decode.
   ///   - asset: The job's asset.
   ///   - shouldContinue: Asked after each decoded frame. Returns false to stop.
-  ///   - body: Receives the frames in ascending order, and the neighbors that were decoded before
-  ///     them. Returns true to continue and false to stop.
+  ///   - body: Receives the frames in ascending order, preceded by the neighbors that were decoded
+  ///     on the way. Returns true to continue and false to stop.
   /// - Throws: `MediaError` from opening or reading the file.
   func run(
     _ job: DecodeJob, of asset: Asset, while shouldContinue: () -> Bool,
@@ -53,9 +53,10 @@ final class FrameDecoder {
       shouldContinue: shouldContinue, body)
   }
 
-  /// Opens the decoder for playing, so that the first seek to a far frame need not wait for it.
+  /// Opens the decoder with several threads, so that the first seek far from a key frame need not
+  /// wait for that.
   ///
-  /// It tries so once for each asset; an error is that of the first job.
+  /// It tries only once for each asset. Errors are ignored here: the first job reports them.
   func prepare(_ index: Int, _ asset: Asset) {
     guard prepared.insert(index).inserted, readers.count < Self.maximumReaders else { return }
     _ = try? reader(Kind(asset: index, purpose: .playing), asset)

@@ -5,11 +5,12 @@ import OvercrankLibAV
 /// The decoded frames of a player, within a memory budget.
 ///
 /// The ring holds the frames that playback needs next, and as many of the frames already shown as
-/// fit. So a step back, a change of direction and a short loop need no decoder.
+/// fit. So stepping back, changing the direction and repeating a short loop need no decoding.
 struct FrameRing: Sendable {
   private struct Entry: Sendable {
     let image: MediaFrame
-    /// The order of the last use.
+    /// A number that increases with each use of any frame; the lowest belongs to the least recently
+    /// used frame.
     var stamp: Int
   }
 
@@ -20,9 +21,10 @@ struct FrameRing: Sendable {
   private var entries: [FrameKey: Entry] = [:]
   private var failed: Set<FrameKey> = []
   private var stamp = 0
-  /// The most frames to need at once, after a frame was refused; nil for no such limit.
+  /// The greatest number of frames to ask for at once, set when a frame did not fit; nil for no
+  /// limit.
   private var limit: Int?
-  /// The position of each frame in the list of frames that are needed next.
+  /// The rank of each needed frame: 0 for the frame that is needed first.
   private var ranks: [FrameKey: Int] = [:]
 
   /// The fewest frames that the ring holds, even if they exceed the budget.
@@ -30,60 +32,62 @@ struct FrameRing: Sendable {
 
   init(budget: Int) { self.budget = budget }
 
-  /// The number of frames.
+  /// The number of decoded frames.
   var count: Int { entries.count }
 
-  /// The number of frames of the present size that fit.
+  /// The number of frames that fit in the budget, by their average size so far or an estimate.
   func capacity(estimated frameBytes: Int) -> Int {
     let size = entries.isEmpty ? frameBytes : byteCount / entries.count
     return max(Self.minimumCount, min(limit ?? .max, budget / max(1, size)))
   }
 
-  /// Forgets that a frame was refused, when other frames are needed.
+  /// Removes the limit that a refused frame set.
+  ///
+  /// Call it when different frames become needed.
   mutating func resetLimit() { limit = nil }
 
-  /// Returns a decoded frame, and counts as a use of it.
+  /// Returns a decoded frame, and marks it as most recently used.
   mutating func image(_ key: FrameKey) -> MediaFrame? {
     stamp += 1
     entries[key]?.stamp = stamp
     return entries[key]?.image
   }
 
-  /// Returns a decoded frame, without counting as a use of it.
+  /// Returns a decoded frame, without marking it as used.
   func decoded(_ key: FrameKey) -> MediaFrame? { entries[key]?.image }
 
-  /// Returns the decoded frame nearest to one that is not decoded, among those from `first` on.
+  /// Returns the decoded frame between `first` and `key` that is nearest to `key`.
   func nearest(to key: FrameKey, from first: FrameKey) -> FrameKey? {
     entries.keys.filter { $0.isBetween(first, and: key) }
       .min { abs($0.frame - key.frame) < abs($1.frame - key.frame) }
   }
 
-  /// Returns true if a frame needs no decoding: it is decoded, or cannot be.
+  /// Returns true if a frame needs no decoding, because it is decoded or cannot be decoded.
   func needsNoDecoding(_ key: FrameKey) -> Bool { entries[key] != nil || failed.contains(key) }
 
   /// Returns true for a frame that cannot be decoded, and false otherwise.
   func isFailed(_ key: FrameKey) -> Bool { failed.contains(key) }
 
-  /// Sets the frames that are needed next, in their order.
+  /// Sets the list of frames that are needed next, the most urgent first.
   mutating func need(_ keys: [FrameKey]) {
     ranks = [:]
     for (rank, key) in keys.enumerated() where ranks[key] == nil { ranks[key] = rank }
   }
 
-  /// Adds a frame, and removes others to stay in the budget.
+  /// Adds a frame, and removes other frames to stay within the budget.
   ///
-  /// Frames that are not needed go first, the least recently used one before the others. Then those
-  /// go that are needed later than this one.
+  /// Frames that are not needed are removed first, starting with the least recently used. Then
+  /// frames are removed that are needed later than the new one.
   ///
-  /// - Returns: True if the frame was added, and false if the others are needed sooner.
+  /// - Returns: True if the frame was added, false if all other frames are needed sooner.
   mutating func insert(_ image: MediaFrame, for key: FrameKey) -> Bool {
     stamp += 1
     guard entries[key] == nil else { return true }
     let size = image.byteCount
     while byteCount + size > budget, entries.count >= Self.minimumCount {
       guard let victim = victim(for: key) else {
-        // Frames of different sizes may not fit together. Fewer are needed from now on, so that the
-        // same frame is not decoded again and again.
+        // Frames of different sizes may not fit together. From now on fewer frames are asked for,
+        // so that this one is not decoded again and again.
         limit = min(limit ?? .max, entries.count) - 1
         return false
       }
@@ -94,7 +98,7 @@ struct FrameRing: Sendable {
     return true
   }
 
-  /// Adds a frame that is not needed now, if it replaces no frame that is.
+  /// Adds a frame that is not needed now, if that removes no needed frame.
   mutating func keep(_ image: MediaFrame, for key: FrameKey) {
     guard entries[key] == nil else { return }
     stamp += 1
@@ -116,6 +120,6 @@ struct FrameRing: Sendable {
     return last.key
   }
 
-  /// Marks frames as impossible to decode.
+  /// Marks frames that cannot be decoded.
   mutating func fail(_ keys: some Sequence<FrameKey>) { failed.formUnion(keys) }
 }

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A frame to synthesize between two captured ones.
+/// A request to synthesize a frame between two captured frames.
 struct SynthesisJob: Sendable {
   /// A captured frame.
   struct Frame: Sendable {
@@ -13,11 +13,11 @@ struct SynthesisJob: Sendable {
     let image: MediaFrame
   }
 
-  /// Up to two frames before the older one that are decoded and follow each other, in their order.
+  /// Up to two consecutive decoded frames before `older`, in presentation order.
   let previous: [Frame]
   let older: Frame
   let newer: Frame
-  /// The position between the older and the newer frame, from 0 to 1.
+  /// The position of the new frame between `older` and `newer`, from 0 to 1.
   let share: Double
   let isFast: Bool
 }
@@ -25,17 +25,17 @@ struct SynthesisJob: Sendable {
 /// The result of synthesizing a frame.
 enum SynthesisResult: Sendable {
   case image(MediaFrame)
-  /// Motion cannot be followed from the older frame to the newer one.
+  /// No motion can be followed from the older frame to the newer one, as at a cut.
   case held
-  /// A frame of the job repeats the one before it, and has no part in the motion.
+  /// This frame of the job repeats the frame before it, so it takes no part in the motion.
   case repetition(FrameKey)
 }
 
-/// A maker of the frames between captured ones for a player.
+/// Synthesizes frames between captured frames for a player.
 ///
-/// Only the synthesizing thread uses it.
+/// Only the player's synthesis thread uses it.
 final class FrameSynthesizer {
-  /// The frames that are loaded.
+  /// The two frames that the interpolator has loaded.
   private struct Loaded {
     let older: FrameKey
     let newer: SynthesisJob.Frame
@@ -49,10 +49,10 @@ final class FrameSynthesizer {
   private var isCut = false
   private var isFast = false
 
-  /// Returns the frame of a job, or why there is none.
+  /// Returns the synthesized frame of a job, or the reason why there is none.
   ///
-  /// It is held at a scene cut, in a pixel format other than planar gray and YCbCr, and if memory is
-  /// short.
+  /// The reason is `held` at a scene cut, for a pixel format other than planar gray and YCbCr, and
+  /// if memory is short.
   func result(of job: SynthesisJob) -> SynthesisResult {
     do {
       if let repetition = try load(job) { return .repetition(repetition) }
@@ -63,7 +63,7 @@ final class FrameSynthesizer {
 
   /// Loads the two frames of a job and finds the motion between them.
   ///
-  /// - Returns: The first frame that repeats the one before it; nil if there is none.
+  /// - Returns: The first frame of the job that repeats the frame before it; nil if no frame does.
   private func load(_ job: SynthesisJob) throws(MediaError) -> FrameKey? {
     let known = loaded.flatMap { isUsable($0, for: job) ? $0 : nil }
     var frames = [job.newer]
@@ -101,14 +101,14 @@ final class FrameSynthesizer {
       return
     }
     isFast = job.isFast
-    // One processor is left to the screen and the decoder.
+    // One processor is left for the display and the decoder.
     interpolator = FrameInterpolator(
       width: job.newer.image.width, height: job.newer.image.height,
       pixelFormat: job.newer.image.pixelFormat, isFast: isFast,
       threadCount: max(1, Processors.count - 1))
   }
 
-  /// Returns true if the interpolator of the loaded frames can load those of a job.
+  /// Returns true if the interpolator can load the frames of a job after those it has loaded.
   private func isUsable(_ loaded: Loaded, for job: SynthesisJob) -> Bool {
     let (one, other) = (loaded.newer.image, job.newer.image)
     return isFast == job.isFast && one.width == other.width && one.height == other.height

@@ -4,15 +4,17 @@ import OvercrankMediaCore
 
 /// The relation between host time and the output sample that is heard.
 ///
-/// The samples that were played are the clock, because a sound card's clock differs from the host's.
-/// Between two reports of the card, the clock runs at the nominal rate.
+/// The count of played samples is the clock, because a sound card's clock differs from the host's.
+/// Between two reports of the sound card, the clock runs at the nominal sampling rate.
 struct PlaybackClock: Sendable {
   let sampleRate: Int
   private var anchor: AudioSinkTiming
   /// False until the output plays its first sample.
   private(set) var isRunning: Bool
 
-  /// Starts at sample 0; `isRunning` is false for an output that reports its own start.
+  /// Starts at sample 0.
+  ///
+  /// Pass false for `isRunning` if the output reports when it starts.
   init(sampleRate: Int, start: MediaTime, isRunning: Bool) {
     self.sampleRate = sampleRate
     self.isRunning = isRunning
@@ -25,10 +27,10 @@ struct PlaybackClock: Sendable {
     return max(.zero, anchor.sample + (time - anchor.hostTime) * Rational(Int64(sampleRate)))
   }
 
-  /// Follows a report of the output.
+  /// Adjusts the clock to a position that the output reports.
   ///
-  /// A small difference is jitter of the report, and is followed slowly. A large one is a gap in the
-  /// playback, and is followed at once.
+  /// A difference of up to 5 ms is taken as jitter of the report, and corrected gradually. A larger
+  /// difference is a gap in the playback, and corrected at once.
   mutating func follow(_ timing: AudioSinkTiming) {
     let error = timing.sample - sample(at: timing.hostTime)
     guard isRunning, error.magnitude <= Rational(Int128(sampleRate), over: 200) else {
@@ -37,14 +39,14 @@ struct PlaybackClock: Sendable {
       return
     }
     guard error != .zero else { return }
-    // In thousandths of a sample, so that the fractions stay short.
+    // The correction is rounded to thousandths of a sample, so that the fractions stay short.
     let step = (try? (error * 1_000 / 16).rounded(.halfAwayFromZero)) ?? 0
     let sample = self.sample(at: timing.hostTime) + Rational(step, over: 1_000)
     let units = (try? (sample * 1_000).rounded(.halfAwayFromZero)) ?? 0
     anchor = AudioSinkTiming(sample: Rational(units, over: 1_000), hostTime: timing.hostTime)
   }
 
-  /// Continues by the host's clock.
+  /// Continues on the host's clock from the current position.
   mutating func release(at time: MediaTime) {
     anchor = AudioSinkTiming(sample: sample(at: time), hostTime: time)
     isRunning = true

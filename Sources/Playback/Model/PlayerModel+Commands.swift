@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import OvercrankRetiming
 
 extension PlayerModel {
-  /// The supported rates, without their sign.
+  /// The supported magnitudes of a rate.
   static let rates = Rational(1, over: 32)...Rational(32)
   /// The greatest denominator of a rate.
   static let largestDenominator: Int128 = 1_000_000
@@ -42,10 +42,10 @@ extension PlayerModel {
     if before != .zero { report(.rate(.zero), now) }
   }
 
-  /// Plays from a host time on.
+  /// Starts playback at a host time.
   ///
-  /// If samples after that time are already written, playback begins later, but in phase: as if it
-  /// had begun at the host time.
+  /// If samples after that time are already written, playback begins after them, at the position
+  /// that it would have reached by then.
   mutating func play(
     atHostTime time: MediaTime, rate: Rational, _ now: MediaTime
   ) throws(MediaError) {
@@ -91,14 +91,14 @@ extension PlayerModel {
   }
 
   private mutating func move(to time: Rational, rate: Rational, _ now: MediaTime) {
-    // The end of a composition belongs to no frame, and shows the last one.
+    // At the end of a composition no frame begins, so the last frame is shown.
     begin(.zero, at: time, isBackward: time >= timeline.duration, isJump: true)
     seek = PendingSeek(rate: rate)
     change(.seek, now)
     finishSeek(now)
   }
 
-  /// Ends a seek whose frame is decoded, or cannot be.
+  /// Ends a seek when its frame is decoded or is known to be undecodable.
   mutating func finishSeek(_ now: MediaTime) {
     guard state == .seeking, let seek else { return }
     let run = transport.last
@@ -111,7 +111,7 @@ extension PlayerModel {
     change(.readyToPlay, now)
   }
 
-  /// Returns true if a frame is decoded or cannot be.
+  /// Returns true if a frame is decoded, or cannot be decoded.
   func needsNoDecoding(_ key: FrameKey) -> Bool {
     ring.needsNoDecoding(key) || failedAssets.contains(key.asset)
   }
@@ -139,7 +139,9 @@ extension PlayerModel {
     move(to: target, rate: rate, now)
   }
 
-  /// Sets the pitch algorithm; `low-quality` plays at the nearest rate that it supports.
+  /// Sets the pitch algorithm.
+  ///
+  /// With `low-quality`, the player uses the nearest rate that this algorithm supports.
   mutating func setAlgorithm(_ algorithm: AudioTimePitchAlgorithm, _ now: MediaTime) {
     guard algorithm != self.algorithm, state != .closed else { return }
     self.algorithm = algorithm
@@ -163,8 +165,8 @@ extension PlayerModel {
   ///
   /// - Parameters:
   ///   - timeline: The new composition.
-  ///   - keepsSource: True to go on at the same source time, where the new composition plays it;
-  ///     false to go on at the same composition time.
+  ///   - keepsSource: True to continue at the same source time if the new composition plays it;
+  ///     false to continue at the same composition time.
   ///   - now: The host time.
   mutating func replace(_ timeline: PlaybackTimeline, keepsSource: Bool, _ now: MediaTime) {
     guard state != .closed else { return }
@@ -190,7 +192,7 @@ extension PlayerModel {
 
   mutating func close(_ now: MediaTime) { change(.close, now) }
 
-  /// Starts the present run again, with other settings.
+  /// Starts a new run at the current rate and position, so that changed settings take effect.
   private mutating func refreshRun() {
     guard state == .playing else { return }
     begin(transport.last.rate)
@@ -201,15 +203,15 @@ extension PlayerModel {
     else { throw .rateOutOfRange(rate) }
   }
 
-  /// Returns the rate that the algorithm plays for a requested one.
+  /// Returns the rate that the pitch algorithm supports for a requested rate.
   private func supported(_ rate: Rational) -> Rational {
     guard algorithm == .lowQuality, let speed = Speed(exactly: rate.magnitude) else { return rate }
     let played = AudioRetimer.lowQualitySpeed(nearest: speed).fraction
     return rate < .zero ? -played : played
   }
 
-  /// Returns the other end of the composition if the position is at the end in the direction of a
-  /// rate, and nil otherwise.
+  /// Returns the end of the composition from which to start over, if the position is already at the
+  /// end that `rate` plays toward; otherwise nil.
   private func restart(_ rate: Rational, _ now: MediaTime) -> Rational? {
     guard state != .playing else { return nil }
     let time = position(at: now).time
@@ -218,7 +220,7 @@ extension PlayerModel {
     return nil
   }
 
-  /// Returns the instant of the key frame nearest to an instant, among those of its segment.
+  /// Returns the instant of the nearest key frame in the same segment.
   private func nearestKeyFrame(to time: Rational) -> Rational {
     let isAtEnd = time >= timeline.duration
     guard

@@ -5,12 +5,12 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PlayerModel {
-  /// Whether the last refresh had the frame of its time, or a gap.
+  /// Whether the last refresh showed the frame that was due, or a gap.
   var isCurrent: Bool { presented.map { $0.frame == lastShown?.key } ?? false }
 
-  /// Returns the frame for a refresh, and counts the frames that came due since the last one.
+  /// Returns the frame for a refresh, and counts the frames that came due since the last refresh.
   ///
-  /// Nil in a gap, and before anything was decoded.
+  /// Nil in a gap, and before the first frame is decoded.
   mutating func frame(at time: MediaTime) -> PlayerFrame? {
     advance(to: time)
     let isRepeated = lastRefresh == time
@@ -44,12 +44,15 @@ extension PlayerModel {
       image: made ?? image, captured: image)
   }
 
-  /// Returns what to show instead of a frame that is not decoded yet: the last decoded one that
-  /// playback passed in the same segment or, if there is none, the one on screen.
+  /// Returns the image to show while the due frame is not decoded.
+  ///
+  /// This is the last decoded frame that playback has passed in the same segment or, if there is
+  /// none, the frame on screen.
   private mutating func substitute(
     for due: FrameKey, _ run: TransportRun, _ position: TransportRun.Position
   ) -> (key: FrameKey, image: MediaFrame)? {
-    // Playback has passed what lies between the start of this run, or of the loop, and the instant.
+    // Playback has passed everything from the start of this run, or of the loop, up to this
+    // instant.
     var start = run.origin
     if let loop = run.loop, position.loopCount > 0 {
       start = run.isBackward ? loop.end : loop.start
@@ -69,7 +72,7 @@ extension PlayerModel {
   ) -> Int {
     guard let presented else { return key == nil ? 0 : 1 }
     let timeline = run.timeline
-    // After a jump only the new frame is due.
+    // After a jump, only the frame at the new position is due.
     let jumped =
       presented.run != run.id && (run.isJump || presented.timeline !== timeline)
     if jumped || presented.run != run.id && presented.frame == key {
@@ -77,8 +80,8 @@ extension PlayerModel {
     }
     let last = presented.position
     let wraps = position.loopCount - (presented.run == run.id ? last.loopCount : 0)
-    // A run that follows another continues its position, which may have moved the other way before.
-    // A pause at the end has passed the frames before the end.
+    // A new run continues at the last position, but the run before it may have moved in the other
+    // direction. At the end of the composition, a pause follows the last run.
     let isBackward =
       presented.run == run.id || wraps > 0 ? run.isBackward : position.time < last.time
     func count(_ start: Rational, _ end: Rational) -> Int {
@@ -86,19 +89,20 @@ extension PlayerModel {
     }
     guard let loop = run.loop, wraps > 0 else {
       let passed = count(last.time, position.time)
-      // A change of direction may change the frame without passing any time.
+      // A change of direction may show another frame without any time passing.
       return passed == 0 && presented.frame != key && key != nil ? 1 : passed
     }
     let (first, end) = isBackward ? (loop.end, loop.start) : (loop.start, loop.end)
-    // The first frame of the loop comes due each time that it begins again.
+    // Each repetition of the loop makes its first frame due again, so it counts once more.
     let whole = count(first, end) + 1
     let tail = count(last.time, end)
     let excess = lastFrameCount(timeline, end, isBackward)
     return tail - excess + (wraps - 1) * (whole - excess) + 1 + count(first, position.time)
   }
 
-  /// Returns 1 if a frame begins exactly at the end of a loop, which the loop does not show, and 0
-  /// otherwise.
+  /// Returns 1 if a frame begins exactly at the end of a loop, and 0 otherwise.
+  ///
+  /// The loop does not show such a frame.
   private func lastFrameCount(
     _ timeline: PlaybackTimeline, _ end: Rational, _ isBackward: Bool
   ) -> Int {
@@ -107,7 +111,7 @@ extension PlayerModel {
     return isTrackEnd || next == nil || next == timeline.frame(at: end, before: !isBackward) ? 0 : 1
   }
 
-  /// Adds a decoded frame.
+  /// Adds a frame that a job decoded.
   ///
   /// - Returns: True if the job should continue.
   mutating func insert(
@@ -140,7 +144,7 @@ extension PlayerModel {
     finishSeek(now)
   }
 
-  /// Gives up an asset that cannot be read.
+  /// Marks an asset as unreadable.
   mutating func fail(_ job: DecodeJob, _ error: MediaError, _ now: MediaTime) {
     failedAssets.insert(job.asset)
     report(.fileFailed(error), now)

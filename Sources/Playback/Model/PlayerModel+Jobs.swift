@@ -4,17 +4,21 @@ import OvercrankAssets
 import OvercrankMediaCore
 
 extension PlayerModel {
-  /// The most refreshes for which frames are decoded in advance: about a second.
+  /// The greatest number of future refreshes for which frames are decoded in advance: about a
+  /// second.
   ///
-  /// Each refresh costs two exact positions each time that the list is made.
+  /// The number is limited, because the list of needed frames computes exact positions for every
+  /// refresh.
   private static let maximumRefreshes = 64
-  /// The most frames on one side of a frame on screen that are decoded in advance.
+  /// The greatest number of frames decoded in advance on each side of a frame that is shown in a
+  /// pause.
   static let maximumNeighbors = 12
 
-  /// The frames that are needed next, in the order of need, each once.
+  /// The frames that are needed next, without duplicates, the most urgent first.
   struct NeededFrames: Sendable {
     var keys: [FrameKey] = []
-    /// The output sample of the refresh that needs each frame; the same for all frames of a pause.
+    /// For each frame, the output sample of the refresh that needs it; one value for all frames of
+    /// a pause.
     var samples: [Rational] = []
     private var seen: Set<FrameKey> = []
 
@@ -25,18 +29,20 @@ extension PlayerModel {
     }
   }
 
-  /// A span of output samples in which no job is needed.
+  /// A range of output samples in which nothing needs to be decoded.
   ///
-  /// The list of needed frames is expensive, so it is made again only after a part of it was shown.
+  /// The list of needed frames is expensive to make. It is made again only after a part of it was
+  /// shown.
   struct IdleSpan: Sendable {
     let generation: Int
-    /// A refresh of the grid that the list assumed.
+    /// The output sample of one refresh; the list assumed regular refreshes from there.
     let refresh: Rational
     let start: Rational
     let end: Rational
   }
 
-  /// Whether a job of an earlier generation is needed in this one; judged once for each generation.
+  /// Whether a job that was made for an earlier generation is still needed; decided once per
+  /// generation.
   struct JobJudgment: Sendable {
     let job: Int
     let generation: Int
@@ -53,7 +59,7 @@ extension PlayerModel {
     let (refresh, needed) = updateNeeded(ahead, now)
     let keys = needed.keys
     guard let first = keys.firstIndex(where: { !needsNoDecoding($0) }) else {
-      // A quarter of the list, or a pause, which ends with another generation.
+      // Rests until a quarter of the list was shown. A pause rests until its generation ends.
       let last = needed.samples.last ?? start
       rest(from: start, to: last > start ? start + (last - start) / 4 : .invalid, refresh)
       return nil
@@ -62,12 +68,13 @@ extension PlayerModel {
     let key = keys[first]
     let isStill = state != .playing
     let run = missing.prefix { $0.asset == key.asset }.map(\.frame)
-    // Two frames of one refresh may be in either order, so a later refresh shows the direction.
+    // Frames of the same refresh may be listed in either order, so a later frame shows the
+    // direction.
     let isDescending = run[min(4, run.count - 1)] < run[0]
     var frames: [Int]
     if isDescending {
-      // A group of frames is decoded from its key frame. So a pass waits until it gives many frames,
-      // unless they are needed soon.
+      // A frame in a GOP is decoded from the key frame on. So in reverse, a pass waits until it
+      // returns many frames, unless they are needed soon.
       let reserve = max(2, ahead / 3)
       guard isStill || first < reserve || missing.count >= reserve else {
         rest(from: start, to: needed.samples[first - reserve], refresh)
@@ -77,9 +84,10 @@ extension PlayerModel {
     } else {
       frames = ascendingRun(run)
     }
-    // The frame of a seek is decoded before others, and stops at it.
+    // For a seek, only its own frame is decoded first.
     if state == .seeking, first == 0 { frames = [key.frame] }
-    // Reverse playback may begin before the seek ends. Then it needs all of them.
+    // Reverse playback may begin before the seek ends. It then needs all frames before the sought
+    // one.
     let neighborCount =
       state == .seeking ? max(ahead, Self.maximumNeighbors) : Self.maximumNeighbors
     return DecodeJob(
@@ -87,17 +95,17 @@ extension PlayerModel {
       frames: frames.sorted(), neighborCount: isStill ? neighborCount : 0, generation: generation)
   }
 
-  /// Returns true if a job should continue, and false if other frames are needed sooner.
+  /// Returns true if a job should continue, and false if frames of other jobs are needed sooner.
   ///
-  /// After a step, a job often still gives the frame that is needed first. If each step ended it, a
-  /// held key would decode the same group again and again.
+  /// After a step, the running job often still returns the frame that is needed first. If each step
+  /// stopped the job, holding the key down would decode the same GOP again and again.
   mutating func isNeeded(_ job: DecodeJob, _ now: MediaTime) -> Bool {
     guard job.generation != generation else { return !isLate(job, now) }
     if let judgment, judgment.job == job.generation, judgment.generation == generation {
       return judgment.isNeeded && !isLate(job, now)
     }
     let first = updateNeeded(maximumNeeded, now).frames.keys.first { !needsNoDecoding($0) }
-    // Frames come in ascending order, so a frame before the last one does not come any more.
+    // A job returns frames in ascending order, so it cannot return a frame before its last one.
     let isNeeded =
       first.map {
         $0.asset == job.asset && $0.frame > (jobPosition ?? -1) && job.frames.contains($0.frame)
@@ -106,11 +114,12 @@ extension PlayerModel {
     return isNeeded
   }
 
-  /// Returns true if playback has passed the next frame of a job that has given at least one.
+  /// Returns true if playback has passed the next frame of a job that has returned at least one
+  /// frame.
   ///
-  /// Another job then begins with the frame that is due. Each job gives a frame, so that something is
-  /// shown where decoding is slower than playback. If playback shows the frames in descending order,
-  /// the next frame is the one that is needed last, so all others were passed, too.
+  /// A new job then begins with the frame that is due. Each job returns at least one frame, so
+  /// something is shown even if decoding is slower than playback. In reverse, the next frame of the
+  /// job is needed last. If it was passed, all other frames were passed too.
   private mutating func isLate(_ job: DecodeJob, _ now: MediaTime) -> Bool {
     guard state == .playing, let jobPosition, jobPosition >= job.range.lowerBound,
       let next = job.frames.first(where: { $0 > jobPosition })
@@ -118,18 +127,20 @@ extension PlayerModel {
     let key = FrameKey(asset: job.asset, frame: next)
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     if let deadline = deadlines[key], start <= deadline { return false }
-    // A loop may need the frame again.
+    // In a loop, the frame may be needed again.
     updateNeeded(maximumNeeded, now)
     return deadlines[key] == nil
   }
 
-  /// The most frames that are needed at once.
+  /// The greatest number of frames that are requested at once.
   private var maximumNeeded: Int {
     max(2, ring.capacity(estimated: estimatedFrameBytes) * 3 / 4)
   }
 
-  /// Returns true for a frame so far from its key frame that several threads decode it sooner than
-  /// one, although each thread delays the decoder's output by a frame.
+  /// Returns true for a frame far from its key frame.
+  ///
+  /// Several threads then decode it sooner than one thread, although each thread delays the
+  /// decoder's output by a frame.
   private func isFar(_ key: FrameKey) -> Bool {
     guard let table = assets[key.asset].asset.videoTrack?.frames else { return false }
     return key.frame - (table.keyFrame(atOrBefore: key.frame) ?? 0) > 16
@@ -139,12 +150,13 @@ extension PlayerModel {
     idle = IdleSpan(generation: generation, refresh: refresh, start: start, end: end)
   }
 
-  /// Returns true if no frame is needed at an output sample that was not when the list was made.
+  /// Returns true if the frames needed at an output sample were already decoded when the list was
+  /// made.
   private func isIdle(at sample: Rational) -> Bool {
     guard let idle, idle.generation == generation, idle.start <= sample, sample < idle.end
     else { return false }
     guard let lastRefresh, idle.end.isValid else { return true }
-    // Refreshes on another grid show other frames.
+    // If the refreshes are at other times than the list assumed, they show other frames.
     let step = refreshPeriod * Rational(Int64(sampleRate))
     let count = (clock.sample(at: lastRefresh) - idle.refresh) / step
     guard let nearest = try? count.rounded(.halfAwayFromZero) else { return false }
@@ -154,17 +166,19 @@ extension PlayerModel {
   private func ascendingRun(_ run: [Int]) -> [Int] {
     var frames: [Int] = []
     for frame in run.prefix(16) {
-      // A loop begins again at a lower frame; the frames of one refresh are neighbors.
+      // A much lower frame means that the loop begins again. Frames of one refresh differ by at
+      // most one.
       if let most = frames.max(), frame < most - 1 { break }
       frames.append(frame)
     }
     return frames
   }
 
-  /// Returns the frames of one pass for reverse playback: those of the first frame's group.
+  /// Returns the frames of one decoding pass in reverse playback: those in the GOP of the first
+  /// frame.
   ///
-  /// If the group before it were a part of the pass, it would be decoded again for its other frames.
-  /// For intra-only codecs, a pass has eight frames.
+  /// A part of the GOP before it would have to be decoded again in the next pass, so it is left
+  /// out. For intra-only codecs, a pass has eight frames.
   private func descendingRun(_ run: [Int], asset: Int) -> [Int] {
     guard let table = assets[asset].asset.videoTrack?.frames else { return [run[0]] }
     let key = table.keyFrame(atOrBefore: run[0]) ?? 0
@@ -185,7 +199,9 @@ extension PlayerModel {
     return max(1, track.width * track.height * 3 / 2)
   }
 
-  /// Makes the list of the frames that are needed next, by which the ring and running jobs are judged.
+  /// Updates the list of frames that are needed next.
+  ///
+  /// The frame ring and running jobs use this list.
   @discardableResult
   private mutating func updateNeeded(
     _ count: Int, _ now: MediaTime
@@ -196,7 +212,8 @@ extension PlayerModel {
     return (refresh, needed)
   }
 
-  /// Returns the frames that are needed next, and a refresh of the grid.
+  /// Returns the frames that are needed next, and the output sample of the first refresh
+  /// considered.
   private func neededFrames(
     _ count: Int, _ now: MediaTime
   ) -> (refresh: Rational, frames: NeededFrames) {
@@ -204,7 +221,7 @@ extension PlayerModel {
     let start = clock.sample(at: max(now, lastRefresh ?? now))
     let current = transport.shownRun(at: start)
     let step = refreshPeriod * Rational(Int64(sampleRate))
-    // The grid of refreshes continues from the last one.
+    // Refreshes are assumed at regular intervals from the last one.
     let slack = step / 32
     var sample = min(start, lastRefresh.map { clock.sample(at: $0) } ?? start)
     let passed = try? ((start - slack - sample) / step).rounded(.towardPositiveInfinity)
@@ -216,12 +233,12 @@ extension PlayerModel {
       sample = start
     } else {
       if isOverdue {
-        // The next refresh may come at any time.
+        // A refresh is overdue and may come at any moment, so the current frame is needed too.
         let here = current.position(at: start)
         needed.add(current.timeline.frame(at: here.time, before: here.isBackward), at: start)
       }
-      // A refresh may come a little sooner or later than the grid says. A frame that this
-      // could show is needed too.
+      // A refresh may come slightly before or after its expected time, so the frames at those times
+      // are needed too.
       for _ in 0..<Self.maximumRefreshes where needed.keys.count < count {
         let run = transport.shownRun(at: sample)
         let position = run.position(at: sample)
@@ -236,7 +253,8 @@ extension PlayerModel {
           break
         }
       }
-      // The frames of a small loop all fit, and a slow rate needs few: the frames behind follow.
+      // During playback, the frames ahead are enough. If playback is about to stop, add the frames
+      // around that position.
       if !still { return (refresh, needed) }
     }
     let position = position(at: max(now, lastRefresh ?? now))
@@ -245,7 +263,8 @@ extension PlayerModel {
       let here = timeline.presentation(at: position.time, before: position.isBackward)
     else { return (refresh, needed) }
     needed.add(here.frame, at: sample)
-    // A frame that is stepped to needs its neighbors next, most of them in the direction of steps.
+    // When stepping, the neighbors of this frame are needed next, mostly in the direction of the
+    // steps.
     let (most, few) = (min(Self.maximumNeighbors, count / 2), min(4, count / 4))
     for (isForward, length) in [(!stepsBackward, most), (stepsBackward, few)] {
       var last = here

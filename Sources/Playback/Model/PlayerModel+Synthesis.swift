@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The frames that a player synthesizes.
+/// The frames that a player has synthesized.
 struct PlayerSynthesis: Sendable {
   /// A frame that was synthesized.
   private struct Made: Sendable {
@@ -15,37 +15,37 @@ struct PlayerSynthesis: Sendable {
 
   /// An instant between two captured frames of an asset.
   struct Instant: Sendable {
-    /// The genuine frames around the instant, in presentation order.
+    /// The captured frames around the instant, without repetitions, in presentation order.
     let older: FrameKey
     let newer: FrameKey
     /// The position between the two frames, from 0 to 1.
     let share: Double
-    /// The share of a refresh; below 1.
+    /// The time between two refreshes as a fraction of the time between the two frames; below 1.
     let step: Double
 
-    /// Returns true if two instants are the same within 1/16 of a refresh.
+    /// Returns true if two instants differ by at most 1/16 of a refresh.
     func isAlike(_ other: Instant) -> Bool {
       older == other.older && newer == other.newer && abs(share - other.share) <= step / 16
     }
   }
 
   let sampling: FrameSampling
-  /// The time that the last frame took.
+  /// The time in seconds that the last synthesis took.
   private var cost = Rational.zero
   private var made: [Made] = []
-  /// The frames after which motion cannot be followed.
+  /// The frames from which no motion can be followed to the next frame.
   private var held: Set<FrameKey> = []
-  /// The frames that repeat the one before them.
+  /// The frames that repeat the frame before them.
   private var repetitions: Set<FrameKey> = []
 
-  /// The refreshes for which frames are synthesized in advance.
+  /// The number of future refreshes for which frames are synthesized in advance.
   static let maximumRefreshes = 3
-  /// The most frames that are remembered as held or as repetitions.
+  /// The greatest number of frames that are remembered as held, and likewise as repetitions.
   private static let maximumMarked = 4_096
 
   init(_ sampling: FrameSampling) { self.sampling = sampling }
 
-  /// The number of output samples that a frame needs.
+  /// The number of output samples that play while a frame is synthesized.
   func samples(_ sampleRate: Int) -> Rational { cost * Rational(Int64(sampleRate)) }
 
   func image(at instant: Instant) -> MediaFrame? {
@@ -54,14 +54,15 @@ struct PlayerSynthesis: Sendable {
 
   func isHeld(_ key: FrameKey) -> Bool { held.contains(key) }
 
-  /// Returns the nearest frame that is no repetition: a frame itself, or one before it.
+  /// Returns the nearest frame that is not a repetition: the given frame or an earlier one.
   func genuine(atOrBefore key: FrameKey) -> FrameKey {
     var key = key
     while key.frame > 0, repetitions.contains(key) { key = key.previous }
     return key
   }
 
-  /// Returns the genuine frames around the instants at which a frame is due; nil in a still.
+  /// Returns the frames before and after the instants at which `key` is shown, without repetitions;
+  /// nil if the image stands still there.
   func genuineFrames(around key: FrameKey) -> (older: FrameKey, newer: FrameKey)? {
     let older = genuine(atOrBefore: key)
     var newer = key.next
@@ -70,12 +71,12 @@ struct PlayerSynthesis: Sendable {
     return distance <= RepeatedFrameDetector.longestRepetition + 1 ? (older, newer) : nil
   }
 
-  /// Adds a frame, or the reason why there is none.
+  /// Adds a synthesized frame, or records why none could be made.
   mutating func add(_ result: SynthesisResult, at instant: Instant, cost: Rational) {
     self.cost = cost
     switch result {
     case .image(let image):
-      // One more, for the refresh on screen.
+      // Keeps one frame more than the refreshes ahead, for the refresh on screen.
       if made.count > Self.maximumRefreshes { made.removeFirst() }
       made.append(Made(instant: instant, image: image))
     case .held: Self.mark(instant.older, in: &held)
@@ -90,9 +91,9 @@ struct PlayerSynthesis: Sendable {
 }
 
 extension PlayerModel {
-  /// Returns the instant of a position if a frame can be synthesized for it, and nil otherwise.
+  /// Returns the instant at a position if a frame should be synthesized for it, and nil otherwise.
   ///
-  /// So it is where the captured frames are farther apart than the refreshes.
+  /// A frame should be synthesized where the captured frames are farther apart than the refreshes.
   private func instant(
     of position: TransportRun.Position, _ run: TransportRun
   ) -> PlayerSynthesis.Instant? {
@@ -118,17 +119,19 @@ extension PlayerModel {
     return PlayerSynthesis.Instant(older: older, newer: newer, share: share, step: step)
   }
 
-  /// Returns the synthesized frame of a position; nil if it is not ready, or none is needed.
+  /// Returns the synthesized frame at a position; nil if it is not ready or not needed.
   func synthesizedImage(
     at position: TransportRun.Position, _ run: TransportRun
   ) -> MediaFrame? {
     instant(of: position, run).flatMap(synthesis.image)
   }
 
-  /// Returns the frame to synthesize next; nil if those of the next refreshes are ready, or their
-  /// captured frames are not decoded.
+  /// Returns the next frame to synthesize.
   ///
-  /// Refreshes that come before the frame would be ready are left out.
+  /// Nil if the frames for the next refreshes are ready, or if the captured frames that they need
+  /// are not decoded.
+  ///
+  /// Refreshes too soon for the frame to be ready are skipped.
   func nextSynthesis(
     _ now: MediaTime
   ) -> (instant: PlayerSynthesis.Instant, job: SynthesisJob)? {
@@ -158,7 +161,7 @@ extension PlayerModel {
     ring.decoded(key).map { SynthesisJob.Frame(key: key, image: $0) }
   }
 
-  /// Returns up to two genuine frames before another one, as far as they are decoded.
+  /// Returns up to two decoded frames before another frame, without repetitions.
   private func previousFrames(_ key: FrameKey) -> [SynthesisJob.Frame] {
     var frames: [SynthesisJob.Frame] = []
     var key = key

@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A player as a value: its transport, frames, ledger and state, without threads or a clock.
+/// A player as a value, without threads or a clock: transport, decoded frames, ledger and state.
 ///
 /// Every command has the host time as its argument. A change takes effect at the first sample that
 /// is not written yet.
@@ -17,7 +17,7 @@ struct PlayerModel: Sendable {
     var rate: Rational
   }
 
-  /// The frame that the last refresh showed, and its position.
+  /// The frame that the last refresh was due to show, and the position of the refresh.
   struct Presented: Sendable {
     let run: Int
     let timeline: PlaybackTimeline
@@ -28,16 +28,18 @@ struct PlayerModel: Sendable {
   var transport: Transport
   var clock: PlaybackClock
   var state = PlayerState.paused
-  /// The rate that was requested, which `low-quality` may replace by another.
+  /// The requested rate.
+  ///
+  /// With `low-quality`, the player may use another rate.
   var requestedRate = Rational.one
   var algorithm: AudioTimePitchAlgorithm
   var isMuted = false
   var loop: PlaybackLoop?
-  /// The number of samples that were rendered for the output.
+  /// The number of samples rendered for the output so far.
   var written: Int64 = 0
   /// Whether an audio output consumes samples.
   ///
-  /// If not, a change takes effect at once.
+  /// Without an output, a change takes effect at once.
   var hasSink: Bool
   var seek: PendingSeek?
   var assets: [PlayerAsset]
@@ -47,26 +49,26 @@ struct PlayerModel: Sendable {
   var presented: Presented?
   /// The last image that a refresh showed.
   var lastShown: (key: FrameKey, image: MediaFrame)?
-  /// The time of the last refresh, and the time between two.
+  /// The time of the last refresh, and the seconds between two refreshes.
   var lastRefresh: MediaTime?
   let refreshPeriod: Rational
-  /// Increases when other frames are needed than before, so that a running job is judged again.
+  /// Increases whenever different frames become needed, so that a running job is judged again.
   var generation = 0
-  /// The last judgment of a running job.
+  /// The last decision whether a running job is still needed.
   var judgment: JobJudgment?
-  /// The last frame that the running job gave; nil for none.
+  /// The last frame that the running job returned; nil before the first.
   var jobPosition: Int?
-  /// The output sample of the refresh that shows each needed frame, as far as it was known when the
-  /// running job was last judged.
+  /// For each needed frame, the output sample of the refresh that shows it, as of the last update
+  /// of the list of needed frames.
   var deadlines: [FrameKey: Rational] = [:]
-  /// The output samples in which no job is needed; nil if unknown.
+  /// The range of output samples in which nothing needs to be decoded; nil if unknown.
   var idle: IdleSpan?
-  /// The loops that were reported.
+  /// The number of repetitions of the current loop that were reported.
   var loopCount = 0
   var runCount = 1
-  /// The direction of the last step, which decides the frames that are decoded in advance.
+  /// The direction of the last step; more frames are decoded in advance in this direction.
   var stepsBackward = true
-  /// The last run of the player that this one follows; nil for a player of its own.
+  /// The identifier of the leader's last run; nil for a player that follows no other player.
   var followedRun: Int?
   /// Assets that cannot be read.
   var failedAssets: Set<Int> = []
@@ -92,14 +94,16 @@ struct PlayerModel: Sendable {
         algorithm: settings.algorithm, timeline: timeline, sampleRate: sampleRate))
     seek = PendingSeek(rate: .zero)
     state = .seeking
-    // A composition that begins with a gap, or has no video, waits for no frame.
+    // If the composition begins with a gap, or has no video, the seek ends here without waiting for
+    // a frame.
     finishSeek(now)
   }
 
-  /// The composition that was set last.
+  /// The most recently set composition.
   var timeline: PlaybackTimeline { transport.last.timeline }
 
-  /// The rate at which the player plays, or will play when it does.
+  /// The playback rate: the current one, or the one that a pending seek or scheduled start will
+  /// use; zero in a pause.
   var rate: Rational {
     switch state {
     case .seeking: seek?.rate ?? .zero
@@ -114,14 +118,14 @@ struct PlayerModel: Sendable {
   }
 
   mutating func report(_ kind: PlayerEvent.Kind, _ now: MediaTime) {
-    // The change to the closed state is the last event, whatever a thread still reports.
+    // Nothing is reported after the change to the closed state, although a thread may still try.
     if state == .closed {
       guard case .state = kind else { return }
     }
     events.append(PlayerEvent(kind: kind, hostTime: now))
   }
 
-  /// Changes the state by an input, and reports a change.
+  /// Applies an input to the state machine, and reports a change of state.
   mutating func change(_ input: PlayerState.Input, _ now: MediaTime) {
     let next = state.next(input)
     guard next != state else { return }
@@ -129,8 +133,9 @@ struct PlayerModel: Sendable {
     report(.state(next), now)
   }
 
-  /// Brings the model to a host time: counts samples without an output, begins a scheduled start,
-  /// and notices the end.
+  /// Brings the model up to a host time.
+  ///
+  /// Counts samples if there is no output, begins a scheduled start, and detects the end.
   mutating func advance(to now: MediaTime) {
     let heard = clock.sample(at: now)
     if !hasSink {
@@ -152,14 +157,14 @@ struct PlayerModel: Sendable {
     }
   }
 
-  /// Starts a run at the first sample that is not written yet.
+  /// Starts a run of the transport at the first sample that is not written yet.
   ///
   /// - Parameters:
   ///   - rate: The rate of the run.
-  ///   - time: The composition time; nil to continue.
-  ///   - isBackward: The direction of a pause; nil for that of the run before.
+  ///   - time: The composition time; nil to continue at the current position.
+  ///   - isBackward: The direction that a pause keeps; nil for that of the run before.
   ///   - isJump: Whether the frame changes at once.
-  ///   - timeline: A new composition; nil for the present one.
+  ///   - timeline: A new composition; nil to keep the current one.
   mutating func begin(
     _ rate: Rational, at time: Rational? = nil, isBackward: Bool? = nil, isJump: Bool = false,
     timeline: PlaybackTimeline? = nil
@@ -171,12 +176,12 @@ struct PlayerModel: Sendable {
       isBackward: isBackward ?? position.isBackward, isJump: isJump, timeline ?? self.timeline)
   }
 
-  /// Appends a run.
+  /// Appends a run to the transport.
   mutating func append(
     _ rate: Rational, at time: Rational, from start: Int64, isBackward: Bool, isJump: Bool,
     _ timeline: PlaybackTimeline
   ) {
-    // A player beside another has no runs of its own.
+    // A follower takes its runs from the leader.
     guard followedRun == nil else { return }
     let clamped = min(max(.zero, Self.short(time)), timeline.duration)
     transport.append(
@@ -190,7 +195,8 @@ struct PlayerModel: Sendable {
     ring.resetLimit()
   }
 
-  /// Returns a time as it is if it fits a `MediaTime`, and otherwise the nearest nanosecond.
+  /// Returns a time unchanged if it fits a `MediaTime`, and otherwise rounded to the nearest
+  /// nanosecond.
   ///
   /// Without this, each change of speed would lengthen the fractions.
   static func short(_ time: Rational) -> Rational {
