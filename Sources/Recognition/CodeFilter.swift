@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Removes what cannot be believed from the codes of an image.
+/// Removes codes that were probably misread in an image.
 enum CodeFilter {
-  /// The fewest characters of ITF and Codabar, which have no checksum.
+  /// The least length of ITF and Codabar codes, which have no checksum.
   ///
-  /// A slanted line through another code reads as a short one.
+  /// A slanted line through another code may be misread as a short code of these types.
   static let fewestCharacters = 6
-  /// The fewest rows in which a code is read that slanted lines through other codes give.
+  /// The least number of image rows in which a code of these types must be read.
   ///
-  /// In the generated set, wrong ones were read in 4 and 5 rows.
+  /// Slanted lines through other codes are misread as these types.
+  ///
+  /// In the generated test images, misread codes appeared in 4 and 5 rows.
   static let fewestLines: [MetadataObjectType: Int] = [.interleaved2of5: 5, .upce: 8]
-  /// The least height of the rows in which a retail code of more than 400 pixels was read, in its
-  /// length.
+  /// The least ratio of height to length for a retail code of more than 400 pixels in length.
   ///
-  /// A row of a texture may look like one: 3 pixels of 600.
+  /// A row of a texture was misread as a code that was 3 pixels high and 600 long.
   static let minimumHeight = 0.008
 
-  /// Returns the codes without repetitions, without short codes that have no checksum, and without
-  /// ITF and UPC-E that are part of another code.
+  /// Returns the codes without duplicates, without short codes that have no checksum, and without
+  /// ITF and UPC-E codes that are part of another code.
   static func filtered(_ codes: [DetectedCode]) -> [DetectedCode] {
     var kept: [DetectedCode] = []
     for code in codes
     where !isTooShort(code) && !isTooThin(code)
       && code.lineCount >= fewestLines[code.type, default: 0]
     {
-      // The same code is found in several passes. The first has the most exact corners.
+      // Several passes find the same code. The first pass has the most exact corners.
       let isKnown = kept.contains { $0.key == code.key && areTogether($0, code) }
       if !isKnown { kept.append(code) }
     }
@@ -33,10 +34,10 @@ enum CodeFilter {
     }
   }
 
-  /// Returns the codes of sharpened images.
+  /// Returns the codes found in sharpened images that other images confirm.
   ///
-  /// They show bars between others, so a code of bars must be seen in two of the images, or among the
-  /// others. Two-dimensional codes have enough checks of their own.
+  /// Sharpening adds false bars. So a bar code must be found in two sharpened images, or also in
+  /// `others`. Two-dimensional codes have enough error detection without this.
   static func agreed(
     _ images: [[DetectedCode]], besides others: [DetectedCode]
   ) -> [DetectedCode] {
@@ -60,7 +61,7 @@ enum CodeFilter {
 
   private static func isTooShort(_ code: DetectedCode) -> Bool {
     guard code.type == .interleaved2of5 || code.type == .codabar else { return false }
-    // The letters A to D at both ends belong to Codabar's frame.
+    // For Codabar, the count includes the start and stop characters, A to D.
     return code.bytes.count < fewestCharacters
   }
 
@@ -68,7 +69,7 @@ enum CodeFilter {
   private static func isPart(_ code: DetectedCode, of other: DetectedCode) -> Bool {
     guard other.key != code.key, areTogether(code, other) else { return false }
     if other.type == code.type { return other.bytes.count > code.bytes.count }
-    // Every other code of bars has a better checksum, or more characters.
+    // All other bar codes have a better checksum or more characters.
     return other.type.isLinear
   }
 

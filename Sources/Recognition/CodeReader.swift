@@ -14,19 +14,21 @@ import Synchronization
 ///
 /// Any thread may use it, also concurrently.
 public final class CodeReader: Sendable {
-  /// The effort of a read, in ascending order of cost.
+  /// The effort of a read; more effort finds more codes and takes longer.
   public enum Effort: String, Hashable, Sendable, CaseIterable {
-    /// The image, and the image at a third of its size.
+    /// Reads the image, and the image at a third of its size.
     case standard
-    /// Also rotated and inverted.
+    /// Like ``standard``, and reads rotated and inverted codes too.
     case thorough
-    /// The image at twice its size, for codes with small modules.
+    /// Reads the image at twice its size, for codes with small modules.
     ///
     /// The same as ``thorough`` for images of more than 1.5 megapixels.
     case magnified
-    /// ``thorough``, and the image enlarged in three ways: twice by a bicubic filter, and twice and four
-    /// times by a Lanczos filter. Each reads small codes that the others miss. Codes of bars that one
-    /// Lanczos filter alone shows are left out.
+    /// Reads as ``thorough``, and three enlarged images too: twice the size by a bicubic filter,
+    /// twice and four times by a Lanczos filter.
+    ///
+    /// Each enlarged image shows small codes that the others miss. Bar codes that only one Lanczos
+    /// image shows are left out.
     ///
     /// The same as ``thorough`` for images of more than 1.5 megapixels.
     case exhaustive
@@ -36,19 +38,20 @@ public final class CodeReader: Sendable {
   public let types: [MetadataObjectType]
   private let readers: [ZXingReader.Options: ZXingReader]
   private let single: [MetadataObjectType: [Bool: ZXingReader]]
-  /// The ways in which `exhaustive` enlarges images; the first one is that of `magnified`.
+  /// The enlargements for `exhaustive`; the first one is also that of `magnified`.
   private let magnifiers = [
     Magnifier(factor: 2, .exact), Magnifier(factor: 2, .lanczos), Magnifier(factor: 4, .lanczos),
   ]
 
-  /// Images of more pixels are not magnified.
+  /// The greatest number of pixels of an image that is still magnified.
   static let largestMagnified = 1_500_000
 
   /// Creates a reader.
   ///
-  /// - Parameter types: The types to find. By default all.
-  /// - Throws: `MediaError` with `.metadataTypeUnavailable` for a type that is no code, or an empty
-  ///   list; `.missingComponent` if the library with zxing-cpp is not installed; `.outOfMemory`.
+  /// - Parameter types: The types to find; all by default.
+  /// - Throws: `MediaError` with `.metadataTypeUnavailable` for a type that is not a code, or an
+  ///   empty list; `.missingComponent` if the library with zxing-cpp is not installed;
+  ///   `.outOfMemory`.
   public init(types: [MetadataObjectType] = MetadataObjectType.codes) throws(MediaError) {
     try MediaError.checkAvailable(types, among: MetadataObjectType.codes)
     self.types = types
@@ -70,8 +73,8 @@ public final class CodeReader: Sendable {
 
   /// Finds the codes of an image.
   ///
-  /// A text that is read once may be wrong, in particular that of a long code of bars of which only
-  /// a part is visible. `MetadataOutput` reports only texts that two frames agree on.
+  /// A text that is read once may be wrong, in particular the text of a long bar code that is only
+  /// partly visible. `MetadataOutput` reports only texts that two frames agree on.
   ///
   /// - Parameters:
   ///   - image: The image, in any pixel format that libswscale can read.
@@ -90,7 +93,7 @@ public final class CodeReader: Sendable {
     }
   }
 
-  /// Finds the codes of an image, with coordinates in its pixels.
+  /// Finds the codes of an image, with coordinates in pixels of the image.
   func read(_ image: LumaImage, _ effort: Effort) -> [DetectedCode] {
     switch effort {
     case .standard: return CodeFilter.filtered(readOnce(image, .standard))
@@ -114,7 +117,7 @@ public final class CodeReader: Sendable {
 
   /// Finds the codes of one type, in a small part of an image.
   ///
-  /// `isRotated` says that the code's lines may run across the rows, or be inverted.
+  /// `isRotated` is true if the code may be rotated or inverted, which takes longer to read.
   func read(_ image: LumaImage, _ type: MetadataObjectType, isRotated: Bool) -> [DetectedCode] {
     CodeFilter.filtered(single[type]?[isRotated]?.read(image) ?? [])
   }
@@ -137,7 +140,8 @@ public final class CodeReader: Sendable {
 
 /// Enlarges images.
 ///
-/// Any thread may use it. The converter of concurrent calls is shared, and fast beside the read.
+/// Any thread may use it. Concurrent calls wait for the shared converter, which is fast compared to
+/// reading codes.
 private final class Magnifier: Sendable {
   private struct State: ~Copyable {
     var converter: FrameConverter?
@@ -174,7 +178,7 @@ extension ZXingReader.Options {
 }
 
 extension MetadataObject {
-  /// The object of a code that was found in an image of this size.
+  /// Makes the metadata object of a code that was found in an image of this size.
   init(
     _ code: DetectedCode, width: Int, height: Int, at time: MediaTime, duration: MediaTime
   ) {

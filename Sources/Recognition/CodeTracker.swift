@@ -2,11 +2,11 @@
 
 /// Finds codes in consecutive frames.
 ///
-/// A code that was found is searched for in a small crop around its expected position, in each frame.
-/// Passes over whole frames, at most 12 a second, find new codes. They alternate between efforts. A
-/// text is believed once enough frames agree on it.
+/// In each frame, a known code is searched for only in a small crop around its expected position.
+/// Passes over whole frames, at most 12 a second and with alternating effort, find new codes. A
+/// text is reported once enough frames agree on it.
 struct CodeTracker {
-  /// A read of the tracker, for tests.
+  /// A search that the tracker made in a frame; recorded for tests.
   enum Pass: Hashable {
     case whole(CodeReader.Effort)
     case crop(MetadataObjectType, PixelRect)
@@ -16,7 +16,7 @@ struct CodeTracker {
   fileprivate struct Track {
     var code: DetectedCode
     var microseconds: Int64
-    /// The motion of the center in pixels per microsecond.
+    /// The velocity of the center in pixels per microsecond.
     var velocity = PixelPoint(x: 0, y: 0)
     var missCount = 0
     /// Whether the code is not upright, or is inverted, so that reading it costs more.
@@ -29,21 +29,21 @@ struct CodeTracker {
     }
   }
 
-  /// The frames that showed a text.
+  /// The number of frames in which a text was read, and the last such frame.
   private struct Sightings {
     var count = 0
     var lastLook = 0
   }
 
-  /// The number of frames that must agree on a text.
+  /// The number of frames that must agree on a text before it is reported.
   let agreement: Int
-  /// The fewest frames between passes over whole frames while codes are followed.
+  /// The least number of frames between two passes over whole frames while codes are followed.
   static let fewestCropFrames = 3
   /// The efforts of successive passes.
   static let passes: [CodeReader.Effort] = [.thorough, .magnified, .standard, .standard]
-  /// The number of frames in which a followed code may be missing.
+  /// The greatest number of consecutive frames in which a followed code may be missing.
   private static let maximumMisses = 6
-  /// The number of frames after which a text must agree with another frame again.
+  /// The number of frames after which a sighting of a text is forgotten.
   private static let memory = 120
 
   private let reader: CodeReader
@@ -51,7 +51,7 @@ struct CodeTracker {
   private var sightings: [DetectedCode.Key: Sightings] = [:]
   private var lookCount = 0
   private var schedule = FramePasses(Self.passes, fewestFrames: Self.fewestCropFrames)
-  /// The reads of the last look.
+  /// The searches that were made in the last frame, for tests.
   private(set) var passes: [Pass] = []
 
   init(_ reader: CodeReader, agreement: Int) {
@@ -63,10 +63,10 @@ struct CodeTracker {
   ///
   /// - Parameters:
   ///   - image: The luma of the frame.
-  ///   - area: The part to search, or nil for the whole frame. Codes with their center outside are
-  ///     left out.
-  ///   - microseconds: The time of the frame, later than that of the frame before.
-  /// - Returns: The codes whose text is believed.
+  ///   - area: The part of the frame to search; nil for the whole frame. Codes with their center
+  ///     outside are left out.
+  ///   - microseconds: The time of the frame, later than that of the previous frame.
+  /// - Returns: The codes on whose text enough frames agree.
   mutating func look(
     at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64
   ) -> [DetectedCode] {
@@ -83,7 +83,7 @@ struct CodeTracker {
     return believed(found)
   }
 
-  /// Reads the crops of followed codes that are not among the found ones.
+  /// Reads the crops around followed codes that the pass over the frame did not find.
   private mutating func crops(
     in image: LumaImage, at microseconds: Int64, besides found: [DetectedCode]
   ) -> [DetectedCode] {
@@ -102,7 +102,8 @@ struct CodeTracker {
     return all
   }
 
-  /// The crop in which a followed code is expected: 1.3 times its size, and more if it moves.
+  /// The crop in which a followed code is expected: 1.3 times the code's size, and larger if the
+  /// code moves.
   private func rect(of track: Track, at microseconds: Int64) -> PixelRect {
     let edges = track.code.edges
     let (center, before) = (track.center(at: microseconds), track.code.center)
@@ -136,7 +137,8 @@ struct CodeTracker {
       }
       tracks[index].move(to: rest.remove(at: nearest), at: microseconds)
     }
-    // A code that moves on with another reading, such as a longer part of ITF, replaces that.
+    // A followed code that now reads differently, such as a longer part of an ITF code, is replaced
+    // by the new reading.
     tracks.removeAll { track in
       track.missCount > Self.maximumMisses
         || track.missCount > 0 && rest.contains { CodeFilter.areTogether($0, track.code) }
@@ -151,7 +153,8 @@ struct CodeTracker {
     return abs(a.x - b.x) + abs(a.y - b.y)
   }
 
-  /// Counts the frames of each text, and returns the codes that enough of them agree on.
+  /// Counts the frames that show each text, and returns the codes on whose text enough frames
+  /// agree.
   private mutating func believed(_ found: [DetectedCode]) -> [DetectedCode] {
     sightings = sightings.filter { lookCount - $0.value.lastLook <= Self.memory }
     for key in Set(found.map(\.key)) {
@@ -163,7 +166,7 @@ struct CodeTracker {
 }
 
 extension CodeTracker.Track {
-  /// Moves to the position in a later frame.
+  /// Updates the position and the velocity from a later frame.
   fileprivate mutating func move(to code: DetectedCode, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {
@@ -177,7 +180,7 @@ extension CodeTracker.Track {
 }
 
 extension DetectedCode {
-  /// Whether a read of upright codes might miss it.
+  /// Whether a read that only expects upright codes might miss the code.
   var isRotated: Bool {
     guard corners.count == 4 else { return false }
     if isInverted { return true }
@@ -189,7 +192,7 @@ extension DetectedCode {
 }
 
 extension Int {
-  /// The nearest integer in the range of positions in an image.
+  /// Rounds to an integer, clamped to the range of plausible pixel positions.
   fileprivate init(clamping value: Double) {
     self = Int(Swift.max(-1e6, Swift.min(1e6, value)))
   }

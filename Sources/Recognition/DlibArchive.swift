@@ -2,23 +2,23 @@
 
 import Glibc
 
-/// Reads what dlib serialized: a sequence of numbers, each in as few bytes as it needs.
+/// Reads the serialization format of dlib: a sequence of numbers, each in as few bytes as possible.
 ///
-/// A number begins with a byte that has the count of bytes that follow, from 1 to 8, and 0x80 if it is
-/// negative. The bytes are those of its magnitude, lowest first. A real number is a mantissa and an
-/// exponent of 2.
+/// The first byte of an integer is the count of the bytes that follow, from 1 to 8, plus 0x80 for a
+/// negative number. These bytes are the magnitude in little-endian order. A real number is stored
+/// as two integers: a mantissa and an exponent of 2.
 struct DlibArchive {
-  /// Why a file could not be read.
+  /// The reason why a file could not be read.
   enum Problem: Error {
-    /// It ends within a number, or before the next one.
+    /// The file ends within a number, or before an expected number.
     case truncated
-    /// It has something else than the reader expects.
+    /// The file contains something else than expected.
     case foreign
   }
 
-  /// The exponent from which on a real number is infinite, or none.
+  /// The least exponent that marks an infinite number or NaN.
   private static let minimumSpecialExponent: Int64 = 32_000
-  /// The planes of features that dlib computes for a cell.
+  /// The number of feature planes that dlib computes for each cell.
   private static let planeCount = 31
 
   private var rest: ArraySlice<UInt8>
@@ -56,9 +56,10 @@ struct DlibArchive {
 
   /// Reads an `object_detector<scan_fhog_pyramid<pyramid_down<6>>>`.
   ///
-  /// The values are not checked further than is needed to read them.
+  /// Values are checked only as far as reading them requires.
   mutating func objectDetector() throws(Problem) -> FaceModel.Numbers {
-    // The versions of both, and the images of the scanner, which has none.
+    // The versions of the detector and of its scanner, then the scanner's list of images, which
+    // must be empty.
     guard try integer() == 2, try integer() == 1 else { throw .foreign }
     guard try integer() >= 0, try integer() == 0 else { throw .foreign }
     var numbers = FaceModel.Numbers()
@@ -78,7 +79,7 @@ struct DlibArchive {
     numbers.covered = try real()
     numbers.viewCount = try count(upTo: most)
     for _ in 0..<numbers.viewCount {
-      // The rows and columns of a matrix are negative numbers.
+      // dlib stores the row and column counts of a matrix as negative numbers.
       guard try integer() == -Int64(weightCount + 1), try integer() == -1 else { throw .foreign }
       for _ in 0...weightCount { numbers.weights.append(try real()) }
     }

@@ -3,23 +3,23 @@
 import CFaceDetector
 import OvercrankMediaCore
 
-/// A face as the detector found it, with edges in pixels.
+/// A face that the detector found, with edges in pixels.
 struct DetectedFace: DetectedObject, Hashable, Sendable {
   var left: Double
   var top: Double
   var right: Double
   var bottom: Double
-  /// How far the detector's answer is above its threshold.
+  /// The detector's score minus its threshold.
   var confidence: Double
-  /// The rotation at which the detector saw it, in degrees, clockwise.
+  /// The rotation at which the detector found the face, in degrees clockwise.
   var degrees = 0.0
 
   var center: PixelPoint { PixelPoint(x: (left + right) / 2, y: (top + bottom) / 2) }
   var area: Double { max(0, right - left) * max(0, bottom - top) }
-  /// The longer side.
+  /// The longer side of the face in pixels.
   var size: Double { max(right - left, bottom - top) }
 
-  /// Whether two faces are the same: the center of one is in the middle of the other.
+  /// Whether two detections are the same face: their centers are closer than half the larger size.
   func isSame(as other: DetectedFace) -> Bool {
     let (x, y) = (center.x - other.center.x, center.y - other.center.y)
     return (x * x + y * y).squareRoot() < 0.5 * max(size, other.size)
@@ -29,7 +29,7 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
     moved(byX: Double(x), y: Double(y))
   }
 
-  /// Returns the face after a motion.
+  /// Returns the face moved by a distance in pixels.
   func moved(byX x: Double, y: Double) -> DetectedFace {
     var moved = self
     (moved.left, moved.right) = (left + x, right + x)
@@ -37,7 +37,7 @@ struct DetectedFace: DetectedObject, Hashable, Sendable {
     return moved
   }
 
-  /// The best faces that are not the same.
+  /// Returns the faces without duplicates; of each face, the detection with the highest confidence.
   static func distinct(_ faces: [DetectedFace]) -> [DetectedFace] {
     var kept: [DetectedFace] = []
     for face in faces.sorted(by: { $0.confidence > $1.confidence })
@@ -63,23 +63,23 @@ enum FaceLibrary {
   }
 }
 
-/// The owner of a detector of dlib: frontal faces by histograms of gradients.
+/// Owns a face detector of dlib, which finds frontal faces by histograms of oriented gradients.
 ///
 /// One thread at a time may use it.
 struct FaceDetector: ~Copyable, @unchecked Sendable {
   /// The side in pixels of the smallest face that dlib's own detector finds.
   static let ownSide = 80.0
-  /// The most faces of one search.
+  /// The greatest number of faces that one search returns.
   static let maximumFaces = 64
 
   private let library: overcrank_face_functions
   private let detector: OpaquePointer
-  /// The side in pixels of the smallest face that is found.
+  /// The side in pixels of the smallest face that this detector finds.
   let side: Double
 
   /// Creates a detector.
   ///
-  /// - Parameter model: The model, or nil for dlib's own.
+  /// - Parameter model: The model; nil for dlib's own model.
   /// - Throws: `MediaError` with `.missingComponent` if the library is not installed, or
   ///   `.outOfMemory`.
   init(_ model: FaceModel? = nil) throws(MediaError) {
@@ -100,12 +100,12 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
 
   deinit { library.destroy(detector) }
 
-  /// Finds the faces of an image that is scaled before.
+  /// Scales an image and finds the faces in it.
   ///
   /// - Parameters:
   ///   - image: The image.
-  ///   - scale: The size of the searched image, in that of `image`.
-  ///   - threshold: The confidence that a face must have. Above 0, nearly all detections are faces.
+  ///   - scale: The factor by which `image` is scaled before the search.
+  ///   - threshold: The least confidence of a face. Above 0, nearly all detections are faces.
   /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(in image: LumaImage, scale: Double, threshold: Double = 0) -> [DetectedFace] {
     var found = [overcrank_face](repeating: overcrank_face(), count: Self.maximumFaces)
@@ -117,25 +117,25 @@ struct FaceDetector: ~Copyable, @unchecked Sendable {
     return found.prefix(max(0, Int(count))).map { DetectedFace($0, degrees: 0) }
   }
 
-  /// A part of an image: a rectangle that is turned around its center.
+  /// A rotated rectangle of an image, to be searched for faces.
   struct Part {
-    /// In pixels of the image.
+    /// The center in pixels of the image.
     var center: PixelPoint
-    /// The rotation of faces that are upright in the part, clockwise.
+    /// The clockwise rotation in degrees, in the image, of faces that are upright in the part.
     var degrees: Double
-    /// The size of the part in that of the rectangle in the image.
+    /// The factor from pixels of the image to pixels of the part.
     var scale: Double
     var width: Int
     var height: Int
   }
 
-  /// Finds the faces of a turned part of an image.
+  /// Finds the faces in a rotated part of an image.
   ///
   /// - Parameters:
-  ///   - image: The image. Outside it, a part shows the pixels of its edges.
+  ///   - image: The image. A part that extends beyond it is filled with the pixels at the edges.
   ///   - part: The part.
-  ///   - isFrontOnly: Whether only the front of upright faces is searched for.
-  ///   - threshold: The confidence that a face must have.
+  ///   - isFrontOnly: Whether only upright faces seen from the front are searched for.
+  ///   - threshold: The least confidence of a face.
   /// - Returns: The faces in pixels of `image`, best first; empty if memory is exhausted.
   func faces(
     in image: LumaImage, _ part: Part, isFrontOnly: Bool = false, threshold: Double = 0

@@ -5,12 +5,12 @@ import Glibc
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
-/// A detector of faces in a file, to be used instead of the one that the library has.
+/// The file of a face detector to use instead of the detector in the library.
 ///
-/// The file is an object detector of histograms of gradients that was trained with dlib: what
-/// `train_simple_object_detector` of its Python module writes, or `fhog_object_detector_ex` of its
-/// examples. It may also find other things, such as the heads of animals, which are then reported as
-/// faces. Neural networks, such as those of YuNet or BlazeFace, are refused.
+/// The file is a dlib object detector based on histograms of oriented gradients. dlib's Python
+/// function `train_simple_object_detector` and its example `fhog_object_detector_ex` write such
+/// files. A detector of other things, such as the heads of animals, may be used too: what it finds
+/// is reported as faces. Neural networks, such as those of YuNet or BlazeFace, are refused.
 ///
 /// ```swift
 /// let model = try FaceModel(path: "heads.svm")
@@ -23,11 +23,11 @@ public struct FaceModel: Hashable, Sendable {
 
   /// The parameters of a detector.
   struct Numbers: Hashable, Sendable {
-    /// In pixels, except the padding, which is in cells.
+    /// The sizes are in pixels, but the padding is in cells.
     var (windowWidth, windowHeight, cellSize, padding) = (0, 0, 0, 0)
     var (levelCount, layerWidth, layerHeight) = (0, 0, 0)
     var (overlap, covered) = (0.0, 0.0)
-    /// The weights of all views, each with its threshold at the end.
+    /// The weights of all views; after the weights of each view follows its threshold.
     var weights: [Double] = []
     var viewCount = 0
   }
@@ -37,8 +37,8 @@ public struct FaceModel: Hashable, Sendable {
 
   /// Reads a model.
   ///
-  /// - Parameter path: The path of the file, of at most 16 MiB. Later bytes are ignored.
-  ///   All views of the detector together have at most 262 144 weights; dlib's own has 15 505.
+  /// - Parameter path: The path of the file. Bytes after the first 16 MiB are ignored. All views of
+  ///   the detector together have at most 262 144 weights; dlib's own detector has 15 505.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission` or `.readFailed`; `.invalidData` for a
   ///   file that is empty, ends too early, or is no detector that dlib trained; `.missingComponent` if the
   ///   library with the detector is not installed.
@@ -64,7 +64,7 @@ public struct FaceModel: Hashable, Sendable {
   }
 
   private static func contents(of path: String) throws(MediaError) -> [UInt8] {
-    // To open a pipe would wait for its writer.
+    // Opening a pipe would block until a program writes to it.
     if let kind = SystemFiles.kind(of: path), kind != .regular {
       throw error(.invalidData, path, "it is not a regular file")
     }
@@ -103,7 +103,7 @@ public struct FaceModel: Hashable, Sendable {
 }
 
 extension FaceModel.Numbers {
-  /// Calls a closure with the numbers as the library of the detector takes them.
+  /// Calls a closure with the parameters in the C structure that the detector's library takes.
   func withModel<Result>(_ body: (inout overcrank_face_model) -> Result) -> Result {
     weights.withUnsafeBufferPointer { weights in
       var model = overcrank_face_model(

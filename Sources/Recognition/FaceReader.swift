@@ -12,21 +12,22 @@ import Synchronization
 /// for face in try reader.objects(in: image) { print(face.bounds) }
 /// ```
 ///
-/// The detector finds faces that look at the camera, and many that are turned by up to 30 degrees. Their
-/// roll may be up to 50 degrees. Any thread may use it; concurrent calls wait for each other.
+/// The detector finds faces that look at the camera, and many faces that are turned away by up to
+/// 30 degrees. Faces may be tilted by up to 50 degrees. Any thread may use the reader; concurrent
+/// calls wait for each other.
 public final class FaceReader: Sendable {
-  /// How small the faces may be that a pass over an image finds.
+  /// The effort of a search, which decides how small a face may be.
   enum Effort {
-    /// For an image of 1280x720, 130 pixels.
+    /// Finds faces of at least 130 pixels in an image of 1280x720.
     case quick
-    /// For an image of 1280x720, 60 pixels.
+    /// Finds faces of at least 60 pixels in an image of 1280x720.
     case fine
-    /// For an image of 1280x720, 40 pixels.
+    /// Finds faces of at least 40 pixels in an image of 1280x720.
     case exhaustive
 
-    /// The pixels of the image that is searched.
+    /// The number of pixels to which the image is scaled for the search.
     ///
-    /// A megapixel takes 80 ms.
+    /// Searching a megapixel takes 80 ms.
     var pixelCount: Double {
       switch self {
       case .quick: 360_000
@@ -35,52 +36,57 @@ public final class FaceReader: Sendable {
       }
     }
 
-    /// The scale at which an image is searched.
+    /// Returns the factor by which an image is scaled for the search.
     ///
-    /// Enlarging further shows no more details.
+    /// The factor is limited, because more enlargement shows no more details.
     ///
     /// - Parameters:
     ///   - width: The width of the image.
     ///   - height: The height of the image.
-    ///   - relativeSide: The smallest face that the detector finds, in that of dlib's own detector.
-    /// - Returns: The size of the searched image, in that of the image.
+    ///   - relativeSide: The smallest face that the detector finds, relative to the smallest face
+    ///     of dlib's own detector.
+    /// - Returns: The scale factor.
     func scale(width: Int, height: Int, relativeSide: Double = 1) -> Double {
       let pixels = max(1, Double(width) * Double(height))
       let searched = min(pixelCount * relativeSide * relativeSide, Self.maximumPixels)
       return min((searched / pixels).squareRoot(), relativeSide * (self == .quick ? 2 : 4))
     }
 
-    /// The most pixels that are searched, whatever the detector's size.
+    /// The greatest number of pixels that are searched, whatever the smallest face of the detector.
     private static let maximumPixels = 8e6
   }
 
   /// A search of a whole image.
   struct Pass: Hashable {
     var effort: Effort
-    /// The rotation of the faces that are found best, in degrees, clockwise.
+    /// The rotation of the faces that this search finds best, in degrees clockwise.
     var degrees = 0.0
   }
 
-  /// The searches of a single image.
+  /// The searches that are made for a single image.
   static let imagePasses = [
     Pass(effort: .exhaustive), Pass(effort: .fine, degrees: tilt),
     Pass(effort: .fine, degrees: -tilt),
   ]
-  /// The rotation of passes for tilted faces; each pass finds faces that are off by 20 degrees.
+  /// The rotation in degrees of a search for tilted faces, which finds faces within 20 degrees of
+  /// it.
   static let tilt = 32.0
-  /// The confidence that tilted faces must have: those of animals, which are seldom upright, have less.
+  /// The least confidence of a tilted face.
+  ///
+  /// It keeps out animals, which are seldom upright and have less.
   private static let tiltThreshold = 0.4
 
-  /// The most faces of a frame that are reported.
+  /// The greatest number of faces reported for a frame.
   public static let maximumFaceCount = 10
 
   private let detector: Mutex<FaceDetector>
-  /// The smallest face that the detector finds, in that of dlib's own detector.
+  /// The smallest face that the detector finds, relative to the smallest face of dlib's own
+  /// detector.
   private let relativeSide: Double
 
   /// Creates a reader.
   ///
-  /// - Parameter model: A detector to be used instead of dlib's own, which is in the library.
+  /// - Parameter model: A detector to use instead of dlib's own detector.
   /// - Throws: `MediaError` with `.missingComponent` if the library with the detector is not installed,
   ///   or `.outOfMemory`.
   public init(model: FaceModel? = nil) throws(MediaError) {
@@ -107,7 +113,7 @@ public final class FaceReader: Sendable {
     }
   }
 
-  /// The faces of a single image, largest first.
+  /// Returns the faces of a single image, largest first.
   func read(_ image: LumaImage) -> [TrackedFace] {
     let found = DetectedFace.distinct(Self.imagePasses.flatMap { find(in: image, $0) })
     let faces = TrackedFace.largest(found.map { TrackedFace(id: 0, face: $0) })
@@ -125,11 +131,11 @@ public final class FaceReader: Sendable {
     guard pass.degrees != 0 else {
       return DetectedFace.distinct(detector.withLock { $0.faces(in: image, scale: scale) })
     }
-    // The smallest rectangle with the image in it.
+    // The smallest rotated rectangle that contains the image.
     let (width, height) = (scale * Double(image.width), scale * Double(image.height))
     let (down, across) = (abs(sin(pass.degrees * .pi / 180)), abs(cos(pass.degrees * .pi / 180)))
     let outer = (width * across + height * down, width * down + height * across)
-    // That of a narrow image is mostly empty.
+    // For a narrow image, this rectangle is mostly empty, so the search is skipped.
     guard min(width, height) >= relativeSide * FaceDetector.ownSide / 2,
       outer.0 * outer.1 < 4 * width * height
     else { return [] }
@@ -140,14 +146,14 @@ public final class FaceReader: Sendable {
     return DetectedFace.distinct(found.centered(in: image.area))
   }
 
-  /// Finds a face again, around its expected position.
+  /// Searches for a known face around its expected position.
   ///
-  /// There is a face, so it may be less similar to one than a new one must be.
+  /// A face is expected there, so the confidence may be lower than for a new face.
   ///
   /// - Parameters:
-  ///   - face: The face where it is expected; it may be off by its size.
+  ///   - face: The face at its expected position, which may be wrong by up to the size of the face.
   ///   - image: The image.
-  ///   - degrees: Its rotation, clockwise.
+  ///   - degrees: The expected rotation of the face, clockwise.
   /// - Returns: The faces, best first.
   func find(_ face: DetectedFace, in image: LumaImage, degrees: Double) -> [DetectedFace] {
     let part = part(around: face, degrees, side: 220)
@@ -160,8 +166,8 @@ public final class FaceReader: Sendable {
   /// - Parameters:
   ///   - face: The face.
   ///   - image: The image.
-  ///   - degrees: The angle with which the search begins.
-  /// - Returns: The rotation in degrees, clockwise, or nil if it is not clear.
+  ///   - degrees: The angle at which the search begins.
+  /// - Returns: The rotation in degrees clockwise; nil if no angle shows the face clearly.
   func roll(of face: DetectedFace, in image: LumaImage, near degrees: Double) -> Double? {
     detector.withLock { detector in
       FaceRoll.estimate(near: degrees) { angle in
@@ -172,9 +178,11 @@ public final class FaceReader: Sendable {
     }
   }
 
-  /// A square around a face, which has 100 pixels in it; the detector's sizes are 80, 96 and 115.
+  /// Returns a square around a face, scaled so that the face is 100 pixels wide.
   ///
-  /// For a detector of other sizes, all of these are in that proportion.
+  /// The detector finds faces of 80, 96 and 115 pixels.
+  ///
+  /// For a detector with another smallest face, all these sizes are scaled in proportion.
   private func part(
     around face: DetectedFace, _ degrees: Double, side: Double
   ) -> FaceDetector.Part {
@@ -185,14 +193,14 @@ public final class FaceReader: Sendable {
   }
 }
 
-/// A face with its identity.
+/// A face with the id under which it is followed.
 struct TrackedFace: Hashable, Sendable {
   var id: Int64
   var face: DetectedFace
-  /// The rotation in degrees, clockwise, or nil if it is not known.
+  /// The rotation of the face in degrees clockwise; nil if unknown.
   var roll: Double?
 
-  /// The largest faces that are reported, in descending order.
+  /// Returns the largest faces in descending order, at most as many as are reported.
   static func largest(_ faces: [TrackedFace]) -> [TrackedFace] {
     Array(
       faces.sorted { ($0.face.area, $1.id) > ($1.face.area, $0.id) }
@@ -201,7 +209,7 @@ struct TrackedFace: Hashable, Sendable {
 }
 
 extension MetadataObject {
-  /// The object of a face that was found in an image of this size.
+  /// Makes the metadata object of a face that was found in an image of this size.
   init(_ face: TrackedFace, width: Int, height: Int, at time: MediaTime, duration: MediaTime) {
     func part(_ value: Double, _ size: Int) -> Double { max(0, min(1, value / Double(size))) }
     let (left, right) = (part(face.face.left, width), part(face.face.right, width))

@@ -2,27 +2,28 @@
 
 /// Measures how far a face is rotated in an image.
 ///
-/// The detector's answer to the front of a face is highest if the image is turned until the face is
-/// upright. The roll is the mean of the angles around that one, weighted by the answers.
+/// The detector's score for the front of a face is highest if the image is rotated until the face
+/// is upright. The result is the mean of the best angle and its two neighbors, weighted by their
+/// scores.
 enum FaceRoll {
-  /// The distance of the angles that are tried, in degrees.
+  /// The distance in degrees between two angles that are tried.
   static let step = 20.0
-  /// The greatest angle that is tried.
+  /// The greatest angle that is tried, in degrees.
   static let limit = 70.0
-  /// The least answer that belongs to a face.
+  /// The least detector score that counts as a face.
   static let minimumScore = -1.0
-  /// The difference from the best answer at which an angle no longer counts.
+  /// How far below the best score an angle's weight reaches zero.
   private static let drop = 1.2
 
   /// Searches for the roll of a face.
   ///
   /// - Parameters:
-  ///   - degrees: The angle with which the search begins.
-  ///   - score: Returns the detector's answer at an angle, or nil without one.
-  /// - Returns: The roll in degrees, clockwise, or nil if no angle shows a face.
+  ///   - degrees: The angle at which the search begins.
+  ///   - score: Returns the detector's score at an angle; nil if no face is found.
+  /// - Returns: The roll in degrees clockwise; nil if no angle shows a face.
   static func estimate(near degrees: Double, _ score: (Double) -> Double?) -> Double? {
     let start = max(step - limit, min(limit - step, degrees))
-    // By the number of steps from the start.
+    // The scores by number of steps from the start angle.
     var scores: [Int: Double] = [:]
     var best = 0
     while true {

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds faces in consecutive frames, and gives each an id that stays.
+/// Finds faces in consecutive frames, and gives each face a permanent id.
 ///
-/// A face that was found is searched for in a small crop around its expected position, in each frame.
-/// Passes over whole frames, at most 12 a second, find new faces; one in four also finds small ones, and
-/// two are for tilted faces.
+/// In each frame, a known face is searched for only in a small crop around its expected position.
+/// Passes over whole frames, at most 12 a second, find new faces. One pass in four also finds small
+/// faces, and two in four find tilted faces.
 struct FaceTracker {
-  /// A read of the tracker, for tests.
+  /// A search that the tracker made in a frame; recorded for tests.
   enum Pass: Hashable {
     case whole(FaceReader.Pass)
-    /// Around a face, with its rotation in degrees.
+    /// A search around a known face, with the face's rotation in degrees.
     case crop(Double)
     case roll
   }
 
-  /// A rotation that was measured, or could not be.
+  /// The rotation that was measured for a face, or nil if the measurement failed, and its time.
   private struct Roll {
     var degrees: Double?
     var microseconds: Int64
   }
 
-  /// Successive passes.
+  /// The repeating sequence of passes over whole frames.
   static let passes = [
     FaceReader.Pass(effort: .fine), FaceReader.Pass(effort: .quick, degrees: FaceReader.tilt),
     FaceReader.Pass(effort: .quick), FaceReader.Pass(effort: .quick, degrees: -FaceReader.tilt),
   ]
-  /// The time in which a rotation is not measured again, in microseconds.
+  /// The least time between two measurements of a face's rotation, in microseconds.
   static let rollInterval: Int64 = 100_000
 
   private let reader: FaceReader
   private var identities = FaceIdentities()
-  /// The rotations by the ids of faces.
+  /// The measured rotations by face id.
   private var rolls: [Int64: Roll] = [:]
   private var schedule = FramePasses(Self.passes)
-  /// The reads of the last look.
+  /// The searches that were made in the last frame, for tests.
   private(set) var passes: [Pass] = []
 
   init(_ reader: FaceReader) { self.reader = reader }
@@ -42,9 +42,9 @@ struct FaceTracker {
   ///
   /// - Parameters:
   ///   - image: The luma of the frame.
-  ///   - area: The part to search, or nil for the whole frame. Faces with their center outside are
-  ///     left out.
-  ///   - microseconds: The time of the frame, later than that of the frame before.
+  ///   - area: The part of the frame to search; nil for the whole frame. Faces with their center
+  ///     outside are left out.
+  ///   - microseconds: The time of the frame, later than that of the previous frame.
   /// - Returns: The faces, largest first.
   mutating func look(
     at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64
@@ -72,7 +72,9 @@ struct FaceTracker {
     }
   }
 
-  /// The last rotation of a face, or a new one after some time, near the last.
+  /// Returns the rotation of a face.
+  ///
+  /// It is measured again after some time, starting at the last rotation.
   private mutating func roll(
     of face: TrackedFace, in image: LumaImage, at microseconds: Int64
   ) -> Double? {
@@ -86,26 +88,28 @@ struct FaceTracker {
   }
 }
 
-/// Gives faces ids by their expected positions.
+/// Assigns ids to faces by their expected positions.
 ///
-/// A face moves on from its last position with its last velocity. Motion that is not expected may be
-/// up to 0.6 of the face's size, and more if the face was missing. A missing face moves on with the
-/// others, as all do when the camera turns.
+/// A face is expected to continue at its last velocity. It may be off by 0.6 of its size, and by
+/// more if it was missing. A missing face is expected to move as the other faces do, because a
+/// turning camera moves all of them.
 struct FaceIdentities {
   fileprivate struct Track {
     let id: Int64
     var face: DetectedFace
-    /// The time of the position.
+    /// The time of the position, in microseconds.
     var microseconds: Int64
-    /// The time of the last detection.
+    /// The time of the last detection, in microseconds.
     var seen: Int64
     var missCount = 0
-    /// The motion in pixels per microsecond; nil for a face that was seen once.
+    /// The velocity in pixels per microsecond; nil for a face that was seen only once.
     var velocity: (x: Double, y: Double)?
 
-    /// The face at a later time; one that was seen once moves as the others do.
+    /// Returns the face where it is expected at a time; a face that was seen only once moves as the
+    /// others do.
     func expected(at time: Int64, others: (x: Double, y: Double)) -> DetectedFace {
-      // A face that was not seen for some time need not have moved on.
+      // A face that has been missing for some time may have stopped, so its motion is not continued
+      // further.
       let elapsed = Double(max(0, min(time, seen + FaceIdentities.extrapolation) - microseconds))
       let velocity = velocity ?? others
       let (x, y) = (velocity.x * elapsed, velocity.y * elapsed)
@@ -113,21 +117,21 @@ struct FaceIdentities {
     }
   }
 
-  /// The time without detection after which a face is another one, in microseconds.
+  /// The time in microseconds for which a missing face keeps its id.
   static let memory: Int64 = 1_000_000
-  /// The longest time in which motion goes on unseen.
+  /// The longest time in microseconds for which motion is extrapolated.
   private static let extrapolation: Int64 = 300_000
-  /// The number of frames in which a followed face may be missing.
+  /// The greatest number of consecutive frames in which a followed face may be missing.
   private static let maximumMisses = 6
-  /// The greatest distance from the expected position, in the size of the face, and what each frame
-  /// without the face adds to it.
+  /// The greatest distance from the expected position, relative to the size of the face, and its
+  /// increase for each frame without the face.
   private static let (reach, reachPerMiss) = (0.6, 0.2)
   private static let greatestReach = 1.2
 
   private var tracks: [Track] = []
   private var lastID: Int64 = 0
 
-  /// The motion of those whose motion is known.
+  /// The mean velocity of the faces whose velocity is known.
   private var commonVelocity: (x: Double, y: Double) {
     let known = tracks.compactMap(\.velocity)
     guard !known.isEmpty else { return (0, 0) }
@@ -137,7 +141,7 @@ struct FaceIdentities {
     )
   }
 
-  /// The faces of the last frames where they are expected at a time.
+  /// Returns the recently seen faces where they are expected at a time.
   func followed(at microseconds: Int64) -> [TrackedFace] {
     let common = commonVelocity
     return tracks.filter { $0.missCount <= Self.maximumMisses }.map {
@@ -145,9 +149,9 @@ struct FaceIdentities {
     }
   }
 
-  /// Returns the faces with their ids, and remembers them.
+  /// Returns the faces with their ids, and stores them for the next frame.
   ///
-  /// A clock that goes backwards was restarted: then all faces are new.
+  /// If the time goes backwards, the clock was restarted, and all faces are new.
   mutating func identified(_ faces: [DetectedFace], at microseconds: Int64) -> [TrackedFace] {
     tracks.removeAll {
       microseconds < $0.seen || microseconds - $0.seen > Self.memory
@@ -174,8 +178,8 @@ struct FaceIdentities {
       taken.insert(pair.track)
       tracks[pair.track].move(to: faces[pair.face], at: microseconds)
     }
-    // The mean deviation of the found faces from their predicted positions. Faces that were not
-    // found are moved by it.
+    // The mean distance of the found faces from their expected positions. It is added to the
+    // expected positions of the missing faces.
     let count = Double(taken.count)
     let deviation = (
       x: taken.reduce(0) { $0 + tracks[$1].face.center.x - expected[$1].center.x } / max(1, count),
@@ -196,11 +200,12 @@ struct FaceIdentities {
 }
 
 extension FaceIdentities.Track {
-  /// Moves to the position in a later frame.
+  /// Updates the position and the velocity from a later frame.
   fileprivate mutating func move(to face: DetectedFace, at time: Int64) {
     let elapsed = Double(time - microseconds)
     if elapsed > 0 {
-      // The detector's positions are steps of some pixels, so the motion is that of several frames.
+      // The detector's positions are multiples of several pixels, so the velocity is averaged over
+      // frames.
       let weight = velocity == nil ? 1 : 0.7
       let before = velocity ?? (0, 0)
       velocity = (
@@ -211,7 +216,7 @@ extension FaceIdentities.Track {
     (self.face, microseconds, seen, missCount) = (face, time, time, 0)
   }
 
-  /// Moves to where it is expected, and on with the others.
+  /// Moves a missing face to its expected position, corrected by the deviation of the other faces.
   fileprivate mutating func coast(
     to expected: DetectedFace, _ deviation: (x: Double, y: Double), at time: Int64
   ) {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An object that a search found, with coordinates in pixels.
+/// An object found by a search, with coordinates in pixels.
 protocol DetectedObject {
   var center: PixelPoint { get }
-  /// Returns the object in an image of which the searched one is a part.
+  /// Returns the object in coordinates of a larger image; the searched image is a part of it at
+  /// this offset.
   func moved(byX x: Int, y: Int) -> Self
 }
 
-/// Searches of whole frames, or of the same part of each, with changing effort.
+/// A schedule of searches of whole frames, or of a fixed part of each frame, with changing effort.
 ///
-/// There are at most 12 a second.
+/// At most 12 searches a second are due.
 struct FramePasses<Effort> {
-  /// The shortest interval between passes, in microseconds.
+  /// The shortest interval between two passes, in microseconds.
   static var interval: Int64 { 1_000_000 / 12 }
 
-  /// The efforts of successive passes.
+  /// The repeating sequence of efforts.
   private let efforts: [Effort]
-  /// The fewest frames between passes while objects are followed.
+  /// The least number of frames between two passes while objects are followed.
   private let fewestFrames: Int
   private var frameCount = 0
   private var passCount = 0
@@ -26,16 +27,17 @@ struct FramePasses<Effort> {
     (self.efforts, self.fewestFrames) = (efforts, fewestFrames)
   }
 
-  /// Counts a frame, and says whether it is due for a pass.
+  /// Counts a frame, and returns the effort of the pass that is due in it.
   ///
   /// - Parameters:
   ///   - microseconds: The time of the frame.
-  ///   - isFollowing: Whether objects are followed, so that the frame is searched anyway.
-  /// - Returns: The effort of the pass, or nil if none is due.
+  ///   - isFollowing: Whether known objects are followed, so that parts of the frame are searched
+  ///     anyway.
+  /// - Returns: The effort; nil if no pass is due.
   mutating func next(at microseconds: Int64, isFollowing: Bool) -> Effort? {
     frameCount += 1
     if let last {
-      // A clock that went backwards was restarted.
+      // A negative interval means that the clock was restarted.
       let elapsed = microseconds - last.microseconds
       guard elapsed < 0 || elapsed >= Self.interval else { return nil }
       guard !isFollowing || frameCount - last.frame > fewestFrames else { return nil }
@@ -63,7 +65,7 @@ extension LumaImage {
 }
 
 extension Array where Element: DetectedObject {
-  /// The objects with their center in an area; all for nil.
+  /// Returns the objects whose center is in an area; all objects if the area is nil.
   func centered(in area: PixelRect?) -> [Element] {
     guard let area else { return self }
     return filter { object in

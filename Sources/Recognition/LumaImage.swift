@@ -4,7 +4,7 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The luma of an image, in memory that someone else owns and that does not change.
+/// The luma of an image, in memory that belongs to another object and does not change.
 struct LumaImage: @unchecked Sendable {
   let base: UnsafePointer<UInt8>
   let width: Int
@@ -13,14 +13,14 @@ struct LumaImage: @unchecked Sendable {
   /// Bytes from one pixel to the next: 2 in packed 4:2:2.
   let bytesPerPixel: Int
 
-  /// Formats whose first plane is luma of 8 bits.
+  /// Formats whose first plane is 8-bit luma.
   private static let planar: Set<String> = [
     "gray", "yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "yuv440p",
     "yuvj440p", "yuv411p", "yuvj411p", "yuv410p", "nv12", "nv21", "nv16", "nv24",
   ]
 
-  /// The position and distance of luma in the first plane of a pixel format; nil for a format
-  /// that must be converted.
+  /// Returns the offset of the first luma byte, and the distance from one luma byte to the next;
+  /// nil for a format that must be converted.
   private static func layout(_ format: String) -> (offset: Int, bytesPerPixel: Int)? {
     if planar.contains(format) { return (0, 1) }
     if format == "yuyv422" { return (0, 2) }
@@ -35,7 +35,7 @@ struct LumaImage: @unchecked Sendable {
     (self.bytesPerRow, self.bytesPerPixel) = (bytesPerRow, bytesPerPixel)
   }
 
-  /// The luma in the bytes of an uncompressed frame.
+  /// Uses the luma in the bytes of an uncompressed frame, without copying.
   ///
   /// `bytesPerRow` is the stride of the first plane, or 0 for packed rows. Nil for a format that must
   /// be converted, and for too few bytes.
@@ -53,8 +53,9 @@ struct LumaImage: @unchecked Sendable {
       height: height, bytesPerRow: stride, bytesPerPixel: layout.bytesPerPixel)
   }
 
-  /// The luma of a decoded frame, valid as long as the frame; nil for a format that must be
-  /// converted.
+  /// Uses the luma of a decoded frame, without copying.
+  ///
+  /// Valid as long as the frame; nil for a format that must be converted.
   init?(_ frame: MediaFrame) {
     guard let layout = Self.layout(frame.pixelFormat.name), frame.width > 0, frame.height > 0,
       frame.bytesPerRow(0) >= frame.width * layout.bytesPerPixel, let plane = frame.planeData(0)
@@ -64,7 +65,7 @@ struct LumaImage: @unchecked Sendable {
       bytesPerRow: frame.bytesPerRow(0), bytesPerPixel: layout.bytesPerPixel)
   }
 
-  /// The part of the image in a rectangle, without a copy; nil if it has no pixel.
+  /// Returns the part of the image in a rectangle, without copying; nil if it has no pixel.
   func cropped(to rect: PixelRect) -> LumaImage? {
     let rect = rect.clamped(width: width, height: height)
     guard rect.width > 0, rect.height > 0 else { return nil }
@@ -86,7 +87,7 @@ struct LumaImage: @unchecked Sendable {
   }
 }
 
-/// A point between pixels.
+/// A position in an image in pixels, with fractions.
 struct PixelPoint: Hashable, Sendable {
   var x: Double
   var y: Double
@@ -99,7 +100,7 @@ struct PixelRect: Hashable {
   var width: Int
   var height: Int
 
-  /// The part inside an image.
+  /// Returns the part of the rectangle inside an image.
   func clamped(width limit: Int, height heightLimit: Int) -> PixelRect {
     let (left, top) = (min(max(0, x), limit), min(max(0, y), heightLimit))
     return PixelRect(
@@ -108,7 +109,9 @@ struct PixelRect: Hashable {
   }
 }
 
-/// Gives the luma of frames, one at a time, and decodes where that is necessary.
+/// Provides the luma of frames, one frame at a time.
+///
+/// Compressed frames are decoded.
 ///
 /// Use an instance on one thread at a time.
 struct LumaExtractor: ~Copyable {

@@ -2,20 +2,20 @@
 
 import Synchronization
 
-/// The number of frames of a metadata output, by outcome.
+/// The numbers of frames that a metadata output received, by outcome.
 public struct MetadataLedger: Hashable, Sendable {
   /// Frames that arrived while the connection was enabled.
   public var offered: Int64 = 0
-  /// Frames in which objects were searched.
+  /// Frames that were searched for objects.
   public var examined: Int64 = 0
-  /// Frames that were not examined, because a newer one replaced them or no buffer was free.
+  /// Frames that were not searched, because a newer frame replaced them or no buffer was free.
   public var skipped: Int64 = 0
   /// Frames that arrived damaged, or could not be decoded.
   public var corrupt: Int64 = 0
-  /// Frames that wait or are examined now.
+  /// Frames that wait for the search or are being searched.
   public var waiting: Int64 = 0
 
-  /// Whether the outcomes add up to the offered frames.
+  /// Whether the outcomes add up to ``offered``.
   public var isBalanced: Bool { offered == examined + skipped + corrupt + waiting }
 }
 
@@ -29,7 +29,8 @@ final class MetadataCounters: Sendable {
   /// A snapshot of the counters.
   var ledger: MetadataLedger {
     var ledger = MetadataLedger()
-    // A frame is offered before it has an outcome, so the outcomes are read first.
+    // A frame is counted as offered before its outcome is. Outcomes are read first, so they never
+    // exceed the offered frames.
     ledger.examined = examined.load(ordering: .acquiring)
     ledger.skipped = skipped.load(ordering: .acquiring)
     ledger.corrupt = corrupt.load(ordering: .acquiring)

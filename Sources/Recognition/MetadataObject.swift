@@ -15,33 +15,36 @@ public struct MetadataObject: Hashable, Sendable {
   public let time: MediaTime
   /// The duration of the frame.
   public let duration: MediaTime
-  /// The smallest upright rectangle with all ``corners``.
+  /// The smallest upright rectangle that contains all ``corners``.
   ///
-  /// In device coordinates: from 0 at the left and upper edge of the captured frame to 1.
+  /// In device coordinates: from 0 at the left and upper edge of the captured frame to 1 at the
+  /// opposite edges.
   public let bounds: PreviewRect
-  /// The corners in device coordinates, in the order of the code's own upper left, upper right,
-  /// lower right and lower left corner.
+  /// The corners in device coordinates.
   ///
-  /// For codes of bars, they enclose the lines that were read. The bars may be longer. For faces, those
-  /// of ``bounds``.
+  /// The order is upper left, upper right, lower right and lower left, as seen with the code
+  /// upright.
+  ///
+  /// For bar codes, they enclose the lines that were read; the bars may extend further. For faces,
+  /// they are the corners of ``bounds``.
   public let corners: [PreviewPoint]
-  /// The text of the code, or nil if its bytes are no text.
+  /// The text of the code; nil if its bytes are not text.
   ///
-  /// It comes from whoever made the code: it may be long, and have control characters.
+  /// The text is untrusted: it may be long and contain control characters.
   public let stringValue: String?
   /// The bytes that the code contains.
   public let rawBytes: [UInt8]
-  /// The id of a face, or nil for a code.
+  /// The id of a face; nil for a code.
   ///
-  /// It stays the same while the face is followed, and for a second without it. Another face of the
-  /// same search never gets it.
+  /// A face keeps its id while it is followed, and if it is missing for up to a second. The id is
+  /// not reused as long as the same output or movie reader searches with the same settings.
   public let faceID: Int64?
   /// Whether the rotation of a face in the image is known.
   public var hasRollAngle: Bool { rollAngle != nil }
-  /// The rotation of a face in the image in degrees, clockwise; nil if it is not known.
+  /// The rotation of a face in the image in degrees clockwise; nil if unknown.
   ///
-  /// From -70 to 70; the median error is below 4 degrees up to 45 degrees. While a face is followed, it is
-  /// measured up to ten times a second.
+  /// The value is from -70 to 70. Up to 45 degrees, the median error is below 4 degrees. While a
+  /// face is followed, its rotation is measured up to ten times a second.
   public let rollAngle: Double?
   /// Whether the direction of a face is known.
   public var hasYawAngle: Bool { yawAngle != nil }
@@ -51,11 +54,11 @@ public struct MetadataObject: Hashable, Sendable {
   /// Always nil in this version, because the detector does not measure it.
   public let yawAngle: Double?
 
-  /// Returns the object with its bounds, its corners and its roll in a view.
+  /// Returns the object with its bounds, corners and roll in the coordinates of a view.
   ///
   /// Corresponds to `transformedMetadataObject(for:)`.
   ///
-  /// - Parameter geometry: The image in the view, such as that of `VideoPreview`.
+  /// - Parameter geometry: The placement of the image in the view, such as that of `VideoPreview`.
   /// - Returns: The same object in view coordinates.
   public func transformed(by geometry: PreviewGeometry) -> MetadataObject {
     MetadataObject(
@@ -66,9 +69,10 @@ public struct MetadataObject: Hashable, Sendable {
       rollAngle: rollAngle.map { Self.transformed($0, by: geometry) }, yawAngle: yawAngle)
   }
 
-  /// A clockwise rotation in degrees as a view shows it, which may be rotated or mirrored.
+  /// Returns a clockwise rotation in degrees as it appears in a view, which may rotate or mirror
+  /// the image.
   private static func transformed(_ roll: Double, by geometry: PreviewGeometry) -> Double {
-    // From the center of the image, as far as a pixel.
+    // A vector of a pixel's length from the center of the image, in the direction of the roll.
     let (x, y) = (sin(roll * .pi / 180), -cos(roll * .pi / 180))
     let start = geometry.viewPoint(fromDevicePoint: .center)
     let end = geometry.viewPoint(
@@ -94,11 +98,11 @@ public struct MetadataObject: Hashable, Sendable {
 
 /// The objects that were found in one frame.
 public struct MetadataObjectFrame: Hashable, Sendable {
-  /// The objects, or none if the frame before had some.
+  /// The objects; empty in the first frame without objects after a frame with objects.
   public let objects: [MetadataObject]
   /// The time of the frame on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
-  /// The number of frames since the first of the stream, by the driver's counter.
+  /// The number of frames since the first frame of the stream, by the driver's counter.
   public let frameIndex: Int64
   /// The time of the first frame of the stream on the capture clock.
   public let streamStart: MediaTime

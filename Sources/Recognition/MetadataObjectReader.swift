@@ -14,8 +14,9 @@ public import OvercrankMediaCore
 /// }
 /// ```
 ///
-/// It follows objects as ``MetadataOutput`` does: frames are read in ascending order. A movie of one
-/// frame is searched as ``CodeReader`` and ``FaceReader`` search an image.
+/// The reader follows objects from frame to frame as ``MetadataOutput`` does, so frames are read in
+/// ascending order. A movie of one frame is searched like an image by ``CodeReader`` and
+/// ``FaceReader``.
 public struct MetadataObjectReader: ~Copyable {
   /// The number of frames in the movie.
   public let frameCount: Int
@@ -29,9 +30,9 @@ public struct MetadataObjectReader: ~Copyable {
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - types: The types to find. By default all codes.
+  ///   - types: The types to find; all codes by default.
   ///   - requiredAgreement: The number of frames that must agree on a text, at least 1.
-  ///   - faceModel: A detector of faces to be used instead of that in the library.
+  ///   - faceModel: A face detector to use instead of the one in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`; `.missingComponent` if the library for a
   ///   type is not installed; or as `FrameReader` does.
   public init(
@@ -53,7 +54,8 @@ public struct MetadataObjectReader: ~Copyable {
 
   /// Finds the objects of a frame.
   ///
-  /// - Parameter index: The index in presentation order, from 0, above that of the call before.
+  /// - Parameter index: The index in presentation order, from 0; above the index of the previous
+  ///   call.
   /// - Returns: The objects with the time and the duration of the frame in the movie, and in device
   ///   coordinates of the frame as it is stored.
   /// - Throws: `MediaError` as `FrameReader` does.
@@ -63,7 +65,7 @@ public struct MetadataObjectReader: ~Copyable {
     let end = try frames.time(ofFrame: Int64(index + 1))
     let duration = MediaTime(exactly: end.seconds - time.seconds) ?? .zero
     let (readers, isAlone) = (readers, frameCount == 1)
-    // The closure must not use `self` while its extractor is in use.
+    // The closure cannot access `self`, because `self.extractor` is in use while it runs.
     var tracker = tracker
     defer { self.tracker = tracker }
     do throws(LibAVError) {

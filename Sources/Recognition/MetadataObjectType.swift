@@ -2,14 +2,14 @@
 
 public import OvercrankMediaCore
 
-/// A type of metadata objects.
+/// A type of metadata object, such as a code or a face.
 ///
 /// Corresponds to `AVMetadataObject.ObjectType`.
 public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable {
   /// The name, such as `qr` or `ean13`.
   public let rawValue: String
 
-  /// Makes a type with a name.
+  /// Makes a type from its name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// UPC-A, of 12 digits.
@@ -18,7 +18,7 @@ public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable 
   public static let upce = MetadataObjectType(rawValue: "upce")
   /// EAN-8.
   public static let ean8 = MetadataObjectType(rawValue: "ean8")
-  /// EAN-13, except those that are UPC-A.
+  /// EAN-13, except codes that are also UPC-A.
   public static let ean13 = MetadataObjectType(rawValue: "ean13")
   /// Code 39.
   public static let code39 = MetadataObjectType(rawValue: "code39")
@@ -26,9 +26,9 @@ public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable 
   public static let code93 = MetadataObjectType(rawValue: "code93")
   /// Code 128.
   public static let code128 = MetadataObjectType(rawValue: "code128")
-  /// Interleaved 2 of 5, of at least 6 digits.
+  /// Interleaved 2 of 5 (ITF), with at least 6 digits.
   public static let interleaved2of5 = MetadataObjectType(rawValue: "itf")
-  /// Codabar, of at least 6 characters.
+  /// Codabar, with at least 6 characters.
   public static let codabar = MetadataObjectType(rawValue: "codabar")
   /// QR code.
   public static let qr = MetadataObjectType(rawValue: "qr")
@@ -58,12 +58,12 @@ public struct MetadataObjectType: RawRepresentable, Hashable, Sendable, Codable 
 }
 
 extension MediaError.Code {
-  /// A type of metadata objects is not available.
+  /// The requested type of metadata object is not available.
   public static let metadataTypeUnavailable = Self(rawValue: "metadata_type_unavailable")
 }
 
 extension MediaError {
-  /// Checks that types are named, and that all of them can be found.
+  /// Throws if the list of types is empty, or if a type is not available.
   static func checkAvailable(
     _ types: [MetadataObjectType], among available: [MetadataObjectType]
   ) throws(MediaError) {

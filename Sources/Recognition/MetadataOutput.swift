@@ -7,8 +7,9 @@ import Synchronization
 
 /// An output that finds machine-readable codes and faces in the frames of a session.
 ///
-/// A thread of the output searches the newest frame; at most one frame waits, and frames that are not
-/// examined are counted in ``ledger``. The capture thread and other outputs lose no frame to it.
+/// The output's own thread searches the newest frame. At most one frame waits, and ``ledger``
+/// counts the frames that are not searched. The search costs the capture thread and the other
+/// outputs no frame.
 ///
 /// ```swift
 /// let output = MetadataOutput()
@@ -20,9 +21,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A source that waits for its consumers, such as `file:clip.mov?pace=max`, is examined frame by
-/// frame. Frames of H.264 cannot be examined, because each would need those before it. Corresponds to
-/// `AVCaptureMetadataOutput`. All calls may come from any thread, and none blocks.
+/// Every frame is searched if the source waits for its consumers, as `file:clip.mov?pace=max` does.
+/// H.264 frames cannot be searched, because decoding a frame needs the frames before it.
+/// Corresponds to `AVCaptureMetadataOutput`. All calls may come from any thread, and none blocks.
 public final class MetadataOutput: FrameOutput {
   private let worker = MetadataWorker()
   private let core = Mutex<SessionCore?>(nil)
@@ -32,15 +33,15 @@ public final class MetadataOutput: FrameOutput {
 
   /// Creates an output, to be added to a session.
   ///
-  /// It finds nothing until types are set.
+  /// The output finds nothing until types are set.
   public init() {}
 
   /// Creates an output and adds it to a session.
   ///
   /// - Parameters:
   ///   - session: The session.
-  ///   - types: The types to find. By default all codes.
-  ///   - faceModel: A detector of faces to be used instead of that in the library.
+  ///   - types: The types to find; all codes by default.
+  ///   - faceModel: A face detector to use instead of the one in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason; `.missingComponent` if the
   ///   library for a type is not installed; `.notConnected` if the
   ///   session has no camera; `.notConvertible` for a camera whose codec uses inter-frame prediction.
@@ -68,30 +69,30 @@ public final class MetadataOutput: FrameOutput {
 
   deinit { worker.stop() }
 
-  /// Video only.
+  /// The output takes only video.
   public var mediaTypes: [MediaType] { [.video] }
 
-  /// The session to which the output was added, or nil.
+  /// The session to which the output was added; nil before that.
   ///
-  /// The output keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// The output retains the inputs of the session, and the session itself while it runs. If the
+  /// program has released a session that does not run, this property makes a new object for it.
   public var session: CaptureSession? { core.withLock { $0 }?.session }
 
   /// The types that can be found: all codes, and faces.
   public var availableMetadataObjectTypes: [MetadataObjectType] { ObjectReaders.available }
 
-  /// The types that are searched; none by default.
+  /// The types that are searched for; none by default.
   public var metadataObjectTypes: [MetadataObjectType] {
     worker.settings.withLock { $0.readers?.types ?? [] }
   }
 
-  /// Sets the types that are searched, from the next frame.
+  /// Sets the types that are searched for, beginning with the next frame.
   ///
   /// Fewer types cost less time.
   ///
   /// - Parameters:
-  ///   - types: The types, all of them available. None ends the search.
-  ///   - faceModel: A detector of faces to be used instead of that in the library.
+  ///   - types: The types, which must all be available. An empty list ends the search.
+  ///   - faceModel: A face detector to use instead of the one in the library.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable` and the reason, `.missingComponent` if the
   ///   library for a type is not installed, or `.outOfMemory`.
   public func setMetadataObjectTypes(
@@ -106,8 +107,8 @@ public final class MetadataOutput: FrameOutput {
 
   /// The part of the frame that is searched, in device coordinates; the whole frame by default.
   ///
-  /// An object is reported if its center is inside. A smaller part costs less time. Parts outside the
-  /// frame are ignored.
+  /// An object is reported if its center is inside. A smaller part costs less time. Any part of the
+  /// rectangle outside the frame is ignored.
   public var rectOfInterest: PreviewRect {
     get { worker.settings.withLock { $0.rectOfInterest } }
     set { worker.settings.withLock { $0.rectOfInterest = newValue } }
@@ -126,22 +127,22 @@ public final class MetadataOutput: FrameOutput {
     }
   }
 
-  /// The greatest share of a processor that the search uses, above 0 and up to 1.
+  /// The greatest fraction of a processor that the search may use, above 0 and up to 1.
   ///
-  /// Default: 0.2. The output rests between frames to stay below it. A source that waits for its
-  /// consumers is searched without rest.
+  /// Default: 0.2. The thread sleeps between frames to stay below this limit. Frames of a source
+  /// that waits for its consumers are searched without sleeping.
   public var maximumProcessorShare: Double {
     get { worker.settings.withLock { $0.share } }
     set { worker.settings.withLock { $0.share = max(0.01, min(1, newValue)) } }
   }
 
-  /// The counts of frames by outcome so far.
+  /// The numbers of frames so far, by outcome.
   public var ledger: MetadataLedger { worker.counters.ledger }
 
-  /// The objects of examined frames from the time of this call.
+  /// The objects that were found in frames, beginning with the next frame.
   ///
-  /// A frame without objects is only reported after one with objects. Each iteration buffers the
-  /// newest 256 frames. The sequence ends with the output.
+  /// A frame without objects is reported only after a frame with objects. Each iteration buffers
+  /// the newest 256 frames. The sequence ends when the output is released.
   public var metadataObjects: some AsyncSequence<MetadataObjectFrame, Never> & Sendable {
     worker.hub.events()
   }
@@ -149,14 +150,14 @@ public final class MetadataOutput: FrameOutput {
   /// Sets a handler that is called with the objects of each frame that ``metadataObjects`` reports.
   ///
   /// - Parameter handler: Called on the thread of the output, one call at a time and in order.
-  ///   Frames that arrive during a call may not be examined.
+  ///   Frames that arrive during a call may not be searched.
   public func setMetadataObjectsHandler(
     _ handler: @escaping @Sendable (MetadataObjectFrame) -> Void
   ) {
     worker.handler.withLock { $0 = handler }
   }
 
-  /// Whether a frame waits or is examined now.
+  /// Whether a frame waits for the search or is being searched.
   package var isBusy: Bool { worker.currentSink?.isBusy ?? false }
 
   // MARK: - FrameOutput
@@ -165,7 +166,7 @@ public final class MetadataOutput: FrameOutput {
     guard connection.mediaType == .video, let camera = connection.camera,
       FormatDescription(camera.delivery).isConvertible
     else { return nil }
-    // If the device was reopened, it has a new pool, and the sink belongs to the old one.
+    // A sink of the old buffer pool cannot be used again: a reopened device has a new pool.
     if let sink = worker.currentSink, sink.pool === camera.pool, sink.gate === connection.gate {
       return sink
     }
@@ -174,7 +175,8 @@ public final class MetadataOutput: FrameOutput {
     return sink
   }
 
-  // Coordinates are those of the captured frame, so it is searched as it is.
+  // Objects have coordinates of the captured frame, so the frame is not transformed before the
+  // search.
   package func canTransform(_ format: FormatDescription) -> Bool { false }
 
   package func didJoin(_ session: CaptureSession?) {

@@ -6,7 +6,9 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The sink of a metadata output: on the capture thread it keeps the newest frame, and nothing else.
+/// The sink of a metadata output.
+///
+/// On the capture thread it only keeps the newest frame.
 ///
 /// ```
 ///   capture thread ─ take ─▶ one waiting frame ◀─ next ─ the worker that searches
@@ -16,7 +18,7 @@ final class MetadataSink: FrameSink {
   struct Waiting {
     let heldBuffer: BufferPool.HeldBuffer
     let observation: FrameObservation
-    /// The number of frames since the first one, by the driver's counter.
+    /// The number of frames since the first frame of the stream, by the driver's counter.
     let index: Int64
     /// The time of the first frame of the stream, in microseconds.
     let start: Int64
@@ -26,15 +28,15 @@ final class MetadataSink: FrameSink {
   let format: FormatDescription
   let frameDuration: MediaTime
   let gate: ConnectionGate
-  /// Whether the source waits until each frame was taken.
+  /// Whether the source waits until the worker has taken each frame.
   let isWaitedFor: Bool
   private let counters: MetadataCounters
   private let wake: DispatchSemaphore
   private let waiting = Mutex<Waiting?>(nil)
-  /// The number of frames that are examined: one or none.
+  /// The number of frames that the worker is searching: one or none.
   private let inUse = Atomic<Int>(0)
   private let maximumHeld = Atomic<Int>(0)
-  /// Whether the output was removed or released, so that no more frames are taken.
+  /// Whether the output was removed or released; the sink then keeps no more frames.
   private let isRetired = Atomic<Bool>(false)
   // Used only by the capture thread.
   private nonisolated(unsafe) var lastSequence: UInt32?
@@ -58,7 +60,7 @@ final class MetadataSink: FrameSink {
   func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     if let lastSequence {
       let step = frame.observation.sequence &- lastSequence
-      // A counter that goes backwards was restarted.
+      // If the driver's counter went backwards, it was restarted.
       index += step < 1 << 31 ? Int64(step) : 1
     }
     lastSequence = frame.observation.sequence
@@ -70,8 +72,8 @@ final class MetadataSink: FrameSink {
       counters.corrupt.wrappingAdd(1, ordering: .relaxed)
       return nil
     }
-    // The worker holds the lock only while it takes the frame. If it does so now, it gets a frame
-    // that is one period older.
+    // The worker holds the lock only while it takes a frame. If it does so at this moment, the new
+    // frame is skipped and the worker searches the one before it.
     let isKept = waiting.withLockIfAvailable { waiting -> Bool in
       if let old = waiting.take() {
         pool.releaseOnCaptureThread(old.heldBuffer)
@@ -89,8 +91,8 @@ final class MetadataSink: FrameSink {
     return nil
   }
 
-  /// A source that can wait, such as a file that is played as fast as possible, is examined frame by
-  /// frame.
+  /// Whether the sink can take a frame; a source that can wait then waits until the worker has
+  /// taken the last frame.
   func hasSpace(for byteCount: Int) -> Bool {
     guard gate.isOpen.load(ordering: .relaxed), !isRetired.load(ordering: .acquiring)
     else { return true }
@@ -102,12 +104,12 @@ final class MetadataSink: FrameSink {
 
   func allow(keeping count: Int) { maximumHeld.store(count, ordering: .relaxed) }
 
-  /// The last frame is still examined.
+  /// Does nothing, because the last frame is still searched after the capture ends.
   func end(_ end: CaptureEnd) {}
 
   // MARK: - The worker
 
-  /// Releases the waiting frame, and keeps none from now on.
+  /// Releases the waiting frame, and keeps no more frames.
   func retire() {
     isRetired.store(true, ordering: .releasing)
     guard let last = waiting.withLock({ $0.take() }) else { return }
@@ -115,15 +117,16 @@ final class MetadataSink: FrameSink {
     counters.skipped.wrappingAdd(1, ordering: .relaxed)
   }
 
-  /// Whether a frame waits or is examined.
+  /// Whether a frame waits for the search or is being searched.
   var isBusy: Bool {
-    // The worker counts a frame as in use before it is no longer waiting.
+    // The worker counts a frame as in use before it stops counting as waiting, so no frame is
+    // missed here.
     waiting.withLock { $0 != nil } || inUse.load(ordering: .acquiring) > 0
   }
 
-  /// Calls a closure with the waiting frame, whose buffer is returned afterwards.
+  /// Calls a closure with the waiting frame, and then releases the frame's buffer.
   ///
-  /// - Returns: Whether a frame waited.
+  /// - Returns: Whether a frame was waiting.
   func withNext(_ body: (Waiting, UnsafeRawBufferPointer) -> Void) -> Bool {
     let next = waiting.withLock { waiting -> Waiting? in
       guard let next = waiting.take() else { return nil }

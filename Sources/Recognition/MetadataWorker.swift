@@ -16,7 +16,7 @@ final class MetadataWorker: Sendable {
     var rectOfInterest = MetadataOutput.wholeFrame
     var agreement = 2
     var share = 0.2
-    /// Counts the changes after which objects are not followed any more.
+    /// Increases with each change that discards the followed objects.
     var version = 0
   }
 
@@ -28,10 +28,10 @@ final class MetadataWorker: Sendable {
   private let sink = Mutex<MetadataSink?>(nil)
   private let state = Mutex((hasThread: false, isStopped: false))
 
-  /// The sink whose frames are searched.
+  /// The sink from which the worker takes frames.
   var currentSink: MetadataSink? { sink.withLock { $0 } }
 
-  /// Searches the frames of a sink from now on.
+  /// Starts searching the frames of a sink.
   ///
   /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ sink: MetadataSink) throws(MediaError) {
@@ -46,7 +46,7 @@ final class MetadataWorker: Sendable {
     replaceSink(with: sink)
   }
 
-  /// Searches no more frames until there is another sink.
+  /// Replaces the sink; without a new sink, no more frames are searched.
   func replaceSink(with next: MetadataSink?) {
     let old = sink.withLock { current in
       defer { current = next }
@@ -58,7 +58,8 @@ final class MetadataWorker: Sendable {
   /// Ends the thread.
   func stop() {
     state.withLock { $0.isStopped = true }
-    // A session keeps its sinks longer than its outputs, and its source may wait for them.
+    // The session may keep the sink after the output is gone, and its source would wait for a sink
+    // that is never emptied.
     replaceSink(with: nil)
     wake.signal()
     hub.finish()
@@ -100,7 +101,7 @@ final class MetadataWorker: Sendable {
   }
 }
 
-/// The state of the worker from frame to frame.
+/// The state that the worker keeps from frame to frame.
 private struct Search {
   private var tracker: ObjectTracker?
   private var version = -1
@@ -108,7 +109,7 @@ private struct Search {
   private var start: (microseconds: Int64, used: Int64) = (0, 0)
   private var hadObjects = false
 
-  /// Rests until the worker may use the processor again.
+  /// Sleeps until the limit on processor time allows another search.
   mutating func rest(_ share: Double) {
     if share != budget.share { budget = ProcessorBudget(share: share) }
     let now = MonotonicClock.microseconds()
@@ -141,7 +142,7 @@ private struct Search {
       duration: duration) ?? []
   }
 
-  /// The report of a frame: its objects, or once that there are none any more.
+  /// Returns the report of a frame: its objects, or no objects once after a frame with objects.
   mutating func report(
     _ objects: [MetadataObject], of waiting: MetadataSink.Waiting
   ) -> MetadataObjectFrame? {
@@ -155,7 +156,7 @@ private struct Search {
 }
 
 extension PreviewRect {
-  /// The pixels of a rectangle in device coordinates, or nil for the whole frame.
+  /// Converts a rectangle from device coordinates to pixels; nil for the whole frame.
   func pixels(width: Int, height: Int) -> PixelRect? {
     guard self != MetadataOutput.wholeFrame else { return nil }
     func position(_ value: Double, _ size: Int) -> Int {

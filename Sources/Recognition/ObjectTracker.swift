@@ -2,21 +2,21 @@
 
 import OvercrankMediaCore
 
-/// A reader of codes and one of faces, each nil if its types are not searched for.
+/// The code reader and the face reader; each is nil if no type needs it.
 struct ObjectReaders: Sendable {
-  /// The types that are found.
+  /// The types that these readers find.
   let types: [MetadataObjectType]
   let codes: CodeReader?
   let faces: FaceReader?
 
-  /// The types that can be found.
+  /// All types that can be found.
   static let available = MetadataObjectType.codes + [.face]
 
-  /// Creates the readers of some types.
+  /// Creates the readers for a list of types.
   ///
   /// - Parameters:
   ///   - types: The types.
-  ///   - faceModel: The detector of faces, or nil for dlib's own.
+  ///   - faceModel: The face detector; nil for dlib's own detector.
   /// - Throws: `MediaError` with `.metadataTypeUnavailable`, `.missingComponent` or `.outOfMemory`.
   init(_ types: [MetadataObjectType], faceModel: FaceModel? = nil) throws(MediaError) {
     try MediaError.checkAvailable(types, among: Self.available)
@@ -26,7 +26,7 @@ struct ObjectReaders: Sendable {
     faces = types.contains(.face) ? try FaceReader(model: faceModel) : nil
   }
 
-  /// Finds the objects of an image that has no other frames beside it.
+  /// Finds the objects of a single image, without following them.
   func objects(in image: LumaImage, at time: MediaTime, duration: MediaTime) -> [MetadataObject] {
     let found = codes?.read(image, .exhaustive) ?? []
     return MetadataObject.all(found, faces?.read(image) ?? [], in: image, time, duration)
@@ -43,7 +43,7 @@ struct ObjectTracker {
     faces = readers.faces.map(FaceTracker.init)
   }
 
-  /// Finds the objects of a frame whose center is in a part, or anywhere for nil.
+  /// Finds the objects of a frame whose center is in `area`; in the whole frame if it is nil.
   mutating func look(
     at image: LumaImage, in area: PixelRect? = nil, microseconds: Int64, time: MediaTime,
     duration: MediaTime
@@ -55,7 +55,7 @@ struct ObjectTracker {
 }
 
 extension MetadataObject {
-  /// The codes and then the faces of an image.
+  /// Returns the codes of an image, followed by its faces.
   fileprivate static func all(
     _ codes: [DetectedCode], _ faces: [TrackedFace], in image: LumaImage, _ time: MediaTime,
     _ duration: MediaTime

@@ -11,17 +11,18 @@ import Synchronization
 /// output.setMetadataObjectsHandler { frame in _ = try? follower.follow(frame) }
 /// ```
 ///
-/// A camera without a region of interest is left as it is. The region stays where it is if no face is
-/// found any more. ``CameraControls`` restores the earlier one when the stream of this program ends; a
-/// tapped point is set again with the first frame of the next stream that is given to ``follow(_:)``. All
-/// calls may come from any thread. A call blocks while the driver communicates with the camera, and
-/// concurrent calls run one after the other.
+/// A camera without a region of interest is left unchanged. If no face is found any more, the
+/// region stays where it is. When the stream of this program ends, ``CameraControls`` restores the
+/// original region. A tapped point is set again when ``follow(_:)`` gets the first frame of the
+/// next stream. All calls may come from any thread. A call blocks while the driver communicates
+/// with the camera, and concurrent calls run one after the other.
 public final class PointOfInterestFollower: Sendable {
-  /// The motion of a face after which the region follows, in the width or the height of the image.
+  /// The least motion of a face that moves the region, as a fraction of the width or height of the
+  /// image.
   static let minimumMotion = 0.1
 
   private struct State {
-    /// The point that this follower set on the camera in this stream.
+    /// The point that this follower set on the camera during the current stream.
     var point: PointOfInterest?
     var tapped: PointOfInterest?
     var streamStart: MediaTime?
@@ -30,34 +31,35 @@ public final class PointOfInterestFollower: Sendable {
   private let controls: CameraControls
   private let state = Mutex(State())
 
-  /// Creates a follower, which changes nothing yet.
+  /// Creates a follower, without changing the camera yet.
   ///
   /// - Parameter controls: The controls of the camera whose frames are searched.
   public init(_ controls: CameraControls) { self.controls = controls }
 
-  /// Whether the camera's exposure or its focus can follow.
+  /// Whether the camera has a region of interest for exposure or focus.
   public var isSupported: Bool {
     controls.isExposurePointOfInterestSupported || controls.isFocusPointOfInterestSupported
   }
 
-  /// The point that was set last; nil before the first of a stream.
+  /// The point that was set last in the current stream; nil if none was set.
   public var pointOfInterest: PointOfInterest? { state.withLock { $0.point } }
 
-  /// Moves the region to the largest face of a frame, once that moved by a tenth of the image.
+  /// Moves the region to the largest face of a frame if the face has moved by a tenth of the image.
   ///
-  /// While a tapped point is set, sets only that, in the first frame of a stream. Does nothing without a
-  /// face, and without a region.
+  /// If a tapped point is set, only this point is set, once per stream. Does nothing if the frame
+  /// has no face, or the camera has no region.
   ///
   /// - Parameter frame: The objects of a frame. Codes are ignored.
-  /// - Returns: Whether the region was set.
-  /// - Throws: `MediaError` if the camera refuses the region. If it refuses that of the exposure, the next
-  ///   frame is tried again; otherwise the focus stays as it is until the region moves.
+  /// - Returns: Whether the region was moved.
+  /// - Throws: `MediaError` if the camera refuses the region. If the camera refuses the region for
+  ///   exposure, the next call tries again. If it refuses only the region for focus, the focus is
+  ///   unchanged until the region moves again.
   @discardableResult
   public func follow(_ frame: MetadataObjectFrame) throws(MediaError) -> Bool {
     let moved = state.withLock { state in
       Result { () throws(MediaError) in
         if state.streamStart != frame.streamStart {
-          // With the end of a stream, the camera got its earlier region again.
+          // At the end of a stream, the camera's original region was restored.
           (state.streamStart, state.point) = (frame.streamStart, nil)
         }
         if let tapped = state.tapped {
@@ -73,13 +75,13 @@ public final class PointOfInterestFollower: Sendable {
     return try moved.get()
   }
 
-  /// Sets the point that was tapped, or follows faces again.
+  /// Sets a point that the user tapped, or returns to following faces.
   ///
-  /// - Parameter point: The point in the captured frame, such as
-  ///   `PreviewGeometry.devicePoint(fromViewPoint:)` gives it; nil to follow faces.
+  /// - Parameter point: The point in the captured frame, as
+  ///   `PreviewGeometry.devicePoint(fromViewPoint:)` returns it; nil to follow faces.
   /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, which changes
-  ///   nothing, or if the camera refuses the region. If it refuses only that of the focus, the exposure
-  ///   stays at the point, which ``pointOfInterest`` then says.
+  ///   nothing, or if the camera refuses the region. If it refuses only the region for focus, the
+  ///   exposure uses the point, and ``pointOfInterest`` returns it.
   public func setTappedPoint(_ point: PointOfInterest?) throws(MediaError) {
     let done = state.withLock { state in
       Result { () throws(MediaError) in
@@ -99,9 +101,10 @@ public final class PointOfInterestFollower: Sendable {
     return max(abs(point.x - last.x), abs(point.y - last.y)) > Self.minimumMotion
   }
 
-  /// Sets the region of each that has one, and says whether any has.
+  /// Sets the regions for exposure and focus as far as the camera has them; returns whether it has
+  /// any.
   ///
-  /// The state has the point as soon as one of them has it.
+  /// The point is stored in the state as soon as one region is set.
   private func measure(
     _ point: PointOfInterest, _ state: inout State
   ) throws(MediaError) -> Bool {

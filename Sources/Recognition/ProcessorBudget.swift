@@ -4,25 +4,25 @@ import Glibc
 
 /// Limits the share of a processor that a worker uses.
 ///
-/// After work, the worker rests until the time that it used is no more than the share of all time
-/// since the work began.
+/// After each task, the worker sleeps until the processor time that it used is no more than the
+/// allowed fraction of the time since the task began.
 struct ProcessorBudget {
-  /// The share, above 0; no rest is needed at 1.
+  /// The allowed fraction of a processor, above 0; at 1 the worker never sleeps.
   let share: Double
   private var nextStart: Int64?
 
   init(share: Double) { self.share = share }
 
-  /// The time in microseconds that the worker must rest.
+  /// Returns the time in microseconds that the worker must still sleep.
   func rest(at microseconds: Int64) -> Int64 {
     share >= 1 ? 0 : max(0, (nextStart ?? microseconds) - microseconds)
   }
 
-  /// Enters work.
+  /// Records finished work.
   ///
   /// - Parameters:
   ///   - start: The time at which the work began.
-  ///   - used: The processor time that it took, in microseconds.
+  ///   - used: The processor time that the work used, in microseconds.
   mutating func spend(from start: Int64, used: Int64) {
     nextStart = start + Int64((Double(used) / max(share, 0.001)).rounded())
   }

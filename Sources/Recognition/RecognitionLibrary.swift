@@ -5,21 +5,25 @@ import CFaceDetector
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The functions of a library that recognition loads when they are first used.
+/// The functions of a recognition library, which is loaded at its first use.
 ///
-/// Such a library is in no distribution, so the package is built without it. It exports one symbol, a
-/// function that returns a table of functions; the symbol's name contains the version of that table.
+/// No distribution packages such a library, so the project is built without it. It exports one
+/// symbol: a function that returns a table of functions. The name of the symbol contains the
+/// version of the table.
 struct RecognitionLibrary<Functions>: @unchecked Sendable {
-  /// The table, a constant of the library, which stays loaded.
+  /// The table of functions.
+  ///
+  /// It is a constant in the library, which is never unloaded.
   let functions: Functions
 
   /// Loads a library.
   ///
   /// - Parameters:
-  ///   - component: The library.
-  ///   - file: Its file name.
-  ///   - symbol: The name of its one symbol.
-  /// - Throws: `MediaError` with `.missingComponent` if it is not installed, or has another version.
+  ///   - component: The optional component that the library provides.
+  ///   - file: The file name of the library.
+  ///   - symbol: The name of the symbol that the library exports.
+  /// - Throws: `MediaError` with `.missingComponent` if the library is not installed or has another
+  ///   version.
   init(
     _ component: Recovery.Component, file: String, symbol: String
   ) throws(MediaError) {

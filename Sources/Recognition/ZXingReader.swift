@@ -3,19 +3,19 @@
 import CCodeReader
 import OvercrankMediaCore
 
-/// A code as zxing-cpp read it, with corners in pixels.
+/// A code that zxing-cpp has read, with corners in pixels.
 struct DetectedCode: DetectedObject, Hashable, Sendable {
   var type: MetadataObjectType
-  /// The text, or nil if the bytes are no text.
+  /// The text; nil if the bytes are not text.
   var text: String?
   var bytes: [UInt8]
   var corners: [PixelPoint]
-  /// Whether light and dark are exchanged.
+  /// Whether the code is light on dark.
   var isInverted = false
-  /// The number of rows in which a code of bars was read; 0 for others.
+  /// The number of image rows in which a bar code was read; 0 for other codes.
   var lineCount = 0
 
-  /// The code's type and content.
+  /// The code's type and content, which identify the code.
   struct Key: Hashable, Sendable {
     let type: MetadataObjectType
     let bytes: [UInt8]
@@ -28,7 +28,7 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
       y: corners.reduce(0) { $0 + $1.y } / Double(max(1, corners.count)))
   }
 
-  /// The left, upper, right and lower edge.
+  /// The edges of the upright rectangle around the code, in pixels.
   var edges: (left: Double, top: Double, right: Double, bottom: Double) {
     (
       corners.map(\.x).min() ?? 0, corners.map(\.y).min() ?? 0, corners.map(\.x).max() ?? 0,
@@ -36,7 +36,7 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
     )
   }
 
-  /// The longer side of its upright rectangle.
+  /// The longer side of the upright rectangle around the code, in pixels.
   var size: Double {
     let edges = edges
     return max(edges.right - edges.left, edges.bottom - edges.top)
@@ -48,7 +48,8 @@ struct DetectedCode: DetectedObject, Hashable, Sendable {
     return moved
   }
 
-  /// Returns the code in an image of which the searched one is an enlargement.
+  /// Returns the code in coordinates of the original image, which the searched image enlarges by
+  /// `factor`.
   func divided(by factor: Double) -> DetectedCode {
     var divided = self
     divided.corners = corners.map { PixelPoint(x: $0.x / factor, y: $0.y / factor) }
@@ -65,14 +66,14 @@ private enum CodeLibrary {
   }
 }
 
-/// Reads codes with zxing-cpp in one setting.
+/// Reads codes with zxing-cpp, with fixed options.
 ///
 /// Any thread may use it, also concurrently: a read changes nothing.
 final class ZXingReader: @unchecked Sendable {
-  /// The attempts of a read.
+  /// The transformations of the image that a read also tries.
   struct Options: Hashable {
     var triesHarder = true
-    /// Whether linear codes are also searched for across the rows.
+    /// Whether bar codes are also searched for in the columns of the image.
     var triesRotation = false
     var triesInversion = false
     var triesDownscale = false
@@ -103,7 +104,7 @@ final class ZXingReader: @unchecked Sendable {
 
   deinit { library.destroy(reader) }
 
-  /// The types of codes by their bits in the library.
+  /// The types of codes by their bits in the C interface of the library.
   private static let types: [UInt32: MetadataObjectType] = [
     overcrank_code_upca: .upca, overcrank_code_upce: .upce, overcrank_code_ean8: .ean8,
     overcrank_code_ean13: .ean13, overcrank_code_code39: .code39, overcrank_code_code93: .code93,
@@ -115,7 +116,7 @@ final class ZXingReader: @unchecked Sendable {
 
   /// Finds the codes of an image.
   ///
-  /// An image that zxing-cpp refuses has none.
+  /// If zxing-cpp refuses the image, the result is empty.
   func read(_ image: LumaImage) -> [DetectedCode] {
     guard image.width > 2, image.height > 2 else { return [] }
     var search = Search(types: types)
@@ -131,7 +132,7 @@ final class ZXingReader: @unchecked Sendable {
     return search.found
   }
 
-  /// The codes of one image.
+  /// The codes that zxing-cpp returned for one image.
   private struct Search {
     let types: Set<MetadataObjectType>
     var found: [DetectedCode] = []
@@ -147,9 +148,9 @@ final class ZXingReader: @unchecked Sendable {
       found.append(normalized(detected, code))
     }
 
-    /// A retail code with its own digits: 12 for UPC-A and 8 for UPC-E.
+    /// Returns a retail code with its printed number of digits: 12 for UPC-A and 8 for UPC-E.
     ///
-    /// zxing-cpp reports both with the 13 digits of EAN-13.
+    /// zxing-cpp reports both as the 13 digits of EAN-13.
     private func normalized(_ detected: DetectedCode, _ code: overcrank_code) -> DetectedCode {
       var detected = detected
       if detected.type == .upce, let digits = code.upce_digits {
@@ -166,9 +167,9 @@ final class ZXingReader: @unchecked Sendable {
       return detected
     }
 
-    /// The text of a code, or nil if its bytes are no text.
+    /// Returns the text of a code; nil if its bytes are not text.
     private static func text(of code: overcrank_code, _ bytes: [UInt8]) -> String? {
-      // A text with a zero byte would end there.
+      // As a C string, a text that contains a zero byte would end there, so the bytes are used.
       if code.is_binary || bytes.contains(0) { return String(validating: bytes, as: UTF8.self) }
       return code.text.map { String(cString: $0) }
     }
