@@ -6,15 +6,16 @@ extension PlayerTime {
   /// The position as text for a screen, such as
   /// `frame 318/1200 · 1.325000 s · +21.0 ms since mark · 1/8`.
   ///
-  /// The time is that of the source, or of the composition in a gap. The time since the mark is
-  /// measured on the capture clock if both frames have a capture time, and otherwise in the source.
+  /// The text states the source time, or the composition time in a gap. The time since the mark is
+  /// measured on the capture clock if both frames have a capture time, and otherwise in source
+  /// time.
   ///
   /// - Parameters:
-  ///   - rate: The player's rate. The text has the speed at which the source plays: the product of
-  ///     the rate and the speed of the segment. Nil for a text without a speed.
+  ///   - rate: The player's rate. The text states the speed at which the source plays: the product
+  ///     of the rate and the segment's speed. Nil for a text without a speed.
   ///   - mark: A position to measure from; nil for none.
-  ///   - isSynthesized: True for a ``PlayerFrame/isSynthesized`` frame on screen, whose number is
-  ///     marked by `~`.
+  ///   - isSynthesized: True if the frame on screen is a synthesized one, see
+  ///     ``PlayerFrame/isSynthesized``. The frame number is then marked by `~`.
   /// - Returns: The text.
   public func text(
     rate: Rational? = nil, since mark: PlayerTime? = nil, isSynthesized: Bool = false
@@ -32,7 +33,7 @@ extension PlayerTime {
     return parts.joined(separator: " · ")
   }
 
-  /// Returns the seconds since a mark; nil if the two have no common time axis.
+  /// Returns the seconds from `mark` to this position; nil if both have no common time axis.
   private func distance(since mark: PlayerTime) -> Rational? {
     guard let source, let other = mark.source, source.path == other.path else {
       return composition - mark.composition

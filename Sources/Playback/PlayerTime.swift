@@ -13,7 +13,7 @@ public struct PlayerTime: Hashable, Sendable {
     public let seconds: Rational
     /// The frame on screen, counted from 0 in presentation order; nil without video.
     public let frameIndex: Int?
-    /// The number of frames of the file.
+    /// The number of frames in the file.
     public let frameCount: Int
   }
 
@@ -23,8 +23,9 @@ public struct PlayerTime: Hashable, Sendable {
   public let source: Source?
   /// The capture time of the frame on screen.
   ///
-  /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
-  /// capture rate of the file. Nil if the file has neither.
+  /// If the file stores capture times, this is the time on the driver's clock. Otherwise it is the
+  /// time since the first frame, computed from the file's capture rate. Nil if the file has
+  /// neither.
   public let capture: MediaTime?
   /// The speed of the segment at this position, in source seconds per composition second.
   ///

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A sound card as a player's audio output.
 ///
-/// The time at which a sample is heard comes from the device's own delay, so it includes the buffers
-/// of the card and of a sound server.
+/// The time at which a sample is heard is computed from the delay that the device reports. It
+/// includes the buffers of the card and of a sound server.
 public final class ALSAAudioSink: AudioSink {
   private struct Open: ~Copyable {
     let device: AudioOutputDevice
@@ -40,7 +40,8 @@ public final class ALSAAudioSink: AudioSink {
     } catch { throw Self.failure(error) }
   }
 
-  /// Configures the device with the first sample layout that it supports.
+  /// Configures the device with the first of our sample layouts that it supports: float, 32 bits or
+  /// 16 bits.
   private static func configure(
     _ device: borrowing AudioOutputDevice, _ sampleRate: Int, _ channelCount: Int
   ) throws(ALSAError) -> AudioSettings {
@@ -67,10 +68,10 @@ public final class ALSAAudioSink: AudioSink {
     }
   }
 
-  /// Waits for one period.
+  /// Waits for up to half a period, until samples can be written.
   public func waitUntilWritable() throws(MediaError) {
-    // The device signals space in its buffer, of which playback uses only the first part. So half a
-    // period is waited for instead.
+    // ALSA would wake whenever its buffer has space, but playback fills only a part of the buffer.
+    // So this sleeps for half a period instead.
     MonotonicHostClock().sleep(until: wakeTime)
   }
 
@@ -113,12 +114,13 @@ public final class ALSAAudioSink: AudioSink {
       case nil: return true
       }
     }
-    // Samples that the device did not take count as written, so that later ones keep their numbers.
+    // Samples that the device did not take also count as written, so that later samples keep their
+    // numbers.
     open?.written += Int64(count)
     return isContinuous && done == count
   }
 
-  /// The sample that is heard now.
+  /// The number of the sample that is heard now, and the time.
   public var timing: AudioSinkTiming? {
     open.withLock { open in
       guard let written = open?.written, written > 0, let delay = open?.device.delay() else {

@@ -2,9 +2,9 @@
 
 import OvercrankALSA
 
-/// The conversion of samples to the layout of a sound card.
+/// Converts samples to the sample layout of a sound card.
 enum InterleavedSamples {
-  /// Interleaves the channels, and limits samples to full scale.
+  /// Interleaves the channels, and clips samples to full scale.
   static func bytes(of channels: [[Float]], _ layout: SampleLayout) -> [UInt8] {
     let count = channels.first?.count ?? 0
     var bytes: [UInt8] = []

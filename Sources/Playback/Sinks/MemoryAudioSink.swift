@@ -5,8 +5,8 @@ import Synchronization
 
 /// An audio output in memory, which plays at exactly the rate of a clock.
 ///
-/// For tests and for programs that process a player's audio. Its first sample is heard when it is
-/// opened.
+/// Use it in tests, and in programs that process a player's audio. The first sample counts as heard
+/// when the output is opened.
 public final class MemoryAudioSink: AudioSink {
   private struct State {
     var start: MediaTime?
@@ -17,16 +17,17 @@ public final class MemoryAudioSink: AudioSink {
   private let clock: any HostClock
   /// Samples per write.
   public let period: Int
-  /// The number of samples that wait to be played.
+  /// The greatest number of written samples that are not played yet, apart from one period.
   public let renderAhead: Int
   private let state = Mutex(State())
 
   /// Creates an output.
   ///
   /// - Parameters:
-  ///   - clock: The clock of playback; the same as that of the player.
+  ///   - clock: The clock of playback; pass the player's clock.
   ///   - period: The number of samples per write, above zero.
-  ///   - renderAhead: The number of samples that wait to be played.
+  ///   - renderAhead: The greatest number of written samples that are not played yet, apart from
+  ///     one period.
   public init(clock: any HostClock, period: Int = 480, renderAhead: Int = 960) {
     (self.clock, self.period, self.renderAhead) = (clock, period, renderAhead)
   }
@@ -44,7 +45,7 @@ public final class MemoryAudioSink: AudioSink {
     }
   }
 
-  /// The whole periods that can be written now.
+  /// The number of samples that can be written now, in whole periods.
   public var writableCount: Int {
     let now = clock.now
     return state.withLock { state in
@@ -56,7 +57,7 @@ public final class MemoryAudioSink: AudioSink {
     }
   }
 
-  /// Waits for one period.
+  /// Waits for one period, unless samples can be written now.
   public func waitUntilWritable() {
     guard writableCount == 0 else { return }
     let now = clock.now
@@ -75,7 +76,7 @@ public final class MemoryAudioSink: AudioSink {
     }
   }
 
-  /// The sample that is heard now.
+  /// The number of the sample that is heard now, and the time.
   public var timing: AudioSinkTiming? {
     let now = clock.now
     return state.withLock { state in

@@ -4,14 +4,17 @@ import OvercrankAssets
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The parts of a run's audio, from its first sample on.
+/// Consecutive parts of the audio of a transport run, beginning with its first sample.
 ///
-/// Each part ends at the first sample at or after the exact end of a segment, of the loop, or of the
-/// composition. Its start is computed from the run and not from the part before.
+/// Each part ends at the first sample at or after the exact end of a segment, of the loop, or of
+/// the composition. The start of a part is computed from the run and not from the previous part, so
+/// rounding errors cannot add up.
 struct AudioParts {
   private let run: TransportRun
   private var sample: Int64
-  /// The end of silence after a range that `low-quality` plays too fast.
+  /// The output sample at which a silence ends.
+  ///
+  /// Silence fills a range that `low-quality` plays too fast and thus too short.
   private var silenceEnd: Int64?
 
   init(_ run: TransportRun) {
@@ -19,7 +22,7 @@ struct AudioParts {
     sample = run.start
   }
 
-  /// Returns the next part; nil at the end, after which all is silent.
+  /// Returns the next part; nil at the end of the audio, after which there is only silence.
   mutating func next() -> AudioStream.Part? {
     guard run.rate != .zero, sample < TransportRun.end else { return nil }
     if let end = silenceEnd, end > sample {
@@ -47,7 +50,7 @@ struct AudioParts {
       content.mapping.motion != .hold, run.timeline.assets[content.asset].asset.audioTrack != nil
     else { return part(upTo: end, .silence) }
     if run.algorithm == .lowQuality, content.mapping.motion != .constant {
-      // Ramps are followed in steps, as in an export.
+      // `low-quality` plays a ramp as short steps of constant speed, as in an export.
       end = min(end, sample + Int64(max(1, run.sampleRate / 25)))
     }
     guard let part = audio(content, from: time, to: edge, end: end) else {
@@ -59,7 +62,7 @@ struct AudioParts {
     }
     let played = AudioRetimer.lowQualitySpeed(nearest: speed)
     if played > speed {
-      // The range is heard sooner than it is seen, and silence fills the rest.
+      // The audio of the range ends before its video, so silence fills the rest.
       let length = Rational(end - sample) * speed.fraction / played.fraction
       let shorter = sample + max(1, Int64(clamping: (try? length.rounded(.towardZero)) ?? 1))
       if shorter < end {
@@ -77,8 +80,8 @@ struct AudioParts {
     return AudioStream.Part(sample..<end, content)
   }
 
-  /// Returns the samples of a segment from one composition time to another; nil if their speed has
-  /// no audio.
+  /// Returns the audio of a segment between two composition times; nil for a speed at which audio
+  /// is not played.
   private func audio(
     _ content: PlaybackTimeline.Segment.Content, from time: Rational, to edge: Rational, end: Int64
   ) -> AudioStream.Part.Content? {
@@ -99,7 +102,7 @@ struct AudioParts {
       }
       return speeds.allSatisfy(AudioRetimer.speeds.contains) ? .ramp(segment) : nil
     }
-    // The speed of a whole part: exact at constant speed, and the mean in a step of a ramp.
+    // The speed of the whole part. It is exact at constant speed, and the mean in a step of a ramp.
     let share: Rational
     if mapping.motion == .constant {
       share = (mapping.sourceEnd - mapping.sourceStart) / mapping.target.duration * run.rate
@@ -116,7 +119,8 @@ struct AudioParts {
     return first.isValid ? .source(source, position: first, speed: speed) : nil
   }
 
-  /// Returns the part of a ramp between two composition times, with its target in output seconds.
+  /// Returns the part of a ramp between two composition times; its target range is in output
+  /// seconds.
   private func ramp(
     _ content: PlaybackTimeline.Segment.Content, _ isReversed: Bool, from time: Rational,
     to edge: Rational, sourceEnd: Rational

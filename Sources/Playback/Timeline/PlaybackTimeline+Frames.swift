@@ -4,11 +4,11 @@ import OvercrankAssets
 import OvercrankMediaCore
 
 extension PlaybackTimeline {
-  /// A frame, or a gap, and the instants between which it is on screen.
+  /// A frame, or a gap, and the instants at which it appears and disappears.
   struct Presentation {
     /// The frame; nil for a gap.
     let frame: FrameKey?
-    /// The instants, within one segment.
+    /// The instants, which lie in one segment.
     let start: Rational
     let end: Rational
   }
@@ -31,10 +31,10 @@ extension PlaybackTimeline {
       frame: frame, start: max(segment.start, instants[0]), end: min(segment.end, instants[1]))
   }
 
-  /// Returns the instant at which another frame begins, counted from the frame on screen.
+  /// Returns the start of another frame, counted in frames from the frame on screen.
   ///
-  /// The result lies in the composition: at its ends, further steps change nothing. A frame that
-  /// two segments show one after the other counts once.
+  /// Past the first or last frame, further steps change nothing. A frame that two consecutive
+  /// segments show counts once.
   func step(from time: Rational, before: Bool, by count: Int) -> Rational {
     guard var here = presentation(at: time, before: before) else { return time }
     for _ in 0..<abs(count) {
@@ -44,14 +44,14 @@ extension PlaybackTimeline {
     return here.start
   }
 
-  /// Returns the next or the previous frame; nil at the ends.
+  /// Returns the next or the previous frame; nil at the ends of the composition.
   func neighbor(of here: Presentation, isForward: Bool) -> Presentation? {
     var next = here
     repeat {
       let edge = isForward ? next.end : next.start
       let isAtEnd = isForward ? edge >= (video.last?.end ?? .zero) : edge <= .zero
       guard !isAtEnd, let found = presentation(at: edge, before: !isForward) else { return nil }
-      // A presentation that does not advance would repeat forever.
+      // A frame that is on screen for no time would repeat this loop forever.
       guard isForward ? found.end > edge : found.start < edge else { return nil }
       next = found
     } while next.frame == here.frame
@@ -69,8 +69,9 @@ extension PlaybackTimeline {
       let edge = isBackward ? max(segment.start, end) : min(segment.end, end)
       guard isBackward ? edge < position : edge > position else { break }
       let isInside = isBackward ? edge > segment.start : edge < segment.end
-      // At the end of the interval, the frame that begins there counts. At the end of a segment, the
-      // last frame of the segment does, because the next segment begins there.
+      // At the end of the interval, the frame that begins there is counted. At the end of a
+      // segment, the last frame of the segment is counted, and the next segment's frame is added
+      // below.
       let reached = frame(at: edge, before: isInside ? isBackward : !isBackward)
       if let last, let reached, last.asset == reached.asset {
         count += abs(reached.frame - last.frame)

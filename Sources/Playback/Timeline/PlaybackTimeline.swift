@@ -12,12 +12,12 @@ struct FrameKey: Hashable, Sendable {
   /// The index of the frame in presentation order.
   let frame: Int
 
-  /// The frame before, which may not exist.
+  /// The frame before this one, which may not exist.
   var previous: FrameKey { FrameKey(asset: asset, frame: frame - 1) }
-  /// The frame after, which may not exist.
+  /// The frame after this one, which may not exist.
   var next: FrameKey { FrameKey(asset: asset, frame: frame + 1) }
 
-  /// Returns true for a frame of the same asset between two others, or equal to one of them.
+  /// Returns true if this frame is between two frames of the same asset, or equal to one of them.
   func isBetween(_ one: FrameKey, and other: FrameKey) -> Bool {
     let (low, high) = (min(one.frame, other.frame), max(one.frame, other.frame))
     return asset == one.asset && asset == other.asset && low <= frame && frame <= high
@@ -72,7 +72,7 @@ final class PlaybackTimeline: Sendable {
     }
     self.composition = composition
     self.assets = assets
-    // A file without frames of this type leaves a gap.
+    // A file without video leaves a gap.
     video = try segments(.video).map { segment in
       guard let content = segment.content, assets[content.asset].asset.videoTrack == nil else {
         return segment
@@ -83,7 +83,8 @@ final class PlaybackTimeline: Sendable {
     duration = composition.duration.seconds
   }
 
-  /// Returns the segment at an instant; the first or the last one for instants outside.
+  /// Returns the segment at an instant; for an instant outside the track, the first or the last
+  /// segment.
   static func segment(of list: [Segment], at time: Rational, before: Bool) -> Segment? {
     guard !list.isEmpty else { return nil }
     let index =
@@ -98,8 +99,7 @@ final class PlaybackTimeline: Sendable {
     return frame(of: segment, at: time, before: before)
   }
 
-  /// Returns the first frame that playback shows from one instant on, in the segment in which it
-  /// comes to another; nil in a gap.
+  /// Returns the first frame shown between two instants in the segment at `end`; nil in a gap.
   func firstFrame(from start: Rational, to end: Rational, isBackward: Bool) -> FrameKey? {
     guard let segment = Self.segment(of: video, at: end, before: isBackward) else { return nil }
     let first = isBackward ? min(start, segment.end) : max(start, segment.start)
@@ -107,7 +107,7 @@ final class PlaybackTimeline: Sendable {
   }
 
   private func frame(of segment: Segment, at time: Rational, before: Bool) -> FrameKey? {
-    // After the end of the video, the last frame is gone, as in an export.
+    // After the end of the video track, no frame is shown, as in an export.
     guard let content = segment.content, time <= segment.end,
       let table = assets[content.asset].asset.videoTrack?.frames
     else { return nil }
@@ -126,7 +126,7 @@ final class PlaybackTimeline: Sendable {
     return FrameKey(asset: content.asset, frame: table.lastIndex(atOrBefore: tick) ?? 0)
   }
 
-  /// Returns the source time at an instant; nil in a gap.
+  /// Returns the asset and the source time at an instant; nil in a gap.
   func source(at time: Rational, before: Bool) -> (asset: Int, seconds: Rational)? {
     let list = video.isEmpty ? audio : video
     guard let content = Self.segment(of: list, at: time, before: before)?.content else {
@@ -157,7 +157,8 @@ final class PlaybackTimeline: Sendable {
 }
 
 extension PlaybackMapping {
-  /// Returns the instant at which a source time plays; for a hold, the start of the target.
+  /// Returns the composition time at which a source time plays; for a hold, the start of the
+  /// target.
   ///
   /// The result is exact at constant speed. Inside a ramp it is rounded up to a multiple of
   /// 1/240000 s, or of a coarser unit.

@@ -4,7 +4,7 @@ import OvercrankAssets
 import OvercrankMediaCore
 import Synchronization
 
-/// An asset of a player, with the capture times of its frames.
+/// An asset that a player plays, with the capture times of the asset's frames.
 final class PlayerAsset: Sendable {
   let asset: Asset
   private let captureTimes = Mutex<[MediaTime?]?>(nil)

@@ -3,12 +3,13 @@
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A relation between output samples and composition time that holds from one sample on.
+/// A relation between output samples and composition time that holds from its first sample until
+/// the next run begins.
 ///
 /// The composition time at a sample is `origin + rate · (sample − start) / sampleRate`, wrapped into
 /// the loop. It is computed from the start of the run each time, so errors cannot add up.
 struct TransportRun: Sendable {
-  /// A number that distinguishes runs.
+  /// A number that identifies the run within its player.
   let id: Int
   /// The first output sample of the run.
   let start: Int64
@@ -16,20 +17,22 @@ struct TransportRun: Sendable {
   let origin: Rational
   /// Composition seconds per output second; negative in reverse, and zero for a pause.
   let rate: Rational
-  /// True if an instant between two frames shows the one before it, see ``PlaybackTimeline``.
+  /// True if an instant between two frames shows the frame before it; see ``PlaybackTimeline``.
   ///
-  /// A pause keeps the direction before it, so the frame on screen stays.
+  /// A pause keeps the direction of the run before it, so the frame on screen stays.
   let isBackward: Bool
   /// The range that repeats.
   let loop: PlaybackLoop?
-  /// True if the position does not continue that of the run before.
+  /// True if the position does not continue from the previous run.
   ///
-  /// Frames then change at once, and not when the sample is heard.
+  /// After such a jump, the frame changes at once, and not when the first sample is heard.
   let isJump: Bool
   let algorithm: AudioTimePitchAlgorithm
   let timeline: PlaybackTimeline
   let sampleRate: Int
-  /// The limits of the time; those of the other player in a player beside it, and nil for the
+  /// The limits of the composition time.
+  ///
+  /// In a follower they are those of the leader's composition; nil means the limits of the own
   /// composition.
   var limits: Limits?
 
@@ -44,9 +47,9 @@ struct TransportRun: Sendable {
     /// The composition time in seconds.
     var time: Rational
     var isBackward: Bool
-    /// The number of times that the loop has begun again.
+    /// The number of times that the loop has started over.
     var loopCount = 0
-    /// True if the end was reached, or the start in reverse.
+    /// True if playback reached the end of the composition, or the start in reverse.
     var isAtEnd = false
   }
 
@@ -63,21 +66,21 @@ struct TransportRun: Sendable {
       return inside(Position(time: limits.lower, isBackward: true, isAtEnd: true))
     }
     if !isBackward, time >= limits.upper {
-      // The end of the composition belongs to no frame, so the last frame stays.
+      // At the end of the composition no frame begins, so the last frame is shown.
       return inside(Position(time: limits.upper, isBackward: true, isAtEnd: true))
     }
     return inside(Position(time: time, isBackward: isBackward))
   }
 
-  /// Returns the position moved into the composition, outside of which only a player beside another
-  /// can be.
+  /// Returns the position clamped to the composition; only a follower's position can be outside.
   private func inside(_ position: Position) -> Position {
     var position = position
     position.time = min(max(.zero, position.time), timeline.duration)
     return position
   }
 
-  /// Returns the same run of another composition, whose times are later by a distance.
+  /// Returns the same run for another composition, in which the same instants are later by
+  /// `distance`.
   func shifted(by distance: Rational, onto timeline: PlaybackTimeline) -> TransportRun {
     TransportRun(
       id: id, start: start, origin: origin + distance, rate: rate, isBackward: isBackward,
@@ -86,11 +89,12 @@ struct TransportRun: Sendable {
       limits: Limits(lower: distance, upper: self.timeline.duration + distance))
   }
 
-  /// Returns the first output sample at or after a distance from a position, at least one on.
+  /// Returns the first output sample at which playback has moved by a distance, at least one sample
+  /// after the start.
   ///
   /// - Parameters:
   ///   - seconds: The distance in composition seconds, above zero.
-  ///   - sample: The sample of the position.
+  ///   - sample: The output sample to start from.
   /// - Returns: The output sample.
   func sample(after seconds: Rational, from sample: Int64) -> Int64 {
     let samples = seconds * Rational(Int64(sampleRate)) / rate.magnitude
@@ -98,7 +102,7 @@ struct TransportRun: Sendable {
     return sample + max(1, Int64(clamping: min(whole, Int128(Self.end) - Int128(sample))))
   }
 
-  /// The end of a run without one; about a million years.
+  /// The end of a run that has no known end; about a million years.
   static let end: Int64 = 1 << 60
 }
 
@@ -107,13 +111,14 @@ struct PlaybackLoop: Hashable, Sendable {
   let start: Rational
   let end: Rational
 
-  /// Returns the position in the loop for an unlimited time; nil before the loop has begun again.
+  /// Returns the position of a time that was extrapolated beyond the loop; nil before the first
+  /// repetition.
   ///
   /// The period is exact, because the number of repetitions is an integer division.
   func wrapped(
     _ time: Rational, from origin: Rational, isBackward: Bool
   ) -> TransportRun.Position? {
-    // Backward, the loop excludes its start and contains its end.
+    // Playing backward, the loop includes its end but not its start.
     guard isBackward ? origin > start && time <= start : origin < end && time >= end else {
       return nil
     }
@@ -127,19 +132,19 @@ struct PlaybackLoop: Hashable, Sendable {
   }
 }
 
-/// The runs of a player: those that are heard, and those that will be.
+/// The runs of a player: the current run, and those that are not heard yet.
 struct Transport: Sendable {
   private(set) var runs: [TransportRun]
 
   init(_ first: TransportRun) { runs = [first] }
 
-  /// Creates the transport of a player beside another, with the runs of that player; not empty.
+  /// Creates the transport of a follower from the leader's runs, which must not be empty.
   init(following runs: [TransportRun]) { self.runs = runs }
 
   /// The run that was requested last.
   var last: TransportRun { runs[runs.count - 1] }
 
-  /// Appends a run, which replaces all runs that start at its start or later.
+  /// Appends a run, and removes all runs that start at the same sample or later.
   mutating func append(_ run: TransportRun) {
     runs.removeAll { $0.start >= run.start }
     runs.append(run)
