@@ -10,7 +10,7 @@ package struct DecimatedSignal: Sendable {
 
   package init(step: Int) { self.step = step }
 
-  /// Adds the sums of the blocks that `samples` completes; earlier sums are kept.
+  /// Extends the block sums to all complete blocks of `samples`; existing sums are kept.
   package mutating func extend(to samples: [Float]) {
     let (first, count) = (sums.count, samples.count / step)
     guard first < count else { return }
@@ -60,7 +60,7 @@ package enum CrossCorrelation {
     }
   }
 
-  /// Returns the offset from the center with the highest correlation, or zero if the template is
+  /// Returns the offset from the center with the highest correlation; zero if the template is
   /// silent.
   ///
   /// The decimated signals are searched over the whole range first. The samples are then searched
@@ -119,7 +119,8 @@ package enum CrossCorrelation {
     return Double(product(part, part))
   }
 
-  /// Returns the energy from the next sample on, given the energy from `start` on.
+  /// Returns the energy of the window one sample after `start`, given the energy of the window at
+  /// `start`.
   private static func energy(
     _ energy: Double, _ samples: UnsafeBufferPointer<Float>, movedFrom start: Int, count: Int
   ) -> Double {
@@ -202,15 +203,15 @@ package enum CrossCorrelation {
     return distance
   }
 
-  /// Returns the dot products of a template and a signal at successive start positions.
+  /// Returns the dot products of a template with a signal at consecutive start positions.
   static func products(
     _ wanted: UnsafeBufferPointer<Float>, _ samples: UnsafeBufferPointer<Float>, from start: Int,
     count: Int
   ) -> [Double] {
     precondition(start >= 0 && start + count - 1 + wanted.count <= samples.count)
     return [Double](unsafeUninitializedCapacity: count) { made, filled in
-      // Four positions at a time, so that each part of the template is loaded once for all four.
-      // The last four overlap the ones before them.
+      // Computes four positions at a time, so that each part of the template is loaded once for all
+      // four. The last group of four overlaps the one before it.
       for first in stride(from: 0, to: count, by: 4) where count >= 4 {
         let index = min(first, count - 4)
         let sums = fourProducts(wanted, samples, from: start + index)
@@ -249,7 +250,7 @@ package enum CrossCorrelation {
     return sums
   }
 
-  /// Returns the dot product, computed with eight lanes.
+  /// Returns the dot product of two signals, computed in eight SIMD lanes.
   static func product(
     _ first: UnsafeBufferPointer<Float>, _ second: UnsafeBufferPointer<Float>
   ) -> Float {

@@ -6,13 +6,13 @@ import Glibc
 package struct FourierTransform: Sendable {
   /// The number of points, a power of two.
   package let count: Int
-  /// The cosines and sines of half a circle.
+  /// The cosines and sines of the first half of a circle, which is divided into ``count`` steps.
   private let cosines: [Float]
   private let sines: [Float]
 
   /// Prepares transforms of one length.
   ///
-  /// - Precondition: `count` is a power of two from 2 up.
+  /// - Precondition: `count` is a power of two of at least 2.
   package init(count: Int) {
     precondition(count >= 2 && count & (count - 1) == 0, "the length is a power of two")
     self.count = count
@@ -30,8 +30,8 @@ package struct FourierTransform: Sendable {
 
   /// Transforms a signal into its spectrum.
   ///
-  /// Both arrays have ``count`` elements. With the arrays exchanged, it is the inverse transform,
-  /// without the division by the length.
+  /// Both arrays have ``count`` elements. If the two arrays are exchanged, this is the inverse
+  /// transform, but without the division by ``count``.
   package func transform(_ real: inout [Float], _ imaginary: inout [Float]) {
     precondition(real.count == count && imaginary.count == count, "the length of the transform")
     real.withUnsafeMutableBufferPointer { real in
@@ -64,7 +64,7 @@ package struct FourierTransform: Sendable {
     }
   }
 
-  /// Exchanges the points whose indices are each other's bits in reverse.
+  /// Exchanges each point with the point whose index has the same bits in reverse order.
   private static func reorder(
     _ real: UnsafeMutableBufferPointer<Float>, _ imaginary: UnsafeMutableBufferPointer<Float>
   ) {

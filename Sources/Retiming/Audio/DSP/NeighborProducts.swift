@@ -2,19 +2,21 @@
 
 /// Dot products of a template with a signal at neighboring offsets, and of the signal with itself.
 ///
-/// Interpolation is linear. So the products with an interpolated signal are weighted sums of these
-/// products, and the signal need not be interpolated.
+/// Interpolation is a weighted sum of samples. So products with an interpolated signal are weighted
+/// sums of these products, and the signal itself need not be interpolated.
 struct NeighborProducts {
-  /// The greatest offset in samples, in each direction: the interpolation filter, moved by up to a
-  /// sample, and one more sample for the slope.
+  /// The greatest offset in samples, in each direction.
+  ///
+  /// It covers the interpolation filter, shifted by up to one sample, and one more sample for the
+  /// slope.
   static let reach = FractionalDelay.reach + 1
 
   private static let count = 2 * reach + 1
 
-  /// The length of a row: one value per offset, and values that are not used.
+  /// The length of a row: one value per offset, then padding.
   private static let width = 24
 
-  /// A row of values for SIMD.
+  /// A row of values, in SIMD vectors.
   private struct Row {
     var parts: (SIMD8<Double>, SIMD8<Double>, SIMD8<Double>) = (.zero, .zero, .zero)
 
@@ -46,14 +48,15 @@ struct NeighborProducts {
     }
   }
 
-  /// The products of the template and the signal at each offset.
+  /// The products of the template with the signal at each offset.
   private let cross: Row
-  /// The products of the signal at each offset and the signal at each offset, in rows.
+  /// The products of the signal with itself at each pair of offsets, one row per first offset.
   private let own: [Double]
 
   /// Computes the products for offsets up to `reach` around a start position in a signal.
   ///
-  /// - Precondition: The signal has `reach` samples more on each side.
+  /// - Precondition: The signal has at least `reach` more samples on each side of the template's
+  ///   position.
   init(_ wanted: [Float], around start: Int, in samples: [Float]) {
     let (first, length, count, width) = (start - Self.reach, wanted.count, Self.count, Self.width)
     precondition(first >= 0 && first + length + count - 1 <= samples.count)
@@ -70,14 +73,16 @@ struct NeighborProducts {
       }
     }
     self.cross = row(cross).withUnsafeBytes { Row($0) }
-    // The products at the next pair of offsets lack a product of samples, and have another.
+    // If both offsets move by one sample, the first product of samples is dropped and one at the
+    // end is added.
     let before = row(samples[first..<first + count].map { Double($0) })
     let after = row(samples[first + length..<first + length + count - 1].map { Double($0) })
     let (gone, come) = (
       before.withUnsafeBytes { Row($0) }, after.withUnsafeBytes { Row($0) }
     )
-    // A row is written one value to the right of the row that it comes from, so its last value
-    // lies in the next row, which then gets its first value: the products are symmetric.
+    // Each row is computed from the row above, one column further to the right. Its last value
+    // falls into the next row, where it is overwritten: the first column equals the first row, by
+    // symmetry.
     var own = row(firstRow) + repeatElement(0, count: (count - 1) * width + 1)
     own.withUnsafeMutableBytes { own in
       for index in 1..<count {
@@ -91,7 +96,7 @@ struct NeighborProducts {
     self.own = own
   }
 
-  /// Returns the products with the signal at an offset between -1 and 1.
+  /// Returns the products of the template with the signal at an offset between -1 and 1.
   func estimator(at offset: Double) -> SubsampleDelayEstimator {
     let whole = offset.rounded(.down)
     let delay = FractionalDelay(offset - whole)
@@ -105,7 +110,7 @@ struct NeighborProducts {
         filter[middle + 1 - FractionalDelay.reach + index] = Double(weight)
       }
     }
-    // The slope is half the difference of the next and the previous sample.
+    // The slope is half the difference between the next and the previous sample.
     var slope = [Double](repeating: 0, count: Self.width)
     for index in 1..<Self.count - 1 where filter[index] != 0 {
       slope[index - 1] -= filter[index] / 2

@@ -7,8 +7,10 @@ struct RationalApproximation: Hashable {
   let numerator: Int64
   let denominator: Int64
 
-  /// Creates the exact fraction if its numerator is small enough; otherwise the closest convergent
-  /// of its continued fraction whose numerator is small enough.
+  /// Creates the exact fraction if its numerator is small enough.
+  ///
+  /// Otherwise, it is the closest convergent of the continued fraction with a small enough
+  /// numerator.
   ///
   /// The relative error is at most 1/`largestNumerator`. With an 18-bit numerator the drift is at
   /// most 14 ms per hour.
@@ -39,13 +41,13 @@ struct RationalApproximation: Hashable {
     denominator = Int64(max(1, current.1))
   }
 
-  /// Returns how many output samples before `position` the resampler should start.
+  /// Returns the lead: how many output samples before `position` the resampler should start.
   ///
-  /// The resampler can only start at a whole source sample. The returned lead is the one whose
-  /// start position is closest to a whole source sample.
+  /// The resampler can only start at a whole source sample. The returned lead comes closest to such
+  /// a sample.
   ///
   /// - Parameters:
-  ///   - position: The position in source samples.
+  ///   - position: The source position of the first wanted output, in source samples.
   ///   - sourceCount: The minimum lead in source samples.
   /// - Returns: The lead in output samples, above zero.
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {

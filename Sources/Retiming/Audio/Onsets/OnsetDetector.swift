@@ -4,7 +4,7 @@ import Glibc
 
 /// The start of an audio event.
 struct Onset: Hashable, Sendable {
-  /// The sample index, relative to the detector's first sample.
+  /// The index of the sample at the onset, counted from the detector's first sample.
   let position: Int64
   /// The strength, from 0 (a weak accent) to 1 (a clap).
   ///
@@ -53,7 +53,7 @@ struct OnsetDetector {
   /// The peak power of 1 ms windows, with a half-life of 2 s.
   private var recent: Float = 0
   private static let decay: Float = 0.999_913
-  /// The accumulated values of the incomplete block.
+  /// The accumulated power, sample count and level of the incomplete block.
   private var partial: Float = 0
   private var partialCount = 0
   private var partialLevel: Float = 0
@@ -62,17 +62,17 @@ struct OnsetDetector {
   private var low: [Float]
   private let lowGain: Float
   private var quietUntil: Int64 = .min
-  /// The next block to be examined.
+  /// The index of the next block to examine.
   private var next: Int64
 
   private static let before = 100
   private static let after = 20
-  /// The blocks over which a level is averaged, and the blocks after an onset that `growth`
-  /// examines.
+  /// The number of blocks over which a level is averaged, and the number of blocks after an onset
+  /// that `growth` examines.
   private static let levelLength = 40
   private static let growthLength = 240
   private static let rise: Float = 10
-  /// The noise floor, 1e-5 of full scale in amplitude.
+  /// The noise floor as a power: an amplitude of 1e-5 of full scale.
   private static let floor: Float = 1e-10
 
   /// Creates a detector; the first appended sample has index zero.
@@ -84,12 +84,12 @@ struct OnsetDetector {
     next = 0
   }
 
-  /// Returns the detection delay in samples.
+  /// Returns the delay in samples after which an onset is detected.
   static func delay(sampleRate: Int) -> Int {
     (after + growthLength) * max(1, sampleRate / 4000)
   }
 
-  /// The sample up to which detection is complete: later onsets lie at or after it.
+  /// The sample before which detection is complete: later onsets lie at or after it.
   var scanned: Int64 { next * Int64(blockLength) }
 
   /// Appends samples.
@@ -186,8 +186,8 @@ struct OnsetDetector {
 
   /// Returns true if a power exceeds all powers in a range by `rise`, false if not.
   ///
-  /// The range is searched from its end, because the powers just before are the likeliest ones that
-  /// are not exceeded.
+  /// The range is searched from its end, because the latest powers are the most likely to be too
+  /// high.
   private func exceeds(_ range: Range<Int>, _ power: Float) -> Bool {
     milliseconds.withUnsafeBufferPointer { all in
       range.reversed().allSatisfy { power > Self.rise * all[$0] }

@@ -59,7 +59,7 @@ struct TransientTimeMap {
 
   let base: SpeedMap
   let extent: Extent
-  /// The source range of the piece; onsets outside it are ignored.
+  /// The source range of the audio piece in samples; onsets outside it are ignored.
   let bounds: Range<Double>
   private(set) var locks: [OnsetLock] = []
   /// An onset and the wanted extent of its 1:1 section.
@@ -125,16 +125,16 @@ struct TransientTimeMap {
     previous = transient
   }
 
-  /// Divides the gap between two onsets, and returns the shares of one onset: the lengths of its
-  /// 1:1 part and of its compensation.
+  /// Divides the gap between two onsets, and returns the part of one onset: the lengths of its 1:1
+  /// section and of its compensation.
   private func side(
     _ gap: Double, mine: Double, others: Double, _ speed: Double
   ) -> (locked: Double, ease: Double) {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
-    // The 1:1 parts of both onsets may take only `space` samples of the gap. The remaining samples
-    // must suffice to make up for the displacement at no more than twice the stretch, or at no less
-    // than half of it for speeds above 1.
+    // The 1:1 sections of both onsets may take only `space` samples of the gap. The remaining
+    // samples must suffice to make up for the displacement at no more than twice the stretch, or at
+    // no less than half of it for speeds above 1.
     let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
     var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }
