@@ -33,10 +33,10 @@ struct CommandDescription: Decodable {
     /// The name after `--`; nil for a positional argument.
     var longName: String? { names?.first { $0.kind == "long" }?.name }
 
-    /// The names with their dashes, the short one first.
+    /// The names with their dashes, the short name first.
     var spellings: [String] { (names ?? []).map(\.text).sorted { $0.count < $1.count } }
 
-    /// Whether the next word is the value, even if it begins with a dash.
+    /// Whether the next argument is always the value, even if it begins with a dash.
     var takesAnyWord: Bool { parsingStrategy == "unconditional" }
   }
 
@@ -50,13 +50,13 @@ struct CommandDescription: Decodable {
     self = tool.command
   }
 
-  /// The arguments that users see, without those of the parser itself.
+  /// The arguments that help shows, without those that the parser adds to every command.
   var shownArguments: [Argument] {
     (arguments ?? []).filter { argument in
       argument.shouldDisplay && !Self.builtIn.contains { $0 == argument.longName }
     }
   }
 
-  /// The options of every command.
+  /// The options that every command has.
   static let builtIn = ["help", "version"]
 }

@@ -2,9 +2,9 @@
 
 import ArgumentParser
 
-/// The order of verbs and options in help.
+/// The order of commands and options in help.
 enum HelpLayout {
-  /// Options with one purpose.
+  /// A group of options with the same purpose.
   struct Group {
     let title: String
     let options: [String]
@@ -15,7 +15,7 @@ enum HelpLayout {
     }
   }
 
-  /// The most used options of each command, at most ten, by its words.
+  /// The most used options of each command, at most ten; the key is the command's name in words.
   static let mostUsed: [String: [String]] = [
     "devices": ["watch", "json"],
     "modes": ["min-fps", "size", "fourcc", "probe", "json"],
@@ -69,9 +69,9 @@ enum HelpLayout {
     "bench diff": ["fail-on", "json"],
   ]
 
-  /// The groups of options of each command that has many.
+  /// The groups of options for each command that has many options.
   ///
-  /// All other options are general ones.
+  /// Options in no group are listed as general options.
   static let groups: [String: [Group]] = [
     "record": [
       Group("VIDEO", "mode", "fastest", "codec", "droppable", "preview"),
@@ -130,7 +130,7 @@ enum HelpLayout {
     ],
   ]
 
-  /// The options of a rendered export, in `retime` and `edit`.
+  /// The options of a rendered export, which `retime` and `edit` share.
   private static let rendering = [
     Group("AUDIO", "pitch", "audio-codec", "audio-track"),
     Group(
@@ -148,7 +148,7 @@ enum HelpLayout {
     ("MACHINE", ["doctor", "bench"]),
   ]
 
-  /// The subcommands of a command, those of the root command in groups.
+  /// Returns the subcommands of a command; those of the root command are in groups.
   static func verbGroups(
     of subcommands: [any ParsableCommand.Type], isRoot: Bool
   ) -> [(title: String, verbs: [any ParsableCommand.Type])] {

@@ -2,9 +2,9 @@
 
 import ArgumentParser
 
-/// The help of a command, as wide as the terminal.
+/// A help page of a command, as wide as the terminal.
 struct HelpPage {
-  /// How much a page says.
+  /// The amount of detail of a help page.
   enum Extent {
     /// One screen: two examples and the most used options (`-h`).
     case brief
@@ -14,7 +14,7 @@ struct HelpPage {
     case manual
   }
 
-  /// The command with its parents, as they are typed.
+  /// The words of the command as typed, with its parent commands.
   private let path: [String]
   private let command: any ParsableCommand.Type
   private let description: CommandDescription
@@ -22,7 +22,7 @@ struct HelpPage {
   private let extent: Extent
   private let width: Int
 
-  /// Creates the page that the arguments of the program request.
+  /// Creates the help page that the program's arguments request.
   init(
     requestedBy arguments: [String], root: any ParsableCommand.Type,
     width: Int = TerminalWidth.columns
@@ -98,7 +98,7 @@ struct HelpPage {
     return ["EXAMPLES"] + lines.flatMap { HelpWrapping.commandLine($0, width: width) }
   }
 
-  /// The synopsis: all that is required, and the other options as one word.
+  /// The synopsis: all required arguments, and one word for all options.
   private var usage: [String] {
     var parts = (subcommands.isEmpty ? [] : ["<verb>"]) + ["[options]"]
     let shown = description.shownArguments
@@ -120,7 +120,7 @@ struct HelpPage {
 
   /// The options in their groups.
   ///
-  /// The last group has the options of all verbs.
+  /// The last group has the options that all commands share.
   private var groups: [[String]] {
     var left = description.shownArguments.filter { $0.kind != .positional }
     var sections: [[String]] = []
@@ -194,7 +194,8 @@ struct HelpPage {
       labelWidth: isBrief ? Self.briefLabelWidth : Self.labelWidth)
   }
 
-  /// The meaning of an argument, with the values and the default that it does not name itself.
+  /// Returns the description of an argument, with its values and its default unless the description
+  /// already names them.
   private static func meaning(
     _ argument: CommandDescription.Argument, isBrief: Bool
   ) -> String {
@@ -217,7 +218,8 @@ struct HelpPage {
     return "\(text[..<end.range.lowerBound])."
   }
 
-  /// The width of the labels, and that of a page whose labels have their own lines.
+  /// The widths of the column of labels, and the page width below which labels are on separate
+  /// lines.
   private static let labelWidth = 26
   private static let briefLabelWidth = 18
   private static let narrowWidth = 60

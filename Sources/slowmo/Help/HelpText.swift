@@ -3,7 +3,7 @@
 /// The parts of a command's discussion.
 ///
 /// A discussion begins with a line `EXAMPLES`, indented examples and an explanation. After a line
-/// `MANUAL`, it has further examples and details, which only the manual page and `slowmo help` show.
+/// `MANUAL` follow further examples and details, which only the manual page and `slowmo help` show.
 struct HelpText {
   private(set) var examples: [String] = []
   private(set) var explanation: [String] = []
@@ -18,7 +18,7 @@ struct HelpText {
     (furtherExamples, details) = Self.parts(lines[end...].dropFirst())
   }
 
-  /// Separates the indented lines at the beginning from the others.
+  /// Separates the indented lines at the beginning from the lines after them.
   private static func parts(_ lines: ArraySlice<String>) -> ([String], [String]) {
     let examples = lines.prefix { $0.hasPrefix("  ") }
     var others = lines.dropFirst(examples.count).drop { $0.isEmpty }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Wraps help at the width of a terminal, and breaks no word.
+/// Wraps help text at the width of a terminal, without breaking words.
 enum HelpWrapping {
   /// Wraps words.
   ///
   /// - Parameters:
-  ///   - text: The words. All white space is the same.
+  ///   - text: The words; any white space separates words.
   ///   - width: The maximum length of a line, unless a word alone is longer.
-  ///   - first: The beginning of the first line.
-  ///   - indent: The beginning of all other lines.
-  /// - Returns: The lines; one without words if the text has none.
+  ///   - first: The text before the words of the first line.
+  ///   - indent: The text before the words of all other lines.
+  /// - Returns: The lines; only `first` if the text has no words.
   static func wrap(
     _ text: some StringProtocol, width: Int, first: String = "", indent: String = ""
   ) -> [String] {
@@ -28,9 +28,10 @@ enum HelpWrapping {
     return lines + [line]
   }
 
-  /// Wraps paragraphs, which end at empty lines.
+  /// Wraps paragraphs, which are separated by empty lines.
   ///
-  /// An indented line stays a line. Its second column, after two spaces, keeps its indentation.
+  /// An indented line is not joined with others. If it has a second column, after two spaces,
+  /// wrapped text is indented to this column.
   static func paragraphs(_ lines: [String], width: Int) -> [String] {
     var result: [String] = []
     var paragraph: [String] = []
@@ -49,7 +50,7 @@ enum HelpWrapping {
     return result + finished()
   }
 
-  /// Wraps an indented line with a term and, after two spaces, its meaning.
+  /// Wraps an indented line of two columns: a term and, after two spaces, its explanation.
   private static func columns(_ line: String, width: Int) -> [String] {
     let indent = String(line.prefix { $0 == " " })
     let content = line.dropFirst(indent.count)
@@ -62,7 +63,7 @@ enum HelpWrapping {
       meaning, width: width, first: start, indent: String(repeating: " ", count: start.count))
   }
 
-  /// Wraps a command line at spaces outside of quotes, with a backslash at the end of a line.
+  /// Wraps a command line at spaces outside quotes, and ends each wrapped line with a backslash.
   static func commandLine(_ line: String, width: Int) -> [String] {
     guard line.count > width else { return [line] }
     var words: [String] = []

@@ -4,26 +4,26 @@ import Overcrank
 
 /// The JSON document of a batch, with the result of each file.
 struct BatchDocument: Encodable, TextDocument {
-  /// The result of one file.
+  /// The result of exporting one file.
   struct File: Encodable, Sendable {
     enum Status: String, Encodable {
       case made
-      /// The output was finished before.
+      /// The output was finished by an earlier export.
       case kept
       case failed
       /// A signal ended the export.
       case interrupted
       /// A signal came before the export began.
       case notStarted = "not_started"
-      /// With `--dry-run`: would be made.
+      /// With `--dry-run`: the output would be made.
       case planned
     }
 
-    /// The kind of file that an earlier run left.
+    /// The kind of file that an earlier export left.
     enum Earlier: String, Encodable {
-      /// A temporary file of a killed process.
+      /// A temporary file of a process that was killed.
       case unfinished
-      /// An output of another source, plan or version.
+      /// An output of a different source, plan or version.
       case outdated
     }
 
@@ -31,7 +31,7 @@ struct BatchDocument: Encodable, TextDocument {
     let file: String
     var status = Status.notStarted
     var earlier: Earlier?
-    /// The number of frames in the output; nil unless it was made or planned.
+    /// The number of frames in the output; nil unless the output was made or planned.
     var frames: Int64?
     var elapsed: Duration?
     private(set) var exitCode: Int32?
@@ -105,7 +105,7 @@ struct BatchDocument: Encodable, TextDocument {
 
   private func count(_ status: File.Status) -> Int { files.count { $0.status == status } }
 
-  /// The number of files without a finished output that did not fail.
+  /// The number of files that were neither finished nor failed.
   private var remaining: Int { files.count - count(.made) - count(.kept) - count(.failed) }
 
   /// The summary in one line.
@@ -125,8 +125,8 @@ struct BatchDocument: Encodable, TextDocument {
 }
 
 extension ExitStatus {
-  /// The statuses of failures, the most serious first: those of the machine before those of the
-  /// options, and those before the ones of a single file.
+  /// The exit statuses of failures, the most serious first: problems of the machine, then of the
+  /// options, then of a single file.
   fileprivate static let bySeverity: [ExitStatus] = [
     .internalError, .inputOutput, .cannotCreate, .noPermission, .unavailable, .gaveUpWaiting,
     .usage,

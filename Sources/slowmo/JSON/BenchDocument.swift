@@ -6,11 +6,11 @@ import OvercrankLinuxSystem
 
 /// The figures of one benchmark.
 protocol BenchReport: Encodable {
-  /// The figures as text lines.
+  /// The figures as lines of text.
   var lines: [String] { get }
 }
 
-/// The JSON document of a benchmark: its figures, and what they depend on.
+/// The JSON document of a benchmark: its figures, and the conditions that they depend on.
 struct BenchDocument: Encodable {
   private enum CodingKeys: CodingKey {
     case schema, kernel, processor, processorCount, version, libraries, date
@@ -19,7 +19,7 @@ struct BenchDocument: Encodable {
   private let report: any BenchReport
   /// The versions of the linked libraries.
   private let libraries = Dictionary(LinkedLibraries.versions.map { ($0.name, $0.version) }) { $1 }
-  /// The end of the measurement, in ISO 8601.
+  /// The time at which the measurement ended, in ISO 8601.
   private let date = Date.now.formatted(.iso8601)
 
   init(_ report: some BenchReport) { self.report = report }
@@ -36,7 +36,7 @@ struct BenchDocument: Encodable {
     try container.encode(date, forKey: .date)
   }
 
-  /// Prints the document, or its text lines.
+  /// Prints the document as JSON or as lines of text.
   func print(_ common: CommonOptions) throws -> ExitStatus {
     if common.json {
       try Output.document(self)

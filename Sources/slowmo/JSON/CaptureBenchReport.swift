@@ -27,7 +27,7 @@ struct CaptureBenchReport: BenchReport {
   let writerThreadNsPerFrame: Int64
   let peakMemoryBytes: Int64?
   let memoryGrowthBytes: Int64?
-  /// The highest rate at which no frame is lost.
+  /// The highest frame rate at which no frame is lost.
   ///
   /// Measured only with `--find-limit`.
   var limitFps: Double?

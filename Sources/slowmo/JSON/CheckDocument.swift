@@ -12,9 +12,10 @@ struct CheckDocument: Encodable, TextDocument {
   let plot: String?
   let dryRun: Bool
   let audit: TimingAudit
-  /// The number of frames that were synthesized and not captured.
+  /// The number of frames that were synthesized and not captured, as the file states.
   let framesSynthesized: Int
-  /// The number of frames whose stated time contradicts the order of the frames.
+  /// The number of frames whose stored time contradicts the order of the frames, so that it was
+  /// corrected.
   let timesCorrected: Int
 
   func encode(to encoder: any Encoder) throws {
@@ -86,7 +87,7 @@ struct CheckDocument: Encodable, TextDocument {
     rate.map { "\(decimal($0.doubleValue, 3)) fps" } ?? "unknown rate"
   }
 
-  /// The first ten lines of a list, and the number of the others.
+  /// Returns the first ten lines of a list, and a line with the number of lines left out.
   private static func shortened<Element>(
     _ elements: [Element], _ name: String, _ line: (Element) -> String
   ) -> [String] {

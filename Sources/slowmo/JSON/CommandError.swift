@@ -21,7 +21,7 @@ enum ExitStatus: Int32 {
   case terminated = 143
 }
 
-/// An error that ends a verb, with a line of text for people and a code for programs.
+/// An error that ends a command, with a line of text for people and a code for programs.
 struct CommandError: Error {
   var status: ExitStatus
   /// The error code in JSON documents, such as `device_busy`.
@@ -51,7 +51,7 @@ struct CommandError: Error {
 
   /// Converts any error, and chooses the exit status that belongs to its error code.
   ///
-  /// The hint names only options of `verb`, if it is stated.
+  /// If `verb` is given, the hint names only options of this command.
   init(_ error: any Error, in verb: String? = nil) {
     switch error {
     case let error as CommandError: self = error
@@ -67,7 +67,7 @@ struct CommandError: Error {
     }
   }
 
-  /// Returns the hint for an error that has no recovery suggestion of its own.
+  /// Returns a hint for an error without a recovery suggestion.
   private static func hint(_ code: MediaError.Code) -> String {
     switch code {
     case .overflow, .notPositive, .syntax: "see slowmo --help for the syntax of times"
@@ -75,7 +75,7 @@ struct CommandError: Error {
     case .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples,
       .engine:
       "choose another speed"
-    // Declared by a library that this module does not link.
+    // This code is declared by a library that this module does not link.
     case MediaError.Code(rawValue: "no_display"):
       "run it on a screen, or without a window: --terminal"
     default: "see slowmo info for the duration of a file"

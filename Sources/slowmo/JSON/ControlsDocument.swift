@@ -10,7 +10,7 @@ struct ControlsDocument: Encodable {
       let name: String
     }
 
-    /// The value of a control: a number, a text, an array, or a rectangle.
+    /// The value of a control: a number, text, an array or a rectangle.
     enum Value: Encodable {
       case number(Int64)
       case text(String)

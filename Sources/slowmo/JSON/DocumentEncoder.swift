@@ -17,7 +17,7 @@ import Overcrank
 /// If a key is written twice, the last value counts. A document can therefore write a report and
 /// then replace some of the report's values.
 enum DocumentEncoder {
-  /// Returns the JSON tree of a document.
+  /// Returns the JSON tree of a document, with its keys in their final form.
   static func tree(of document: some Encodable) throws -> JSONTree {
     let node = TreeEncoder(codingPath: [])
     try document.encode(to: node)
@@ -47,7 +47,7 @@ enum JSONTree: Encodable {
 
 /// A JSON value that is being built.
 ///
-/// The containers that write it share it.
+/// All encoding containers that write this value share the node.
 private final class Node {
   private var leaf = JSONTree.null
   private var elements: [Node]?
@@ -67,7 +67,7 @@ private final class Node {
   /// Returns true if it was stored, and false if the value must encode itself through containers.
   func set(_ value: some Encodable) -> Bool {
     switch value {
-    // JSON has neither NaN nor infinity.
+    // JSON can represent neither NaN nor infinity.
     case let number as any BinaryFloatingPoint where !number.isFinite: leaf = .null
     case is String, is Bool, is any BinaryInteger & Encodable,
       is any BinaryFloatingPoint & Encodable:

@@ -18,10 +18,11 @@ struct InfoDocument: Encodable {
     let rotation: Int
     /// Whether players mirror the frames left to right, after the rotation.
     let mirrored: Bool
-    /// The number of frames whose stated time contradicts the order of the frames.
+    /// The number of frames whose stored time contradicts the order of the frames, so that it was
+    /// corrected.
     let timesCorrected: Int
 
-    /// The transformation of players as text; empty for none.
+    /// The transformation that players apply, as text; empty for none.
     var geometry: String {
       let parts =
         (rotation == 0 ? [] : ["rotated by \(rotation) degrees"]) + (mirrored ? ["mirrored"] : [])
@@ -34,9 +35,10 @@ struct InfoDocument: Encodable {
     let channels: Int
     let sampleCount: Int64
   }
-  /// A video track, an audio track or another one.
+  /// A video track, an audio track or a track of another kind.
   struct Track: Encodable {
-    /// The number among the tracks of its kind, from 1, as `--video-track` takes it.
+    /// The number of the track among the tracks of its kind, from 1; `--video-track` takes this
+    /// number.
     let index: Int
     let kind: String
     let codec: String
@@ -49,7 +51,7 @@ struct InfoDocument: Encodable {
       case isDefault = "default"
     }
 
-    /// The tracks of a file, in its order.
+    /// Returns the tracks of a file, in the order of the file.
     static func all(of asset: Asset) -> [Track] {
       var counts: [String: Int] = [:]
       return asset.tracks.map { track in
@@ -91,7 +93,7 @@ struct InfoDocument: Encodable {
   struct Mark: Encodable {
     let name: String
     let atNs: Int64
-    /// The frame on screen, from 0; nil after the last frame.
+    /// The index of the frame on screen at the mark, from 0; nil after the last frame.
     let frameIndex: Int?
     /// The capture time of the frame; nil if unknown.
     let captureNs: Int64?
@@ -114,7 +116,7 @@ struct InfoDocument: Encodable {
     let count: Int
     let keys: [String]
   }
-  /// A line of `info --timed-metadata`.
+  /// One value, as printed in a line of `info --timed-metadata`.
   struct TimedValue: Encodable {
     let frameIndex: Int64
     let pts: MediaTime
@@ -159,10 +161,10 @@ struct InfoDocument: Encodable {
   let marks: [Mark]
   /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
-  /// The timed metadata; nil for a file without such values.
+  /// The timed metadata; nil if the file has none.
   let timedMetadata: TimedMetadata?
 
-  /// The photo and movie that the file is one of; nil for any other file.
+  /// The Live Photo that the file belongs to; nil for any other file.
   let livePhoto: LivePhotoPair?
 
   enum CodingKeys: CodingKey {
@@ -224,7 +226,7 @@ struct InfoDocument: Encodable {
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
     }
-    // One track of each kind is described above.
+    // The lines above describe one track of each kind, so all tracks are listed if there are more.
     for kind in ["video", "audio"] {
       let same = tracks.filter { $0.kind == kind }
       if same.count > 1 { lines += same.map(\.line) }
@@ -247,7 +249,7 @@ struct InfoDocument: Encodable {
   }
 }
 
-/// Converts seconds to nanoseconds, rounded and limited to the range of `Int64`.
+/// Converts seconds to nanoseconds, rounded and clamped to the range of `Int64`.
 func nanoseconds(_ seconds: Rational) -> Int64 {
   let exact = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
   return exact.map { Int64(clamping: $0) } ?? 0

@@ -11,11 +11,11 @@ struct MeasureDocument: Encodable {
     let points: [ImagePoint]
   }
 
-  /// A distance between two points, or an angle at the second of three.
+  /// A distance between two points, or an angle at the second of three points.
   struct Measurement: Encodable {
     let index: Int
     let pts: MediaTime
-    /// The numbers of the points, from 1.
+    /// The numbers of the points, counted from 1.
     let points: [Int]
     private(set) var pixels: Double?
     private(set) var pixelsUncertainty: Double?
@@ -35,7 +35,7 @@ struct MeasureDocument: Encodable {
 
     fileprivate init(_ frame: Frame, _ points: [Int], angle: MeasuredValue) {
       (index, pts, self.points) = (frame.index, frame.time, points)
-      // Two points in one place have no angle.
+      // If a point coincides with the vertex, there is no angle.
       guard angle.value.isFinite else { return }
       (degrees, degreesUncertainty) = (angle.value, angle.uncertainty)
     }
@@ -56,7 +56,7 @@ struct MeasureDocument: Encodable {
   let pointUncertaintyPx: Double
   let metersPerPixel: Double?
   let measurements: [Measurement]
-  /// The number of frames that were synthesized and not captured.
+  /// The number of measured frames that were synthesized and not captured.
   let framesSynthesized: Int
   let dryRun: Bool
 

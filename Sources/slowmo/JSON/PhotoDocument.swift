@@ -11,10 +11,10 @@ struct PhotoDocument: Encodable {
     let id: Int64
     let frameIndex: Int64
     let sequence: UInt32
-    /// The capture time on the capture clock.
+    /// The time at which the photo was taken, on the capture clock.
     let at: MediaTime
     let shutterLag: MediaTime
-    /// The movie of a Live Photo.
+    /// The file name of the Live Photo's movie; nil for other photos.
     let movie: String?
 
     init(_ photo: Photo, path: String) {
@@ -53,18 +53,18 @@ struct PhotoDocument: Encodable {
   }
 }
 
-/// The numbers of photos in their file names, from 1.
+/// Counts photos for their file names, from 1.
 final class PhotoCounter: Sendable {
   private let count = Atomic<Int64>(0)
 
   func next() -> Int64 { count.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
-/// The first of several times, which file names count from.
+/// Remembers a first time, from which the times in file names are counted.
 final class FirstTime: Sendable {
   private let first = Mutex<Int64?>(nil)
 
-  /// Returns the first time that was passed to any call.
+  /// Stores the time of the first call; returns this first time in all calls.
   func of(_ time: Int64) -> Int64 {
     first.withLock { first in
       first = first ?? time

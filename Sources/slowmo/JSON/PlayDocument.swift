@@ -6,13 +6,13 @@ import Overcrank
 struct PlayDocument: Encodable, TextDocument {
   /// An event of the player, or a key of a script.
   struct Event: Encodable {
-    /// Nanoseconds after the start.
+    /// The time after the start, in nanoseconds.
     let atNs: Int64
     /// The kind: `key`, `state`, `rate` and so on.
     let type: String
-    /// The key, the new state or what else describes the event; nil if the kind says all.
+    /// A detail of the event, such as the key or the new state; nil if the kind says enough.
     let detail: String?
-    /// The composition time of a seek.
+    /// The composition time that a seek reached; nil for other events.
     let positionNs: Int64?
 
     enum CodingKeys: CodingKey { case atNs, type, detail, positionNs }
@@ -21,11 +21,11 @@ struct PlayDocument: Encodable, TextDocument {
   /// A mark that a key has set.
   struct Mark: Encodable {
     let name: String
-    /// The composition time.
+    /// The composition time of the mark.
     let atNs: Int64
     /// The frame of the source, from 0; nil in a gap.
     let frameIndex: Int?
-    /// The capture time of the frame; nil if unknown.
+    /// The capture time of this frame; nil if unknown.
     let captureNs: Int64?
 
     enum CodingKeys: CodingKey { case name, atNs, frameIndex, captureNs }
@@ -67,12 +67,12 @@ struct PlayDocument: Encodable, TextDocument {
   let audioRate: Int?
   let position: MediaTime
   let events: [Event]
-  /// The clip of `--beside`; nil without.
+  /// The clip of `--beside`; nil without this option.
   var beside: Clip?
   let marks: [Mark]
-  /// The segments of the composition at the end.
+  /// The segments of the composition when playback ended.
   let plan: [SegmentDocument]
-  /// The file of `-o`; nil without.
+  /// The file of `-o`; nil without this option.
   let output: String?
   /// Whether the file of `-o` was written.
   let written: Bool
@@ -108,7 +108,7 @@ struct PlayDocument: Encodable, TextDocument {
     }
   }
 
-  /// Returns the type, the detail and the position of an entry.
+  /// Returns the type, the detail and the position of a logged event.
   private static func description(
     _ content: PlaybackSession.Entry.Content
   ) -> (type: String, detail: String?, position: Rational?) {

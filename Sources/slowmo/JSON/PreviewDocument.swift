@@ -4,16 +4,16 @@ import Overcrank
 
 /// The JSON document of `preview`.
 struct PreviewDocument: Encodable, TextDocument {
-  /// A key, a tap, or a file that was written.
+  /// A key, a tap, or a file that was written, during the preview.
   struct Event: Encodable {
-    /// Nanoseconds after the start.
+    /// The time after the start, in nanoseconds.
     let atNs: Int64
     /// The kind: `key`, `tap`, `photo`, `screenshot` or `failed`.
     let type: String
     let detail: String
   }
 
-  /// The outcome of each frame that arrived.
+  /// The number of frames that arrived, by outcome.
   struct Ledger: Encodable {
     let offered: Int64
     let delivered: Int64
@@ -36,9 +36,9 @@ struct PreviewDocument: Encodable, TextDocument {
   let shown: Int64
   let delay: MediaTime
   let speed: Speed
-  /// The rate of the frames that arrived; nil for fewer than two.
+  /// The measured rate of the frames that arrived; nil for fewer than two frames.
   let measuredFps: Rational?
-  /// The frames that the driver's counter skipped.
+  /// The number of frames that are missing by the driver's counter.
   let lost: Int64
   let ledger: Ledger
   let events: [Event]

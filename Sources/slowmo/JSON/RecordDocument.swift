@@ -83,13 +83,13 @@ struct RecordDocument: Encodable {
   private let report: RecordingReport
   /// The triggered capture, or nil for a recording without triggers.
   ///
-  /// Without `--repeat`, `report` is the report of the only clip. With `--repeat`, `report` sums up
-  /// all clips.
+  /// Without `--repeat`, the document contains the report of the only clip. With `--repeat`, it
+  /// contains the sums over all clips.
   private let capture: TriggeredReport?
   private let preflight: RecordingPreflight
-  /// The reports of the files, or nil for a recording that can have only one.
+  /// The report of each file; nil for a recording that can have only one file.
   private let files: [RecordingReport]?
-  /// The error that ends the verb.
+  /// The error that ends the command; nil for none.
   private(set) var problem: CommandError?
 
   /// The number of lost frames that `--max-drops` limits.
@@ -97,10 +97,10 @@ struct RecordDocument: Encodable {
 
   /// Records a failure after the recording.
   ///
-  /// If a problem is already recorded, it is kept.
+  /// The first recorded failure is kept.
   mutating func fail(_ problem: CommandError) { self.problem = self.problem ?? problem }
 
-  /// Creates the document of one recording.
+  /// Creates the document of a recording with one file.
   init(_ report: RecordingReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
     (self.report, self.preflight, self.problem) = (report, preflight, problem)
     (capture, files) = (nil, nil)
@@ -119,7 +119,7 @@ struct RecordDocument: Encodable {
     _ capture: TriggeredReport, _ preflight: RecordingPreflight, path: String, repeats: Bool,
     _ problem: CommandError?
   ) {
-    // The only clip supplies the report. Several clips are summed up in a new report.
+    // A single clip supplies the report. Several clips are added up in a new report.
     var whole =
       capture.clips.first.flatMap { repeats ? nil : $0 }
       ?? RecordingReport(

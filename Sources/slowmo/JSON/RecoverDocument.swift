@@ -7,12 +7,12 @@ struct RecoverDocument: Encodable {
   private enum CodingKeys: CodingKey { case schema, intervals, output }
 
   private let report: RecoveryReport
-  /// The file that received the readable frames of a truncated movie.
+  /// The file to which the readable frames of a truncated movie were copied.
   private var output: String?
 
   init(_ report: RecoveryReport) { self.report = report }
 
-  /// Creates the document of a copy of a truncated movie.
+  /// Creates the document for the copy of a truncated movie.
   init(
     _ file: String, _ track: VideoTrack, _ truncation: Asset.Truncation, _ report: ExportReport
   ) {
@@ -23,7 +23,7 @@ struct RecoverDocument: Encodable {
     let stated = truncation.statedFrameCount ?? truncation.readableFrameCount
     let missing = Int64(stated - truncation.readableFrameCount)
     recovery.lostFrameCount = missing
-    // The durations of the missing frames are unknown, so each counts with the nominal frame
+    // The durations of the missing frames are unknown, so each is counted with the nominal frame
     // duration.
     let lost = track.nominalFrameRate.map { $0.frameDuration * Rational(missing) }
     recovery.lostDuration = lost.flatMap(MediaTime.init(exactly:)) ?? .zero

@@ -10,7 +10,7 @@ struct RetimeDocument: Encodable, TextDocument {
     case done(ExportReport)
     /// The plan of an export; nothing is written.
     case plan(ExportReport)
-    /// The plan of a shard or a join whose output was finished before; nothing is written.
+    /// The plan of a shard or a join whose output was already finished; nothing is written.
     case kept(ExportReport)
     /// A project file; nothing is exported.
     case project(path: String, isDryRun: Bool)
@@ -18,7 +18,7 @@ struct RetimeDocument: Encodable, TextDocument {
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case schema, dryRun, kept, shard, file, duration, plan, cuts, lostMetadata, warnings
-    // A project file is not an export, so these keys are null for it.
+    // These keys are null for a project file, which is not an export.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case framesSynthesized, synthesizedConfidence, shutterDegrees, fileLength
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
@@ -51,7 +51,7 @@ struct RetimeDocument: Encodable, TextDocument {
     segments = try plan.segments.map(SegmentDocument.init)
   }
 
-  /// Creates the document of a shard or a join that was finished before.
+  /// Creates the document of a shard or a join whose output was already finished.
   init(_ verb: String, kept plan: ExportReport) throws {
     self.verb = verb
     content = .kept(plan)

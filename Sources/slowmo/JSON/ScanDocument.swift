@@ -7,7 +7,7 @@ import Overcrank
 struct ScanDocument: Encodable {
   let schema = schemaName("scan")
   let source: String
-  /// The number of frames; nil if it is not known before.
+  /// The number of frames; nil if it is not known in advance.
   let frameCount: Int64?
   let examinedCount: Int64
   let objects: [ScannedObject]
@@ -19,7 +19,7 @@ struct ScanDocument: Encodable {
   }
 }
 
-/// An object: one line of `scan`.
+/// A found object: one line in the output of `scan`.
 struct ScannedObject: Encodable {
   let schema = schemaName("scan.object")
   let type: String
@@ -29,7 +29,7 @@ struct ScannedObject: Encodable {
   let frameIndex: Int64
   let pts: MediaTime
   let duration: MediaTime
-  /// The left edge, the upper edge, the width and the height.
+  /// The left edge, upper edge, width and height, as fractions of the frame.
   let bounds: [Double]
   let corners: [[Double]]
   let faceId: Int64?
@@ -43,7 +43,7 @@ struct ScannedObject: Encodable {
 
   /// Describes an object.
   ///
-  /// Its times are counted from `start`.
+  /// The times of the object are counted from `start`.
   init(_ object: RecognizedObject, since start: MediaTime) {
     type = object.type
     text = object.text
@@ -57,10 +57,11 @@ struct ScannedObject: Encodable {
     (faceId, rollDegrees, yawDegrees) = (object.faceID, object.rollDegrees, object.yawDegrees)
   }
 
-  /// A millionth of a side is less than a hundredth of a pixel.
+  /// Rounds to a millionth of the frame's width or height, which is less than a hundredth of a
+  /// pixel.
   private static func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }
 
-  /// The line of JSON.
+  /// Returns the line of JSON for the object.
   func line() throws -> String {
     String(decoding: try Output.encode(self, isPretty: false), as: UTF8.self)
   }
@@ -93,10 +94,10 @@ struct StoredObject: Codable {
     (faceId, rollDegrees, yawDegrees) = (object.faceID, object.rollDegrees, object.yawDegrees)
   }
 
-  /// The key under which it is stored.
+  /// The key under which the object is stored.
   var key: String { faceId == nil ? Self.codeKey : Self.faceKey }
 
-  /// The objects of each frame, from a movie's timed metadata.
+  /// Reads the objects of each frame from a movie's timed metadata.
   static func objects(in items: [TimedMetadataItem]) -> [Int64: [StoredObject]] {
     var objects: [Int64: [StoredObject]] = [:]
     for item in items where [codeKey, faceKey].contains(item.key) {

@@ -16,7 +16,7 @@ struct SparseDocument: Encodable {
 }
 
 extension ExportReport.LowRateRange {
-  /// The range as text.
+  /// The range and its frame rate as text.
   var summary: String {
     "from \(range.start.displayText) to \(range.end.displayText) s the source has only "
       + "\(decimal(framesPerSecond.doubleValue, 3)) fps: some frames are repeated"

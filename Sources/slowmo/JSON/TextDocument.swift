@@ -2,6 +2,6 @@
 
 /// A document that can also be printed as text lines.
 protocol TextDocument {
-  /// The document as text lines.
+  /// The lines of text.
   var lines: [String] { get }
 }

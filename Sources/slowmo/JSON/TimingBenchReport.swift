@@ -8,7 +8,7 @@ struct TimingBenchReport: BenchReport {
   struct Spread: Encodable {
     let medianNs, minNs, maxNs: Int64
 
-    /// The median of an even number of values is the lower one of the middle two.
+    /// For an even number of values, the median is the lower of the two middle values.
     init(_ values: [Int64]) {
       let sorted = values.sorted()
       (minNs, maxNs) = (sorted.first ?? 0, sorted.last ?? 0)
@@ -21,14 +21,14 @@ struct TimingBenchReport: BenchReport {
     }
   }
 
-  /// The figures of the program that ran beside this one.
+  /// The figures of the program that ran for comparison.
   struct Baseline: Encodable {
     let name = BenchBaseline.ffmpeg.rawValue
     let version: String
-    /// The frames in its output; nil for audio alone.
+    /// The number of frames in the program's output; nil if the output has only audio.
     let frames: Int?
     let wall, cpu: Spread
-    /// The median time of this program divided by that of the other one.
+    /// The median time of this program divided by that of the other program.
     let wallRatio, cpuRatio: Double
 
     enum CodingKeys: CodingKey { case name, version, frames, wall, cpu, wallRatio, cpuRatio }
@@ -51,11 +51,11 @@ struct TimingBenchReport: BenchReport {
   /// The clip, the speed and the kind of export.
   let mode: String
   let runs: Int
-  /// The frames in the output.
+  /// The number of frames in the output.
   let frames: Int
-  /// The frames that were lost; nil for an export.
+  /// The number of lost frames; nil for an export.
   let drops: Int64?
-  /// The audio samples per channel in the output; nil without audio.
+  /// The number of audio samples per channel in the output; nil without audio.
   let samples: Int64?
   let bytes: Int64
   let wall, cpu: Spread

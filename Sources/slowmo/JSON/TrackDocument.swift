@@ -4,7 +4,7 @@ import Overcrank
 
 /// The JSON document of `track`, and its table.
 struct TrackDocument: Encodable {
-  /// The object in one frame.
+  /// The tracked object in one frame.
   struct Point: Encodable {
     let index: Int
     let pts: MediaTime
@@ -29,7 +29,7 @@ struct TrackDocument: Encodable {
     }
   }
 
-  /// Frames in which the object was lost.
+  /// A run of frames in which the object was lost.
   struct Lost: Encodable {
     let firstIndex: Int
     let lastIndex: Int

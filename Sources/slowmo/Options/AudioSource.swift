@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The audio source of a recording, as `--audio` names it.
+/// The audio source of a recording, as selected by `--audio`.
 struct AudioSource {
   /// The microphone.
   ///
@@ -29,7 +29,7 @@ struct AudioSource {
     microphone = device
   }
 
-  /// Creates a session of a camera and the microphone, if there is one.
+  /// Creates a session of a camera and, if there is one, the microphone.
   ///
   /// - Throws: `MediaError` if the microphone cannot be opened.
   func session(of camera: DeviceInput) throws -> CaptureSession {

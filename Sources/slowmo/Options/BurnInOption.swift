@@ -34,17 +34,17 @@ struct BurnInOption: ExpressibleByArgument {
         return nil
       }
     }
-    // A font needs text.
+    // A font is only valid with an item that draws text.
     guard font == nil || !items.isEmpty else { return nil }
     (self.items, self.mark, self.logo, self.font) = (items, mark, logo, font)
   }
 
-  /// True if the time of the mark is given, false otherwise.
+  /// True if `mark` was given a time, false otherwise.
   var hasMarkTime: Bool { mark != nil }
 
-  /// Returns what is drawn into the frames of an export of this movie.
+  /// Returns the text and the logo to draw into the frames of an export of this movie.
   ///
-  /// Without a time, `mark` is the first mark of the movie.
+  /// If `mark` has no time, it means the first mark of the movie.
   func burnIn(_ asset: Asset?) throws(MediaError) -> BurnIn {
     var time: MediaTime?
     if let mark, let asset {
@@ -60,10 +60,10 @@ struct BurnInOption: ExpressibleByArgument {
       items: items, mark: time, logoPath: logo, font: try font.map(Self.drawnFont) ?? nil)
   }
 
-  /// Draws the font, before an output is made.
+  /// Draws the characters of the font, before any output is made.
   ///
-  /// - Throws: `MediaError` if it cannot be drawn, or `CommandError` with `missing_component` in a
-  ///   program without fonts.
+  /// - Throws: `MediaError` if the font cannot be drawn, or `CommandError` with `missing_component`
+  ///   in a program without font support.
   func prepareFont() throws {
     guard let font else { return }
     guard OptionalComponents.current.burnInFont != nil else {
@@ -73,10 +73,11 @@ struct BurnInOption: ExpressibleByArgument {
     _ = try Self.drawnFont(font)
   }
 
-  /// The fonts that were drawn, by their names.
+  /// The fonts that were drawn so far, by name.
   private static let fonts = Mutex<[String: BurnInFont]>([:])
 
-  /// Draws a font once, however many files are exported; nil in a program without fonts.
+  /// Draws a font only once, however many files are exported; nil in a program without font
+  /// support.
   private static func drawnFont(_ name: String) throws(MediaError) -> BurnInFont? {
     if let known = fonts.withLock({ $0[name] }) { return known }
     guard let font = try OptionalComponents.current.burnInFont?(name) else { return nil }

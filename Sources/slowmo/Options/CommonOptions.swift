@@ -2,13 +2,13 @@
 
 import ArgumentParser
 
-/// Options of every verb.
+/// Options of every command.
 struct CommonOptions: ParsableArguments, Sendable {
   @Flag(name: .long, help: "Print exactly one JSON document on standard output.")
   var json = false
 }
 
-/// Options of every verb that writes a file.
+/// Options of every command that writes a file.
 struct WritingOptions: ParsableArguments, Sendable {
   @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
   var overwrite = false

@@ -6,10 +6,10 @@ import OvercrankLinuxSystem
 
 /// Completion of values that only this machine knows: devices, modes and controls.
 ///
-/// The shell runs the command for each completion. Nothing is printed but candidates, so every
-/// failure gives an empty list.
+/// The shell runs this program for each completion. It prints only candidates, so every failure
+/// yields an empty list.
 enum Completions {
-  /// Completes a device.
+  /// Completes the name of a device.
   static let device = CompletionKind.custom { _, _, prefix in shown(devices(prefix)) }
 
   /// Completes a mode of the device on the command line.
@@ -33,7 +33,7 @@ enum Completions {
     return shown((values + ["default"]).map { "\(name)=\($0)" })
   }
 
-  /// Completes a microphone.
+  /// Completes the name of a microphone.
   static let microphone = CompletionKind.custom { _, _, _ in
     shown(
       CaptureDevice.discover().devices.filter { $0.media == [.audio] }.map(\.address) + ["none"])
@@ -63,13 +63,13 @@ enum Completions {
       guard prefix.isEmpty || prefix[start...].hasPrefix("@"),
         let asset = movie(in: commandLine, completing: index)
       else { return [] }
-      // A name with a space would end a point of a ramp.
+      // A name with a space would end a point of the ramp too early.
       let names = asset.marks.map(\.name).filter { !$0.contains(where: \.isWhitespace) }
       return shown(names.map { "\(prefix[..<start])@\($0)\(suffix)" })
     }
   }
 
-  /// The first movie that the other arguments name.
+  /// Returns the first movie that the other arguments name.
   private static func movie(in commandLine: [String], completing index: Int) -> Asset? {
     let arguments = commandLine.enumerated().filter { $0.offset != index }.map {
       unquoted($0.element)
@@ -78,7 +78,8 @@ enum Completions {
       .compactMap { try? Asset(path: $0) }.first
   }
 
-  /// The candidates for a device: paths first, and its other names once the word begins.
+  /// Returns the candidates for a device: only paths for an empty word, otherwise also its other
+  /// names.
   private static func devices(_ prefix: String) -> [String] {
     let prefix = unquoted(prefix)
     if prefix.hasPrefix("file:") {
@@ -99,7 +100,7 @@ enum Completions {
       + all.indices.filter { all[$0].media.contains(.video) }.map { "cam\($0)" }
   }
 
-  /// The files and directories whose paths begin with a text; directories end in a slash.
+  /// Returns the files and directories whose paths begin with a text; directories end in a slash.
   private static func files(_ prefix: String) -> [String] {
     let end = prefix.lastIndex(of: "/").map { prefix.index(after: $0) } ?? prefix.startIndex
     let directory = prefix[..<end]
@@ -112,10 +113,10 @@ enum Completions {
       }
   }
 
-  /// The device that the other arguments name.
+  /// Returns the device that the other arguments name.
   ///
-  /// It normally follows the verb. Otherwise it is the first word that is neither an option nor
-  /// follows one, because such a word may be the option's value.
+  /// The device normally follows the name of the command. Otherwise it is the first word that is
+  /// neither an option nor directly after an option, because that word may be the option's value.
   private static func device(in commandLine: [String], completing index: Int) -> CaptureDevice? {
     let commandLine = commandLine.enumerated().filter { $0.offset != index }.map {
       unquoted($0.element)
@@ -130,14 +131,14 @@ enum Completions {
     return isBench ? try? CaptureDevice.named("synthetic") : nil
   }
 
-  /// A word of a command line without the characters that quote it.
+  /// Returns a word of a command line without quotes and backslashes.
   private static func unquoted(_ word: String) -> String {
     word.filter { !"'\"\\".contains($0) }
   }
 
-  /// The candidates without repetitions, as the shell expects them.
+  /// Returns the candidates without duplicates, in the form that the shell expects.
   ///
-  /// A candidate is a line, and the shell prints it, so candidates with control characters are left
+  /// Each candidate is a line that the shell prints, so candidates with control characters are left
   /// out. In zsh, a colon separates a candidate from its description, and a backslash escapes it.
   private static func shown(_ candidates: [String]) -> [String] {
     var seen = Set<String>()

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// A speed whose sign is the direction: `-1/2` plays backwards at half speed.
+/// A speed with a sign for the direction: `-1/2` plays backwards at half speed.
 struct DirectedSpeed: Sendable {
   let speed: Speed
   let isReversed: Bool
@@ -12,7 +12,7 @@ struct DirectedSpeed: Sendable {
     speed = try Speed(parsing: isReversed ? String(text.dropFirst()) : text)
   }
 
-  /// Returns this speed for a range of the source.
+  /// Applies this speed and direction to a range of the source.
   func change(in range: TimeRange) -> Composition.SpeedChange {
     Composition.SpeedChange(speed, in: range, isReversed: isReversed)
   }

@@ -37,7 +37,7 @@ struct EncodingOptions: ParsableArguments, Sendable {
     }
   }
 
-  /// The first of these options that is given, of those without a default value.
+  /// The first given option among those without a default value; nil if none is given.
   var firstGiven: String? {
     [
       ("--crf", crf != nil), ("--max-size", maxSize != nil),
@@ -47,7 +47,8 @@ struct EncodingOptions: ParsableArguments, Sendable {
 
   /// Returns the codec with its settings.
   ///
-  /// An animated image has the codec of its extension, unless an option names another one.
+  /// For an animated image, the extension of the file decides the codec, unless an option names
+  /// another codec.
   func encoding(for output: String) -> VideoEncoding {
     if let image = VideoEncoding(animatedImageAt: output), codec == .h264,
       crf == nil && encoderPreset == nil && profile == nil

@@ -95,7 +95,7 @@ struct ExportOptions: ParsableArguments, Sendable {
         throw ValidationError("\(name) excludes --max-size: the size is known after the join")
       }
     }
-    // Both show single frames, whatever the shutter.
+    // `hold` and `nearest` show single frames, so a shutter would have no effect.
     if shutter != nil, sampling == .hold || sampling == .nearest {
       throw ValidationError("--shutter needs --sampling blend, flow or flow-fast")
     }
@@ -132,7 +132,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     }
   }
 
-  /// The part of the export that is written.
+  /// The part of the export to write: a shard, the joined shards, or the whole.
   private var part: ExportPart { shard.map(ExportPart.shard) ?? (join ? .joined : .whole) }
 
   private func mode(
@@ -150,7 +150,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     return .constant(fps, rendering)
   }
 
-  /// Opens a movie with the policy of `--on-error`.
+  /// Opens a movie with the policy that `--on-error` selects.
   func asset(_ path: String) throws(MediaError) -> Asset {
     try openAsset(path, onError, trackChoice)
   }
@@ -217,7 +217,7 @@ struct ExportOptions: ParsableArguments, Sendable {
 
   /// Prepares the export of a shard or a join.
   ///
-  /// Returns the plan if its output is finished, and nil if it must be made.
+  /// Returns the plan if the output is already finished, and nil if it must still be made.
   private func keptPart(
     _ settings: inout ExportSettings, _ session: ExportSession, _ writing: WritingOptions
   ) throws -> ExportReport? {
@@ -226,7 +226,7 @@ struct ExportOptions: ParsableArguments, Sendable {
     if !writing.dryRun { _ = TemporaryName.removeAbandoned(of: [path]) }
     guard session.isFinished(settings) else { return nil }
     var known = settings
-    // The shards may be gone after they were joined.
+    // The plan is made as a whole export, because the shards may have been deleted after the join.
     if join { known.part = .whole }
     return try session.plan(known)
   }
@@ -305,8 +305,8 @@ extension ArgumentHelp {
 
 /// Opens a movie, and prints a note if it is truncated.
 ///
-/// If the policy is `stop`, a truncated movie is an error instead. A note also says why an index beside
-/// the movie is not used or cannot be written.
+/// If the policy is `stop`, a truncated movie is an error instead. Another note is printed if an
+/// index file next to the movie cannot be used or written.
 func openAsset(
   _ path: String, _ policy: UndecodableFramePolicy, _ trackChoice: TrackOptions,
   keepsIndex: Bool = false
@@ -326,7 +326,7 @@ func openAsset(
   return try trackChoice.select(asset)
 }
 
-/// Prints a note about a frame that could not be decoded.
+/// Prints a note about each frame that could not be decoded.
 func noteUndecodable(
   _ path: String, _ index: Int, _ time: MediaTime, _ policy: UndecodableFramePolicy
 ) {

@@ -7,7 +7,7 @@ import Overcrank
 struct ExposureBracket {
   let exposures: [BracketedExposure]
 
-  /// The greatest compensation in EV.
+  /// The greatest exposure compensation in EV.
   private static let limit = 20.0
 
   init(parsing text: String) throws {

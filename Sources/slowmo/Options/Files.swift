@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 
 /// Reads and writes small files for the command.
 ///
-/// Failures are `CommandError` or `MediaError`.
+/// All failures throw `CommandError` or `MediaError`.
 enum Files {
   /// Throws if a path exists and must not be overwritten.
   static func refuseExisting(_ path: String, overwrites: Bool) throws {
@@ -17,7 +17,7 @@ enum Files {
       hint: "choose another name, or replace the file with --overwrite")
   }
 
-  /// Writes a small file atomically: the file gets its name when it is complete.
+  /// Writes a small file atomically: the file appears under its name only when it is complete.
   ///
   /// If the file exists, it is replaced only if `overwrites` is true. The name `-` is standard
   /// output. Cancellation is polled while a named pipe has no reader, or is full.
@@ -92,8 +92,8 @@ enum Files {
   /// Throws if a signal arrives.
   private static func waitForInput(_ descriptor: Int32, _ path: String) throws {
     var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    // A separate thread receives the signals, so they do not interrupt poll(2). It therefore times
-    // out after 100 ms to check for them.
+    // The signals are received by a separate thread, so they do not interrupt poll(2). So poll(2)
+    // returns every 100 ms to check for them.
     while poll(&waited, 1, 100) <= 0 {
       guard !Interrupt.isRequested else {
         throw CommandError(
@@ -120,7 +120,7 @@ enum Files {
     try readBytes(path, from: { max(0, $0 - count) }, count)
   }
 
-  /// Returns an absolute path.
+  /// Returns a path made absolute by the current directory.
   ///
   /// The file itself is not accessed.
   static func absolutePath(_ path: String) -> String {

@@ -9,7 +9,7 @@ extension LengthScale {
     let sides = text.filter { $0 != " " }.split(separator: "=", omittingEmptySubsequences: false)
     let units: [(String, Double)] = [("mm", 0.001), ("cm", 0.01), ("m", 1)]
     guard sides.count == 2, let unit = units.first(where: { sides[1].hasSuffix($0.0) }),
-      // Each end of a length is marked to about one pixel.
+      // Both ends of a length are marked to about one pixel, so the uncertainties add up to √2.
       let pixels = measuredValue(sides[0], uncertainty: 2.0.squareRoot()),
       let length = measuredValue(sides[1].dropLast(unit.0.count), uncertainty: 0),
       let scale = LengthScale(
@@ -22,7 +22,7 @@ extension LengthScale {
   }
 }
 
-/// Parses a number, or one with its uncertainty such as `96±1` or `96+-1`.
+/// Parses a number, optionally with its uncertainty, such as `96±1` or `96+-1`.
 private func measuredValue(_ text: Substring, uncertainty: Double) -> MeasuredValue? {
   let plain = text.replacing("+-", with: "±")
   let parts = plain.split(separator: "±", omittingEmptySubsequences: false).map { Double($0) }

@@ -39,7 +39,7 @@ struct MetadataOptions: ParsableArguments {
     ObjectSelection(types: metadata?.names ?? [], faceModel: faces.faceModel)
   }
 
-  /// The items of the file.
+  /// The metadata items to store in the file.
   var items: [MetadataItem] { tag + [location].compactMap { $0 } }
 
   func validate() throws {
@@ -51,7 +51,7 @@ struct MetadataOptions: ParsableArguments {
   }
 }
 
-/// Parses `KEY=VALUE`.
+/// Parses a metadata item `KEY=VALUE`.
 @Sendable private func tagItem(_ text: String) throws -> MetadataItem {
   guard let sign = text.firstIndex(of: "=") else {
     throw ValidationError("\(text.repaired) is not a tag such as keywords=golf")
@@ -60,7 +60,7 @@ struct MetadataOptions: ParsableArguments {
   return try MetadataItem(.init(named: String(text[..<sign]).repaired), .text(value))
 }
 
-/// Parses a place.
+/// Parses a geographic location.
 @Sendable private func locationItem(_ text: String) throws -> MetadataItem {
   MetadataItem(try GeographicLocation(parsing: text))
 }

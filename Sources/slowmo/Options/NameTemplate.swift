@@ -53,7 +53,7 @@ struct NameTemplate {
     parts.contains { if case .field(field, _) = $0 { true } else { false } }
   }
 
-  /// Returns the name with all fields replaced by their values.
+  /// Returns the file name, with all fields replaced by their values.
   ///
   /// A field without a value becomes empty.
   func name(_ values: [String: Value]) -> String {

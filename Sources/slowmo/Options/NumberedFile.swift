@@ -3,12 +3,12 @@
 import Overcrank
 import OvercrankLinuxSystem
 
-/// Files with the first free number in their name.
+/// Writes files under the first free number in a series of names.
 enum NumberedFile {
-  /// Writes a file as `PREFIX0001.EXTENSION`, or with the next number that is free.
+  /// Writes a file as `PREFIX0001.EXTENSION`, or with the next free number.
   ///
-  /// - Returns: Its name.
-  /// - Throws: `MediaError` if it cannot be written.
+  /// - Returns: The name of the file.
+  /// - Throws: `MediaError` if the file cannot be written.
   static func write(
     _ bytes: [UInt8], prefix: String, extension: String
   ) throws(MediaError) -> String {

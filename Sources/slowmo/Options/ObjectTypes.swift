@@ -2,11 +2,11 @@
 
 import ArgumentParser
 
-/// A list of types.
+/// A list of object types, separated by commas.
 struct ObjectTypes: ExpressibleByArgument {
   let names: [String]
 
-  /// The names of types.
+  /// The names of all object types.
   static let allNames = [
     "codes", "upca", "upce", "ean8", "ean13", "code39", "code93", "code128", "itf", "codabar",
     "qr", "microqr", "aztec", "pdf417", "datamatrix", "faces",
@@ -18,19 +18,19 @@ struct ObjectTypes: ExpressibleByArgument {
   }
 }
 
-/// The option of a detector of faces.
+/// The option that selects a face detector.
 struct FaceModelOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Find faces with this detector, trained with dlib.", valueName: "file"),
     completion: .file())
   var faceModel: String?
 
-  /// Checks that faces are searched if a detector is named.
+  /// Throws if a face detector is given but faces are not searched for.
   ///
   /// - Parameters:
-  ///   - types: The types that are searched.
-  ///   - option: The option of the types.
-  /// - Throws: `ValidationError` if it is named in vain.
+  ///   - types: The types to find.
+  ///   - option: The option that selects the types, for the message.
+  /// - Throws: `ValidationError` if the detector would not be used.
   func check(_ types: ObjectTypes?, of option: String) throws {
     guard faceModel != nil, types?.names.contains("faces") != true else { return }
     throw ValidationError("--face-model needs \(option) faces")

@@ -5,13 +5,13 @@ import Overcrank
 
 /// The value of `--pitch`: the name of an algorithm.
 ///
-/// `low-quality:snap` selects `low-quality`, and replaces a speed that it does not support by the
-/// nearest one that it does.
+/// `low-quality:snap` selects `low-quality`, and replaces each unsupported speed by the nearest
+/// supported speed.
 struct PitchOption: ExpressibleByArgument {
   let algorithm: AudioTimePitchAlgorithm
   let otherSpeeds: UnsupportedSpeedPolicy
 
-  /// The value that replaces unsupported speeds.
+  /// The value of `--pitch` that replaces unsupported speeds.
   static let snapping = "\(AudioTimePitchAlgorithm.lowQuality.rawValue):snap"
 
   init(_ algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy = .refused) {

@@ -3,13 +3,14 @@
 import ArgumentParser
 import Overcrank
 
-/// The choice between repeated and synthesized frames for refreshes between captured frames.
+/// The choice of whether refreshes between captured frames show the last frame again or a
+/// synthesized frame.
 enum PlaybackSampling: String, CaseIterable, ExpressibleByArgument {
   case hold
   case flow
   case flowFast = "flow-fast"
 
-  /// The sampling of the player's settings.
+  /// The sampling method for the player's settings.
   var sampling: FrameSampling {
     switch self {
     case .hold: .hold

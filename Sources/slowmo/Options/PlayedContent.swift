@@ -3,18 +3,18 @@
 import Overcrank
 import OvercrankLinuxSystem
 
-/// A clip or a project that is played.
+/// A clip or a project, opened for playback.
 struct PlayedContent {
   private(set) var composition: Composition
   let assets: [Asset]
   /// The marks of the movie or project, in composition time.
   let marks: [CompositionMarker]
-  /// The movie, for times in frames; nil for a project.
+  /// The movie, which is needed for times given in frames; nil for a project.
   private let asset: Asset?
-  /// The start of the range, in the clip's or project's own time.
+  /// The start of the played range, in the time of the clip or project.
   private let start: MediaTime
   private let file: String
-  /// The marks of the whole movie or project, in its own time.
+  /// The marks of the whole movie or project, in its time.
   private let allMarks: [CompositionMarker]
 
   /// Opens a movie or a project, or a range of it.
@@ -88,7 +88,7 @@ struct PlayedContent {
     }
   }
 
-  /// Returns the composition time of a time in the clip or project; its start for none.
+  /// Returns the composition time of a time in the clip or project; without a time, the start.
   func time(_ expression: TimeExpression?) throws(MediaError) -> MediaTime {
     guard let expression else { return .zero }
     if let asset { return try MediaTime(asset.resolve(expression) - start) }

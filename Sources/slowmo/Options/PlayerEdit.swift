@@ -4,8 +4,9 @@ import Overcrank
 
 /// The speeds and marks that the keys of `play` add to a clip or a project.
 ///
-/// Ranges and marks are kept in the time of the content before the edits, so a later change of speed
-/// does not move them. Ranges do not overlap: a new one replaces what it covers.
+/// Ranges and marks are stored in base time, the time of the content before the edits. So a later
+/// change of speed does not move them. Ranges never overlap: a new range replaces the parts of
+/// others that it covers.
 struct PlayerEdit {
   /// The content before the edits.
   let base: Composition
@@ -13,7 +14,7 @@ struct PlayerEdit {
   private(set) var changes: [Composition.SpeedChange] = []
   /// The marks in base time.
   private(set) var marks: [CompositionMarker]
-  /// The range that the next speed applies to; nil for the whole content.
+  /// The range to which the next speed applies; nil for the whole content.
   private(set) var range: TimeRange?
   private var rangeStart = MediaTime.zero
 
@@ -50,7 +51,8 @@ struct PlayerEdit {
   /// - Throws: `MediaError` with `.notExact` for a time that no `MediaTime` represents.
   func composition() throws(MediaError) -> Composition {
     var edited = base
-    // A change moves what follows it, so the last one comes first.
+    // A change of speed moves all later content, so the changes are applied from the last to the
+    // first.
     for change in changes.reversed() { try edited.setSpeed(change.speed, in: change.range) }
     edited.markers = []
     for mark in marks {
@@ -66,15 +68,16 @@ struct PlayerEdit {
 
   // MARK: Edits
 
-  /// Starts a range at a base time.
+  /// Sets the start of the range to a base time.
   mutating func beginRange(at time: MediaTime) {
     rangeStart = time
     range = nil
   }
 
-  /// Ends the range at a base time.
+  /// Sets the end of the range to a base time.
   ///
-  /// The ends may be set in either order. Without a start, the range begins with the content.
+  /// The end may be before the start; both are then exchanged. Without a start, the range begins at
+  /// the start of the content.
   ///
   /// - Returns: The range; nil if it is empty.
   mutating func endRange(at time: MediaTime) throws(MediaError) -> TimeRange? {
@@ -83,7 +86,7 @@ struct PlayerEdit {
     return range
   }
 
-  /// Sets the speed of the range.
+  /// Sets the playback speed of the range.
   mutating func setSpeed(_ speed: Speed) throws(MediaError) {
     let whole = try TimeRange(duration: base.duration)
     let range = self.range ?? whole
@@ -101,14 +104,14 @@ struct PlayerEdit {
     if speed != .normal { kept.append(Composition.SpeedChange(speed, in: range)) }
     var edited = self
     edited.changes = kept.sorted { $0.range.start < $1.range.start }
-    // An edit that cannot be represented changes nothing.
+    // Throws before anything is changed if the edited composition cannot be represented exactly.
     _ = try edited.composition()
     self = edited
   }
 
-  /// Adds a mark with the first free name.
+  /// Adds a mark with the first unused name.
   ///
-  /// - Returns: The mark; nil if there is one at this time.
+  /// - Returns: The new mark; nil if a mark at this time exists.
   mutating func addMark(
     at time: MediaTime, comment: String
   ) throws(MediaError) -> CompositionMarker? {

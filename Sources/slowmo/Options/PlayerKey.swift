@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The keys of `play`, and what they do.
+/// The keys of `play` and their effects.
 enum PlayerKey: String, CaseIterable {
   case space
   case stepBack = ","
@@ -47,21 +47,21 @@ enum PlayerKey: String, CaseIterable {
   /// The divisor of the speed that a digit sets: `8` is 1/8; nil for other keys.
   var speedDivisor: Int? { Int(rawValue) }
 
-  /// The keys that hold while a player runs.
+  /// The state of the keys between two key presses.
   struct Memory {
-    /// The start of a loop, until its end is set.
+    /// The start of a loop whose end is not set yet.
     var loopStart: MediaTime?
     var rate: Rational
-    /// The position that times are measured from.
+    /// The position from which times are measured.
     private(set) var mark: PlayerTime?
-    /// A message about the last key's change; empty if the change is visible by itself.
+    /// A message about the effect of the last key; empty if the effect is visible on screen.
     private(set) var message = ""
 
-    /// Carries out a key.
+    /// Performs the action of a key.
     ///
     /// - Returns: False for the key that ends playback, and true for all others.
     ///
-    /// Keys that change the view, edit or write a file do nothing here.
+    /// Keys that change the view, edit the clip or write a file have no effect here.
     mutating func press(_ key: PlayerKey, _ player: Player) throws(MediaError) -> Bool {
       message = ""
       switch key {
@@ -99,7 +99,7 @@ enum PlayerKey: String, CaseIterable {
       return true
     }
 
-    /// Changes the rate, which is limited to the player's range; a paused player stays paused.
+    /// Changes the rate, limited to the range of the player; a paused player stays paused.
     private mutating func change(
       _ player: Player, _ body: (Rational) -> Rational
     ) throws(MediaError) {
@@ -113,7 +113,8 @@ enum PlayerKey: String, CaseIterable {
       PlayerKey.time(player.currentTime.composition)
     }
 
-    /// Sets the loop from the start that was set to the present time; without a start, ends the loop.
+    /// Sets the loop from the stored start to the current time; without a stored start, removes the
+    /// loop.
     private mutating func endLoop(_ player: Player) throws(MediaError) {
       guard let start = loopStart else { return try player.setLoop(nil) }
       let end = time(player)
@@ -131,7 +132,7 @@ enum PlayerKey: String, CaseIterable {
 
 /// A line of `--script`: a key and its time.
 struct ScriptedKey {
-  /// Nanoseconds after the start of playback.
+  /// The time in nanoseconds after the start of playback.
   let time: Int64
   let key: PlayerKey
 
@@ -161,7 +162,7 @@ struct ScriptedKey {
     return keys
   }
 
-  /// Returns a time after the start of playback, in nanoseconds.
+  /// Parses a time in seconds after the start of playback, and returns it in nanoseconds.
   static func seconds(_ text: Substring) throws(MediaError) -> Int64 {
     guard text.first?.isNumber == true else { throw MediaError(.syntax, "\(text) is not a time") }
     let longest = MediaTime(seconds: 1_000_000)

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The keys of `preview`, and what they do.
+/// The keys of `preview` and their effects.
 enum PreviewKey: String, CaseIterable {
   case peaking = "p"
   case zebra = "z"
@@ -23,11 +23,11 @@ enum PreviewKey: String, CaseIterable {
 struct ScriptedPreviewInput {
   enum Action {
     case key(PreviewKey)
-    /// A tap at a part of the view's width and height, from 0 to 1.
+    /// A tap at a point of the view, as fractions of its width and height from 0 to 1.
     case tap(x: Double, y: Double)
   }
 
-  /// Nanoseconds after the start.
+  /// The time in nanoseconds after the start.
   let time: Int64
   let action: Action
 

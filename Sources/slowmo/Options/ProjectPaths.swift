@@ -3,7 +3,7 @@
 import OvercrankLinuxSystem
 import SystemPackage
 
-/// Converts movie paths between this process and a project file.
+/// Converts the paths of movies between project files and this process.
 ///
 /// A relative path in a project is relative to the directory of the project file.
 enum ProjectPaths {
@@ -22,7 +22,7 @@ enum ProjectPaths {
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
     if SystemFiles.isEntry(plain) { return plain }
-    // Projects from Windows use backslashes.
+    // Paths from Windows contain backslashes.
     let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
     let beside = project.replacingLastPathComponent(with: name)
     if SystemFiles.isEntry(beside) { return beside }
@@ -33,7 +33,7 @@ enum ProjectPaths {
     return found.count == 1 ? project.replacingLastPathComponent(with: found[0]) : plain
   }
 
-  /// Returns the form in which a project file stores a path.
+  /// Returns a path in the form in which a project file stores it.
   ///
   /// If the path is in or below the project's directory, it becomes relative; otherwise absolute.
   static func path(_ path: String, seenFrom project: String) -> String {

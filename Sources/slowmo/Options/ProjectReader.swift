@@ -71,7 +71,8 @@ struct ProjectReader {
 extension ProjectReader {
   /// Reports wrong times and speeds in a project as bad data and not as usage errors.
   static func dataError(_ project: String, _ error: any Error) -> any Error {
-    // Errors about a missing or unreadable movie are not about the project, so they pass unchanged.
+    // Errors about a missing or unreadable movie are not caused by the project, so they stay
+    // unchanged.
     guard let error = error as? MediaError, Self.dataCodes.contains(error.code) else {
       return error
     }
@@ -82,7 +83,7 @@ extension ProjectReader {
         : "correct the project, or export it again")
   }
 
-  /// Error codes that stand for wrong times, speeds and ranges in a project.
+  /// The error codes that a project with wrong times, speeds or ranges causes.
   private static let dataCodes: Set<MediaError.Code> = [
     .overflow, .notPositive, .emptyRange, .outsideSource, .syntax, .notExact, .outsideComposition,
     .overlappingRanges, .invalidSegments, .cutInRamp, .invalidProject, .frameRateNeeded,

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// The video codecs of `--fps`.
+/// The video codecs of an export with `--fps`.
 enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
   case h264, hevc, ffv1, mjpeg
 
@@ -21,7 +21,7 @@ enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
 enum RenderedAudio: String, CaseIterable, ExpressibleByArgument {
   case auto, aac, pcm
 
-  /// The codec; nil selects the source's codec.
+  /// The codec; nil keeps the codec of the source.
   var codec: AudioCodec? {
     switch self {
     case .auto: nil

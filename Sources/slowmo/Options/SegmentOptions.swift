@@ -20,15 +20,15 @@ struct SegmentOptions: ParsableArguments {
     transform: positiveDuration)
   var reconnect: MediaTime?
 
-  /// Whether a recording may have several files.
+  /// Whether these options allow a recording with several files.
   var hasSeveralFiles: Bool { option != nil }
 
-  /// The given option, for messages.
+  /// The option that was given, for messages; nil for none.
   var option: String? {
     segment != nil ? "--segment" : reconnect != nil ? "--reconnect" : nil
   }
 
-  /// Checks the options against others of the verb.
+  /// Checks these options against the other options of the command.
   func check(_ output: String, isTriggered: Bool, isBurst: Bool, hasTable: Bool) throws {
     guard let option else { return }
     if isTriggered { throw ValidationError("\(option) and --trigger exclude each other") }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// Options of every verb that reads a movie: the tracks that it reads.
+/// Options that choose the tracks of a movie, for every command that reads one.
 struct TrackOptions: ParsableArguments, Sendable {
   @Option(
     help: "The video track, from 1 as info lists them. Default: as players choose.",
@@ -26,7 +26,7 @@ struct TrackOptions: ParsableArguments, Sendable {
     try select(Asset(path: path, allowsTruncation: allowsTruncation))
   }
 
-  /// Returns an open movie with the chosen tracks.
+  /// Returns an already opened movie with the chosen tracks.
   func select(_ asset: Asset) throws(MediaError) -> Asset {
     if videoTrack == nil, audioTrack == nil { return asset }
     return try asset.selecting(
@@ -35,7 +35,7 @@ struct TrackOptions: ParsableArguments, Sendable {
 }
 
 extension TrackSelection.Audio {
-  /// Parses a number from 1, or `none`.
+  /// Parses a track number, counted from 1, or `none`.
   fileprivate init(parsing text: String) throws {
     if text == "none" {
       self = .none

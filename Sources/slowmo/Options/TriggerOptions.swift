@@ -12,7 +12,9 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   case udp(host: String, port: UInt16)
   /// An audio level at or above a threshold in dBFS.
   case audio(threshold: Double)
-  /// A change in a part of the image. `share` is the size of this part, from 0 to 1.
+  /// A change in the image.
+  ///
+  /// `share` is the fraction of the image that must change, from 0 to 1.
   case motion(share: Double)
 
   init?(argument: String) {
@@ -41,7 +43,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     }
   }
 
-  /// The trigger as text, for the message that the capture is waiting.
+  /// The trigger as text, for the message while the capture waits.
   var summary: String {
     switch self {
     case .signal: "SIGUSR1 (kill -USR1 \(getpid()))"
