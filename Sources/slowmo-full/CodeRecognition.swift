@@ -35,7 +35,7 @@ struct CodeRecognition: ObjectRecognition {
     return try FaceModel(path: path)
   }
 
-  /// The types with these names; `codes` are all codes.
+  /// Returns the types with the given names; the name `codes` means all codes.
   private static func types(_ names: [String]) -> [MetadataObjectType] {
     var types: [MetadataObjectType] = []
     for name in names.isEmpty ? ["codes"] : names {
@@ -49,7 +49,7 @@ struct CodeRecognition: ObjectRecognition {
   }
 }
 
-/// The objects of a movie.
+/// Finds codes and faces in the frames of a movie.
 private final class MovieObjects: ObjectReader {
   private var reader: MetadataObjectReader
 
@@ -62,7 +62,7 @@ private final class MovieObjects: ObjectReader {
   }
 }
 
-/// The objects of a session.
+/// Finds codes and faces in the frames of a capture session.
 private struct SessionObjects: ObjectSearch {
   let output: MetadataOutput
 

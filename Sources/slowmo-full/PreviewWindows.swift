@@ -13,7 +13,7 @@ struct PreviewWindows: PreviewWindowProvider {
   }
 }
 
-/// A window as a view of the command.
+/// A preview window, adapted for the command line.
 final class CameraWindow: PreviewView {
   private let window: PreviewWindow
 

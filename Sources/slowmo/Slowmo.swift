@@ -8,7 +8,7 @@ import OvercrankLinuxSystem
 
 /// The root command.
 ///
-/// Each verb has its own file. The libraries contain all processing of media.
+/// Each subcommand has its own file. The libraries contain all processing of media.
 struct Slowmo: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "slowmo",
@@ -62,7 +62,7 @@ struct Slowmo: ParsableCommand {
     ProgressEvents.enable(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
     CommandEnd.begin()
-    // If output could not be written, the command has failed, even if the verb itself succeeded.
+    // If output could not be written, the program fails, even if the command itself succeeded.
     if let problem = Output.problem {
       Output.error(problem)
       if status == .done || status == .limitBroken { status = problem.status }
@@ -70,7 +70,7 @@ struct Slowmo: ParsableCommand {
     end(status)
   }
 
-  /// Ends the process after what is still to be said.
+  /// Writes the remaining messages and ends the process.
   static func end(_ status: ExitStatus) -> Never {
     Output.noteDroppedLines()
     ProgressEvents.end(status)
@@ -85,14 +85,14 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Runs a verb.
+  /// Runs a command.
   ///
-  /// An error becomes one line or one JSON document, and an exit code.
+  /// An error is reported as one line or one JSON document, and as an exit code.
   private static func run(_ arguments: [String]) -> ExitStatus {
     do {
       try checkHelp(arguments)
       guard let verb = try command(arguments) as? any Verb else {
-        // All other commands print help.
+        // All other requests print help.
         Output.verbatim(HelpPage(requestedBy: arguments, root: Self.self).rendered)
         return .done
       }
@@ -113,7 +113,8 @@ struct Slowmo: ParsableCommand {
 
   /// Parses the arguments.
   ///
-  /// An unknown name is reported before any other error, since it may be the cause of that.
+  /// An unknown name is reported before any other error, because it may be the cause of the other
+  /// error.
   private static func command(_ arguments: [String]) throws -> any ParsableCommand {
     do {
       return try parseAsRoot(arguments)
@@ -122,7 +123,7 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Rejects `help` followed by an unknown verb, for which ArgumentParser would print the root
+  /// Rejects `help` followed by an unknown command, for which ArgumentParser would print the root
   /// help.
   private static func checkHelp(_ arguments: [String]) throws {
     guard arguments.first == "help" else { return }
@@ -163,7 +164,7 @@ struct Slowmo: ParsableCommand {
     return failure.status
   }
 
-  /// Returns true if a verb has an option, named without its dashes, and false otherwise.
+  /// Returns true if a command has an option, given without its dashes, and false otherwise.
   static func takes(_ option: String, in verb: String) -> Bool {
     configuration.subcommands.contains { command in
       command._commandName == verb
@@ -171,7 +172,8 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Returns the verb that the arguments name, for hints and the schema of an error document.
+  /// Returns the command that the arguments name, for hints and for the schema of an error
+  /// document.
   private static func verbName(_ arguments: [String]) -> String? {
     guard let first = arguments.first,
       configuration.subcommands.contains(where: { $0._commandName == first })
@@ -182,11 +184,13 @@ struct Slowmo: ParsableCommand {
 
 /// A subcommand that reports its result as an exit status.
 protocol Verb {
-  /// Whether the first signal cancels the reading of movies. False for a verb that must finish its
-  /// output file first.
+  /// Whether the first signal cancels the reading of movies.
+  ///
+  /// False for a command that must finish its output file first.
   var endsReading: Bool { get }
-  /// Whether the verb is ended if it goes on for long after the first signal. False for a verb that
-  /// stops a camera first.
+  /// Whether a command that continues for long after the first signal is ended.
+  ///
+  /// False for a command that must first stop a camera.
   var endsAtOnce: Bool { get }
 
   func perform() throws -> ExitStatus

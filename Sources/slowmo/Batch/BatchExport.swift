@@ -7,9 +7,9 @@ import Synchronization
 
 /// Exports several files, some of them at the same time, and reports on each.
 struct BatchExport: Sendable {
-  /// Opens an input for an output.
+  /// Opens an input file and prepares its export to an output file.
   typealias Prepare = @Sendable (_ input: String, _ output: String) throws -> PreparedExport
-  /// Adds what is known of an input to its error.
+  /// Adds details about an input file to an error.
   typealias Refine = @Sendable (_ input: String, _ error: any Error) -> any Error
 
   private let verb: String
@@ -20,7 +20,7 @@ struct BatchExport: Sendable {
   private let prepare: Prepare
   private let refine: Refine
 
-  /// Names the outputs.
+  /// Derives the output names from the inputs.
   ///
   /// - Throws: `CommandError` as ``BatchOptions/outputs(of:_:)``.
   init(
@@ -40,7 +40,7 @@ struct BatchExport: Sendable {
   /// Exports all files and prints the summary.
   func perform(_ common: CommonOptions) throws -> ExitStatus {
     let started = ContinuousClock.now
-    // Temporary files of a killed run are removed first, so that their space is free again.
+    // Removes the temporary files of exports that were killed, so that their space is free again.
     let abandoned =
       writing.dryRun ? [] : TemporaryName.removeAbandoned(of: files.map(\.output))
     let progress = BatchProgress(writing.progress, fileCount: files.count)
@@ -56,7 +56,7 @@ struct BatchExport: Sendable {
       }
     }
     // A blocked dispatch queue would take a thread from the pool that the exports themselves use.
-    // If the system cannot create a thread, the others do its work.
+    // If a thread cannot be created, the remaining threads do all the work.
     let threads = (0..<jobCount).dropFirst().compactMap { _ in try? BlockingThread(work) }
     work()
     for thread in threads { thread.join() }
@@ -72,7 +72,7 @@ struct BatchExport: Sendable {
     return Interrupt.isRequested ? Interrupt.status : document.worstStatus
   }
 
-  /// Exports one file, unless its output is finished.
+  /// Exports one file, unless its output is already finished.
   private func export(
     _ index: Int, _ abandoned: Set<String>, _ progress: BatchProgress
   ) -> BatchDocument.File {
@@ -108,7 +108,7 @@ struct BatchExport: Sendable {
           progress.update(index, done: $0, of: $1)
         }
       } catch {
-        // Another run may have finished the same output meanwhile.
+        // Another process may have finished the same output in the meantime.
         guard error.code == .outputExists, session.isFinished(settings) else { throw error }
         result.status = .kept
         return result

@@ -4,7 +4,7 @@ import ArgumentParser
 import Overcrank
 import OvercrankLinuxSystem
 
-/// Options of the verbs that export several files.
+/// Options of the commands that export several files.
 struct BatchOptions: ParsableArguments, Sendable {
   @Option(
     help: "Number of files to export at the same time; they share the processors. Default: 1.")

@@ -12,7 +12,7 @@ final class BatchProgress: Sendable {
     var file: String?
     var status: String?
     var message: String?
-    /// The number of finished frames, and of all frames, of the files being exported.
+    /// The numbers of finished frames and of all frames in the files being exported.
     var frame: Int64
     var totalFrames: Int64
     var filesDone: Int
@@ -49,7 +49,7 @@ final class BatchProgress: Sendable {
     }
   }
 
-  /// Reports the frames of a file, at most once per interval of the style.
+  /// Reports the progress of a file, at most once per interval of the chosen style.
   func update(_ index: Int, done: Int64, of total: Int64) {
     state.withLock { state in
       state.working[index] = (done, total)

@@ -11,9 +11,9 @@ struct PreparedExport {
   /// The capture frame rate to write if the source states none.
   var captureFrameRate: FrameRate?
 
-  /// The constant rate; nil for the rate of the options.
+  /// The constant frame rate; nil to use the rate from the options.
   var frameRate: FrameRate?
-  /// Whether the export states which of its frames are repeated.
+  /// Whether the exported file stores which of its frames are repeated.
   var marksRepeatedFrames = false
 
   /// Returns the session of the export.

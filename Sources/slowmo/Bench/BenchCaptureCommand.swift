@@ -65,8 +65,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let path = "\(parent.path)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
-      // The user did not choose the temporary file name, so the message names the directory
-      // instead.
+      // The user did not choose the name of the temporary file, so the message names only its
+      // directory.
       var failure = CommandError(error)
       failure.message = failure.message.replacing(path, with: "the file in \(parent.path)")
       if failure.code == "disk_full" {
@@ -112,9 +112,9 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     return good < 0 ? nil : rates[good]
   }
 
-  /// Returns the rates that the device supports at the size and format of a mode, ascending.
+  /// Returns the frame rates that the device supports at the size and format of a mode, ascending.
   ///
-  /// A continuous range of rates contributes its two limits and all whole rates between them.
+  /// For a continuous range, these are the two limits and all whole rates between them.
   private func rates(of camera: CaptureDevice, _ format: CaptureFormat) throws -> [FrameRate] {
     let whole = (1...4_000).map { FrameRate($0) }
     if camera.kind == .synthetic {

@@ -45,7 +45,7 @@ struct BenchDiffCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    // This verb writes no file, so Ctrl-C may exit at once. Otherwise a blocked read from a pipe
+    // This command writes no file, so Ctrl-C may exit at once. Otherwise a blocked read from a pipe
     // would delay the exit.
     Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
     let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
@@ -62,9 +62,9 @@ struct BenchDiffCommand: ParsableCommand, Verb {
 }
 
 extension BenchDiffCommand {
-  /// A condition such as `drops>0`.
+  /// A condition on a number of the new report, such as `drops>0`.
   ///
-  /// The comparison fails if the new report meets the condition.
+  /// The command fails if the new report meets the condition.
   struct Limit {
     let key: String
     let isBroken: (Double) -> Bool

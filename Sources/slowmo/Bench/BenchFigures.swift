@@ -42,9 +42,11 @@ struct BenchFigures {
         + (ends.isEmpty ? numbers : ends).keys.sorted().joined(separator: ", "))
   }
 
-  /// Throws if two reports measured different things, because their numbers cannot be compared.
+  /// Throws if two reports measured different things, because their numbers then cannot be
+  /// compared.
   func checkComparable(with old: BenchFigures) throws {
-    // Reports of earlier versions may lack some of these keys, so a missing key is no difference.
+    // Reports of earlier versions may lack some of these keys, so a missing key does not count as a
+    // difference.
     for key in ["benchmark", "device_kind", "mode"] {
       guard let before = old.texts[key], let after = texts[key], before != after else { continue }
       throw CommandError(

@@ -59,7 +59,7 @@ struct BenchPitchCommand: ParsableCommand, Verb {
     return try BenchDocument(report).print(common)
   }
 
-  /// The filter of ffmpeg that is nearest to the algorithm.
+  /// The ffmpeg filter that is nearest to the chosen algorithm.
   private func filter(_ sampleRate: Int) -> String {
     let tempo = speed.fraction.doubleValue
     switch pitch.algorithm {
@@ -67,7 +67,8 @@ struct BenchPitchCommand: ParsableCommand, Verb {
     case .varispeed:
       return "asetrate=\(Double(sampleRate) * tempo),aresample=\(sampleRate)"
     default:
-      // Each atempo filter supports tempos from 0.5 up.
+      // An atempo filter supports only tempos of at least 0.5, so filters are chained for slower
+      // tempos.
       var (left, filters) = (tempo, [String]())
       while left < 0.5 {
         filters.append("atempo=0.5")

@@ -10,12 +10,12 @@ struct BenchRun {
   let format: CaptureFormat
   let device: CaptureDevice
   let report: RecordingReport
-  /// The CPU time of the whole process, in user mode and in the kernel.
+  /// The CPU time of the process during the recording, in user mode and in the kernel.
   let processorNanoseconds: Int64
   let memory: MemorySamples
 }
 
-/// The CPU time of this process.
+/// The CPU time that this process has used.
 enum ProcessCost {
   static func now() -> Int64 {
     var time = timespec()
@@ -64,7 +64,7 @@ enum Machine {
 struct MemorySamples {
   private var samples: [(seconds: Double, bytes: Int64)] = []
 
-  /// Takes a sample if at least 0.1 s of the recording passed since the last one.
+  /// Takes a sample if at least 0.1 s of recorded time passed since the last sample.
   mutating func note(at seconds: Double) {
     if let last = samples.last, seconds < last.seconds + 0.1 { return }
     if let bytes = Self.residentBytes() { samples.append((seconds, bytes)) }
@@ -73,7 +73,8 @@ struct MemorySamples {
   /// The peak resident size in bytes; nil if the system does not report one.
   var peak: Int64? { Self.status("VmHWM").map { $0 * 1_024 } }
 
-  /// The growth in bytes from 20 % of the recording to its end; nil with fewer than five samples.
+  /// The growth of the resident memory in bytes from 20 % of the recording to its end; nil for
+  /// fewer than five samples.
   var growth: Int64? {
     guard samples.count >= 5, let last = samples.last else { return nil }
     return last.bytes - samples[samples.count / 5].bytes

@@ -6,7 +6,7 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// A program that a benchmark runs beside this one.
+/// Another program that a benchmark runs for comparison.
 enum BenchBaseline: String, CaseIterable, ExpressibleByArgument {
   case ffmpeg
 }
@@ -45,7 +45,7 @@ struct BenchSourceOptions: ParsableArguments {
   }
 }
 
-/// A benchmark that times commands with the same input, in a temporary directory.
+/// A benchmark that times commands on the same input, in a temporary directory.
 final class BenchTiming {
   /// The commands to time.
   struct Commands {
@@ -53,12 +53,12 @@ final class BenchTiming {
     let slowmo: [String]
     /// The arguments of ffmpeg, without the output.
     let ffmpeg: [String]
-    /// The extension of the output's name.
+    /// The extension of the output file.
     let container: String
   }
 
   private let options: BenchTimingOptions
-  /// The temporary directory, removed on `deinit`.
+  /// The path of the temporary directory, which is removed on `deinit`.
   private let directory: String
 
   /// Creates the temporary directory.
@@ -80,7 +80,8 @@ final class BenchTiming {
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-  /// Returns the clip to work on: the given file, or one that the synthetic camera records.
+  /// Returns the path of the clip to work on: the given file, or a clip that the synthetic camera
+  /// records.
   func source(
     _ file: String?, _ options: BenchSourceOptions, mode: String
   ) throws -> (path: String, asset: Asset) {
@@ -100,7 +101,7 @@ final class BenchTiming {
     return (path, try Asset(path: path))
   }
 
-  /// Runs the commands in turn, and returns the figures.
+  /// Runs the commands in turn, and returns the report.
   func report(_ benchmark: String, _ mode: String, _ commands: Commands) throws -> TimingBenchReport
   {
     var costs: [CommandCost] = []
@@ -131,7 +132,8 @@ final class BenchTiming {
 
   /// Runs a command of this program.
   ///
-  /// - Throws: The error of the command. Its message names the directory that the user knows.
+  /// - Throws: The error of the command. The message names the directory that the user chose
+  ///   instead of the temporary one.
   private func runSlowmo(
     _ arguments: [String]
   ) throws -> (cost: CommandCost, result: CommandResult) {
@@ -173,7 +175,7 @@ final class BenchTiming {
   }
 }
 
-/// The parts that a benchmark reads of a command's JSON document.
+/// The values that a benchmark reads from a command's JSON document.
 struct CommandResult: Decodable {
   struct Failure: Decodable {
     let code, message, hint: String
@@ -193,7 +195,8 @@ struct CommandResult: Decodable {
 }
 
 extension Asset {
-  /// The size, rate, format and duration of the movie, which two reports must share.
+  /// The size, frame rate, format and duration of the movie; only reports that agree in these are
+  /// comparable.
   var benchMode: String {
     let video = videoTrack.map { track in
       let rest = ModeRequest(rate: track.nominalFrameRate, fourcc: track.codec.rawValue)

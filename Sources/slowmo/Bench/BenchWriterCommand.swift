@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo bench writer`: times recording without a camera's pace.
+/// `slowmo bench writer`: times recording at full speed, instead of at the pace of a camera.
 struct BenchWriterCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "writer",

@@ -8,14 +8,14 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// The cost of a command from its start to its end.
+/// The time that a command takes from its start to its end.
 struct CommandCost {
   let wallNanoseconds: Int64
   /// The CPU time of the command and its children, in user mode and in the kernel.
   let processorNanoseconds: Int64
 }
 
-/// The result of a command that ended.
+/// The result of a finished command.
 struct TimedResult {
   let cost: CommandCost
   /// The exit code; nil if a signal ended the command.
@@ -24,9 +24,9 @@ struct TimedResult {
   let errors: String
 }
 
-/// A program whose commands are run and timed.
+/// A program that benchmarks run and time.
 struct TimedProgram: Sendable {
-  /// This program, in a process of its own.
+  /// This program, run in a separate process.
   static let slowmo = TimedProgram(
     executable: .path(
       FilePath(realpath("/proc/self/exe", nil).map { String(cString: $0) } ?? "slowmo")))
@@ -62,7 +62,7 @@ struct TimedProgram: Sendable {
     }
     Interrupt.onFirst { task.cancel() }
     isFinished.wait()
-    // The command has ended; a signal now ends the reading of its output.
+    // The command has ended. From now on, a signal cancels the reading of movies.
     Interrupt.onFirst { Asset.cancelReading() }
     let cost = CommandCost(
       wallNanoseconds: (ContinuousClock.now - start).wholeNanoseconds,

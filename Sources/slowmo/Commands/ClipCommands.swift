@@ -12,15 +12,15 @@ final class ClipCommands: Sendable {
   private let command: String
   private let running = DispatchGroup()
   private let failures = Mutex<[String]>([])
-  /// The paths of the clips whose commands run.
+  /// The paths of the clips whose commands are still running.
   private let paths = Mutex<[String]>([])
 
-  /// The seconds that commands may still run after a signal has ended the capture.
+  /// The number of seconds for which commands may still run after a signal has ended the capture.
   private static let secondsAfterSignal = 10
 
   /// Prepares a command for sh(1).
   ///
-  /// `{path}` stands for the clip's file, quoted or not.
+  /// `{path}` stands for the path of the clip, whether the user puts it in quotes or not.
   init(_ command: String) { self.command = Self.script(command) }
 
   /// Replaces `{path}` with the shell parameter `$1`.
@@ -52,11 +52,13 @@ final class ClipCommands: Sendable {
 
   /// Starts the command for a clip; its output goes to standard error.
   ///
-  /// The path is also in the variable `SLOWMO_FILE`, which needs no quoting of ours in a command
-  /// substitution. `SLOWMO_TRIGGER_NS` is the time of the trigger; empty without one.
+  /// The variable `SLOWMO_FILE` contains the path too, for places where `{path}` cannot be quoted
+  /// safely, such as inside `"$(…)"`. `SLOWMO_TRIGGER_NS` is the time of the trigger in
+  /// nanoseconds; it is empty without a trigger.
   func run(for path: String, triggeredAt time: MediaTime? = nil) {
     let time = time.map { String($0.wholeNanoseconds) } ?? ""
-    // The shell sets the variables, because a path need not be valid UTF-8.
+    // The script sets the variables from its own arguments, because those may be bytes that are not
+    // valid UTF-8.
     let script =
       "SLOWMO_FILE=$1 SLOWMO_TRIGGER_NS=\(time); export SLOWMO_FILE SLOWMO_TRIGGER_NS\n" + command
     running.enter()
@@ -92,7 +94,8 @@ final class ClipCommands: Sendable {
 
   /// Waits for all started commands and returns a message for each failed one.
   ///
-  /// A command may wait for a terminal that is not read. After a signal, the wait is limited.
+  /// After a signal, the wait is limited, because a command may be waiting for input that never
+  /// comes.
   func wait() -> [String] {
     var secondsLeft = Self.secondsAfterSignal
     while running.wait(timeout: .now() + .seconds(1)) == .timedOut {

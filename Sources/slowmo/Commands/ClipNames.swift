@@ -36,7 +36,7 @@ final class ClipNames: Sendable {
     return template
   }
 
-  /// Returns the name of the next file without using it up.
+  /// Returns the name of the next file, without marking the name as used.
   func coming() -> String {
     state.withLock { state in
       if let coming = state.coming { return coming }
@@ -50,7 +50,7 @@ final class ClipNames: Sendable {
     }
   }
 
-  /// Returns the name of the next file and uses it up.
+  /// Returns the name of the next file, and marks the name as used.
   func next() -> String {
     let name = coming()
     state.withLock { $0.coming = nil }

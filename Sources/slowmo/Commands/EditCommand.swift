@@ -77,7 +77,7 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     try common.check(standardOutputFor: "-o", output)
   }
 
-  // A batch reports which files are finished.
+  // False for a batch, which must still report which files are finished.
   var endsAtOnce: Bool { (try? batch.isUsed(projects, output)) != true }
 
   func perform() throws -> ExitStatus {
@@ -113,8 +113,9 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     guard let error = error as? MediaError, error.code == .audioRefused else {
       return ProjectReader.dataError(project, error)
     }
-    // If even the spectral algorithm cannot play this speed, no option helps, so the project's data
-    // is bad. With another algorithm, the value of `--pitch` is wrong, so this is a usage error.
+    // If even the spectral algorithm cannot play this speed, no option helps, so the fault is in
+    // the project's data. With another algorithm, the value of `--pitch` is wrong, so this is a
+    // usage error.
     return CommandError(
       exporting.pitch.algorithm == .spectral ? .badData : .usage, code: error.code.rawValue,
       "\(project): \(error.message)",

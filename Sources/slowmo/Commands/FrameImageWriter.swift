@@ -2,9 +2,9 @@
 
 import Overcrank
 
-/// A frame as it is written: an image file, or raw pixels.
+/// A frame encoded for output: an image file, or raw pixels.
 struct EncodedFrame {
-  /// The bytes, as one or more parts.
+  /// The bytes, in one or more parts.
   enum Content {
     case file([UInt8])
     case raw(RawFrameSequence.Element)
@@ -13,7 +13,8 @@ struct EncodedFrame {
   let content: Content
   /// `png`, `jpeg` or the raw format.
   let format: String
-  /// The width and the height of raw frames; nil for image files, which contain them.
+  /// The width of raw frames, followed by the height; both are nil for image files, which contain
+  /// them.
   var width: Int?
   var height: Int?
 
@@ -25,7 +26,7 @@ struct EncodedFrame {
     }
   }
 
-  /// The bytes in one piece.
+  /// All bytes in one array.
   ///
   /// - Throws: `MediaError` if memory is exhausted.
   var bytes: [UInt8] {
@@ -40,9 +41,10 @@ struct EncodedFrame {
     }
   }
 
-  /// Writes the bytes to standard output, without a copy of raw frames.
+  /// Writes the bytes to standard output, if possible without copying raw frames.
   ///
-  /// - Parameter pipe: Standard output, if it may refer to the memory of raw frames; nil otherwise.
+  /// - Parameter pipe: Standard output as a pipe, which can refer to the memory of raw frames; nil
+  ///   if it is not a pipe.
   /// - Throws: As `Output.data(_:)` does.
   func print(to pipe: inout FramePipe?) throws {
     switch content {
@@ -54,7 +56,7 @@ struct EncodedFrame {
   }
 }
 
-/// Encodes frames of a movie as PNG or JPEG files, by the extension of their names.
+/// Encodes frames of a movie as PNG or JPEG files, depending on the extension of the file name.
 struct FrameImageWriter: ~Copyable {
   private let asset: Asset
   private let exif: MovieExif
@@ -78,7 +80,8 @@ struct FrameImageWriter: ~Copyable {
     var image = try reader.pixelBuffer(ofFrame: index, as: PixelFormat(rawValue: "yuvj444p"))
     image.attachments = exif.values(
       at: try track.frames.time(ofFrame: Int64(index)),
-      // Viewers rotate the image as players rotate the movie.
+      // Stores the movie's rotation as Exif orientation, so that image viewers rotate the image as
+      // players do.
       orientation: appliesRotation ? reader.frameRotation.exifOrientation : nil)
     return EncodedFrame(
       content: .file(try image.jpegData(location: exif.location)), format: "jpeg")

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The frames of a movie as they are written, in the order of a list.
+/// Encodes frames of a movie in the order of a list of indices.
 struct FrameImages: ~Copyable {
   private let frames: [(index: Int, path: String)]
   private let rawFormat: RawFrameFormat?
@@ -11,7 +11,7 @@ struct FrameImages: ~Copyable {
   private var reader: FrameReader
   private var writer: FrameImageWriter
   private var position = 0
-  /// The indices of the frames that could not be decoded, in the order of the requests.
+  /// The indices of the frames that could not be decoded, in the order of the list.
   private(set) var undecodable: [Int] = []
 
   init(
@@ -33,9 +33,9 @@ struct FrameImages: ~Copyable {
     writer = FrameImageWriter(asset, appliesRotation: appliesRotation)
   }
 
-  /// Encodes the next frame of the list.
+  /// Encodes the next frame in the list.
   ///
-  /// Nil for a frame that cannot be decoded, if the policy is `skip`.
+  /// Returns nil for a frame that cannot be decoded if the policy is `skip`.
   mutating func next() throws -> EncodedFrame? {
     let (index, path) = frames[position]
     position += 1

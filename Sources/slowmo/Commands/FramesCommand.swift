@@ -135,9 +135,9 @@ struct FramesCommand: ParsableCommand, Verb {
     let frames: [Frame]
     /// The indices of frames that could not be decoded.
     ///
-    /// If the policy is `skip`, they have no file.
+    /// If the policy is `skip`, no file is written for these frames.
     let undecodableFrames: [Int]
-    /// The index beside the movie; nil without `--keep-index`.
+    /// The index file next to the movie; nil without `--keep-index`.
     let keptIndex: KeptIndex?
     let dryRun: Bool
 
@@ -194,9 +194,9 @@ struct FramesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Returns the frames to write, in the order of the options.
+  /// Returns the indices of the frames to write, in the order in which the options name them.
   ///
-  /// Without an option, returns all frames.
+  /// Without such an option, returns all frames.
   private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> [Int] {
     func outside(_ what: String) -> CommandError {
       .usage(
@@ -210,7 +210,8 @@ struct FramesCommand: ParsableCommand, Verb {
         throw outside("the range \(range)")
       }
       var indices: [Int] = []
-      // A range selects the frame that is shown at its start, and all frames that begin in it.
+      // A range selects the frame that is shown at its start, and all frames that begin before its
+      // end.
       for index in stride(from: first, to: table.entries.count, by: step)
       where try index == first || table.time(ofFrame: Int64(index)) < resolved.end {
         indices.append(index)

@@ -33,7 +33,7 @@ struct InfoCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    // A photo with a movie is described by its movie.
+    // For a Live Photo, its movie is described.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
     let asset = try Asset(path: movie?.path ?? file, allowsTruncation: true)

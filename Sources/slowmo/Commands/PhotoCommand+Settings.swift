@@ -4,7 +4,7 @@ import Overcrank
 import OvercrankLinuxSystem
 
 extension PhotoCommand {
-  /// Returns the library's settings for the options.
+  /// Returns the library's photo settings for these options.
   func settings() throws -> PhotoSettings {
     var settings = PhotoSettings(format: photoFormat ?? .jpeg)
     settings.quality = quality
@@ -43,14 +43,14 @@ extension PhotoCommand {
   /// The format that the name selects, or nil for standard output and for no name.
   var photoFormat: PhotoFormat? { output.flatMap(PhotoFormat.init(path:)) }
 
-  /// The number of photos of a time lapse; the first is at its start.
+  /// The number of photos in a time lapse; the first photo is taken at the start.
   private func seriesCount() throws -> Int {
     guard let every, let duration else { return count ?? .max }
     let times = try (duration.seconds / every.seconds).rounded(.towardPositiveInfinity)
     return min(count ?? .max, max(1, Int(exactly: times) ?? .max))
   }
 
-  /// Refuses a name that is taken, before the camera is opened.
+  /// Refuses a file name that exists, before the camera is opened.
   func refuseExistingFiles() throws {
     guard let output, let template = try template() else { return }
     guard isSeries else {
@@ -61,7 +61,8 @@ extension PhotoCommand {
       }
       return try Files.refuseExisting(output, overwrites: writing.overwrite)
     }
-    // Other fields depend on the frames.
+    // The values of other fields are only known with the frames, so these names cannot be checked
+    // yet.
     guard !["index", "sequence", "us"].contains(where: template.holds) else { return }
     if self.repeat, count == nil { return }
     let triggers = self.repeat ? min(count ?? 1, 10_000) : 1

@@ -173,7 +173,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     }
   }
 
-  /// The number of photos that are taken together.
+  /// The number of photos that one trigger takes.
   var photosPerTrigger: Int { burst ?? bracket?.exposures.count ?? 1 }
 
   /// Whether more than one photo may be taken.
@@ -222,7 +222,7 @@ struct PhotoCommand: ParsableCommand, Verb {
     }
     let problem = try take(from: DeviceInput(device: device, format: format), into: &document)
     document.problem = problem
-    // If nothing was taken, there is only an error to report.
+    // If no photo was taken, only the error is reported.
     if let problem, document.files.isEmpty { throw problem }
     if common.json {
       try Output.document(document)
@@ -270,7 +270,7 @@ struct PhotoCommand: ParsableCommand, Verb {
       }
     } catch let error as MediaError { problem = CommandError(error) }
     document.files = files
-    // The document lists the photos, and their bytes are the output.
+    // The document lists the photos. Here, the bytes of the photo go to standard output.
     if let standardOutputData { try Output.data(standardOutputData) }
     progress.end(file: nil)
     return problem

@@ -141,10 +141,10 @@ struct PlayCommand: ParsableCommand, Verb {
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
-  // The first signal ends playback, and the result is still printed.
+  // The first signal ends playback only, so that the result is still printed.
   var endsReading: Bool { false }
 
-  /// Whether a window is opened.
+  /// Whether the command opens a window.
   private var opensWindow: Bool { window || !terminal && script == nil }
 
   func validate() throws {
@@ -181,7 +181,7 @@ struct PlayCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: [file, beside, script])
     if let output { try Files.refuseExisting(output, overwrites: writing.overwrite) }
     let windows = opensWindow ? try windows() : nil
-    // The player ends by itself, but a signal must also end the reading of an index.
+    // Playback ends on a signal anyway. Until then, a signal must cancel the reading of an index.
     Interrupt.onFirst { Asset.cancelReading() }
     let content = try PlayedContent(file, range, onError, trackChoice)
     let other = try beside.map { try PlayedContent($0, nil, onError, trackChoice) }
@@ -221,7 +221,7 @@ struct PlayCommand: ParsableCommand, Verb {
     var document = try PlayDocument(file, player, run, project)
     if settings.sampling.synthesizesFrames { document.synthesized = player.ledger.synthesized }
     if let beside, let follower { document.beside = PlayDocument.Clip(beside, follower.ledger) }
-    // If no file was written, there is only an error to report.
+    // If no file was written, only the error is reported.
     if let problem, !document.hasFiles { throw problem }
     document.error = problem.map { ErrorDetails($0) }
     if common.json {
@@ -234,9 +234,9 @@ struct PlayCommand: ParsableCommand, Verb {
     return Interrupt.isRequested && keys == nil && !loop ? Interrupt.status : .done
   }
 
-  /// Returns what opens windows.
+  /// Returns the provider that opens playback windows.
   ///
-  /// - Throws: `CommandError` if there is no screen, or no program with windows.
+  /// - Throws: `CommandError` if there is no screen, or `slowmo-full` is not installed.
   private func windows() throws -> any PlaybackWindowProvider {
     guard let windows = OptionalComponents.current.playbackWindows else {
       try FullProgram.replaceThisProgram(

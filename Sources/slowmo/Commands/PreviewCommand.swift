@@ -103,7 +103,7 @@ struct PreviewCommand: ParsableCommand, Verb {
 
   @OptionGroup var common: CommonOptions
 
-  // The first signal ends the preview, and the result is still printed.
+  // The first signal ends the preview only, so that the result is still printed.
   var endsReading: Bool { false }
 
   func validate() throws {
@@ -158,7 +158,7 @@ struct PreviewCommand: ParsableCommand, Verb {
       delay: source.delay, speed: source.speed, measuredFps: run.measuredFrameRate,
       lost: source.missingCount, ledger: PreviewDocument.Ledger(source.ledger),
       events: run.events, error: problem.map { ErrorDetails($0) })
-    // If no file was written, there is only an error to report.
+    // If no file was written, only the error is reported.
     if let problem, !document.hasFiles { throw problem }
     if common.json {
       try Output.document(document)
@@ -170,9 +170,9 @@ struct PreviewCommand: ParsableCommand, Verb {
     return Interrupt.isRequested && (duration != nil || script != nil) ? Interrupt.status : .done
   }
 
-  /// Returns what opens windows.
+  /// Returns the provider that opens preview windows.
   ///
-  /// - Throws: `CommandError` if there is no screen, or no program with windows.
+  /// - Throws: `CommandError` if there is no screen, or `slowmo-full` is not installed.
   static func windows(alternative: String) throws -> any PreviewWindowProvider {
     guard let windows = OptionalComponents.current.previewWindows else {
       try FullProgram.replaceThisProgram(for: "the window", alternative: alternative)
@@ -192,7 +192,7 @@ struct PreviewCommand: ParsableCommand, Verb {
   }
 }
 
-/// The error that ended a session, for the thread that shows it.
+/// The error that ended a session, passed to the thread that reports it.
 final class SessionFailure: Sendable {
   private let found = Mutex<MediaError?>(nil)
   private let isOver = DispatchSemaphore(value: 0)
@@ -208,17 +208,17 @@ final class SessionFailure: Sendable {
         case .runtimeError(let error): found.withLock { $0 = error }
         case .didStartRunning, .didStopRunning: break
         }
-        // An interrupted session has stopped, but goes on or fails later.
+        // A session that stops while interrupted may still resume or fail, so it is not over yet.
         if event == .didStopRunning, !isInterrupted { isOver.signal() }
         if isInterrupted, case .runtimeError = event { isOver.signal() }
       }
     }
   }
 
-  /// Returns the error of a session that has stopped by itself; nil if it ended without one.
+  /// Returns the error with which a session has stopped; nil if it stopped without an error.
   ///
-  /// The events arrive a little later than the session's state, so they are awaited, but not longer
-  /// than the limit.
+  /// Events arrive a little later than the change of the session's state. So this waits for them,
+  /// but not longer than `limit`.
   func waitForEnd(limit: DispatchTimeInterval = .seconds(1)) -> MediaError? {
     _ = isOver.wait(timeout: .now() + limit)
     return found.withLock { $0 }
@@ -228,7 +228,7 @@ final class SessionFailure: Sendable {
 extension PreviewGravity: ExpressibleByArgument {}
 
 extension CaptureFormat {
-  /// Whether each frame can be decoded without another.
+  /// Whether each frame can be decoded without other frames.
   var isShownAlone: Bool {
     switch mediaSubType {
     case .pixels?: true

@@ -18,9 +18,9 @@ extension RecordCommand {
     return .done
   }
 
-  /// Returns the problem of a triggered capture.
+  /// Returns the error of a triggered capture; nil if it succeeded.
   ///
-  /// If no trigger came, that is a problem too.
+  /// A capture without any trigger is an error too.
   func problem(_ result: TriggeredReport) -> CommandError? {
     if let problem = result.problem { return CommandError(problem) }
     guard result.triggerCount == 0 else { return nil }
@@ -45,11 +45,12 @@ extension RecordCommand {
     _ document: RecordDocument, _ lines: [String], tableOf clip: RecordingReport?
   ) throws -> ExitStatus {
     var document = document
-    // The recording exists even if its report cannot be written, so the document is still printed.
+    // The recording exists even if its report file cannot be written, so the document is still
+    // printed.
     do {
       if let clip { try writeFrameTable(clip) }
       if let report {
-        // The first signal has only ended the recording.
+        // The signal that ended the recording must not cancel the writing of its report.
         try Files.write(
           report, Output.encode(document, isPretty: true), overwrites: writing.overwrite,
           isCancelled: { false })

@@ -197,7 +197,7 @@ struct RecordCommand: ParsableCommand, Verb {
       try FullProgram.recognition(alternative: "leave out --metadata")
     }
     let device = try CaptureDevice.named(self.device)
-    // A file can also be the device. It is then an input, which the output must not overwrite.
+    // The device may be a movie file. It is then an input, which the output must not overwrite.
     let clip = device.kind == .file ? device.path : nil
     try OutputNames.check([output, report, framesCSV], inputs: [clip])
     let format = try chooseFormat(of: device)
@@ -229,7 +229,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let window = try windows.map { try RecordPreview(movie, in: session, of: input, $0) }
     let objects = StoredObjects(movie)
     let search = try recognition.map { try objects.find(metadata.selection, in: session, $0) }
-    // A session does not keep its outputs alive.
+    // The session does not retain its outputs, so `search` must live until the recording has ended.
     defer { withExtendedLifetime(search) {} }
     func shown<Result>(_ work: () throws -> Result) throws -> Result {
       guard let window else { return try work() }
@@ -252,7 +252,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
       let result = try shown { try clips.record(movie) { window?.note($0) } }
       let problem = problem(result)
-      // If no clip was recorded, the report would be empty, so only the problem is reported.
+      // If no clip was recorded, the report would be empty, so only the error is reported.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),

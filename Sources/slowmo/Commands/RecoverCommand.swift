@@ -44,7 +44,7 @@ struct RecoverCommand: ParsableCommand, Verb {
     }
   }
 
-  // A repair in place is finished; a copy is an export.
+  // False for a repair in place, which must be finished; true for a copy to another file.
   var endsReading: Bool { output != nil }
 
   func perform() throws -> ExitStatus {

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// A program that an export is made for.
+/// A kind of program that an export is optimized for.
 enum ExportTarget: String, CaseIterable, ExpressibleByArgument {
   /// OpenCV, which seeks by frame number and finds the right frame only at a constant rate.
   case opencv

@@ -211,7 +211,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     }
   }
 
-  // A batch reports which files are finished.
+  // False for a batch, which must still report which files are finished.
   var endsAtOnce: Bool { (try? batch.isUsed(files, output)) != true }
 
   func perform() throws -> ExitStatus {
@@ -229,7 +229,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
 
   /// Opens a movie and makes the composition for the options.
   func prepared(_ file: String, _ output: String) throws -> PreparedExport {
-    // The source of a Live Photo is its movie.
+    // For a Live Photo, the source is its movie.
     let pair = LivePhoto(path: file)
     let movie = try pair?.openMovie()
     try OutputNames.check([output], inputs: [file, movie?.path, sidecar])
@@ -308,7 +308,7 @@ struct RetimeCommand: ParsableCommand, Verb, Sendable {
     return points
   }
 
-  /// Pairs the ranges with their speeds.
+  /// Pairs each range with its speed.
   ///
   /// Times are source times.
   private func changes(

@@ -94,7 +94,7 @@ struct ScanCommand: ParsableCommand, Verb {
     }
   }
 
-  /// Whether the source is no file.
+  /// Whether the source is a device and not a file.
   var isDevice: Bool {
     if SystemFiles.kind(of: source) == .regular { return false }
     if source.hasPrefix("/dev/") || source.hasPrefix("synthetic") || source.hasPrefix("file:") {
@@ -144,7 +144,7 @@ struct ScanCommand: ParsableCommand, Verb {
     return Interrupt.isRequested ? Interrupt.status : .done
   }
 
-  /// The frames that are shown in the range, or all.
+  /// The indices of the frames shown in the range; all frames without a range.
   private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> Range<Int> {
     let all = table.entries.indices
     let chosen: TimeRange
@@ -160,7 +160,8 @@ struct ScanCommand: ParsableCommand, Verb {
         "the range is outside \(source), which lasts \(decimal(asset.duration.doubleValue, 6)) s",
         hint: "choose a time from 0 to the duration")
     }
-    // A range selects the frame that is shown at its start, and all frames that begin in it.
+    // A range selects the frame that is shown at its start, and all frames that begin before its
+    // end.
     let end = try all.first { index in
       try index > first && table.time(ofFrame: Int64(index)) >= chosen.end
     }
@@ -187,7 +188,7 @@ struct ScanCommand: ParsableCommand, Verb {
     while session.isRunning || session.isInterrupted, !Interrupt.isRequested {
       if let limit, MonotonicHostClock().now.seconds >= limit { break }
       try report.add(taking: found)
-      // Objects are printed as they come, within a frame of 60 a second.
+      // Found objects are printed after at most 16 ms, which is a frame at 60 fps.
       usleep(16_000)
     }
     let hasEnded = !session.isRunning
@@ -197,7 +198,7 @@ struct ScanCommand: ParsableCommand, Verb {
     report.examinedCount = search.examinedCount
     let problem = hasEnded && !Interrupt.isRequested ? failure.waitForEnd() : nil
     try report.finish(frameCount: search.offeredCount)
-    // The document was printed, so the error is a line of text.
+    // The document was already printed, so the error is printed as a line of text.
     if let problem {
       let error = CommandError(problem, in: Self._commandName)
       Output.error(error)

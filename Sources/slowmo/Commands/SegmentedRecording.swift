@@ -2,11 +2,12 @@
 
 import Overcrank
 
-/// The files of `record --segment` and `record --reconnect`: names, progress reports and commands.
+/// The files of `record --segment` and `record --reconnect`: their names, progress reports and user
+/// commands.
 struct SegmentedRecording {
   let output: String
   let options: SegmentOptions
-  /// The command to run for each file, or nil.
+  /// The user's command to run for each file; nil for none.
   let exec: String?
   let overwrites: Bool
   let progress: ProgressReporter
@@ -27,8 +28,8 @@ struct SegmentedRecording {
       case .progress(let state): update(state)
       case .didFinish(let file):
         progress.file(file.path)
-        // If the output was replaced, its name belongs to another file, which the command must not
-        // receive.
+        // If another program replaced the output file, the path now leads to a foreign file. The
+        // user's `--exec` command must not receive it.
         if file.problem?.code != .outputReplaced { commands?.run(for: file.path) }
       case .didFail(let path, let error):
         progress.warning("\(path) was not written: \(error.message)")

@@ -30,7 +30,7 @@ struct StillCommand: ParsableCommand, Verb {
       range.
       """)
 
-  /// The kinds of image.
+  /// The kinds of image that the command makes.
   enum Kind: String, CaseIterable, ExpressibleByArgument, Encodable {
     case sheet, strobe, trail, finish
   }

@@ -4,13 +4,13 @@ import Dispatch
 import Overcrank
 import Synchronization
 
-/// The photos of `photo --trigger`.
+/// Takes the photos of `photo --trigger`.
 final class TriggeredPhotos: Sendable {
   private enum Event: Sendable {
     case photo(Photo)
-    /// A trigger has all its photos, or an error.
+    /// All photos of a trigger were taken, or an error prevented them.
     case done(MediaError?)
-    /// No more triggers come.
+    /// No more triggers will come.
     case ended
   }
 
@@ -26,7 +26,7 @@ final class TriggeredPhotos: Sendable {
   private let quietPeriod: MediaTime
   private let state = Mutex(State())
   private let arrived = DispatchSemaphore(value: 0)
-  // Each trigger waits for its photos on a thread of its own, so that triggers may overlap.
+  // A thread for each trigger waits for its photos, so that triggers may overlap.
   private let queue = DispatchQueue(label: "photos", attributes: .concurrent)
 
   init(
@@ -38,12 +38,12 @@ final class TriggeredPhotos: Sendable {
     self.quietPeriod = quietPeriod
   }
 
-  /// Takes photos at each trigger, until all are taken or the user stops.
+  /// Takes photos at each trigger, until the maximum number is taken or the user stops.
   ///
   /// - Parameters:
   ///   - kinds: The trigger sources.
   ///   - session: The session of the camera.
-  ///   - progress: Reports that the command waits.
+  ///   - progress: Reports that the command is waiting for a trigger.
   ///   - note: Called with each photo.
   /// - Returns: The first error, if any.
   /// - Throws: `CommandError` or `MediaError` if a trigger source cannot be opened.
@@ -81,7 +81,7 @@ final class TriggeredPhotos: Sendable {
         case .done(let error):
           doneCount += 1
           problem = problem ?? error
-          // A lost camera takes no more photos.
+          // After the camera is lost, no more photos can be taken.
           if error?.code == .deviceLost { isEnded = true }
         case .ended: isEnded = true
         }

@@ -11,7 +11,7 @@ struct TriggeredRecording {
 
   /// Records clips until the capture ends.
   ///
-  /// `update` is called with the state now and then.
+  /// `update` is called from time to time with the state of the capture.
   func record(
     _ movie: MovieFileOutput, update: (MovieFileOutput.Progress) -> Void
   ) throws -> TriggeredReport {
@@ -57,7 +57,8 @@ struct TriggeredRecording {
 
   /// Returns the names of the clips.
   ///
-  /// Without `--repeat`, the only name is known, so an existing file is refused at once.
+  /// Without `--repeat`, the only file name is known in advance, so an existing file is refused at
+  /// once.
   private func names() throws -> ClipNames? {
     guard options.repeat else {
       try Files.refuseExisting(output, overwrites: overwrites)

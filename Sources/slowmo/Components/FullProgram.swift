@@ -7,9 +7,9 @@ import OvercrankLinuxSystem
 enum FullProgram {
   static let name = "slowmo-full"
 
-  /// Returns the path of the program next to another one, or in its `libexec` directory.
+  /// Returns the path of `slowmo-full` next to a program, or in its `libexec` directory.
   ///
-  /// Nil if it is not installed.
+  /// Nil if `slowmo-full` is not installed.
   static func path(besides program: String) -> String? {
     let directory = program.parentDirectory
     return [directory, "\(directory)/../libexec/overcrank"].map { "\($0)/\(name)" }
@@ -19,12 +19,12 @@ enum FullProgram {
   /// Replaces this program by `slowmo-full`, with the same arguments.
   ///
   /// - Parameters:
-  ///   - use: The use that needs it, such as `a window`.
-  ///   - alternative: A way to do without it, as an instruction.
-  /// - Throws: `CommandError` with `missing_component` if it is not installed.
+  ///   - use: The feature that needs `slowmo-full`, such as `a window`.
+  ///   - alternative: An instruction for doing without this feature.
+  /// - Throws: `CommandError` with `missing_component` if `slowmo-full` is not installed.
   static func replaceThisProgram(for use: String, alternative: String) throws -> Never {
     if let program = path(besides: SystemFiles.linkTarget("/proc/self/exe") ?? "") {
-      // Text that is still in a buffer would be lost.
+      // Text in a buffer would be lost when this program is replaced.
       fflush(nil)
       Output.drainErrors()
       Interrupt.passOn()

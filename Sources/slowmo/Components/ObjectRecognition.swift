@@ -2,43 +2,43 @@
 
 package import Overcrank
 
-/// The objects to find in frames.
+/// The kinds of objects to find in frames.
 package struct ObjectSelection: Sendable {
   /// The names of types; empty for all codes.
   package var types: [String] = []
-  /// The number of frames that must agree on a text.
+  /// The number of frames that must agree on a text before it is reported.
   package var agreement = 2
-  /// The path of a detector of faces that was trained with dlib; nil for the library's own.
+  /// The path of a face detector that was trained with dlib; nil for dlib's own detector.
   package var faceModel: String?
 }
 
 /// Finds objects in frames: codes and faces.
 package protocol ObjectRecognition: Sendable {
-  /// Checks what is to be found, before a plan is printed.
+  /// Checks a selection of objects before any work starts.
   ///
   /// - Parameter selection: The objects to find.
   /// - Throws: `MediaError` as `FaceModel` does for the selected model.
   func check(_ selection: ObjectSelection) throws(MediaError)
 
-  /// Opens a movie.
+  /// Opens a movie to find objects in it.
   ///
   /// - Parameters:
   ///   - asset: The movie.
   ///   - selection: The objects to find.
-  /// - Returns: The reader of its objects.
+  /// - Returns: The reader of the movie's objects.
   /// - Throws: `MediaError` with `metadata_type_unavailable`, as `FaceModel` does for the selected model, or
   ///   as `FrameReader` does.
   func reader(
     of asset: Asset, _ selection: ObjectSelection
   ) throws(MediaError) -> any ObjectReader
 
-  /// Searches the frames of a session from its start.
+  /// Searches the frames of a session, from the first frame on.
   ///
   /// - Parameters:
   ///   - session: The session.
   ///   - selection: The objects to find.
   ///   - handler: Called with the objects of a frame, one call at a time.
-  /// - Returns: The search, which lasts as long as the session has it.
+  /// - Returns: The search, which lasts as long as the session keeps it as an output.
   /// - Throws: `MediaError` with `metadata_type_unavailable`, `.notConvertible` or `.notConnected`, or as
   ///   `FaceModel` does for the selected model.
   func search(
@@ -57,39 +57,39 @@ package protocol ObjectReader: AnyObject {
 
 /// A search in the frames of a running session.
 package protocol ObjectSearch: Sendable {
-  /// Whether a frame waits or is examined now.
+  /// Whether a frame waits for the search or is being searched.
   var isBusy: Bool { get }
-  /// The number of frames that arrived.
+  /// The number of frames that arrived at the search.
   var offeredCount: Int64 { get }
-  /// The number of frames that were examined.
+  /// The number of frames that were searched.
   var examinedCount: Int64 { get }
 }
 
-/// An object in a frame.
+/// An object that was found in a frame.
 package struct RecognizedObject: Sendable {
   /// The name of the type, such as `qr`.
   package var type: String
-  /// The text, or nil if the bytes are no text.
+  /// The text; nil if the bytes are not text.
   package var text: String?
   /// The bytes of a code.
   package var bytes: [UInt8]
   /// The index of the frame, from 0.
   package var frameIndex: Int64
-  /// The time of the first frame: zero in a movie, or on the capture clock.
+  /// The time of the first frame: zero for a movie, otherwise on the capture clock.
   package var streamStart: MediaTime
-  /// The time of the frame: in the movie, or on the capture clock.
+  /// The time of the frame: in the movie, otherwise on the capture clock.
   package var time: MediaTime
   /// The duration of the frame.
   package var duration: MediaTime
-  /// The left and upper edge, the width and the height, from 0 to 1.
+  /// The left edge, upper edge, width and height, each as a fraction of the frame from 0 to 1.
   package var bounds: PreviewRect
-  /// The corners, from 0 to 1.
+  /// The corners, in fractions of the frame from 0 to 1.
   package var corners: [PreviewPoint]
-  /// The id of a face.
+  /// The id of a face; nil for a code.
   package var faceID: Int64?
-  /// The rotation of a face in the image, or nil if it is not known.
+  /// The clockwise rotation of a face in the image; nil if unknown.
   package var rollDegrees: Double?
-  /// The rotation of a face about its vertical axis, or nil if it is not known.
+  /// The rotation of a face about its vertical axis; nil if unknown.
   package var yawDegrees: Double?
 
   /// Creates an object.
@@ -107,9 +107,10 @@ package struct RecognizedObject: Sendable {
 }
 
 extension FullProgram {
-  /// Returns what finds objects.
+  /// Returns this program's object recognition, or replaces this program by `slowmo-full`, which
+  /// has it.
   ///
-  /// - Throws: `CommandError` in a program without, if `slowmo-full` is not installed.
+  /// - Throws: `CommandError` if neither this program has it nor `slowmo-full` is installed.
   static func recognition(alternative: String) throws -> any ObjectRecognition {
     guard let recognition = OptionalComponents.current.recognition else {
       try replaceThisProgram(for: "the search for codes and faces", alternative: alternative)

@@ -5,21 +5,21 @@ import Synchronization
 
 /// The parts of the command that need optional libraries.
 ///
-/// A program that links them passes them to ``SlowmoProgram/main(with:)``.
+/// A program that links these libraries passes the components to ``SlowmoProgram/main(with:)``.
 package struct OptionalComponents: Sendable {
-  /// Opens the windows of `play`; nil in a program without.
+  /// Opens the windows of `play`; nil in a program without windows.
   package var playbackWindows: (any PlaybackWindowProvider)?
 
-  /// The encoders of photos in formats such as HEIC; empty in a program without.
+  /// The encoders of photos in formats such as HEIC; empty in a program without such encoders.
   package var photoEncoders: [any PhotoEncoder] = []
 
-  /// Opens the windows of `preview`; nil in a program without.
+  /// Opens the windows of `preview`; nil in a program without windows.
   package var previewWindows: (any PreviewWindowProvider)?
 
-  /// Finds codes in frames; nil in a program without.
+  /// Finds codes and faces in frames; nil in a program without object recognition.
   package var recognition: (any ObjectRecognition)?
 
-  /// Draws the characters of a named font; nil in a program without.
+  /// Draws the characters of a font with a given name; nil in a program without font support.
   package var burnInFont: (@Sendable (String) throws(MediaError) -> BurnInFont)?
 
   /// Creates a set without any component.
@@ -30,6 +30,8 @@ package struct OptionalComponents: Sendable {
   /// The components of this program.
   static var current: OptionalComponents { registered.withLock { $0 } }
 
-  /// Sets the components of this program, before its arguments are read.
+  /// Sets the components of this program.
+  ///
+  /// Call it before the arguments are parsed.
   func register() { Self.registered.withLock { $0 = self } }
 }

@@ -4,7 +4,7 @@ package import Overcrank
 
 /// Opens windows that show players.
 package protocol PlaybackWindowProvider: Sendable {
-  /// Fails if there is no screen to open a window on.
+  /// Throws if there is no screen to open a window on.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   func checkDisplay() throws(MediaError)
@@ -25,35 +25,35 @@ package protocol PlaybackWindowProvider: Sendable {
 ///
 /// Only the main thread may use it.
 package protocol PlaybackWindow: AnyObject {
-  /// The position that times are measured from; nil for none.
+  /// The position from which times are measured; nil for none.
   var mark: PlayerTime? { get set }
   /// The composition times of all marks.
   var marks: [Rational] { get set }
-  /// A text that is shown over the image; empty for none.
+  /// A text to show over the image; empty for none.
   var message: String { get set }
-  /// True if the last refresh showed the frames of its time.
+  /// True if the last refresh showed the frames that were due.
   var isCurrent: Bool { get }
 
-  /// Takes the names of the keys that were pressed; nil if the window was closed.
+  /// Returns the names of the keys pressed since the last call; nil if the window was closed.
   func takeKeys() -> [String]?
 
-  /// Shows the frames of a refresh.
+  /// Shows the frames that are due at a refresh.
   ///
-  /// `rate` is the rate for the text.
+  /// `rate` is the playback rate to show in the text; nil for none.
   func present(at time: MediaTime, rate: Rational?) throws(MediaError)
 
-  /// Multiplies the zoom.
+  /// Multiplies the zoom factor.
   func zoom(by factor: Double)
 
-  /// Moves the image by a part of its pane.
+  /// Moves the image by fractions of the width and height of its pane.
   func pan(x: Double, y: Double)
 
-  /// Shows the image whole again.
+  /// Shows the whole image again.
   func resetZoom()
 
-  /// Changes between the whole screen and a window.
+  /// Switches between full screen and window.
   func toggleFullScreen()
 
-  /// Returns the window as a PNG file.
+  /// Returns the contents of the window as a PNG file.
   func pngData() throws(MediaError) -> [UInt8]
 }

@@ -4,7 +4,7 @@ package import Overcrank
 
 /// Opens windows that show a camera.
 package protocol PreviewWindowProvider: Sendable {
-  /// Fails if there is no screen to open a window on.
+  /// Throws if there is no screen to open a window on.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   func checkDisplay() throws(MediaError)
@@ -19,30 +19,30 @@ package protocol PreviewWindowProvider: Sendable {
 ///
 /// Only the main thread may use it.
 package protocol PreviewView: AnyObject {
-  /// The width of the view in its pixels.
+  /// The width of the view in its own pixels.
   var width: Int { get }
   /// The height of the area for the image, in pixels of the view.
   var height: Int { get }
-  /// Whether the view takes a new image now.
+  /// Whether the view can show a new image now.
   var isReady: Bool { get }
 
-  /// Takes the input since the last call; nil if the view was closed.
+  /// Returns the input since the last call; nil if the view was closed.
   func takeInput() -> [PreviewInput]?
 
-  /// Shows an image with its marks.
+  /// Shows an image with its overlays, such as the histogram.
   ///
   /// - Throws: `MediaError` with `.noDisplay`.
   func present(_ content: PreviewContent) throws(MediaError)
 
-  /// Returns the view as a PNG file, or nil if it has no pixels.
+  /// Returns the contents of the view as a PNG file, or nil if the view has no pixels.
   func pngData() throws(MediaError) -> [UInt8]?
 }
 
-/// Input of a view.
+/// An input event of a view.
 package enum PreviewInput: Hashable, Sendable {
   /// A key by its name.
   case key(String)
-  /// A click at a point of the view.
+  /// A click or tap at a point of the view.
   case tap(PreviewPoint)
 }
 
@@ -50,18 +50,18 @@ package enum PreviewInput: Hashable, Sendable {
 package struct PreviewContent {
   /// The image in BGRA; nil before the first frame.
   package var image: PixelBuffer?
-  /// Whether the image is another one than in the call before.
+  /// Whether the image differs from that of the previous call.
   package var isNewImage = false
-  /// The rectangle of the whole image in the view.
+  /// The rectangle of the view in which the whole image is shown.
   package var imageRect = PreviewRect(x: 0, y: 0, width: 0, height: 0)
-  /// The line of text.
+  /// The status line.
   package var status = ""
   /// The histogram; nil if it is not shown.
   package var histogram: LumaHistogram?
   /// The meter of each audio channel.
   package var meters: [LevelMeterDisplay] = []
-  /// The point that was tapped last, in the view; nil if it is not shown any more.
+  /// The last tapped point in view coordinates; nil if it is no longer shown.
   package var focusPoint: PreviewPoint?
-  /// Whether the image is dark because a photo is being taken.
+  /// Whether the image is dimmed because a photo is being taken.
   package var isBlinking = false
 }

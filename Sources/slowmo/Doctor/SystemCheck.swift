@@ -4,11 +4,11 @@
 struct SystemCheck: Encodable, Equatable {
   /// The name of the check in JSON documents, such as `permissions`.
   let name: String
-  /// Whether nothing would fail or lose frames.
+  /// Whether the check passed: the state would not make a recording fail or lose frames.
   let ok: Bool
   /// The observed state, as one line.
   let found: String
-  /// The instruction that removes a problem or improves the state, or nil.
+  /// The instruction that solves a problem or improves the state; nil for none.
   let advice: String?
 
   enum CodingKeys: CodingKey { case name, ok, found, advice }

@@ -4,7 +4,7 @@ import Overcrank
 import OvercrankLinuxSystem
 
 extension SystemState {
-  /// The results of all checks, in the order of the way of a frame.
+  /// The results of all checks, ordered by the path of a frame from the camera to the disk.
   var checks: [SystemCheck] {
     [
       versionCheck, deviceCheck, permissionCheck, holderCheck, usbCheck, diskCheck, memoryCheck,

@@ -11,7 +11,7 @@ extension SystemState {
   /// Writes up to 64 MiB to an unlinked file in the directory, opens each device briefly, and blocks.
   ///
   /// - Parameters:
-  ///   - named: The only device to examine; nil for all devices.
+  ///   - named: The only device to examine; nil to examine all devices.
   ///   - directory: The directory of the recordings.
   init(of named: Device?, directory: String) {
     let list = named == nil ? CaptureDevice.discover() : nil
@@ -21,7 +21,8 @@ extension SystemState {
     user = .current()
     devices = named.map { [$0] } ?? (list?.devices ?? []).map(Device.init)
     isForNamedDevice = named != nil
-    // A device that is listed has its problem itself.
+    // Leaves out the warnings about devices that are listed, because the device itself states its
+    // problem.
     warnings = (list?.warnings ?? []).filter { warning in
       !(list?.devices ?? []).contains { $0.problem.map(warning.hasPrefix) ?? false }
     }
@@ -47,7 +48,8 @@ extension SystemState {
     return isGranted.isSet
   }
 
-  /// The optional programs that are neither next to a program nor in its `libexec` directory.
+  /// Returns the optional programs that are neither next to the given program nor in its `libexec`
+  /// directory.
   static func missingPrograms(besides program: String) -> [String] {
     FullProgram.path(besides: program) == nil ? [FullProgram.name] : []
   }
@@ -87,7 +89,7 @@ extension SystemState.Device {
 }
 
 extension SystemState.Disk {
-  /// Measures the disk of a directory.
+  /// Measures the write speed of the disk with a directory.
   ///
   /// Other programs may use the disk, so the best of up to three measurements counts.
   init(measuring directory: String) {
@@ -104,7 +106,7 @@ extension SystemState.Disk {
 }
 
 extension SystemState.ClockSource {
-  /// Reads the clock source.
+  /// Reads the system's clock source.
   ///
   /// - Parameter root: The directory that contains `sys`. Tests pass their own.
   init(root: String = "") {
@@ -116,7 +118,7 @@ extension SystemState.ClockSource {
   }
 }
 
-/// A value that one thread sets and another reads after the first has ended.
+/// A value that one thread sets and another thread reads after the first has ended.
 private final class Flag: Sendable {
   private let value = Mutex(false)
 

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 
 /// The checks of disk, memory, clock, scheduling and software.
 extension SystemState {
-  /// The camera and mode with the highest data rate.
+  /// The camera whose fastest mode has the highest data rate, and this mode.
   private var mostDemanding: (camera: Device, mode: Mode)? {
     cameras.compactMap { camera in camera.fastest.map { (camera, $0) } }
       .max { $0.1.demand.bytesPerSecond < $1.1.demand.bytesPerSecond }

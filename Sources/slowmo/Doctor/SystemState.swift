@@ -5,29 +5,30 @@ import OvercrankLinuxSystem
 
 /// The facts about a machine that decide whether a capture works and loses no frames.
 ///
-/// The checks are computed from these values alone, so tests can plant any fault.
+/// The checks depend only on these values, so tests can simulate any fault.
 struct SystemState {
   /// A camera or microphone.
   struct Device {
     var address: String
     var name: String
     var isCamera: Bool
-    /// Whether it is hardware, not the synthetic camera or a file.
+    /// Whether the device is hardware, and not the synthetic camera or a file.
     var isHardware: Bool
-    /// The reason why it could not be queried.
+    /// The reason why the device could not be queried; nil if it could.
     var problem: String?
     var diagnosis = DeviceDiagnosis()
-    /// The fastest mode and what recording it needs; nil if the modes could not be read.
+    /// The fastest mode and the resources that recording it needs; nil if the modes could not be
+    /// read.
     var fastest: Mode?
   }
 
-  /// A mode of a camera.
+  /// A camera mode and the resources that recording it needs.
   struct Mode {
     var id: String
     var demand: RecordingDemand
   }
 
-  /// The directory of the recordings.
+  /// The disk with the directory of the recordings.
   struct Disk {
     var directory: String
     var isWritable: Bool
@@ -47,14 +48,14 @@ struct SystemState {
   var devices: [Device]
   /// Whether the user named the device.
   ///
-  /// Otherwise the synthetic camera is not examined.
+  /// The synthetic camera is only examined if the user names it.
   var isForNamedDevice = false
-  /// Warnings about nodes that could not be queried and are not listed.
+  /// Warnings about device nodes that could not be queried and are therefore not listed.
   var warnings: [String]
   var disk: Disk
   var availableMemory: Int64
   var clock: ClockSource
-  /// Whether a thread may have real-time priority.
+  /// Whether the system allows real-time priority for threads of this user.
   var allowsRealTime: Bool
   var requiredEncoders: [String]
   var missingEncoders: [String]

@@ -4,26 +4,29 @@ import Glibc
 import OvercrankLinuxSystem
 import Synchronization
 
-/// The end of the command: by its verb, or by force after a signal.
+/// The end of the process: by the command itself, or by force after a signal.
 ///
-/// A verb that only reads or exports notices a signal between two frames. Some steps take longer, such
-/// as an analysis or one huge image. The process then ends while the verb is at work.
+/// A command that only reads or exports checks for signals between two frames. Some steps take
+/// longer, such as an analysis or one huge image. The process is then ended while the command is
+/// still working.
 enum CommandEnd {
   private enum State {
     case working
-    /// The verb has its result or its error.
+    /// The command has its result or its error, and ends the process itself.
     case byVerb
-    /// A thread ends the process.
+    /// This thread ends the process by force.
     case byForce(pthread_t)
   }
 
   private static let state = Mutex(State.working)
-  /// The processor time that a verb may use after a signal, in nanoseconds.
+  /// The processor time that a command may use after a signal, in nanoseconds.
   private static let longestTime: Int64 = 120_000_000
 
-  /// Begins the end by the verb, before it prints its result.
+  /// Claims the end for the command itself.
   ///
-  /// Does not return if another thread ends the process.
+  /// Called before the command prints its result.
+  ///
+  /// Does not return if another thread is ending the process by force.
   static func begin() {
     let isTooLate = state.withLock { state in
       switch state {
@@ -37,20 +40,21 @@ enum CommandEnd {
     while isTooLate { pause() }
   }
 
-  /// Ends the process once it has used its processor time, unless the verb has ended.
+  /// Ends the process by force when it has used its processor time, unless the command has ended.
   ///
-  /// Called by the action for the first signal.
+  /// The action for the first signal calls this.
   static func limit(_ arguments: [String]) {
     let finishedCount = UnfinishedFiles.finishedCount
     Interrupt.afterProcessorTime(longestTime) {
-      // The report may wait for its reader, and the thread of the signals must not.
+      // The error report may wait for its reader. The thread that handles signals must not wait, so
+      // another thread reports.
       let thread = try? BlockingThread { force(arguments, finishedCount) }
       thread?.detach()
     }
   }
 
   private static func force(_ arguments: [String], _ finishedCount: Int) {
-    // A file that has its name belongs to a verb that is done.
+    // If an output file got its final name in the meantime, the command is done and is not ended.
     UnfinishedFiles.end(ifFinished: finishedCount) {
       state.withLock { state in
         guard case .working = state else { return false }

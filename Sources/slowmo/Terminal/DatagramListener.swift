@@ -5,7 +5,7 @@ import Glibc
 
 /// Receives UDP datagrams on a port.
 ///
-/// Their content is ignored.
+/// The content of the datagrams is ignored.
 final class DatagramListener {
   private let descriptor: Int32
   private let source: any DispatchSourceRead

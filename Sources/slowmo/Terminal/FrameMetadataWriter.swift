@@ -5,14 +5,14 @@ import Overcrank
 import OvercrankLinuxSystem
 import SystemPackage
 
-/// Writes the times of frames as JSON lines to a file descriptor, in step with their images.
+/// Writes the times of frames as JSON lines to a file descriptor, one line for each written image.
 struct FrameMetadataWriter {
   private let descriptor: FileDescriptor
   private let synthesized: SynthesizedFrames?
 
-  /// Uses a descriptor that the caller of the program opened, for frames of a movie.
+  /// Uses a file descriptor that the caller of the program opened, for the frames of a movie.
   ///
-  /// - Throws: `CommandError` if it is not open for writing.
+  /// - Throws: `CommandError` if the descriptor is not open for writing.
   init(_ number: Int32, _ asset: Asset) throws {
     synthesized = asset.synthesizedFrames
     let mode = fcntl(number, F_GETFL)
@@ -30,7 +30,8 @@ struct FrameMetadataWriter {
   /// - Throws: `ReaderIsGone` if the reader has closed its end, `CommandError` for another failure.
   func write(_ row: Asset.FrameTimingRow, _ image: EncodedFrame) throws {
     func text(_ value: (some BinaryInteger)?) -> String { value.map { "\($0)" } ?? "null" }
-    // A recording has none; of files of other programs it is unknown.
+    // A recording of this library has no synthesized frames. For files of other programs, this is
+    // unknown.
     let isSynthesized =
       synthesized.map { $0.confidenceTenths(ofFrame: row.index) != nil }
       ?? (row.sequence == nil ? nil : false)
@@ -55,8 +56,8 @@ enum PipeCapacity {
   /// `F_SETPIPE_SZ` of fcntl(2), whose macro Swift does not import.
   private static let command: Int32 = 1_031
 
-  /// Raises the capacity of a pipe to a mebibyte, the most that an unprivileged program may have.
+  /// Raises the capacity of a pipe to 1 MiB, the most that an unprivileged program may have.
   ///
-  /// Nothing happens if the descriptor is no pipe.
+  /// Does nothing if the descriptor is not a pipe.
   static func raise(_ descriptor: Int32) { _ = fcntl(descriptor, command, Int32(1 << 20)) }
 }

@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 import Synchronization
 import SystemPackage
 
-/// Standard output as a pipe that holds raw frames without a copy of them.
+/// Standard output as a pipe that refers to the memory of raw frames instead of copying them.
 struct FramePipe: ~Copyable {
-  /// Memory that must not change while the pipe refers to it.
+  /// Memory that must stay unchanged while the pipe refers to it.
   private enum Memory: Sendable {
     case frame(RawFrameSequence.Element)
     case bytes([UInt8])
@@ -15,10 +15,12 @@ struct FramePipe: ~Copyable {
 
   private var pipe: SplicedPipe<Memory>
 
-  /// The memory that a pipe may hold when all frames are written, until the program ends.
+  /// The memory to which the pipe may still refer after the last frame.
+  ///
+  /// It is kept until the program ends.
   private static let rest = Mutex<[Memory]>([])
 
-  /// Nil if standard output is no pipe.
+  /// Creates the pipe; nil if standard output is not a pipe.
   init?() {
     guard let pipe = SplicedPipe<Memory>(.standardOutput) else { return nil }
     self.pipe = pipe
@@ -35,13 +37,14 @@ struct FramePipe: ~Copyable {
   mutating func write(_ frame: RawFrameSequence.Element) throws {
     var failure: Errno?
     if frame.keepsParts {
-      // Kept first: after an error, too, the pipe may hold a part of it.
+      // The frame is kept in any case: even after an error, the pipe may refer to a part of it.
       defer { pipe.keep(.frame(frame)) }
       try frame.withParts { part in
         if failure == nil { failure = ReaderWait.run { pipe.write(part, givesUp: $0) } }
       }
     } else {
-      // The parts exist only during the call. An error of the copy is the error of the frame.
+      // The parts exist only during the call, so they are copied. An error of the copy is thrown as
+      // an error of the frame.
       var bytes: [UInt8] = []
       try frame.withParts { bytes += $0 }
       failure = bytes.withUnsafeBytes { bytes in

@@ -2,20 +2,22 @@
 
 import Overcrank
 
-/// An image on a terminal: each cell shows two pixels with the character for an upper half block.
+/// An image on a terminal.
 ///
-/// Only cells that have changed are written, as one update that the terminal shows at once.
+/// Each cell shows two pixels by the character for an upper half block.
+///
+/// Only changed cells are written, in one update that the terminal shows at once.
 struct HalfBlockCanvas {
-  /// The number of columns.
+  /// The number of columns of the terminal.
   private(set) var columns = 0
-  /// The number of rows, with the line of text below the image.
+  /// The number of rows of the terminal, including the line of text below the image.
   private(set) var rows = 0
-  /// The colors of each cell on the terminal: the upper and the lower one, 24 bits each.
+  /// The colors that each cell of the terminal shows: the upper and the lower color, 24 bits each.
   private var cells: [UInt64] = []
   private var text = ""
   private var isBlank = false
 
-  /// A cell whose content on the terminal is unknown.
+  /// The value of a cell if its content on the terminal is unknown.
   private static let unknown = UInt64.max
 
   /// The width of the image area in pixels.
@@ -23,14 +25,16 @@ struct HalfBlockCanvas {
   /// The height of the image area in pixels.
   var pixelHeight: Int { max(0, rows - 1) * 2 }
 
-  /// Sets the size of the terminal; if it has changed, all cells are written again.
+  /// Sets the size of the terminal.
+  ///
+  /// After a change, the next draw writes all cells again.
   mutating func resize(columns: Int, rows: Int) {
     guard columns != self.columns || rows != self.rows else { return }
     (self.columns, self.rows) = (max(0, columns), max(0, rows))
     forget()
   }
 
-  /// Writes all cells again, because the terminal shows something else.
+  /// Makes the next draw write all cells again, because the terminal shows something else.
   mutating func forget() {
     cells = Array(repeating: Self.unknown, count: columns * max(0, rows - 1))
     text = ""
@@ -41,7 +45,7 @@ struct HalfBlockCanvas {
   ///
   /// - Parameters:
   ///   - image: A BGRA image, or nil for an empty area.
-  ///   - area: The rectangle of the whole image in the image area, in pixels.
+  ///   - area: The rectangle that the whole image fills, in pixels of the image area.
   ///   - line: The text for the last row, without control characters.
   /// - Returns: The bytes for the terminal.
   mutating func draw(_ image: PixelBuffer?, in area: PreviewRect, line: String) -> [UInt8] {
@@ -70,7 +74,7 @@ struct HalfBlockCanvas {
     _ output: inout TerminalText, _ color: (_ x: Int, _ y: Int) -> UInt32
   ) {
     for row in 0..<max(0, rows - 1) {
-      // The column where the terminal would write next.
+      // The cell at which the terminal would write next; -1 if unknown.
       var cursor = -1
       for column in 0..<columns {
         let upper = UInt64(color(column, row * 2))
@@ -84,16 +88,16 @@ struct HalfBlockCanvas {
     }
   }
 
-  /// Takes the color of a pixel of the area from an image.
+  /// Samples the color of an image at a pixel of the image area.
   private struct Sampler {
     let bytes: UnsafeRawBufferPointer
     let width: Int
     let height: Int
     let area: PreviewRect
 
-    /// The color with 5 bits per channel, as 0xRRGGBB.
+    /// Returns the color reduced to 5 bits per channel, as 0xRRGGBB.
     ///
-    /// With fewer colors, more cells stay the same from frame to frame.
+    /// With fewer colors, more cells are unchanged from frame to frame.
     func color(_ x: Int, _ y: Int) -> UInt32 {
       let column = (Double(x) + 0.5 - area.x) / area.width
       let row = (Double(y) + 0.5 - area.y) / area.height
@@ -107,16 +111,16 @@ struct HalfBlockCanvas {
   }
 }
 
-/// Bytes for a terminal, which remember the colors that are set.
+/// Output for a terminal that repeats no color that is already set.
 private struct TerminalText {
   private(set) var bytes: [UInt8] = []
   private var upper: UInt32?
   private var lower: UInt32?
 
-  /// Adds text, after which no colors are known.
+  /// Adds text, such as control sequences.
   mutating func add(_ text: String) { bytes += Array(text.utf8) }
 
-  /// Adds a cell.
+  /// Adds a cell with an upper and a lower color.
   mutating func add(upper: UInt32, lower: UInt32) {
     if upper != self.upper { color(38, upper) }
     if lower != self.lower { color(48, lower) }

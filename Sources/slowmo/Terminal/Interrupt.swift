@@ -5,46 +5,46 @@ import Glibc
 import OvercrankLinuxSystem
 import Synchronization
 
-/// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 on a thread of its own.
+/// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 on a separate thread.
 ///
 /// The actions run on this thread and not in a signal handler, so they may call any function.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
-  /// Whether the program that replaces this one is to receive the signals.
+  /// Whether signals are left to the program that is about to replace this one.
   private static let isPassedOn = Atomic<Bool>(false)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
   private static let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
-  /// The threads in ``whileWaiting(_:)``.
+  /// The threads that are inside ``whileWaiting(_:)``.
   private static let waiters = Mutex<[pthread_t]>([])
 
   /// Whether one of the terminating signals has arrived.
   static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
 
-  /// The exit status of a verb that was cancelled by a signal.
+  /// The exit status of a command that was cancelled by the received signal.
   static var status: ExitStatus { status(for: received.load(ordering: .acquiring)) }
 
-  /// The exit status of a verb that was cancelled by this signal.
+  /// The exit status of a command that was cancelled by a given signal.
   ///
   /// SIGHUP, which arrives when the terminal is closed, gives the same exit status as SIGTERM.
   private static func status(for number: Int32) -> ExitStatus {
     number == SIGINT ? .interrupted : .terminated
   }
 
-  /// The time after the first signal, in nanoseconds, in which a further signal is ignored as a
+  /// The time in nanoseconds after the first signal during which a further signal is ignored as a
   /// repetition.
   ///
   /// timeout(1) sends its signal twice, first to its child and then to the child's process group.
   private static let sameSignal: Int64 = 300_000_000
 
-  /// The signal that interrupts a system call.
+  /// The signal that is sent to interrupt system calls.
   ///
-  /// Without a handler, it is ignored.
+  /// The default action of this signal is to ignore it, so the program installs a handler.
   private static let wakingSignal = SIGURG
-  /// The time between two of these signals, in nanoseconds.
+  /// The time between two such signals, in nanoseconds.
   private static let wakingPeriod = 10_000_000
 
-  /// The processor time of the process after the first signal, and the action when it is used up.
+  /// The processor time at which the action runs, counted after the first signal.
   private struct Overtime {
     let end: Int64
     let action: @Sendable () -> Void
@@ -62,13 +62,13 @@ enum Interrupt {
     var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
     // A library may start a thread that does not block these signals. On such a thread, this
-    // handler runs and forwards the signal.
+    // handler runs and forwards the signal to the thread that waits for signals.
     for number in numbers {
       signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }
     }
-    // If the reader of a pipe closes its end, that must not end a recording.
+    // A reader that closes its end of a pipe must not end a recording.
     signal(SIGPIPE, SIG_IGN)
-    // Without SA_RESTART, so that a system call ends.
+    // SA_RESTART is not set, so that the signal interrupts system calls.
     var waking = sigaction()
     waking.__sigaction_handler.sa_handler = { _ in }
     sigaction(wakingSignal, &waking, nil)
@@ -126,8 +126,8 @@ enum Interrupt {
     return nil
   }
 
-  /// Leaves a terminating signal that has arrived, and all further ones, to the program that replaces
-  /// this one.
+  /// Leaves a terminating signal that has arrived, and all further ones, to the program that is
+  /// about to replace this one.
   ///
   /// Call this just before execve(2), which keeps blocked signals pending.
   static func passOn() {
@@ -136,29 +136,30 @@ enum Interrupt {
     if number != 0 { kill(getpid(), number) }
   }
 
-  /// Sends a signal again, and takes no further one.
+  /// Sends a signal to the process again, and waits without handling it.
   private static func leavePending(_ number: Int32) -> Never {
     kill(getpid(), number)
     while true { pause() }
   }
 
-  // A signal handler reads this variable, so it cannot use a lock. It is written before other
-  // threads start.
+  // A signal handler reads this variable, so it cannot be protected by a lock. It is written before
+  // other threads start.
   private nonisolated(unsafe) static var waitingThread = pthread_t()
 
-  /// Interrupts the system calls of all threads in ``whileWaiting(_:)``.
+  /// Interrupts the system calls of all threads that are inside ``whileWaiting(_:)``.
   ///
-  /// A thread may have looked for a signal just before its call, so this is repeated.
+  /// A thread may have checked for a signal just before its system call, so this is done
+  /// repeatedly.
   private static func wake() {
     waiters.withLock { for thread in $0 { pthread_kill(thread, wakingSignal) } }
   }
 
   /// Runs system calls that may wait for another program, such as the reader of a pipe.
   ///
-  /// After the first terminating signal, they are interrupted (EINTR) every 10 ms.
+  /// After the first terminating signal, the system calls are interrupted (EINTR) every 10 ms.
   static func whileWaiting<Result>(_ body: () throws -> Result) rethrows -> Result {
     let thread = pthread_self()
-    // Libdispatch blocks signals in its threads.
+    // Libdispatch blocks signals in its threads, so the waking signal is unblocked here.
     var (waking, before) = (set(of: [wakingSignal]), sigset_t())
     pthread_sigmask(SIG_UNBLOCK, &waking, &before)
     waiters.withLock { $0.append(thread) }
@@ -171,8 +172,8 @@ enum Interrupt {
     return try body()
   }
 
-  /// Sets the action for a process that has used an amount of processor time, in nanoseconds, after the
-  /// first signal.
+  /// Sets an action that runs after the process has used an amount of processor time, in
+  /// nanoseconds, since the first signal.
   ///
   /// Call this from the action for the first signal. The action must not block.
   static func afterProcessorTime(_ limit: Int64, _ action: @escaping @Sendable () -> Void) {
@@ -195,7 +196,7 @@ enum Interrupt {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
-  /// Runs what is to be done before the process ends at once.
+  /// Runs the action that was set for a forced exit; see ``beforeForcedExit(_:)``.
   static func prepareForcedExit() { lastAction.withLock { $0 }?() }
 
   /// Sets the action for the first terminating signal.
@@ -206,9 +207,9 @@ enum Interrupt {
     if isRequested { body() }
   }
 
-  /// Sets the action before a second terminating signal ends the process.
+  /// Sets the action that runs before a second terminating signal ends the process.
   ///
-  /// It must not block.
+  /// The action must not block.
   static func beforeForcedExit(_ body: @escaping @Sendable () -> Void) {
     lastAction.withLock { $0 = body }
   }

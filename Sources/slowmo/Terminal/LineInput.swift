@@ -3,9 +3,9 @@
 import Dispatch
 import Glibc
 
-/// Lines of standard input, typed by a user or written by a program.
+/// Reads standard input by lines, typed by a user or written by a program.
 enum LineInput {
-  /// Calls `whenLineEnds` for each line when it arrives, and `atEnd` at the end of the input.
+  /// Calls `whenLineEnds` for each complete line, and `atEnd` at the end of the input.
   ///
   /// Both closures run on a private dispatch queue.
   static func read(

@@ -6,12 +6,12 @@ import Glibc
 import Overcrank
 import Synchronization
 
-/// Values of frames, read as JSON lines from a file descriptor of another program.
+/// Metadata values for frames, read as JSON lines from a file descriptor.
 ///
-/// A line is `{"key": "com.example.speed", "value": 41.5, "frame": 120}`. Without a frame, a value
-/// belongs to the frame of the time at which its line arrives.
+/// A line is `{"key": "com.example.speed", "value": 41.5, "frame": 120}`. Without `frame`, a value
+/// belongs to the frame that is recorded when the line arrives.
 struct MetadataLines {
-  /// Messages about lines, for the thread that reports progress.
+  /// Warnings about invalid lines, for the thread that reports progress.
   final class Warnings: Sendable {
     private let messages = Mutex<[String]>([])
     private let isEmpty = Atomic<Bool>(true)
@@ -21,7 +21,7 @@ struct MetadataLines {
       isEmpty.store(false, ordering: .releasing)
     }
 
-    /// Removes and returns the messages.
+    /// Removes and returns the warnings.
     func take() -> [String] {
       guard !isEmpty.exchange(true, ordering: .acquiringAndReleasing) else { return [] }
       return messages.withLock { messages in
@@ -36,7 +36,8 @@ struct MetadataLines {
     let key: String
     let value: MetadataValue
     let frame: Int64?
-    /// The frame under the name that `info --timed-metadata` prints.
+    /// The frame index under the key that `info --timed-metadata` prints; accepted in place of
+    /// `frame`.
     let frameIndex: Int64?
 
     enum CodingKeys: String, CodingKey {
@@ -45,9 +46,9 @@ struct MetadataLines {
     }
   }
 
-  /// The longest line, in bytes.
+  /// The length of the longest accepted line, in bytes.
   private static let longestLine = 1 << 17
-  /// The number of bad lines that are reported.
+  /// The number of invalid lines that are reported.
   private static let reportedCount = 10
 
   private let movie: MovieFileOutput
@@ -60,14 +61,14 @@ struct MetadataLines {
     (self.movie, self.warnings) = (movie, warnings)
   }
 
-  /// Reads values from now on.
+  /// Starts reading metadata values.
   ///
   /// A regular file is read at once. A pipe is read on a private dispatch queue, until its end.
   ///
   /// - Parameters:
   ///   - descriptor: The open file descriptor.
   ///   - movie: The output that stores the values.
-  /// - Returns: The messages about lines that are not valid, which grow until the end.
+  /// - Returns: The warnings about invalid lines, which are added until the end of the input.
   /// - Throws: `CommandError` if the descriptor is not open for reading.
   static func read(
     _ descriptor: Int32, into movie: MovieFileOutput

@@ -3,14 +3,14 @@
 import Overcrank
 
 extension Output {
-  /// Prints the notes about faults in a movie.
+  /// Prints notes about the faults of a movie.
   static func notes(of asset: Asset) {
     for text in asset.notes { note("\(asset.path): \(text)") }
   }
 
-  /// Warns if frames that a verb measures were synthesized.
+  /// Warns if some of the frames that a command measures were synthesized.
   ///
-  /// Returns the number of these frames.
+  /// Returns the number of synthesized frames.
   @discardableResult
   static func warnOfSynthesizedFrames(_ indices: some Sequence<Int>, of asset: Asset) -> Int {
     guard let synthesized = asset.synthesizedFrames else { return 0 }

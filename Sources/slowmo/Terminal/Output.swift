@@ -8,10 +8,12 @@ import SystemPackage
 
 /// Writes the results to standard output, and all other text to standard error.
 ///
-/// A write to standard output waits for its reader until a signal arrives (``ReaderWait``). One to
-/// standard error never waits.
+/// A write to standard output waits for the reader until a signal arrives (``ReaderWait``). A write
+/// to standard error never waits.
 enum Output {
-  /// Standard error, whose reader must not hold up a recording by not reading.
+  /// Standard error.
+  ///
+  /// A background thread writes to it, because a slow reader must not delay a recording.
   private static let standardError = BackgroundWriter(.standardError)
 
   /// The errno of the first failed write to standard output.
@@ -21,14 +23,14 @@ enum Output {
 
   /// Writes a line for people to standard output, without characters that control a terminal.
   ///
-  /// Returns true if it was written, and false if the reader closed the pipe or the write failed.
-  /// ``problem`` keeps the error of a failed write.
+  /// Returns true if the line was written, and false if the reader closed the pipe or the write
+  /// failed. ``problem`` then contains the error of a failed write.
   @discardableResult
   static func line(_ text: String) -> Bool { write(text.terminalBytes + newline) }
 
-  /// Writes text of the command's own, such as help or a document, to standard output as it is.
+  /// Writes trusted text, such as help or a document, to standard output without filtering it.
   ///
-  /// Returns as ``line(_:)`` does.
+  /// Returns the same as ``line(_:)``.
   @discardableResult
   static func verbatim(_ text: String) -> Bool { write(text.systemBytes + newline) }
 
@@ -44,7 +46,7 @@ enum Output {
 
   /// Thrown if the reader of standard output has closed its end.
   ///
-  /// The verb then stops without an error.
+  /// The command then stops without an error.
   struct ReaderIsGone: Error {}
 
   /// Writes bytes to standard output.
@@ -57,23 +59,25 @@ enum Output {
     try check(fully(bytes, to: .standardOutput))
   }
 
-  /// Writes bytes that must not be lost to a descriptor, after what was written to standard error.
+  /// Writes bytes completely to a descriptor, after everything that was written to standard error.
   ///
-  /// - Returns: Nil, or the error; `.interrupted` if the reader did not read after a signal.
+  /// - Returns: The error, or nil after success; `.interrupted` if the reader stopped reading after
+  ///   a signal.
   static func fully(_ bytes: UnsafeRawBufferPointer, to descriptor: FileDescriptor) -> Errno? {
     standardError.drain()
     return ReaderWait.run { givesUp in descriptor.writeFully(bytes, givesUp: givesUp) }
   }
 
-  /// Writes a file to standard output: its bytes, or lines for people if a terminal reads it.
+  /// Writes a file to standard output: unchanged, or without control characters if it is a
+  /// terminal.
   ///
-  /// Programs compare names and codes byte by byte, so a pipe or a file gets them as they are. A
-  /// terminal would obey their control characters.
+  /// Programs compare names and codes byte by byte, so a pipe or a file gets unchanged bytes. A
+  /// terminal would obey control characters in them.
   static func file(_ bytes: [UInt8]) throws {
     try data(isatty(STDOUT_FILENO) == 1 ? terminalText(bytes) : bytes)
   }
 
-  /// The bytes of a text without characters that control a terminal, except line breaks.
+  /// Returns the bytes of a text without characters that control a terminal, except line breaks.
   static func terminalText(_ bytes: [UInt8]) -> [UInt8] {
     Array(
       bytes.split(separator: newline[0], omittingEmptySubsequences: false)
@@ -109,9 +113,9 @@ enum Output {
 
   /// Opens /dev/null for each standard descriptor that the caller closed.
   ///
-  /// Otherwise the first opened file would get descriptor 1, and printed text would be written into
-  /// it. /dev/null is opened for writing as standard input and for reading as standard output, so
-  /// that any use fails.
+  /// Otherwise a file that the program opens could become descriptor 1, and printed text would be
+  /// written into it. /dev/null is opened for writing as standard input and for reading as standard
+  /// output, so that any use fails.
   static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
@@ -134,7 +138,7 @@ enum Output {
     notice(text)
   }
 
-  /// Prints the error that ended the verb.
+  /// Prints the error that ended the command.
   ///
   /// With `--progress json`, it becomes part of the `end` event.
   static func error(_ error: CommandError) {
@@ -150,14 +154,14 @@ enum Output {
     standardError.write(text.terminalBytes + newline)
   }
 
-  /// Prints a line for people, in every progress style.
+  /// Prints a line of text for people, in every progress style.
   ///
-  /// If `isProgress` is true and its reader is slow, the next line of progress replaces it.
+  /// If `isProgress` is true and the reader is slow, the next progress line replaces this one.
   static func notice(_ text: String, isProgress: Bool = false) {
     standardError.write("slowmo: \(text)".terminalBytes + newline, isProgress: isProgress)
   }
 
-  /// Replaces the last line of a terminal at standard error; an empty text removes it.
+  /// Replaces the last line of a terminal on standard error; an empty text removes the line.
   static func status(_ text: String) {
     standardError.write("\r\u{1B}[K\(text)".systemBytes, isProgress: !text.isEmpty)
   }
@@ -167,7 +171,9 @@ enum Output {
     standardError.write([UInt8](json) + newline, isProgress: isProgress)
   }
 
-  /// Lets the caller of each write to standard error wait for its reader, because no thread can start.
+  /// Makes each write to standard error block until it is read.
+  ///
+  /// Used if no background thread can start.
   static func writeErrorsDirectly() { standardError.writeDirectly() }
 
   /// Reports the lines that were dropped because standard error was not read.
@@ -177,7 +183,7 @@ enum Output {
     warning("\(count) lines were dropped because standard error was not read")
   }
 
-  /// Waits for the reader of standard error, but not for one that does not read.
+  /// Waits until standard error has been read, but not for a reader that reads nothing.
   static func drainErrors() { standardError.drain() }
 
   /// Prints exactly one JSON document on standard output.
@@ -189,8 +195,9 @@ enum Output {
 
   /// Encodes a document with ``DocumentEncoder`` and sorts its keys, so that runs compare easily.
   ///
-  /// Bytes of file names that are not valid UTF-8 become U+FFFD. Codes and tags may contain anything,
-  /// so the control characters that JSON allows are escaped, too: a terminal would obey them.
+  /// Bytes of file names that are not valid UTF-8 become U+FFFD. Codes and tags may contain any
+  /// characters. A terminal would obey control characters, so those that JSON allows are escaped
+  /// too.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -221,7 +228,7 @@ struct ErrorDetails: Encodable, Sendable {
   }
 }
 
-/// The JSON document of a verb that failed before producing results.
+/// The JSON document of a command that failed before it had results.
 struct ErrorDocument: Encodable {
   let schema: String
   let error: ErrorDetails
@@ -232,5 +239,5 @@ struct ErrorDocument: Encodable {
   }
 }
 
-/// Returns the schema identifier of a verb.
+/// Returns the schema identifier for the JSON document of a command.
 func schemaName(_ verb: String) -> String { "slowmo.\(verb)/1" }

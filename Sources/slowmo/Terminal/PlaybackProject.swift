@@ -4,14 +4,14 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// The edits of a playback, and the file that they are written to.
+/// The edits made during playback, and the file to which they are written.
 ///
 /// Only the main thread uses it.
 final class PlaybackProject {
-  /// The file that the key for writing creates.
+  /// The file that is created when the user presses the key for writing.
   struct Output {
     let path: String
-    /// The rate of a movie at a constant rate; nil to copy the frames.
+    /// The frame rate of a movie with a constant rate; nil to copy the frames.
     let rate: FrameRate?
     let onError: UndecodableFramePolicy
     let writing: WritingOptions
@@ -20,13 +20,13 @@ final class PlaybackProject {
 
     static func isProject(_ path: String) -> Bool { path.lowercased().hasSuffix(".otio") }
 
-    /// True for the name of a project or of a movie that an export can write.
+    /// Returns true for the name of a project, or of a movie that an export can write.
     static func isWritable(_ path: String) -> Bool {
       isProject(path) || ["mov", "qt", "mp4", "m4v"].contains(path.fileExtension ?? "")
     }
   }
 
-  /// A mark that was set in this playback.
+  /// A mark that was set during this playback.
   struct Mark {
     let name: String
     let time: PlayerTime
@@ -35,7 +35,7 @@ final class PlaybackProject {
   private var edit: PlayerEdit
   private let assets: [Asset]
   let output: Output?
-  /// The marks that were set, in their order.
+  /// The marks that were set, in the order in which they were set.
   private(set) var newMarks: [Mark] = []
   /// Whether the output was written.
   private(set) var isWritten = false
@@ -55,7 +55,7 @@ final class PlaybackProject {
     edit.marks.map { edit.editedTime(of: $0.range.start.seconds) }
   }
 
-  /// Carries out a key that edits.
+  /// Performs the action of a key that edits.
   ///
   /// - Returns: A message about the change; nil for a key that does not edit.
   func press(_ key: PlayerKey, _ player: Player) throws -> String? {
@@ -93,7 +93,7 @@ final class PlaybackProject {
     try edit.setSpeed(speed)
     let isWholeLoop = player.loop.map { $0.duration == player.composition.duration.seconds }
     var edited = try edit.composition()
-    // The window shows all marks, also those set after the last edit.
+    // The composition carries no markers, because the window shows all marks, also those set later.
     edited.markers = []
     try player.replaceComposition(edited)
     if isWholeLoop == true { try player.setLoop(TimeRange(duration: edited.duration)) }
@@ -105,7 +105,7 @@ final class PlaybackProject {
     player.pause()
     let composition = try edit.composition()
     guard !output.writing.dryRun else { return "nothing written: --dry-run" }
-    // The file of an earlier press is this playback's own.
+    // A file that an earlier key press wrote belongs to this playback and may be replaced.
     let overwrites = output.writing.overwrite || isWritten
     if output.isProject {
       let project = OpenTimelineDocument(

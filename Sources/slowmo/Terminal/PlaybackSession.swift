@@ -6,9 +6,9 @@ import Overcrank
 import OvercrankLinuxSystem
 import Synchronization
 
-/// A playback: asks for the frame of each refresh, and carries out the keys of a script or a window.
+/// A playback: requests the frame for each refresh, and performs the keys of a script or a window.
 final class PlaybackSession: Sendable {
-  /// An event of the player, a key, or a file that was written.
+  /// An event of the player, a key press, or a file that was written.
   struct Entry: Sendable {
     enum Content: Sendable {
       case event(PlayerEvent.Kind)
@@ -28,9 +28,9 @@ final class PlaybackSession: Sendable {
   private let start: MediaTime
   private let log = Mutex<[Entry]>([])
 
-  /// Prepares a playback, which waits for the first frame.
+  /// Prepares a playback, and waits until the first frame is decoded.
   ///
-  /// Without keys and without a window, it plays to the end.
+  /// Without keys and without a window, playback runs to the end.
   init(
     _ player: Player, of file: String, rate: Rational, keys: [ScriptedKey]?, refresh: FrameRate
   ) {
@@ -39,7 +39,8 @@ final class PlaybackSession: Sendable {
     while player.state == .seeking, !Interrupt.isRequested {
       clock.sleep(until: Self.millisecond(after: clock.now))
     }
-    // The first frame is on screen before time runs, so a late refresh cannot hide it.
+    // The first frame is shown before the clock of the playback starts, so that a late refresh
+    // cannot miss it.
     start = clock.now
     _ = player.frame(at: start)
   }
@@ -48,13 +49,13 @@ final class PlaybackSession: Sendable {
     MediaTime(exactly: time + MediaTime(1, over: 1_000)) ?? time
   }
 
-  /// The events and keys in the order of their times.
+  /// The events and keys, ordered by time.
   var entries: [Entry] { log.withLock { $0.sorted { $0.hostTime < $1.hostTime } } }
 
   /// Returns the time since the start, in nanoseconds.
   func elapsed(at time: MediaTime) -> Int64 { nanoseconds(time - start) }
 
-  /// Plays until the end, the last key, a signal, or until the window is closed.
+  /// Plays until the end of the content, the last key, a signal, or the closing of the window.
   func play(in window: (any PlaybackWindow)?, editing project: PlaybackProject) throws {
     let isLogged = DispatchSemaphore(value: 0)
     let events = player.events
@@ -63,7 +64,8 @@ final class PlaybackSession: Sendable {
       isLogged.signal()
     }
     defer { PlaybackStatus.end() }
-    // Closing ends the stream of events, so none is missed.
+    // Closing the player ends its stream of events. Waiting for that end ensures that no event is
+    // missed.
     defer {
       player.close()
       isLogged.wait()
@@ -77,7 +79,8 @@ final class PlaybackSession: Sendable {
     var (next, refresh) = (0, Int64(0))
     while !Interrupt.isRequested {
       var due = time(after: period * Rational(refresh))
-      // A screenshot shows the keys before it, and none after it.
+      // While a screenshot waits, later keys wait too, so that it shows the effect of earlier keys
+      // only.
       while let keys, next < keys.count, !view.isWaiting {
         let at = time(after: Rational(Int128(keys[next].time), over: 1_000_000_000))
         guard at <= due else { break }
@@ -88,19 +91,19 @@ final class PlaybackSession: Sendable {
       if let keys, next >= keys.count { return try finish(view, after: refresh) }
       guard try pressTypedKeys(view) else { return }
       clock.sleep(until: due)
-      // A window stays open at the end, for the steps back. The last refresh comes after the end, so
-      // that it counts all frames before.
+      // A window stays open at the end, so that the user can step back. Otherwise the last refresh
+      // is moved after the end, so that it counts all frames.
       let isLast = keys == nil && view.window == nil && player.state == .ended
       if isLast { due = max(due, clock.now) }
       try show(view, due)
       if isLast { return }
-      // Refreshes that have passed are not made up for, as on a screen.
+      // As on a real display, refreshes whose time has passed are skipped.
       let behind = try ((clock.now - due) / period).rounded(.towardNegativeInfinity)
       refresh += 1 + Int64(clamping: max(0, behind))
     }
   }
 
-  /// Carries out a key.
+  /// Performs the action of a key.
   ///
   /// - Returns: False for the key that ends playback.
   private func press(_ key: PlayerKey, _ view: PlaybackView) throws -> Bool {
@@ -108,7 +111,7 @@ final class PlaybackSession: Sendable {
     return try view.press(key)
   }
 
-  /// Carries out the keys that were typed in the window.
+  /// Performs the actions of the keys that were pressed in the window.
   ///
   /// - Returns: False if the window was closed, or a key ends playback.
   private func pressTypedKeys(_ view: PlaybackView) throws -> Bool {
@@ -124,7 +127,7 @@ final class PlaybackSession: Sendable {
     try view.show(at: due) { add(.screenshot($0), clock.now) }
   }
 
-  /// Takes the screenshots that still wait for their frames.
+  /// Continues to refresh until the pending screenshots are taken.
   private func finish(_ view: PlaybackView, after refresh: Int64) throws {
     var refresh = refresh
     while view.isWaiting, !Interrupt.isRequested {

@@ -4,7 +4,7 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// The display of a playback: a window, or a line on the terminal.
+/// The display of a playback: a window, or a line of text on the terminal.
 ///
 /// Only the main thread uses it.
 final class PlaybackView {
@@ -14,16 +14,18 @@ final class PlaybackView {
   private let file: String
   let window: (any PlaybackWindow)?
   private let project: PlaybackProject
-  /// Whether an edit that fails ends playback; otherwise its message is shown.
+  /// Whether a failed edit ends playback.
+  ///
+  /// If not, its message is shown.
   private let stopsAtError: Bool
   private var memory: PlayerKey.Memory
   private var screenshots: [Screenshot] = []
-  /// The refreshes for which the message stays.
+  /// The number of further refreshes for which the message is shown.
   private var messageRefreshes = 0
-  /// The refreshes for which the next screenshot has waited.
+  /// The number of refreshes for which the next screenshot has waited for its frame.
   private var waitedRefreshes = 0
 
-  /// A screenshot waits for a frame that is being decoded, for so many refreshes.
+  /// The greatest number of refreshes for which a screenshot waits for its frame to be decoded.
   private static let maximumWaits = 600
   private static let messageLength = 90
 
@@ -40,7 +42,7 @@ final class PlaybackView {
   /// True if a screenshot waits for its frame.
   var isWaiting: Bool { !screenshots.isEmpty }
 
-  /// Carries out a key.
+  /// Performs the action of a key.
   ///
   /// - Returns: False for the key that ends playback.
   func press(_ key: PlayerKey) throws -> Bool {
@@ -77,7 +79,7 @@ final class PlaybackView {
     messageRefreshes = Self.messageLength
   }
 
-  /// Shows the frame of a refresh, and takes the screenshots that waited for it.
+  /// Shows the frame that is due at a refresh, and takes the screenshots that waited for it.
   ///
   /// - Parameters:
   ///   - time: The time of the refresh.
@@ -135,7 +137,7 @@ final class PlaybackView {
     if let last { report("written: \(last)") }
   }
 
-  /// Writes a screenshot to the first free name in the working directory.
+  /// Writes a screenshot under the first unused name in the working directory.
   private func write(_ bytes: [UInt8]) throws -> String {
     var stem = file.split(separator: "/").last.map(String.init) ?? file
     if let dot = stem.lastIndex(of: "."), dot > stem.startIndex { stem = String(stem[..<dot]) }
@@ -143,11 +145,11 @@ final class PlaybackView {
   }
 }
 
-/// The line that shows the position on a terminal.
+/// A line that shows the playback position on a terminal.
 enum PlaybackStatus {
   private static let isOn = isatty(STDERR_FILENO) != 0
 
-  /// Replaces the line.
+  /// Replaces the line by the current position.
   static func show(
     _ player: Player, rate: Rational, mark: PlayerTime?, isSynthesized: Bool
   ) {
@@ -157,7 +159,7 @@ enum PlaybackStatus {
     Output.status(text)
   }
 
-  /// Ends the line.
+  /// Ends the line with a line break.
   static func end() {
     guard isOn else { return }
     Output.status("")

@@ -10,14 +10,14 @@ final class PreviewPhotos {
   private let inbox = Inbox()
   private(set) var pendingCount = 0
 
-  /// The photos that are finished, for the thread that shows the preview.
+  /// The finished photos, for the thread that shows the preview.
   private final class Inbox: Sendable {
     let results = Mutex<[Result<[UInt8], MediaError>]>([])
   }
 
   init(_ session: CaptureSession) { self.session = session }
 
-  /// Takes a photo in the background.
+  /// Starts taking a photo in the background.
   ///
   /// - Throws: `MediaError` if the camera's frames cannot be stored as photos.
   func take() throws(MediaError) {

@@ -2,23 +2,25 @@
 
 import Overcrank
 
-/// A running preview: shows frames, and carries out the keys of a script or a view.
+/// A running preview: shows frames, and performs the keys of a script or a view.
 ///
 /// Only the main thread uses it.
 final class PreviewRun {
-  /// The overlays of a preview, its end and its script.
+  /// The overlays, the duration and the script of a preview.
   struct Settings {
     var aids = PreviewAids()
     var showsHistogram = false
-    /// The greatest duration; nil for none.
+    /// The longest duration of the preview; nil for no limit.
     var duration: MediaTime?
-    /// The keys of a script, whose last one ends the preview; nil for none.
+    /// The keys of a script; its last key ends the preview.
+    ///
+    /// Nil without a script.
     var script: [ScriptedPreviewInput]?
-    /// The levels of the audio channels.
+    /// Returns the levels of the audio channels.
     var levels: () -> [AudioLevel] = { [] }
-    /// The state of a recording; nil without one.
+    /// Returns the state of the recording; nil without a recording.
     var recording: (() -> PreviewStatus.Recording)?
-    /// Whether the preview ends now.
+    /// Returns true when the preview should end.
     var isOver: () -> Bool = { false }
   }
 
@@ -29,18 +31,22 @@ final class PreviewRun {
   private var settings: Settings
   private let clock = MonotonicHostClock()
   private let start: MediaTime
-  /// The time at which the first frame was there; nil before.
+  /// The time at which the first frame arrived; nil before that.
+  ///
+  /// The script's times count from there.
   private var scriptStart: MediaTime?
   private var controls: CameraControls?
   private(set) var events: [PreviewDocument.Event] = []
 
   private var content = PreviewContent()
-  /// The frame on screen, whose memory is used again once another one is shown.
+  /// The frame on screen.
+  ///
+  /// Its memory is reused once another frame is shown.
   private var frame: PreviewFrame?
   private var geometry: PreviewGeometry?
   private var status = PreviewStatus()
   private var first: PreviewArrivals?
-  /// The counts of a second ago, for the rates.
+  /// The counts about a second ago, from which rates are computed.
   private var measured: (arrivals: PreviewArrivals, bytes: Int64, time: MediaTime)?
   private var drawn: MediaTime
   private var message = ""
@@ -48,10 +54,11 @@ final class PreviewRun {
   private var focusEnd: MediaTime
   private var blinkEnd: MediaTime
 
-  /// The shortest time between two images: somewhat less than a period of 60 per second, so that no
-  /// frame of such a camera waits.
+  /// The shortest time between two images.
+  ///
+  /// It is less than the period at 60 fps, so that frames of such a camera never wait.
   private static let period = Rational(1, over: 80)
-  /// Text and meters are drawn this often, also without a new image.
+  /// The time after which text and meters are drawn again, even without a new image.
   private static let textPeriod = Rational(1, over: 10)
 
   init(
@@ -67,7 +74,7 @@ final class PreviewRun {
   /// The rate of all frames that arrived, in frames per second; nil if unknown.
   var measuredFrameRate: Rational? { first.flatMap { source.arrivals.exactFrameRate(since: $0) } }
 
-  /// Shows the camera until a signal, a key, the end of the script or of the duration.
+  /// Shows the camera until a signal, a key, or the end of the script or of the duration.
   func show() throws {
     let end = settings.duration.map { after(start, $0.seconds) }
     var next = 0
@@ -84,7 +91,8 @@ final class PreviewRun {
         }
       }
       if let script = settings.script {
-        // Times count from the first frame, however long the camera takes to deliver it.
+        // The times of a script count from the first frame, however long the camera takes to
+        // deliver it.
         if scriptStart == nil, source.arrivals.frameCount > 0 { scriptStart = now }
         while let scriptStart, next < script.count,
           now >= after(scriptStart, Self.seconds(script[next].time))
@@ -129,9 +137,9 @@ final class PreviewRun {
     drawn = now
   }
 
-  /// Takes the frame to show, or nil if there is no new one.
+  /// Returns the new frame to show; nil if there is no new frame or if it is damaged.
   ///
-  /// A damaged frame is counted in the ledger, and the next one is shown.
+  /// A damaged frame is counted in the ledger and not shown.
   private func wholeFrame(
     fitting rect: PreviewRect, at time: MediaTime
   ) throws(MediaError) -> PreviewFrame? {
@@ -204,7 +212,7 @@ final class PreviewRun {
     }
   }
 
-  /// Carries out a key.
+  /// Performs the action of a key.
   ///
   /// - Returns: False for the key that ends the preview.
   private func press(_ key: PreviewKey) throws -> Bool {
@@ -242,7 +250,7 @@ final class PreviewRun {
   }
 
   private func setDelay(_ delay: MediaTime, _ speed: Speed) throws {
-    // Rates are measured anew from the counts of the new output.
+    // A new output counts from zero, so the rates are measured anew.
     if try source.setDelay(delay, speed: speed) { (first, measured) = (nil, nil) }
   }
 
@@ -254,7 +262,7 @@ final class PreviewRun {
     report("speed \(source.speed)")
   }
 
-  /// Focuses and exposes at a point of the view.
+  /// Sets the point of interest for focus and exposure from a point of the view.
   private func tap(_ point: PreviewPoint) {
     let geometry = self.geometry ?? source.geometry(width: view.width, height: view.height)
     guard let target = geometry?.devicePoint(fromViewPoint: point), (0...1).contains(target.x),
@@ -303,10 +311,10 @@ final class PreviewRun {
     }
   }
 
-  /// Writes a file under the next free name, and notes it as an event.
+  /// Writes a file under the next unused name, and logs it as an event.
   ///
-  /// - Throws: With a script, the error of a file that cannot be written. Without one, the error is
-  ///   shown.
+  /// - Throws: With a script, the error of a file that cannot be written. Without a script, the
+  ///   error is only shown.
   private func write(
     _ type: String, stem: String, extension: String, _ data: () throws(MediaError) -> [UInt8]?
   ) throws(MediaError) {
@@ -326,7 +334,7 @@ final class PreviewRun {
     report(error.message)
   }
 
-  /// Waits for the photos that were requested.
+  /// Waits until the requested photos are finished.
   private func finishPhotos() throws {
     while photos.pendingCount > 0, !Interrupt.isRequested {
       try collectPhotos()

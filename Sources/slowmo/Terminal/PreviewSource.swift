@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The image of a camera, live or delayed.
+/// The image of a camera, shown live or with a delay.
 final class PreviewSource {
   private enum Output {
     case live(VideoPreview)
@@ -12,13 +12,13 @@ final class PreviewSource {
   private let session: CaptureSession
   private var output: Output
   private let clock = MonotonicHostClock()
-  /// How the image is placed in the view.
+  /// The policy for fitting the image into the view.
   var gravity: PreviewGravity
   private(set) var isMirrored = false
-  /// The counts of the live image that a delayed one replaced.
+  /// The counts of the live output, which was replaced by a delayed one.
   private var replaced: (ledger: DataOutputLedger, missingCount: Int64)?
 
-  /// The delay that may be chosen while the preview runs.
+  /// The longest delay that the user can choose while the preview runs.
   private static let longestDelay = MediaTime(seconds: 60)
 
   /// Adds a preview to a session.
@@ -51,14 +51,14 @@ final class PreviewSource {
     }
   }
 
-  /// Mirrors the image, or shows it as the camera sees it.
+  /// Sets whether the image is mirrored; if not, it is shown as the camera sees it.
   func setMirrored(_ isMirrored: Bool) throws(MediaError) {
     self.isMirrored = isMirrored
     connection?.automaticallyAdjustsVideoMirroring = false
     try connection?.setVideoMirrored(isMirrored)
   }
 
-  /// The delay; zero for a live image.
+  /// The delay of the image; zero for a live image.
   var delay: MediaTime {
     if case .delayed(let preview) = output { preview.delay } else { .zero }
   }
@@ -67,9 +67,11 @@ final class PreviewSource {
     if case .delayed(let preview) = output { preview.speed } else { .normal }
   }
 
-  /// Changes the delay; a live image becomes a delayed one, whose arrivals begin at zero.
+  /// Changes the delay.
   ///
-  /// - Returns: Whether a live image became a delayed one.
+  /// If the image is live, a delayed output replaces the live output; its counts begin at zero.
+  ///
+  /// - Returns: Whether the live output was replaced.
   func setDelay(_ delay: MediaTime, speed: Speed) throws(MediaError) -> Bool {
     switch output {
     case .delayed(let preview):
@@ -85,7 +87,7 @@ final class PreviewSource {
     }
   }
 
-  /// The outcome of all frames.
+  /// The number of frames by outcome, since the preview began.
   var ledger: DataOutputLedger {
     let ledger =
       switch output {
@@ -95,10 +97,10 @@ final class PreviewSource {
     return replaced.map { ledger.adding($0.ledger) } ?? ledger
   }
 
-  /// The number of all frames that the driver's counter skipped.
+  /// The number of frames since the preview began that are missing by the driver's counter.
   var missingCount: Int64 { arrivals.missingCount + (replaced?.missingCount ?? 0) }
 
-  /// The arrivals at the present output.
+  /// The frames that arrived at the current output.
   var arrivals: PreviewArrivals {
     switch output {
     case .live(let preview): preview.arrivals
@@ -120,17 +122,17 @@ final class PreviewSource {
     return geometry
   }
 
-  /// Waits a few milliseconds for a live frame, and one for a delayed image.
+  /// Waits up to 4 ms for a live frame, or 1 ms for a delayed image.
   func waitForFrame() {
     if case .live(let preview) = output {
-      // Keys are read between.
+      // The wait is short, because keys are read between two waits.
       _ = preview.waitForNextFrame(milliseconds: 4)
     } else {
       clock.sleep(until: MediaTime(nanoseconds: clock.now.value + 1_000_000))
     }
   }
 
-  /// Takes the frame to show at a time; nil if it is the same as before.
+  /// Returns the frame to show at a time; nil if the frame on screen stays.
   func nextFrame(fitting rect: PreviewRect, at time: MediaTime) throws(MediaError) -> PreviewFrame?
   {
     let (width, height) = (Int(rect.width.rounded(.up)), Int(rect.height.rounded(.up)))
@@ -144,7 +146,7 @@ final class PreviewSource {
 }
 
 extension DataOutputLedger {
-  /// The ledger of an output that shows no more frames.
+  /// The ledger of an output that was replaced: its waiting frames count as dropped.
   var replaced: DataOutputLedger {
     var ledger = self
     ledger.dropped[.frameWasLate, default: 0] += waiting
@@ -164,7 +166,8 @@ extension DataOutputLedger {
 }
 
 extension PreviewArrivals {
-  /// The exact frame rate between an earlier value and this one; nil if no frame arrived between.
+  /// The exact frame rate between an earlier value and this one; nil if no frame arrived in
+  /// between.
   func exactFrameRate(since earlier: PreviewArrivals) -> Rational? {
     guard let end = newestTime, let start = earlier.newestTime, end > start,
       frameCount > earlier.frameCount

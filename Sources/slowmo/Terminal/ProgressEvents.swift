@@ -3,8 +3,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// The events of `--progress json`: one JSON object per line on standard error, which then contains
-/// nothing else.
+/// The events of `--progress json`: one JSON object per line on standard error.
+///
+/// Nothing else is then written to standard error.
 enum ProgressEvents {
   struct Event: Encodable, Sendable {
     var event: String
@@ -21,7 +22,7 @@ enum ProgressEvents {
     var message: String?
   }
 
-  /// The `end` event, with the exit code, and the error if there is one.
+  /// The `end` event, with the exit code and the error, if any.
   private struct End: Encodable {
     let event: Event
     let status: ExitStatus
@@ -46,7 +47,7 @@ enum ProgressEvents {
 
   private static let state = Mutex(State())
 
-  /// Whether events are written.
+  /// Whether events are written instead of text.
   static var areOn: Bool { state.withLock { $0.isOn } }
 
   /// Turns events on if the arguments contain `--progress json`.
@@ -66,7 +67,7 @@ enum ProgressEvents {
 
   /// Writes an event.
   ///
-  /// If `isProgress` is true and its reader is slow, the next event of progress replaces it.
+  /// If `isProgress` is true and the reader is slow, the next progress event replaces this one.
   static func emit(_ event: some Encodable, isProgress: Bool = false) {
     guard areOn, let data = try? Output.encode(event, isPretty: false) else { return }
     Output.event(data, isProgress: isProgress)

@@ -14,13 +14,13 @@ enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
   case json
   case none
 
-  /// The style, with `auto` replaced by the style for the present standard error.
+  /// The style, with `auto` replaced by the style that suits standard error.
   var resolved: ProgressStyle {
     guard self == .auto else { return self }
     return isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb" ? .bar : .plain
   }
 
-  /// The shortest time between two reports.
+  /// The shortest time between two progress reports.
   var interval: Duration {
     switch self {
     case .bar: .milliseconds(200)
@@ -32,7 +32,7 @@ enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
 
 /// Writes progress to standard error in one of the styles.
 final class ProgressReporter {
-  /// The progress of a verb.
+  /// The progress of a command.
   struct State {
     var frame: Int64
     var totalFrames: Int64?
@@ -51,7 +51,7 @@ final class ProgressReporter {
   private var lastShown: ContinuousClock.Instant?
   private var lastDrops: Int64 = 0
   private var lastState: State?
-  /// The file being written.
+  /// The name of the file being written.
   private var file: String?
   private var hasBar = false
   private var hasWarnedOfQueue = false
@@ -66,7 +66,7 @@ final class ProgressReporter {
     emit("start", nil, file: file)
   }
 
-  /// Reports a message, such as what the verb waits for.
+  /// Reports a message, such as the reason why the command waits.
   func note(_ message: String) {
     emit("note", nil, message: message)
     say(message)
@@ -77,7 +77,7 @@ final class ProgressReporter {
     Output.notice(message)
   }
 
-  /// Reports that a clip starts.
+  /// Reports that a triggered clip starts.
   func trigger(_ source: String, clip: Int, file: String) {
     endBar()
     self.file = file
@@ -130,7 +130,7 @@ final class ProgressReporter {
     }
   }
 
-  /// Reports the end of the work and its file, if any.
+  /// Reports the end of the work, and the finished file, if any.
   ///
   /// The `end` event follows when the command exits.
   func end(file: String?) {
@@ -197,9 +197,9 @@ final class ProgressReporter {
   /// JSON has no infinity, so silence becomes -120.
   private static func shown(_ level: Double) -> Double { (max(-120, level) * 10).rounded() / 10 }
 
-  /// The seconds since the work started.
+  /// The seconds since the work started, at least 0.001.
   ///
-  /// The value is divided by, so it is at least 0.001.
+  /// Rates are divided by this value, so it must not be zero.
   private var elapsedSeconds: Double {
     max(0.001, (ContinuousClock.now - started).doubleValue)
   }

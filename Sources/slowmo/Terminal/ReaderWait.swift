@@ -3,25 +3,28 @@
 import Synchronization
 import SystemPackage
 
-/// Waits for the reader of data that must not be lost: without a limit, but after a signal only as long
-/// as the reader takes data.
+/// Waits for the reader of output that must not be lost.
+///
+/// There is no limit, but after a signal the wait goes on only while the reader still reads.
 struct ReaderWait {
-  /// The time after a signal in which the reader takes nothing, and after which it is given up.
+  /// The time after a signal after which a reader that reads nothing is given up.
   private static let limit = Duration.seconds(1)
-  /// Whether a reader was given up.
+  /// Whether waiting for a reader was given up.
   ///
-  /// The process is ending, so it does not wait again.
+  /// The process is then ending, so no later write waits again.
   private static let isOver = Atomic<Bool>(false)
 
   private var count = -1
   private var since = ContinuousClock.now
 
-  /// Writes by a closure, which receives the decision when to give up.
+  /// Runs a closure that writes.
   ///
-  /// The decision is asked with the number of bytes that were written, whenever a signal interrupts
-  /// the write.
+  /// The closure can ask when to give up.
   ///
-  /// - Returns: The result of the closure, or `.interrupted` if an earlier reader was given up.
+  /// Whenever a signal interrupts the write, the closure asks whether to give up, and passes the
+  /// number of bytes written so far.
+  ///
+  /// - Returns: The result of the closure, or `.interrupted` if an earlier write was given up.
   static func run(_ write: ((_ written: Int) -> Bool) -> Errno?) -> Errno? {
     guard !isOver.load(ordering: .acquiring) else { return .interrupted }
     var wait = ReaderWait()

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The window of `record --preview`.
 ///
-/// Windows belong to the main thread, so the recording runs on another one.
+/// Windows belong to the main thread, so the recording runs on another thread.
 final class RecordPreview {
   private let movie: MovieFileOutput
   private let run: PreviewRun
@@ -18,9 +18,10 @@ final class RecordPreview {
     let isOver = Atomic<Bool>(false)
   }
 
-  /// Opens a window for a camera that is to be recorded.
+  /// Opens a preview window for a camera that is to be recorded.
   ///
-  /// - Throws: `MediaError` if the camera's frames cannot be shown alone, or no window opens.
+  /// - Throws: `MediaError` if the camera's frames cannot be decoded without other frames, or if no
+  ///   window can be opened.
   init(
     _ movie: MovieFileOutput, in session: CaptureSession, of input: DeviceInput,
     _ windows: any PreviewWindowProvider
@@ -39,7 +40,7 @@ final class RecordPreview {
     run = PreviewRun(source, in: session, of: input.device, view: view, settings: settings)
   }
 
-  /// Updates the line of text.
+  /// Updates the status line.
   ///
   /// Called on the thread of the recording.
   func note(_ progress: MovieFileOutput.Progress) {
@@ -58,7 +59,7 @@ final class RecordPreview {
   /// - Throws: The error of the work.
   func show<Result>(while work: () throws -> Result) throws -> Result {
     try withoutActuallyEscaping(work) { work in
-      // This thread waits for the other one, so only one of them uses these values at a time.
+      // This thread waits for the other thread, so only one of them uses these values at a time.
       nonisolated(unsafe) let work = work
       nonisolated(unsafe) var result: Swift.Result<Result, any Error>?
       let state = state
@@ -73,7 +74,7 @@ final class RecordPreview {
         try run.show()
         if !state.isOver.load(ordering: .acquiring), !Interrupt.isRequested { movie.stop() }
       } catch {
-        // The recording is worth more than its window.
+        // A failed preview does not end the recording, which is more important.
         Output.warning("the preview ended: \(CommandError(error).message)")
       }
       thread.join()

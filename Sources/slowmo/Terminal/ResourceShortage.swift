@@ -5,23 +5,23 @@ import Dispatch
 import Glibc
 import OvercrankLinuxSystem
 
-/// The resources that the command needs before it starts, and its end if a limit of the system stops
-/// a library.
+/// Checks for the resources that the program needs, and ends the process cleanly if a system limit
+/// stops a library.
 ///
 /// Libdispatch traps if it cannot open its descriptors, and waits forever if it cannot start its
 /// threads. Libraries for codecs and audio throw or crash if they get no memory. None of this can be
 /// caught as an error.
 enum ResourceShortage {
-  /// The descriptors that a verb needs, measured: six of its own and of libdispatch's timers, and two
-  /// that are open for moments.
+  /// The number of file descriptors that a command needs, as measured: six permanently, for the
+  /// program and libdispatch's timers, and two briefly.
   ///
-  /// One of the latter is libdispatch's: it reads the state of its threads in /proc while they are busy,
+  /// Libdispatch briefly needs one of these two: it reads the state of its busy threads in /proc,
   /// and traps if it cannot.
   private static let neededDescriptors = 8
-  /// The timer for which libdispatch keeps its descriptors open.
+  /// A timer that exists only so that libdispatch keeps its descriptors open.
   nonisolated(unsafe) private static var timer: (any DispatchSourceTimer)?
 
-  /// The threads that every verb needs at the same time: that of the signals, and two of
+  /// The number of threads that every command needs at the same time: one for signals, and two of
   /// libdispatch.
   private static let neededThreads = 3
 
@@ -30,7 +30,8 @@ enum ResourceShortage {
   /// Nil if the command can start.
   static func found() -> CommandError? { arguments() ?? memory() ?? descriptors() ?? threads() }
 
-  /// Swift finds the arguments by the memory map of the process, which is in /proc.
+  /// Checks that /proc is mounted: Swift finds the program's arguments through the memory map in
+  /// /proc.
   private static func arguments() -> CommandError? {
     guard CommandLine.argc < 1 else { return nil }
     return CommandError(
@@ -39,7 +40,9 @@ enum ResourceShortage {
       hint: "mount it with sudo mount -t proc proc /proc")
   }
 
-  /// Without memory for its stack, a thread does not start, and the thread that waits for it would
+  /// Checks the free address space.
+  ///
+  /// If a thread cannot start because its stack gets no memory, a thread that waits for it would
   /// wait forever.
   private static func memory() -> CommandError? {
     guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
@@ -58,7 +61,8 @@ enum ResourceShortage {
       hint: "raise the limit with ulimit -n")
   }
 
-  /// Libdispatch would wait forever for a thread that the system does not start.
+  /// Checks that threads can be started, because libdispatch would wait forever for a missing
+  /// thread.
   private static func threads() -> CommandError? {
     let end = DispatchSemaphore(value: 0)
     var started: [BlockingThread] = []
@@ -80,10 +84,11 @@ enum ResourceShortage {
       hint: "end other programs of this user, or raise the limit with ulimit -u")
   }
 
-  /// Replaces the endless wait of libdispatch for a thread by one line and an exit code.
+  /// If libdispatch cannot start a thread, ends the process with one line of text and an exit code
+  /// instead of waiting forever.
   static func reportMissingThreads() {
     lg_end_without_threads {
-      // A thread also needs memory, for its stack.
+      // The thread may also be missing because its stack gets no memory, which has another message.
       if AddressSpace.bytesLeft.map({ $0 < 80 << 20 }) ?? false { ResourceShortage.end() }
       TerminalScreen.restoreNow()
       let error = SystemError("start", "a thread", EAGAIN)
@@ -93,7 +98,7 @@ enum ResourceShortage {
     }
   }
 
-  /// Lets libdispatch open its descriptors while they can still be had.
+  /// Makes libdispatch open its descriptors now, while some are still available.
   ///
   /// Call this after the signals are blocked, because it starts threads.
   static func reserveDescriptors() {
@@ -106,13 +111,16 @@ enum ResourceShortage {
     _ = hasFired.wait(timeout: .now() + .seconds(5))
   }
 
-  /// Under a limit on memory, replaces the crash of a library by one line and exit code 70.
+  /// If a memory limit makes a library crash, ends the process with one line of text and exit code
+  /// 70.
   static func reportCrashes() {
     guard AddressSpace.bytesLeft != nil else { return }
-    // The first use of a static property requests memory.
+    // The first use of a static property allocates memory, which a signal handler must not do. So
+    // it is used here once.
     TerminalScreen.restoreNow()
     typealias Terminate = @convention(c) () -> Void
-    // Libstdc++ prints lines of its own before it ends the process.
+    // Replaces the handler of libstdc++, which would print its own lines before it ends the
+    // process.
     if let symbol = dlsym(nil, "_ZSt13set_terminatePFvvE") {
       let setTerminate = unsafeBitCast(
         symbol, to: (@convention(c) (Terminate) -> UnsafeRawPointer?).self)
@@ -123,12 +131,14 @@ enum ResourceShortage {
     }
   }
 
-  /// Ends the process; called by a signal handler, so it must not request memory.
+  /// Ends the process.
+  ///
+  /// A signal handler calls this, so it must not allocate memory.
   private static func end() -> Never {
     let message: StaticString =
       "slowmo: error: a library crashed, probably for lack of memory; raise the limit with ulimit -v\n"
     TerminalScreen.restoreNow()
-    // A terminal that is not read must not keep the process.
+    // Writes only if standard error accepts data now, because waiting could take forever.
     var waited = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
     if poll(&waited, 1, 0) > 0 {
       _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)

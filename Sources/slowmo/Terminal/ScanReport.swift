@@ -6,14 +6,14 @@ import Overcrank
 import OvercrankLinuxSystem
 import Synchronization
 
-/// Prints what `scan` finds, and writes overlays.
+/// Prints the objects that `scan` finds, and writes overlays.
 final class ScanReport {
   private let command: ScanCommand
   private let (width, height): (Int, Int)
   private var objects: [ScannedObject] = []
   private var overlays: [String] = []
   private var start: MediaTime?
-  /// The number of frames that were examined.
+  /// The number of frames that were searched.
   var examinedCount: Int64 = 0
 
   init(_ command: ScanCommand, width: Int, height: Int) {
@@ -30,7 +30,7 @@ final class ScanReport {
       hint: "choose another directory")
   }
 
-  /// Takes the objects of frames from the thread that finds them.
+  /// Reports the objects that another thread has found in frames.
   func add(taking found: borrowing Mutex<[[RecognizedObject]]>) throws {
     let frames = found.withLock { found in
       defer { found = [] }
@@ -39,10 +39,10 @@ final class ScanReport {
     for frame in frames { try add(frame) }
   }
 
-  /// Reports the objects of a frame.
+  /// Reports the objects of one frame.
   func add(_ found: [RecognizedObject]) throws {
     guard let first = found.first else { return }
-    // Times of a camera are counted from its first frame, also after an interruption.
+    // For a camera, times are counted from its first frame, also after an interruption.
     let start = start ?? first.streamStart
     self.start = start
     for object in found {

@@ -5,7 +5,7 @@ import Glibc
 import Overcrank
 import Synchronization
 
-/// Stores the objects that are found during a recording in its movie.
+/// Stores objects that are found during a recording in the recorded movie.
 final class StoredObjects: Sendable {
   private let movie: MovieFileOutput
   private let longCount = Atomic<Int>(0)
@@ -14,7 +14,7 @@ final class StoredObjects: Sendable {
 
   init(_ movie: MovieFileOutput) { self.movie = movie }
 
-  /// Finds objects in the frames of a session from its start.
+  /// Starts searching the frames of a session, from the first frame on.
   func find(
     _ selection: ObjectSelection, in session: CaptureSession, _ recognition: any ObjectRecognition
   ) throws -> any ObjectSearch {
@@ -40,15 +40,15 @@ final class StoredObjects: Sendable {
     }
   }
 
-  /// Waits for the last frame of a search.
+  /// Waits until the search of the last frame has ended.
   ///
-  /// The movie is finished, so objects that are found from now on are too late.
+  /// The movie is already finished, so objects that are found now are only counted as late.
   func end(_ search: (any ObjectSearch)?) {
     isOver.store(true, ordering: .releasing)
     while search?.isBusy == true { usleep(1_000) }
   }
 
-  /// The warnings about objects that were not stored.
+  /// Warnings with the number of objects that were not stored, by reason.
   var warnings: [String] {
     let counts = [
       (longCount.load(ordering: .relaxed), "their text is too long"),

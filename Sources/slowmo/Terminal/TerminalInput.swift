@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the input of a terminal: keys, and answers to requests.
+/// Parses the input from a terminal: keys, and answers to requests.
 struct TerminalInput {
   enum Event: Hashable {
-    /// A key, named as those of a window.
+    /// A key, with the same name as a key of a window.
     case key(String)
-    /// The answer to the request for the position of the cursor.
+    /// The terminal's answer to the request for the cursor position.
     case cursorPosition
   }
 
-  /// The bytes of a sequence that is not complete.
+  /// The bytes of a sequence that is not complete yet.
   private var pending: [UInt8] = []
 
-  /// The bytes that a sequence may have at most; longer ones are ignored.
+  /// The greatest length of a sequence in bytes; longer sequences are ignored.
   private static let longest = 32
   private static let keys: [UInt8: String] = [
     UInt8(ascii: "A"): "up", UInt8(ascii: "B"): "down", UInt8(ascii: "C"): "right",
     UInt8(ascii: "D"): "left", UInt8(ascii: "H"): "home", UInt8(ascii: "F"): "end",
   ]
 
-  /// Returns the events of bytes that have arrived.
+  /// Returns the events for bytes that have arrived.
   ///
-  /// The key Escape is known by the next escape, such as that of an answer.
+  /// The Escape key is only recognized when another escape byte follows it, such as that of the
+  /// next answer.
   mutating func events(_ bytes: [UInt8]) -> [Event] {
     var events: [Event] = []
     for byte in bytes {
@@ -35,7 +36,7 @@ struct TerminalInput {
           events.append(.key("escape"))
           pending = [byte]
         } else if byte != UInt8(ascii: "["), byte != UInt8(ascii: "O") {
-          // A key that is held with Alt follows an escape, which is no key of its own here.
+          // Escape and another byte stand for a key pressed with Alt, which has no function here.
           pending = []
         }
       } else if (0x40...0x7E).contains(byte) {

@@ -4,22 +4,24 @@ import Overcrank
 
 /// A view of a camera on a terminal.
 ///
-/// After each image, the terminal is asked for the position of its cursor. Only its answer allows the
-/// next image, so a slow connection never holds more than one. An answer that is lost delays it.
+/// After each image, the terminal is asked for the position of its cursor. The next image is only
+/// written after the answer, so a slow connection never queues more than one image. A lost answer
+/// delays the next image.
 final class TerminalPreview: PreviewView {
   private let screen: TerminalScreen
   private let clock = MonotonicHostClock()
   private var canvas = HalfBlockCanvas()
   private var input = TerminalInput()
-  /// The time of the last image; nil before the first.
+  /// The time at which the last image was written; nil before the first.
   private var drawn: MediaTime?
   private var isAnswered = true
   private var knowsRequest = false
 
-  /// The shortest time between two images.
+  /// The shortest time between two images, in seconds.
   private static let period = Rational(1, over: 15)
-  /// A terminal that has never answered gets an image after this time, and another one after four
-  /// times as long.
+  /// The seconds after which a terminal that has never answered gets the next image.
+  ///
+  /// A terminal that has answered before gets it after four times as long.
   private static let longestWait = Rational(3)
 
   init() throws {
@@ -48,7 +50,7 @@ final class TerminalPreview: PreviewView {
   func takeInput() -> [PreviewInput]? {
     if screen.suspendIfRequested() {
       canvas.forget()
-      // The answer may have gone to another program.
+      // After a suspension, the answer may have gone to another program, so it is not waited for.
       isAnswered = true
     }
     resize()
@@ -77,12 +79,12 @@ final class TerminalPreview: PreviewView {
   func pngData() -> [UInt8]? { nil }
 }
 
-/// Bars of eighth blocks.
+/// Bars of text, drawn with block characters in steps of an eighth.
 enum TerminalBars {
   private static let rising: [Character] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
   private static let growing: [Character] = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"]
 
-  /// A meter of ten cells, with the highest level of the last 1.5 s and a mark of an overload.
+  /// Returns a meter of ten cells, with a mark at the peak of the last 1.5 s and `!` for clipping.
   static func meter(_ meter: LevelMeterDisplay) -> String {
     let length = 10
     let eighths = Int((meter.levelPart * Double(length * 8)).rounded())
@@ -92,7 +94,7 @@ enum TerminalBars {
     return "[" + String(cells) + "]" + (meter.hasClipped ? "!" : "")
   }
 
-  /// A histogram of 16 cells, in relation to its highest one.
+  /// Returns a histogram of 16 cells, scaled to its highest cell.
   static func histogram(_ histogram: LumaHistogram) -> String {
     let width = LumaHistogram.binCount / 16
     let sums = (0..<16).map { cell in

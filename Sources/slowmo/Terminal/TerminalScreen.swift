@@ -4,21 +4,22 @@ import Glibc
 import OvercrankLinuxSystem
 import Synchronization
 
-/// The terminal of the process as a screen for images: raw input, no cursor, the alternate screen.
+/// The terminal of the process, used to show images: raw input, no cursor, the alternate screen.
 ///
-/// The terminal is restored when the value is closed, when the process is suspended, and before a
-/// second signal ends it. A terminal that takes no bytes blocks none of these. Only the main thread may
-/// use it.
+/// The terminal is restored when the screen is closed, when the process is suspended, and before a
+/// second signal ends the process. A terminal that accepts no bytes blocks none of these. Only the
+/// main thread may use it.
 final class TerminalScreen {
   private let descriptor: Int32
   private var isRaw = false
-  /// The bytes that the terminal has not taken yet.
+  /// The bytes that the terminal has not accepted yet.
   private var pending: ArraySlice<UInt8> = []
 
-  /// The time in milliseconds in which the terminal takes nothing, and after which the rest is dropped.
+  /// The time in milliseconds for which the terminal may accept nothing before the remaining bytes
+  /// are dropped.
   private static let longestWait: CInt = 1_000
 
-  /// The settings to restore, and the terminal, for the thread that ends the process.
+  /// The terminal and its original settings, for the thread that ends the process.
   private struct Saved: @unchecked Sendable {
     let descriptor: Int32
     var settings: termios
@@ -31,18 +32,19 @@ final class TerminalScreen {
 
   /// Opens the terminal of the process.
   ///
-  /// - Throws: `CommandError` if the process has none.
+  /// - Throws: `CommandError` if the process has no terminal.
   init() throws {
-    // The terminal is opened again, so O_NONBLOCK does not apply to other programs.
+    // Opens the terminal again, so that O_NONBLOCK does not affect other programs that share it.
     descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw CommandError(
         .unavailable, code: "no_terminal", "the process has no terminal to show images on",
         hint: "run it in a terminal, or in a window: leave out --terminal")
     }
-    // A handler, not a thread: the signal has to reach a thread that waits in a system call.
+    // SIGTSTP needs a handler and not a waiting thread, because it must interrupt the system call
+    // of the main thread.
     signal(SIGTSTP) { _ in TerminalScreen.isStopRequested.store(true, ordering: .releasing) }
-    // The main thread may be just restoring it.
+    // The main thread may be restoring the terminal at the same time, which restoreNow() allows.
     Interrupt.beforeForcedExit { Self.restoreNow() }
     makeRaw()
   }
@@ -65,11 +67,11 @@ final class TerminalScreen {
     let before = settings
     Self.saved.withLock { $0 = Saved(descriptor: descriptor, settings: before) }
     settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
-    // Ctrl-S must not stop the images, and one that was typed before ends here.
+    // Disables flow control, so that Ctrl-S cannot stop the output. An earlier Ctrl-S is undone.
     settings.c_iflag &= ~tcflag_t(IXON)
-    // Ctrl-Z must not cut an image, and with it the request for an answer.
+    // Ctrl-Z must not discard a part of an image, with the request for an answer behind it.
     settings.c_lflag |= tcflag_t(NOFLSH)
-    // A core dump would leave the terminal as it is.
+    // Disables Ctrl-\, whose core dump would leave the terminal unrestored.
     withUnsafeMutableBytes(of: &settings.c_cc) { characters in
       characters[Int(VQUIT)] = 0
       characters[Int(VMIN)] = 0
@@ -80,14 +82,14 @@ final class TerminalScreen {
     isRaw = true
   }
 
-  /// Changes the settings and drops the input, as TCSAFLUSH does, but without waiting for the terminal
-  /// to take what was written.
+  /// Changes the settings and discards the input, as TCSAFLUSH does, but without waiting for the
+  /// terminal to accept the output.
   private func setAttributes(_ settings: inout termios) {
     tcsetattr(descriptor, TCSANOW, &settings)
     tcflush(descriptor, TCIFLUSH)
   }
 
-  /// Restores the terminal; waits as long as it takes bytes.
+  /// Restores the terminal; waits as long as the terminal accepts bytes.
   private func restore() {
     write(Array(Self.leave.utf8))
     var isTaking = true
@@ -99,12 +101,12 @@ final class TerminalScreen {
     if var settings = Self.saved.withLock({ $0 })?.settings { setAttributes(&settings) }
   }
 
-  /// Restores the terminal in a process that ends at once or is crashing, unless another thread is
-  /// doing so.
+  /// Restores the terminal in a process that is being ended or is crashing, unless another thread
+  /// is already restoring it.
   static func restoreNow() {
     saved.withLockIfAvailable { saved in
       guard var saved else { return }
-      // A terminal that does not take all of it cannot be waited for.
+      // If the terminal does not accept all bytes, the rest is lost: there is no time to wait.
       _ = leave.utf8.withContiguousStorageIfAvailable {
         Glibc.write(saved.descriptor, $0.baseAddress, $0.count)
       }
@@ -112,7 +114,7 @@ final class TerminalScreen {
     }
   }
 
-  /// Suspends the process if the user has asked for it, with the terminal as it was.
+  /// Suspends the process if the user has requested it, with the terminal restored meanwhile.
   ///
   /// - Returns: True if the process was suspended, so that the image must be drawn again.
   func suspendIfRequested() -> Bool {
@@ -120,13 +122,13 @@ final class TerminalScreen {
       return false
     }
     restore()
-    // Only this thread is sure to stop before the call returns.
+    // SIGSTOP is sent to this thread, so that it stops before the call returns.
     raise(SIGSTOP)
     makeRaw()
     return true
   }
 
-  /// The greatest size that is drawn; a terminal may claim 65 535 columns and rows.
+  /// The greatest size that is drawn, because a terminal may claim up to 65 535 columns and rows.
   private static let largest = (columns: 1_000, rows: 500)
 
   /// The size in columns and rows, at most 1000 by 500; 80 by 24 if the terminal does not report it.
@@ -144,15 +146,15 @@ final class TerminalScreen {
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
-  /// Writes bytes, and keeps those that the terminal does not take yet.
+  /// Writes bytes, and keeps the bytes that the terminal does not accept yet.
   func write(_ bytes: [UInt8]) {
     pending += bytes
     flush()
   }
 
-  /// Writes what the terminal takes now.
+  /// Writes as many of the kept bytes as the terminal accepts now.
   ///
-  /// - Returns: Whether no byte is left.
+  /// - Returns: Whether all bytes have been written.
   @discardableResult
   func flush() -> Bool {
     while !pending.isEmpty {
@@ -160,7 +162,7 @@ final class TerminalScreen {
       if count > 0 {
         pending.removeFirst(count)
       } else if count == 0 || errno != EINTR {
-        // A terminal that is gone takes no byte any more.
+        // A closed terminal never accepts any bytes, so they are dropped.
         if count == 0 || errno != EAGAIN { pending = [] }
         break
       }

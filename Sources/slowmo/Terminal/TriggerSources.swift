@@ -4,11 +4,11 @@ import Overcrank
 
 /// The external trigger sources of a capture.
 ///
-/// They stop when this object is released.
+/// The sources stop when this object is released.
 final class TriggerSources {
   private var listeners: [DatagramListener] = []
 
-  /// Starts listening.
+  /// Starts listening for triggers, which start clips of a movie output.
   ///
   /// - Throws: `CommandError` if a source cannot be opened.
   convenience init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
@@ -19,10 +19,11 @@ final class TriggerSources {
     }
   }
 
-  /// Starts listening.
+  /// Starts listening for triggers, which are passed to a closure.
   ///
   /// - Parameters:
-  ///   - kinds: The sources. Audio and motion are not among those that this object listens to.
+  ///   - kinds: The sources. Audio and motion are ignored here, because outputs of the session
+  ///     detect them.
   ///   - handler: Called with each trigger, on any thread.
   ///   - atEnd: Called when no more triggers can come.
   /// - Throws: `CommandError` if a source cannot be opened.

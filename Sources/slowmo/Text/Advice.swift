@@ -2,13 +2,13 @@
 
 import Overcrank
 
-/// Adds the command's verbs and options to a library's recovery suggestion.
+/// Adds the matching commands and options to a library's recovery suggestion.
 enum Advice {
-  /// Returns the suggestion, followed by the verbs and options that carry it out.
+  /// Returns the suggestion, followed by the commands and options that carry it out.
   ///
   /// - Parameters:
   ///   - recovery: The suggestion.
-  ///   - verb: The verb that failed; nil if it has all options that the suggestion may name.
+  ///   - verb: The command that failed; nil if it has all options that the suggestion may name.
   /// - Returns: The suggestion, in one line.
   static func text(_ recovery: Recovery, for verb: String? = nil) -> String {
     guard !recovery.steps.isEmpty else { return recovery.description }
@@ -18,7 +18,7 @@ enum Advice {
 
   private static func describe(_ step: Recovery.Step, for verb: String?) -> String {
     switch step {
-    // Only an export makes a movie that verbs without this option can read.
+    // A command without this option can only read the movie after an export with the option.
     case .change(.undecodableFrames) where verb.map { !Slowmo.takes("on-error", in: $0) } ?? false:
       "slowmo retime \(option(.undecodableFrames))"
     case .listDevices: "slowmo devices"
@@ -32,7 +32,8 @@ enum Advice {
     }
   }
 
-  /// Returns the commands that install a component: the package, and the script of a checkout.
+  /// Returns the commands that install a component: from a package, or by a script of the source
+  /// tree.
   private static func installation(_ component: Recovery.Component) -> String {
     let script =
       switch component {

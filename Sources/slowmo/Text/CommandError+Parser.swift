@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandError {
-  /// Creates a usage error from a message of ArgumentParser, worded like all others.
+  /// Creates a usage error from a message of ArgumentParser, in the wording of all other errors.
   ///
-  /// The values that the message lists become the hint. Without them, the hint names a page of help.
+  /// If the message lists the allowed values, they become the hint. If not, the hint names a help
+  /// page.
   static func usage(parserMessage: String, page: String) -> CommandError {
     var text = parserMessage
     var hint = "see \(page)"

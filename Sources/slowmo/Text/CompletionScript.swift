@@ -5,10 +5,10 @@ enum CompletionScript {
   /// The option that requests a completion script.
   static let request = "--generate-completion-script"
 
-  /// Makes ArgumentParser's script safe for candidates that come from outside.
+  /// Makes ArgumentParser's script safe for candidates that users or devices have named.
   ///
-  /// Marks, file names and names of devices are candidates, and may contain any character. No shell
-  /// may expand them, neither when it offers them nor when the completed line is run.
+  /// Candidates such as marks, file names and device names may contain any character. No shell may
+  /// expand them, neither when it offers them nor when the completed line is run.
   static func safe(_ script: String) -> String {
     if script.contains(bashRegistration) { return bash(script) }
     return script.replacing(zshFunction, with: quotingZshFunction)
@@ -16,10 +16,10 @@ enum CompletionScript {
 
   /// Changes the script for bash in two ways.
   ///
-  /// `compgen -W` expands its words, so candidates of the command are compared here instead. Bash
-  /// splits words at `:`, `=` and `@`, which devices, modes and controls contain. The registered
-  /// function joins the parts, completes the whole word, and removes from each candidate what bash
-  /// already has.
+  /// First, `compgen -W` would expand the candidates, so they are compared with the word without
+  /// it. Second, bash splits words at `:`, `=` and `@`, which the names of devices, modes and
+  /// controls contain. The registered function joins the parts and completes the whole word. It
+  /// then removes from each candidate the part that bash has already completed.
   private static func bash(_ script: String) -> String {
     script
       .replacing(
@@ -78,8 +78,8 @@ enum CompletionScript {
 
   private static let zshFunction = "__slowmo_complete() {\n"
 
-  /// The beginning of the function that offers candidates in zsh.
+  /// The first lines of the function that offers candidates in zsh.
   ///
-  /// Without `banghist`, which the script turns off, zsh does not quote exclamation marks.
+  /// zsh quotes exclamation marks only with `banghist`, which ArgumentParser's script turns off.
   private static let quotingZshFunction = zshFunction + "    setopt localoptions banghist\n"
 }

@@ -3,11 +3,12 @@
 import FoundationEssentials
 import Overcrank
 
-/// The table of a movie's frames as CSV.
+/// Writes the table of a movie's frames as CSV.
 enum FrameTableText {
   /// Writes the table.
   ///
-  /// A movie with codes or faces gets a column for each, and one with synthesized frames the last two.
+  /// For a movie with codes, and for one with faces, a column is added. For a movie with
+  /// synthesized frames, two columns are added at the end.
   static func write(
     _ lines: [Asset.FrameTimingRow], of asset: Asset, to path: String, overwrites: Bool
   ) throws {
@@ -22,7 +23,7 @@ enum FrameTableText {
     if hasFaces { text += ",faces" }
     text += synthesized == nil ? "\n" : ",confidence,synthesized\n"
     for line in lines {
-      // For files of other programs this is unknown, so the column is empty.
+      // The column is empty for files of other programs, where this is unknown.
       let duplicate = line.isDuplicate.map { $0 ? "1" : "0" } ?? ""
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
@@ -31,7 +32,8 @@ enum FrameTableText {
       let shown = objects[Int64(line.index)] ?? []
       if hasCodes { text += ",\(codes(shown.filter { $0.faceId == nil }))" }
       if hasFaces { text += ",\(faces(shown))" }
-      // The confidence of a synthesized frame is 0.0 to 0.9; a captured frame has none.
+      // The column has the confidence of a synthesized frame, from 0.0 to 0.9. It is empty for a
+      // captured frame.
       if let synthesized {
         let tenths = synthesized.confidenceTenths(ofFrame: line.index)
         text += tenths.map { ",0.\($0),1" } ?? ",,0"
@@ -41,8 +43,8 @@ enum FrameTableText {
     try Files.write(path, Data(text.utf8), overwrites: overwrites)
   }
 
-  /// The ids of the faces of a frame with their left and upper edge, width and height from 0 to 1, as
-  /// one field: `"1:0.41 0.2 0.1 0.18; 2:0.7 0.25 0.1 0.18"`.
+  /// Returns the faces of a frame as one field: the id of each face, then its left edge, upper
+  /// edge, width and height from 0 to 1, as in `"1:0.41 0.2 0.1 0.18; 2:0.7 0.25 0.1 0.18"`.
   private static func faces(_ objects: [StoredObject]) -> String {
     let faces = objects.compactMap { object in
       object.faceId.map { id in
@@ -52,9 +54,9 @@ enum FrameTableText {
     return faces.isEmpty ? "" : "\"\(faces.joined(separator: "; "))\""
   }
 
-  /// The codes of a frame as one field: `"qr:A7; ean13:4006381333931"`.
+  /// Returns the codes of a frame as one field: `"qr:A7; ean13:4006381333931"`.
   ///
-  /// Control characters become U+FFFD, so that a line of the table is one line.
+  /// Control characters become U+FFFD, so that no line break occurs inside a field.
   private static func codes(_ objects: [StoredObject]) -> String {
     guard !objects.isEmpty else { return "" }
     let text = objects.map { "\($0.type):\($0.text ?? "")" }.joined(separator: "; ")
@@ -68,7 +70,7 @@ enum FrameTableText {
   }
 }
 
-/// The note about frames whose stated times were replaced.
+/// Returns the note about frames whose stored times were corrected.
 func correctedTimesLine(_ count: Int) -> String {
   "note: \(count) \(count == 1 ? "frame has a time" : "frames have times") that contradict"
     + "\(count == 1 ? "s" : "") the order of the frames; the times between the neighbors are used"

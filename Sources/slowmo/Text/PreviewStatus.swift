@@ -2,9 +2,9 @@
 
 import Overcrank
 
-/// The line of text of a preview.
+/// The status line of a preview.
 struct PreviewStatus {
-  /// The state of a recording beside the preview.
+  /// The state of a recording that runs together with the preview.
   struct Recording: Sendable {
     var stored: Int64 = 0
     var missing: Int64 = 0
@@ -12,14 +12,14 @@ struct PreviewStatus {
     var queueFill = 0.0
   }
 
-  /// The rate of the camera in frames per second; nil until it is known.
+  /// The measured frame rate of the camera; nil until it is known.
   var frameRate: Double?
-  /// The frames that the driver's counter skipped.
+  /// The number of frames that are missing by the driver's counter.
   var lost: Int64 = 0
   var recording: Recording?
-  /// The rate at which the recording grows, in bytes per second.
+  /// The rate at which the recorded file grows, in bytes per second.
   var bytesPerSecond = 0.0
-  /// The highest level of all channels in dBFS; nil without audio.
+  /// The highest level among all audio channels in dBFS; nil without audio.
   var peakDBFS: Double?
   /// The manual exposure duration; nil if it is automatic or unknown.
   var exposureDuration: MediaTime?

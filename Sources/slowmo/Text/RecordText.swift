@@ -35,7 +35,7 @@ enum RecordText {
     return lines
   }
 
-  /// Returns a text line for each file, and the lines of the whole recording.
+  /// Returns a line of text for each file, followed by the lines for the whole recording.
   static func lines(_ report: SegmentedReport) -> [String] {
     report.files.map { file in
       "\(file.path): \(file.ledger.stored) frames in \(decimal(file.duration.doubleValue, 3)) s, "
@@ -43,7 +43,7 @@ enum RecordText {
     } + lines(report.take)
   }
 
-  /// Returns the text lines of each clip and of the whole triggered capture.
+  /// Returns the lines of text for each clip and for the whole triggered capture.
   static func lines(_ capture: TriggeredReport) -> [String] {
     let ledger = capture.ledger
     return capture.clips.flatMap(lines) + [
@@ -88,7 +88,7 @@ extension RecordText {
 extension FrameRateMismatchReason {
   /// The reason as text.
   ///
-  /// If the user can do something about it, the text says what.
+  /// If the user can solve the problem, the text says how.
   fileprivate var summary: String {
     switch self {
     case .driverClamp:

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The objects of a frame as an SVG image of the frame's size.
+/// Draws the objects of a frame as an SVG image of the frame's size.
 enum ScanOverlay {
   static func svg(_ objects: [RecognizedObject], width: Int, height: Int) -> String {
     var text =
@@ -23,7 +23,7 @@ enum ScanOverlay {
     return text + "</svg>\n"
   }
 
-  /// Turns the outline of a face with its roll.
+  /// Returns the SVG attribute that rotates the outline of a face by its roll.
   private static func rotation(of object: RecognizedObject, _ width: Int, _ height: Int) -> String {
     guard let roll = object.rollDegrees else { return "" }
     let x = (object.bounds.x + object.bounds.width / 2) * Double(width)
@@ -35,7 +35,7 @@ enum ScanOverlay {
     "\(object.type) \(object.faceID.map { String($0) } ?? object.text ?? "")"
   }
 
-  /// The text in XML, which has no control characters; long texts are shortened.
+  /// Returns a text for XML: control characters are replaced, and long texts are cut off.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars.prefix(80) {

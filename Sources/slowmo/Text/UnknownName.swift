@@ -3,9 +3,10 @@
 import ArgumentParser
 import Overcrank
 
-/// Finds a verb or an option that does not exist, and suggests the nearest one.
+/// Finds an unknown command or option in the arguments, and suggests the nearest known name.
 enum UnknownName {
-  /// Returns the error for the first unknown verb or option in the arguments; nil if all are known.
+  /// Returns the error for the first unknown command or option in the arguments; nil if all are
+  /// known.
   static func error(
     in arguments: [String], of root: any ParsableCommand.Type
   ) -> CommandError? {
@@ -43,7 +44,7 @@ enum UnknownName {
     return .usage("unknown option \(name)", hint: hint)
   }
 
-  /// Returns the error for an unknown verb.
+  /// Returns the error for an unknown command.
   static func verb(
     _ word: String, among verbs: [any ParsableCommand.Type], of names: [String] = ["slowmo"]
   ) -> CommandError {
@@ -64,7 +65,8 @@ enum UnknownName {
     return "\(names.dropLast().joined(separator: ", ")) or \(last)"
   }
 
-  /// The first word that is an option, but not one of the command, and not the value of one.
+  /// Returns the first option in the arguments that the command does not have; the values of its
+  /// options are skipped.
   private static func firstUnknown(
     _ arguments: ArraySlice<String>, _ options: [CommandDescription.Argument]
   ) -> String? {
@@ -86,12 +88,12 @@ enum UnknownName {
     return nil
   }
 
-  /// The options of the parser that no help lists.
+  /// The options of the argument parser that help does not list.
   private static let hidden = [
     "help-hidden", "experimental-dump-help", String(CompletionScript.request.dropFirst(2)),
   ]
 
-  /// Whether a word is a number, or several options of one letter.
+  /// Whether a word is a negative number, or a group of one-letter options.
   private static func isShort(_ name: String, _ options: [CommandDescription.Argument]) -> Bool {
     guard !name.hasPrefix("--") else { return false }
     let letters = name.dropFirst()
