@@ -6,10 +6,11 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// Textures of cameras' buffers, imported as dma-bufs.
+/// Textures that share the memory of camera buffers, imported as dma-bufs.
 ///
-/// Each buffer is imported once, and its textures show every frame that the driver writes to it. They
-/// last until the camera's pool of buffers is gone. The context must be current at every call.
+/// Each buffer is imported once, and its textures show every frame that the driver writes to it.
+/// The textures last until the camera's buffer pool is released. The OpenGL context must be current
+/// at every call.
 struct BufferImporter {
   /// The result of importing a buffer.
   enum Outcome {
@@ -18,11 +19,11 @@ struct BufferImporter {
     case refused(ImportRefusal)
   }
 
-  /// A camera in one format.
+  /// The textures of one camera in one format.
   private struct Camera {
     weak var pool: BufferPool?
     var textures: [Int: [UInt32]] = [:]
-    /// Why its buffers cannot be imported.
+    /// The reason why this camera's buffers cannot be imported; nil if they can.
     var refusal: ImportRefusal?
   }
 
@@ -30,7 +31,7 @@ struct BufferImporter {
   private let missingExtension: String?
   private var cameras: [ObjectIdentifier: Camera] = [:]
 
-  /// Looks for the extensions of the current context.
+  /// Checks which extensions the current context has.
   init?() {
     guard let display = eglGetCurrentDisplay() else { return nil }
     self.display = display
@@ -45,10 +46,10 @@ struct BufferImporter {
       : !has("GL_OES_EGL_image", extensions) ? "GL_OES_EGL_image" : nil
   }
 
-  /// All textures.
+  /// The names of all textures.
   var names: [UInt32] { cameras.values.flatMap { $0.textures.values.joined() } }
 
-  /// Removes the textures of cameras that are gone, for the caller to delete.
+  /// Removes the textures of cameras whose buffer pool was released, and returns them for deletion.
   mutating func takeGone() -> [UInt32] {
     let gone = cameras.filter { $0.value.pool == nil }
     for key in gone.keys { cameras[key] = nil }
@@ -59,15 +60,15 @@ struct BufferImporter {
   ///
   /// - Parameters:
   ///   - frame: The frame in the sample's memory.
-  ///   - sample: The sample, which keeps the buffer from the driver.
-  ///   - layout: How the shader reads the frame.
-  /// - Returns: The textures, or why there are none.
+  ///   - sample: The sample, which holds the buffer, so that the driver does not reuse it.
+  ///   - layout: The planes and the color conversion that the shader uses.
+  /// - Returns: The textures, or the reason why there are none.
   mutating func textures(
     of frame: MediaFrame, in sample: SampleBuffer, _ layout: TextureLayout
   ) -> Outcome {
     guard let buffer = sample.cameraBuffer else { return .refused(.notInCameraBuffer) }
     let key = ObjectIdentifier(buffer.pool)
-    // A pool with the address of one that is gone comes after `takeGone()`.
+    // A new pool may get the address of a released pool, but `takeGone()` was called in between.
     var camera = cameras[key] ?? Camera(pool: buffer.pool)
     if let refusal = camera.refusal { return .refused(refusal) }
     if let names = camera.textures[buffer.index] { return .textures(names) }
@@ -103,7 +104,7 @@ struct BufferImporter {
     } catch { return .refused(.driver(error)) }
   }
 
-  /// Makes a dma-buf the memory of the bound texture.
+  /// Makes a dma-buf the storage of the bound texture.
   ///
   /// - Returns: The error of EGL or OpenGL ES, or nil after success.
   private func bind(_ attributes: [EGLAttrib]) -> UInt32? {
@@ -114,19 +115,20 @@ struct BufferImporter {
     else { return UInt32(bitPattern: eglGetError()) }
     CGLES_setTextureImage(image)
     let code = glGetError()
-    // The texture keeps the memory.
+    // The texture keeps the memory alive without the EGL image.
     eglDestroyImage(display, image)
     return code == GLenum(GL_NO_ERROR) ? nil : code
   }
 }
 
 extension TextureLayout.Plane {
-  /// The formats of DRM whose bytes are those of `GL_RED`, `GL_RG`, `GL_RGB` and `GL_RGBA`.
+  /// The DRM formats with the byte layouts of `GL_RED`, `GL_RG`, `GL_RGB` and `GL_RGBA`.
   private static let drmFormats = ["R8  ", "GR88", "BG24", "AB24"].map { name in
     name.utf8.reversed().reduce(0) { EGLAttrib($0) << 8 | EGLAttrib($1) }
   }
 
-  /// The attributes of EGL_EXT_image_dma_buf_import, or nil if the plane is elsewhere.
+  /// Returns the attributes for EGL_EXT_image_dma_buf_import; nil if the plane is not inside the
+  /// buffer.
   fileprivate func importAttributes(
     _ buffer: borrowing ExportedBuffer, _ frame: MediaFrame
   ) -> [EGLAttrib]? {
@@ -146,7 +148,7 @@ extension TextureLayout.Plane {
     ]
   }
 
-  /// Makes a texture that has no storage yet, and binds it.
+  /// Makes a texture without storage, and binds it.
   func makeTexture() -> UInt32 {
     var name: UInt32 = 0
     glGenTextures(1, &name)

@@ -4,11 +4,11 @@ import OvercrankCapture
 import OvercrankLibAV
 import Synchronization
 
-/// A frame as textures, which a ``TextureRenderer`` draws in its colors.
+/// A frame in textures, which a ``TextureRenderer`` converts to RGB and draws.
 ///
-/// When it is released, its cache uses the textures again as soon as the renderer has finished with
-/// them. It holds its cache. It may be released on any thread, but its textures are only deleted if the
-/// last reference to the cache is released on the thread of the context.
+/// After its release, the cache reuses the textures as soon as the renderer has finished with them.
+/// A frame texture retains its cache. It may be released on any thread. However, textures are only
+/// deleted if the last reference to the cache is released on the thread of the OpenGL context.
 public final class FrameTexture {
   /// The width of the frame in pixels.
   public let width: Int
@@ -16,11 +16,11 @@ public final class FrameTexture {
   public let height: Int
 
   let layout: TextureLayout
-  /// The names of OpenGL, in the order of the layout's planes.
+  /// The OpenGL names of the textures, in the order of the layout's planes.
   let names: [UInt32]
-  /// The frame whose memory the renderer may still read.
+  /// The sample whose memory the renderer may still read.
   private let sample: SampleBuffer?
-  /// Whether the textures are the camera's own buffer, which was imported instead of uploaded.
+  /// Whether the textures use the camera's own buffer, imported instead of uploaded.
   public let isImported: Bool
   private let cache: TextureCache
 
@@ -39,11 +39,11 @@ public final class FrameTexture {
   }
 }
 
-/// Textures that the program has released, and that the renderer may still use.
+/// Textures that the program has released but the renderer may still use.
 final class ReleasedTextures: Sendable {
   struct Entry: Sendable {
     let planes: [TextureLayout.Plane]
-    /// The textures to use again; none if they belong to a buffer of the camera.
+    /// The names of the textures to reuse; empty if the textures belong to a camera buffer.
     let names: [UInt32]
     let sample: SampleBuffer?
   }
@@ -52,7 +52,7 @@ final class ReleasedTextures: Sendable {
 
   func add(_ entry: Entry) { entries.withLock { $0.append(entry) } }
 
-  /// Removes and returns the entries.
+  /// Removes and returns all entries.
   func takeAll() -> [Entry] {
     entries.withLock { entries in
       defer { entries = [] }

@@ -2,20 +2,21 @@
 
 public import OvercrankMediaCore
 
-/// The reason why a ``TextureCache`` uploaded a frame, though it imports buffers where it can.
+/// The reason why a ``TextureCache`` that imports camera buffers uploaded a frame instead.
 public enum ImportRefusal: Hashable, Sendable, CustomStringConvertible {
-  /// The frame is not in a buffer that the texture could hold.
+  /// The frame is not stored in a camera buffer that a texture can share.
   ///
-  /// That is so for compressed, converted and modified frames, for frames of `CapturedFrame`, for
+  /// This is the case for compressed, converted and modified frames, for a `CapturedFrame`, for
   /// sources without a driver, and for frames that are copied out of several memory planes.
   case notInCameraBuffer
   /// The shader cannot read the pixel format, so the frame was converted.
   case formatNotReadable
-  /// The renderer lacks an extension of EGL or OpenGL ES.
+  /// The renderer lacks a required extension of EGL or OpenGL ES.
   case missingExtension(String)
   /// The camera's driver does not export its buffers.
   case driver(MediaError)
-  /// The renderer refused the buffer, with an error of EGL or OpenGL ES; often for its stride.
+  /// The renderer refused the buffer with an error of EGL or OpenGL ES, often because of its
+  /// stride.
   case renderer(code: UInt32)
 
   /// The reason as a phrase.

@@ -4,10 +4,10 @@ import CGLES
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// A context of OpenGL ES 3 without a screen, with an image to draw into.
+/// An OpenGL ES 3 context without a screen, with an image to draw into.
 ///
-/// It works on machines without a screen or a GPU, with Mesa's software renderer. A program with a
-/// window uses the context of its window instead. Only the thread that created the context may use
+/// Machines without a screen or a GPU can use it with Mesa's software renderer. A program with a
+/// window uses the window's own context instead. Only the thread that created the context may use
 /// it and the objects that draw with it.
 public final class OffscreenContext {
   /// The width of the image in pixels.
@@ -36,7 +36,7 @@ public final class OffscreenContext {
     guard eglBindAPI(EGLenum(EGL_OPENGL_ES_API)) == EGL_TRUE else {
       throw .noRenderer(Self.eglError("no OpenGL ES"))
     }
-    // Without a configuration, a context draws only into its own images, which is all it needs.
+    // The context draws only into its own framebuffer, so it needs no EGL configuration.
     let attributes = [EGLint(EGL_CONTEXT_MAJOR_VERSION), 3, EGLint(EGL_NONE)]
     guard let context = eglCreateContext(display, nil, nil, attributes) else {
       throw .noRenderer(Self.eglError("no context"))
@@ -64,14 +64,14 @@ public final class OffscreenContext {
   }
 
   deinit {
-    // Another context has other objects under the same names.
+    // These names may belong to other objects in another context.
     if eglGetCurrentContext() == context {
       glDeleteFramebuffers(1, &framebuffer)
       glDeleteRenderbuffers(2, &renderbuffers)
       eglMakeCurrent(display, nil, nil, nil)
     }
     eglDestroyContext(display, context)
-    // The display is shared by all contexts of the process, so it stays open.
+    // The EGL display stays open, because all contexts of the process share it.
   }
 
   private static func eglError(_ what: String) -> String {
@@ -97,9 +97,9 @@ public final class OffscreenContext {
     glViewport(0, 0, GLsizei(width), GLsizei(height))
   }
 
-  /// Reads the image in RGB, from its upper left corner.
+  /// Reads the image as RGB pixels, from the upper left corner.
   ///
-  /// Waits until everything is drawn.
+  /// Waits until all drawing has finished.
   ///
   /// - Throws: `MediaError` with `.outOfMemory`.
   public func pixelBuffer() throws(MediaError) -> PixelBuffer {
@@ -128,7 +128,7 @@ public final class OffscreenContext {
     let image = try MediaFrame.video(width: width, height: height, pixelFormat: .rgb24)
     guard let target = image.planeData(0) else { return image }
     for y in 0..<height {
-      // OpenGL's first row is the lowest one.
+      // In OpenGL, the first row is the lowest, so rows are copied in reverse order.
       let (from, to) = ((height - 1 - y) * width * 4, y * image.bytesPerRow(0))
       for x in 0..<width {
         for channel in 0..<3 { target[to + x * 3 + channel] = bytes[from + x * 4 + channel] }

@@ -7,9 +7,9 @@ public import OvercrankMediaCore
 
 /// Makes textures of captured frames.
 ///
-/// The planes of a frame are uploaded as they are, and a shader converts their colors by the tags of
-/// the frame. Textures are used again, so a running preview makes no new ones. Formats that the shader
-/// cannot read, such as Bayer or 10 bits, are converted to RGB before.
+/// The planes of a frame are uploaded as they are, and a shader converts their colors by the tags
+/// of the frame. Textures are reused, so a running preview makes no new textures. Formats that the
+/// shader cannot read, such as Bayer or 10 bits, are converted to RGB before the upload.
 ///
 /// ```swift
 /// let context = try OffscreenContext(width: 640, height: 360)
@@ -24,11 +24,11 @@ public import OvercrankMediaCore
 /// (`EGL_EXT_image_dma_buf_import`). A frame that cannot be imported is uploaded, and
 /// ``importRefusal`` names the reason. The pixels are the same.
 ///
-/// Corresponds to `CVOpenGLESTextureCache`. A context of OpenGL ES 3 must be current on the calling
-/// thread at every call, and when the last of the cache and its textures is released; otherwise the
-/// textures last as long as the context.
+/// Corresponds to `CVOpenGLESTextureCache`. An OpenGL ES 3 context must be current on the calling
+/// thread at every call. The same holds when the last reference to the cache or to one of its
+/// textures is released; otherwise the textures last as long as the context.
 public final class TextureCache {
-  /// Textures that wait until the renderer has finished with them.
+  /// Released textures, to be reused after the renderer has passed a fence.
   private struct Pending {
     let entry: ReleasedTextures.Entry
     let fence: GLsync?
@@ -44,12 +44,13 @@ public final class TextureCache {
   private let largestSide: Int
   /// Whether the cache imports the buffers of cameras if it can, instead of uploading their frames.
   ///
-  /// An upload is fast enough for one camera: less than a millisecond for 1280x720. An import needs no
-  /// copy, but keeps the buffer from the camera until the renderer has finished with it.
+  /// An upload is fast enough for one camera: less than a millisecond for 1280x720. An import needs
+  /// no copy, but the camera cannot reuse the buffer until the renderer has finished with it.
   public let importsCameraBuffers: Bool
-  /// Why the last frame was uploaded, if the cache was to import it; nil if it was imported.
+  /// The reason why the last frame was uploaded although ``importsCameraBuffers`` is set; nil if it
+  /// was imported.
   public private(set) var importRefusal: ImportRefusal?
-  /// The number of textures for uploads that the cache has made and not deleted.
+  /// The number of upload textures that the cache holds, in use or not.
   public private(set) var textureCount = 0
 
   /// Creates a cache for the current context.
@@ -67,7 +68,7 @@ public final class TextureCache {
   }
 
   deinit {
-    // Names of this context may belong to other textures in another one.
+    // In another context, the same names may belong to other textures, so nothing is deleted.
     guard eglGetCurrentContext() == context else { return }
     for pending in pending { glDeleteSync(pending.fence) }
     let entries = pending.map(\.entry) + released.takeAll()
@@ -76,28 +77,30 @@ public final class TextureCache {
     }
   }
 
-  /// The number of frames whose buffers are held because the renderer may still read them, after
-  /// the program has released their textures.
+  /// The number of released frames whose buffers are still held, because the renderer may still
+  /// read them.
   public var heldFrameCount: Int { pending.count { $0.entry.sample != nil } }
 
   /// Makes a texture of a captured frame.
   ///
-  /// The sample is held until the texture was released and the renderer has finished with it.
+  /// The sample is retained until the texture is released and the renderer has finished with it.
   ///
   /// - Throws: `MediaError` with `.notConvertible` for a damaged frame, a codec with inter-frame
-  ///   prediction, or a frame that is too large for the renderer; `.noRenderer` if it has no memory.
+  ///   prediction, or a frame that is too large for the renderer; `.noRenderer` if the renderer has
+  ///   no memory.
   public func texture(for sample: SampleBuffer) throws(MediaError) -> FrameTexture {
     try sample.withBytes { bytes throws(MediaError) in
       try texture(for: bytes, sample.formatDescription, of: sample)
     }
   }
 
-  /// Makes a texture of a frame in the camera's own buffer, which is free afterwards.
+  /// Makes a texture of a frame in the camera's own buffer; the buffer may be reused after the
+  /// call.
   ///
-  /// For loops that stay on one thread, as `VideoDataOutput.withNextFrame(_:)` does. A task may
-  /// change its thread, and with it lose its context, at each `await`.
+  /// Use this in loops that stay on one thread, with `VideoDataOutput.withNextFrame(_:)`. A task
+  /// may continue on another thread after each `await`, where its OpenGL context is not current.
   ///
-  /// - Throws: `MediaError` as for a sample.
+  /// - Throws: `MediaError` as ``texture(for:)`` does for a sample.
   public func texture(for frame: borrowing CapturedFrame) throws(MediaError) -> FrameTexture {
     let description = frame.formatDescription
     return try frame.withBytes { bytes throws(MediaError) in
@@ -117,7 +120,7 @@ public final class TextureCache {
     return try made.get()
   }
 
-  /// Makes a texture of a frame, by its tags.
+  /// Makes a texture of a frame, with the color conversion that its tags require.
   package func texture(
     for frame: MediaFrame, of sample: SampleBuffer? = nil
   ) throws(MediaError) -> FrameTexture {
@@ -140,7 +143,7 @@ public final class TextureCache {
     return try upload(frame, layout, sample)
   }
 
-  /// Makes a texture of the camera's buffer, or returns nil if the frame is to be uploaded.
+  /// Makes a texture that shares the camera's buffer; nil if the frame must be uploaded instead.
   private func imported(
     _ frame: MediaFrame, _ layout: TextureLayout, _ sample: SampleBuffer?
   ) -> FrameTexture? {
@@ -209,14 +212,14 @@ public final class TextureCache {
     }
   }
 
-  /// Takes back the textures that the renderer has finished with, and releases their frames.
+  /// Reclaims the textures that the renderer has finished with, and releases their frames.
   ///
-  /// Called by each ``texture(for:)``; a program that makes no more textures calls it to release the
-  /// camera's buffers. It does not wait.
+  /// Each ``texture(for:)`` calls this method. A program that makes no more textures calls it to
+  /// release the camera's buffers. The method does not wait.
   public func flush() {
     if let gone = importer?.takeGone() { glDeleteTextures(GLsizei(gone.count), gone) }
     for entry in released.takeAll() {
-      // Everything that draws with the textures was issued before this fence.
+      // All drawing with these textures was issued before this fence.
       let fence = glFenceSync(GLenum(GL_SYNC_GPU_COMMANDS_COMPLETE), 0)
       pending.append(Pending(entry: entry, fence: fence))
     }

@@ -3,39 +3,39 @@
 import CGLES
 import OvercrankLibAV
 
-/// How the planes of a frame become textures, and how a shader reads colors from them.
+/// The textures that a frame's planes become, and the way in which a shader reads colors from them.
 struct TextureLayout: Hashable, Sendable {
-  /// A texture of one plane.
+  /// One texture with one plane of the frame.
   struct Plane: Hashable, Sendable {
-    /// The plane of the frame.
+    /// The index of the plane in the frame.
     let source: Int
     let width: Int
     let height: Int
-    /// The number of bytes of a texel, from 1 to 4, which is also its number of channels.
+    /// The number of channels of the texture, from 1 to 4, each of one byte.
     let channels: Int
   }
 
-  /// The conversion by the shader.
+  /// The way in which the shader converts texels to RGB.
   enum Kind: Int32, Hashable, Sendable {
-    /// Red, green and blue are three channels of the first texture.
+    /// Red, green and blue are channels of the first texture.
     case rgb
-    /// Luma alone.
+    /// There is only luma, in one texture.
     case gray
-    /// Chroma is in two textures.
+    /// U and V are in two separate textures.
     case planar
-    /// Chroma is in two channels of one texture.
+    /// U and V are two channels of one texture.
     case joined
   }
 
   let kind: Kind
   let planes: [Plane]
-  /// The channels of red, green and blue, or of Y, U and V in their textures.
+  /// The channel of red, green and blue, or of Y, U and V, in the texture that contains it.
   let order: [Int32]
-  /// Whether the conversion from YUV is that of BT.709, else BT.601.
+  /// Whether YUV is converted by BT.709; if not, by BT.601.
   let isBT709: Bool
   let isFullRange: Bool
 
-  /// The layout of a frame, or nil if the shader cannot read it.
+  /// Makes the layout of a frame; nil if the shader cannot read the pixel format.
   init?(_ frame: MediaFrame) {
     let format = frame.pixelFormat.name
     let (width, height) = (frame.width, frame.height)
@@ -61,7 +61,7 @@ struct TextureLayout: Hashable, Sendable {
     case "nv21", "nv42": self.init(.joined, [luma, chroma(1, 2)], [0, 1, 0], frame)
     default:
       guard let order = Self.packed[format] else { return nil }
-      // The same bytes twice: as pairs of luma and chroma, and as groups of four.
+      // Uploads the same bytes twice: as pairs of luma and chroma, and as groups of four bytes.
       self.init(
         .joined,
         [Plane(source: 0, width: width, height: height, channels: 2), chroma(0, 4)], order, frame)
@@ -86,8 +86,8 @@ struct TextureLayout: Hashable, Sendable {
     "yuyv422": [0, 1, 3], "yvyu422": [0, 3, 1], "uyvy422": [1, 0, 2],
   ]
 
-  /// The offsets to subtract from Y, U and V, and the matrix that then gives red, green and blue,
-  /// column by column.
+  /// The offsets to subtract from Y, U and V, and the matrix that then converts them to RGB, column
+  /// by column.
   var conversion: (offset: [Float], matrix: [Float]) {
     let (red, blue): (Float, Float) = isBT709 ? (0.2126, 0.0722) : (0.299, 0.114)
     let green = 1 - red - blue

@@ -3,21 +3,21 @@
 import CGLES
 public import OvercrankMediaCore
 
-/// Triangles with the places of their corners in a frame.
+/// Triangles on which a frame is drawn, with the position in the frame for each corner.
 public struct TextureMesh: Hashable, Sendable {
-  /// Five numbers for each corner: x, y and z, and the position in the frame from its upper left
-  /// corner, from 0 to 1.
+  /// Five numbers for each corner: x, y and z, then the horizontal and vertical position in the
+  /// frame, each from 0 at the upper left to 1.
   public var vertices: [Float]
 
   /// Creates triangles: three corners of five numbers each.
   ///
-  /// A number of values that is no multiple of 15 is a mistake of the program, which stops.
+  /// The call traps if the number of values is not a multiple of 15.
   public init(_ vertices: [Float]) {
     precondition(vertices.count % 15 == 0, "a triangle has three corners of five numbers")
     self.vertices = vertices
   }
 
-  /// A rectangle that fills the image, from -1 to 1.
+  /// A rectangle that fills the whole target image, whose coordinates run from -1 to 1.
   public static let wholeImage = TextureMesh([
     -1, 1, 0, 0, 0, -1, -1, 0, 0, 1, 1, -1, 0, 1, 1,
     -1, 1, 0, 0, 0, 1, -1, 0, 1, 1, 1, 1, 0, 1, 0,
@@ -31,13 +31,13 @@ public final class TextureRenderer {
   private let program: GLuint
   private let uniforms: [String: GLint]
 
-  /// The transform that changes nothing.
+  /// The identity matrix, which leaves corners unchanged.
   public static let identity: [Float] = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
 
   /// Compiles the shaders.
   ///
-  /// - Throws: `MediaError` with `.noRenderer` without a current context, or if it does not compile
-  ///   them.
+  /// - Throws: `MediaError` with `.noRenderer` without a current context, or if the context cannot
+  ///   compile the shaders.
   public init() throws(MediaError) {
     guard eglGetCurrentContext() != nil else { throw .noRenderer("no context is current") }
     program = glCreateProgram()
@@ -79,8 +79,8 @@ public final class TextureRenderer {
   /// - Parameters:
   ///   - texture: The frame.
   ///   - mesh: The triangles.
-  ///   - transform: A matrix of 16 numbers, column by column, for the corners of the triangles. Other
-  ///     counts are a mistake of the program, which stops.
+  ///   - transform: A matrix of 16 numbers, column by column, which is applied to the corners of
+  ///     the triangles. The call traps for any other count.
   public func draw(
     _ texture: FrameTexture, on mesh: TextureMesh = .wholeImage,
     transform: [Float] = TextureRenderer.identity
