@@ -7,8 +7,8 @@ extension MediaError.Code {
   public static let speedOutOfRange = Self(rawValue: "speed_out_of_range")
   /// The sampling rate or the number of channels is not supported.
   public static let unsupportedFormat = Self(rawValue: "unsupported_format")
-  /// Mappings overlap or lie outside the timeline, a duration is not above zero, or a tick is
-  /// negative.
+  /// A list of mappings is invalid: mappings overlap or lie outside the timeline, a duration is not
+  /// above zero, or a tick is negative.
   public static let invalidMappings = Self(rawValue: "invalid_mappings")
   /// Frame times are not in ascending order.
   public static let notAscending = Self(rawValue: "not_ascending")

@@ -2,24 +2,26 @@
 
 package import OvercrankMediaCore
 
-/// The instants whose frames are averaged into one output frame, as a shutter that stays open
-/// averages them.
+/// The instants whose frames are averaged into one output frame, to imitate an open shutter.
 package struct Exposure: Hashable, Sendable {
   /// The times in composition seconds, in ascending order; at least one.
   package private(set) var times: [Rational] = []
   /// The weight of each time, above zero.
   package private(set) var shares: [Int64] = []
-  /// The indices of the source frames that are averaged, one per time; nil for the frames at the
-  /// exact times.
+  /// The indices of the source frames to average, one for each time; nil if frames are synthesized
+  /// at the exact times.
   ///
-  /// Their times are those at which they become visible. In reverse playback, and at a trim, these
-  /// are not the instants of the frames.
+  /// With indices, each time is when the source frame becomes visible. In reverse playback and at a
+  /// trim, this is not the frame's own time.
   package let frames: [Int]?
 
-  /// The number of visible source frames from which on nothing is synthesized, and of the parts into
-  /// which a window with fewer of them is divided.
+  /// The number of equal parts into which a window is divided for synthesis.
+  ///
+  /// A window with at least this many visible source frames is not divided.
   package static let partCount = 8
-  /// A multiple of all numbers of source frames in a part.
+  /// The weight of a part.
+  ///
+  /// Each possible number of source frames in a part, from 1 to 7, divides it.
   private static let partShare: Int64 = 420
 
   private mutating func append(_ time: Rational, _ share: Int64) {
@@ -27,23 +29,24 @@ package struct Exposure: Hashable, Sendable {
     shares.append(share)
   }
 
-  /// Makes an exposure of source frames, each for its visible time.
+  /// Makes an exposure of source frames, each weighted by its visible time.
   init(visible parts: [BlendedFrame.Part], _ starts: [Rational]) {
     frames = parts.map(\.frame)
     for part in parts { append(starts[part.frame], part.share) }
   }
 
-  /// Makes an exposure of equal parts.
+  /// Makes an exposure of a window that is divided into equal parts.
   init(partsOf window: ShutterContent.Window, _ content: ShutterContent) {
     frames = nil
     let range = window.range
     let length = Int128(range.upperBound) - Int128(range.lowerBound)
-    /// The tick at a number of 1/16 of the window.
+    /// Returns the tick after a number of sixteenths of the window.
     func tick(_ number: Int) -> Int64 {
       range.lowerBound + Int64(length * Int128(number) / Int128(2 * Self.partCount))
     }
     let starts = content.starts
-    // The first frame is visible before its start, even if another one starts then as well.
+    // Leaves out frames that start at the same tick as the next frame. The first frame may be
+    // visible although it does so, because it is shown before its start.
     let starting = window.parts.dropFirst(window.firstStart).map(\.frame).filter {
       $0 + 1 == starts.count || starts[$0] < starts[$0 + 1]
     }

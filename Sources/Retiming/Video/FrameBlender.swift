@@ -20,13 +20,14 @@ package final class FrameBlender {
   private let transfer: TransferFunction
   private let isFullRange: Bool
 
-  /// The table `lights`, which contains light by signal, and its scale.
+  /// The table `lights` from signal to linear light, and its scale.
   ///
-  /// It has `steps` entries per signal of 1.0. Its first entry is for a signal of `lowest / steps`.
+  /// The table has `steps` entries for signals from 0 to 1. Its first entry is for a signal of
+  /// `lowest / steps`.
   private let steps: Int
   private let lowest: Int
   private let lights: [Float]
-  /// Signals indexed by the fourth root of light, with `rootSteps` entries per unit.
+  /// A table from the fourth root of light to signal, with `rootSteps` entries per unit.
   private let signals: [Float]
   private let rootSteps: Float
   /// Tables for the conversion from YCbCr to RGB: the contribution of each luma or chroma code
@@ -86,7 +87,7 @@ package final class FrameBlender {
     greenOfCb = table(-2 * (1 - blue) * blue / green, from: middle, over: chromaSpan)
   }
 
-  /// Adds a frame with a weight.
+  /// Adds a frame with a weight to the sums.
   ///
   /// - Throws: `MediaError` with `.unsupportedFormat` for a frame of another size or format.
   package func add(_ frame: MediaFrame, share: Float) throws(MediaError) {

@@ -2,10 +2,10 @@
 
 package import OvercrankLibAV
 
-/// Multiplies the samples of frames by a gain, to even out their brightness.
+/// Multiplies the samples of frames by a gain, to equalize the brightness of frames.
 package struct FrameGain: Sendable {
   private let layout: PixelComponents
-  /// The codes of black and of colorless chroma.
+  /// The code values of black and of colorless chroma.
   private let black: Double
   private let middle: Double
 
@@ -21,7 +21,7 @@ package struct FrameGain: Sendable {
 
   /// Returns a brighter or darker copy of a frame, with the same hues and alpha.
   ///
-  /// Samples are rounded, and clipped to the codes of the format.
+  /// Samples are rounded, and clipped to the code values of the format.
   ///
   /// - Throws: `LibAVError` if memory cannot be allocated.
   package func apply(_ gain: Double, to frame: MediaFrame) throws(LibAVError) -> MediaFrame {
@@ -38,7 +38,7 @@ package struct FrameGain: Sendable {
     return result
   }
 
-  /// Returns the new code of each code.
+  /// Returns a table from old to new code values.
   private func codes(_ gain: Double, around zero: Double) -> [UInt16] {
     let count = 1 << layout.depth
     return (0..<count).map {
@@ -56,7 +56,7 @@ package struct FrameGain: Sendable {
     else { return }
     let size = layout.size(of: component, width: frame.width, height: frame.height)
     let step = component.step
-    // The high bits of samples with 9 to 15 bits are undefined.
+    // Masks the high bits of samples with 9 to 15 bits, which are undefined.
     let mask = table.count - 1
     table.withUnsafeBufferPointer { table in
       for row in 0..<size.height {

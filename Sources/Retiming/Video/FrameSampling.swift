@@ -16,15 +16,15 @@ public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
   /// A frame synthesized at the exact output time from the two captured frames around it, by optical
   /// flow.
   ///
-  /// An output time at a captured frame shows that frame. At scene cuts and jumps the last frame is
-  /// held. Repeated frames are dropped first.
+  /// At the time of a captured frame, the captured frame is shown. At scene cuts and jumps, the
+  /// frame before is held. Repeated frames are dropped before the synthesis.
   ///
-  /// With a ``ShutterAngle``, the mean of several such frames while the shutter is open.
+  /// With a ``ShutterAngle``, several such frames are averaged while the shutter is open.
   case flow
-  /// ``flow`` with less search: faster, with a coarser motion.
+  /// The same as ``flow`` with less search: faster, with coarser motion.
   case flowFast = "flow-fast"
 
-  /// True for the methods that synthesize frames, false otherwise.
+  /// True for ``flow`` and ``flowFast``, which synthesize frames; false otherwise.
   public var synthesizesFrames: Bool { self == .flow || self == .flowFast }
 }
 
@@ -74,7 +74,7 @@ extension OutputFrameGrid {
     if sampling == .blend {
       return try ShutterContent(of: times, until: end, self, shutter).blended
     }
-    // The first output frame of each source frame, then the number of output frames.
+    // For each source frame, the index of its first output frame; then the number of output frames.
     var starts: [Int64] = [0]
     starts.reserveCapacity(times.count + 1)
     for (time, next) in zip(times, times.dropFirst()) {

@@ -3,21 +3,21 @@
 package import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The output frames at exact instants of a sequence of captured frames, with in-betweens where the
-/// sequence allows them.
+/// Makes the output frames of an export at exact times, with synthesized frames between captured
+/// frames where possible.
 ///
-/// Guards: the frame before a scene cut is held, never morphed. Repeated frames are dropped first,
-/// and the time until the next genuine frame is interpolated. If two frames are not connected,
-/// such as next to a frozen frame, the earlier one is held.
+/// The frame before a scene cut is held, and not morphed into the next scene. Repeated frames are
+/// dropped, and the time until the next frame that is not repeated is interpolated. If two frames
+/// are not connected, such as next to a frozen frame, the earlier frame is held.
 package final class FrameSequenceInterpolator {
-  /// One or more equal output frames in a row.
+  /// One or more consecutive output frames with the same image.
   package struct Output {
     package let image: MediaFrame
     /// The number of output frames.
     package let count: Int64
-    /// The confidence of an in-between, from 0 to 1; nil for a captured frame.
+    /// The confidence of a synthesized frame, from 0 to 1; nil for a captured frame.
     package let confidence: Float?
-    /// The captured frames around the output frame.
+    /// The position among the captured frames.
     package let position: Position
 
     package init(image: MediaFrame, count: Int64, confidence: Float?, position: Position) {
@@ -30,13 +30,13 @@ package final class FrameSequenceInterpolator {
 
   /// The position of an output frame among the captured frames.
   package struct Position {
-    /// The numbers of the captured frames before and after the output frame, see ``Input/number``.
+    /// The numbers of the captured frames before and after the output frame; see ``Input/number``.
     package let older: Int
     package let newer: Int
     /// The position between the two frames, from 0 to 1; nil for a captured frame.
     package let share: Double?
 
-    /// The same position, of an image that is not captured.
+    /// The same position, but of a synthesized frame.
     package var synthesized: Position { Position(older, newer, share ?? 0) }
 
     private init(_ older: Int, _ newer: Int, _ share: Double?) {
@@ -53,14 +53,15 @@ package final class FrameSequenceInterpolator {
 
   /// A captured frame.
   ///
-  /// Times are in seconds of any clock that runs through all connected frames.
+  /// Times are in seconds, on any clock that is continuous for all connected frames.
   package struct Input {
     package let image: MediaFrame
-    /// The start of the frame.
+    /// The time at which the frame starts.
     package let time: Double
-    /// True if motion may be followed from the previous frame to this one, false at jumps.
+    /// True if motion may be followed from the previous frame to this frame, false at jumps.
     package let isConnected: Bool
-    /// The times of the output frames from this frame up to the next one, in ascending order.
+    /// The times of the output frames from this frame up to the next captured frame, in ascending
+    /// order.
     package let instants: [Double]
     /// A number that identifies the frame, chosen by the caller.
     package let number: Int
@@ -76,16 +77,18 @@ package final class FrameSequenceInterpolator {
     }
   }
 
-  /// The share of the distance of two frames in which an output frame shows a captured one.
+  /// The distance from a captured frame within which an output frame shows it, as a fraction of the
+  /// time between two captured frames.
   package static let tolerance: Float = 1 / 256
 
   private let interpolator: FrameInterpolator
   private let fallback: LowConfidencePolicy
   private let threshold: Float
   private var older: Input?
-  /// Output times after the older frame that wait for the next genuine frame.
+  /// The times of output frames after `older` that cannot be made before the next frame that is not
+  /// repeated.
   private var waiting: [Double] = []
-  /// True if a frame newer than ``older`` is loaded and may be replaced.
+  /// True if a repeated frame after ``older`` is loaded; the next frame then replaces it.
   private var hasNewer = false
   private var repetitions = RepeatedFrameDetector()
   /// The number of repeated frames that were dropped.
@@ -94,9 +97,9 @@ package final class FrameSequenceInterpolator {
   /// Creates an empty sequence.
   ///
   /// - Parameters:
-  ///   - interpolator: The maker of in-betweens.
-  ///   - fallback: The output where the confidence is below the threshold.
-  ///   - threshold: The lowest confidence of an in-between, from 0 to 1.
+  ///   - interpolator: Synthesizes the frames between captured frames.
+  ///   - fallback: The policy for frames whose confidence is below the threshold.
+  ///   - threshold: The lowest confidence of a synthesized frame, from 0 to 1.
   package init(
     _ interpolator: FrameInterpolator, fallback: LowConfidencePolicy = .flow,
     threshold: Float = 0.35
@@ -113,7 +116,7 @@ package final class FrameSequenceInterpolator {
   ///   - emit: Receives the output frames that are known now, in order; returns false to stop.
   /// - Returns: False if `emit` returned false, and true otherwise.
   /// - Throws: `MediaError` for a frame of another size or format, `LibAVError` if memory cannot be
-  ///   allocated, and what `emit` throws.
+  ///   allocated, and any error of `emit`.
   package func add(_ next: Input, _ emit: (Output) throws -> Bool) throws -> Bool {
     guard let older, next.isConnected, next.time > older.time,
       let comparison = try interpolator.load(next.image, replacesNewer: hasNewer)
@@ -137,7 +140,7 @@ package final class FrameSequenceInterpolator {
     return true
   }
 
-  /// Returns the last output frames.
+  /// Emits the last output frames.
   package func finish(_ emit: (Output) throws -> Bool) rethrows -> Bool {
     guard let older else { return true }
     let rest = waiting
@@ -152,7 +155,8 @@ package final class FrameSequenceInterpolator {
   private func make(
     _ older: Input, _ newer: Input, _ emit: (Output) throws -> Bool
   ) throws -> Bool {
-    // The history of static pixels needs the motion's pass, even where no output frame does.
+    // The motion is computed even if no output frame needs it, because it updates the history of
+    // static pixels.
     let comparison = interpolator.findMotion()
     if comparison.isCut { repetitions.forgetDifference() }
     let isLow = comparison.confidence < threshold

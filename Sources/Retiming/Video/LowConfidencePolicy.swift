@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The policy for in-betweens of low confidence, where the motion between two frames cannot be
-/// followed.
+/// The policy for synthesized frames of low confidence, where the motion between two frames cannot
+/// be followed.
 public enum LowConfidencePolicy: String, Hashable, Sendable, CaseIterable {
-  /// The in-between as it is.
+  /// Shows the synthesized frame anyway.
   case flow
-  /// The earlier frame.
+  /// Shows the earlier captured frame.
   case hold
-  /// Both frames mixed.
+  /// Shows a mix of both captured frames.
   case blend
 }

@@ -7,7 +7,7 @@ public import OvercrankMediaCore
 /// Frame n is shown at n/f seconds. A duration of D seconds has ceil(D·f) frames. D may exceed a
 /// whole number of frames by up to one source tick, because source durations are rounded to ticks.
 /// Such an excess adds no frame. If a tick is longer than half an output period, D·f is rounded to
-/// the nearest integer instead. The number is at least one.
+/// the nearest integer instead. There is at least one frame.
 public struct OutputFrameGrid: Hashable, Sendable {
   /// The frame rate of the export.
   public let rate: FrameRate

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A detector of repeated frames in a sequence, by their difference from the last genuine frame.
+/// A detector of repeated frames in a sequence, by their difference from the last frame that is not
+/// repeated.
 ///
-/// A slow motion has small differences too, but then the pair before has them as well. An encoder
-/// makes repeated frames differ a little; the more they do, the larger is the change that must come
-/// before them.
+/// In slow motion, differences are small too, but so is the difference of the two frames before. An
+/// encoder makes repeated frames differ a little. The more a frame differs, the larger must be the
+/// difference of the two frames before, or it does not count as repeated.
 package struct RepeatedFrameDetector: Sendable {
-  /// The number of repeated frames in a row that are reported; a longer run is a still image.
+  /// The greatest number of consecutive repeated frames that are reported; more of them are a still
+  /// image.
   package static let longestRepetition = 4
-  /// A genuine frame differs more than this in one of its blocks, in code values of 8 bits.
+  /// The largest block difference of a repeated frame, in code values of 8 bits.
   ///
-  /// Measured: repeated frames that were encoded again at a rate factor of up to 23 differ by 5.7 at
-  /// most.
+  /// Measured: after encoding again at a rate factor (CRF) of up to 23, repeated frames differ by
+  /// at most 5.7.
   private static let largestDifference: Float = 8
 
-  /// The block difference of the last two genuine frames; 0 if unknown.
+  /// The block difference of the last two frames that are not repeated; 0 if unknown.
   private var lastDifference: Float = 0
-  /// The number of repeated frames since the last genuine one.
+  /// The number of repeated frames since the last frame that is not repeated.
   private var count = 0
 
   package init() {}
 
-  /// Judges the next frame of the sequence.
+  /// Decides whether the next frame of the sequence is repeated.
   ///
-  /// - Parameter comparison: Its comparison with the last genuine frame.
-  /// - Returns: True if it repeats that frame, and false if it is genuine.
+  /// - Parameter comparison: The comparison of the frame with the last frame that is not repeated.
+  /// - Returns: True if the frame is repeated, false if it is not.
   package mutating func isRepetition(_ comparison: FrameInterpolator.Comparison) -> Bool {
     let difference = comparison.blockDifference
     if count < Self.longestRepetition, difference <= Self.largestDifference,
@@ -37,13 +39,15 @@ package struct RepeatedFrameDetector: Sendable {
     return false
   }
 
-  /// Forgets the difference across a scene cut, which says nothing about motion.
+  /// Forgets the last difference after a scene cut, because the difference across a cut is not
+  /// motion.
   package mutating func forgetDifference() { lastDifference = 0 }
 
   /// The least ratio of the difference before a repeated frame to the frame's own difference.
   ///
-  /// Measured with 150 repeated and 745 genuine frames that were encoded again. At a rate factor of 23,
-  /// repeated frames are at 1.08 of this value and more, and genuine ones at 0.97 and less; at 18, at
-  /// 1.99 and 0.66; at 28, two repeated ones are below it.
+  /// Measured with 150 repeated and 745 other frames that were encoded again. At a rate factor
+  /// (CRF) of 23, the ratio is at least 1.08 of this value for repeated frames and at most 0.97 for
+  /// others. At 18, these limits are 1.99 and 0.66. At 28, two repeated frames are below this
+  /// value.
   private static func minimumRatio(_ difference: Float) -> Float { max(2.95, 0.85 * difference) }
 }

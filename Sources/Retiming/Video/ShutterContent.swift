@@ -4,11 +4,12 @@ package import OvercrankMediaCore
 
 /// The source frames that are visible while the shutter is open, for each output frame.
 package struct ShutterContent {
-  /// The content of one window.
+  /// The content of one window: the time during which the shutter is open for one output frame.
   struct Window {
-    /// The time in ticks; at least one.
+    /// The window in ticks; at least one tick long.
     let range: Range<Int64>
-    /// The visible frames in order, each with its visible time in ticks; at least one.
+    /// The source frames visible in the window, in order, each with its visible time in ticks; at
+    /// least one frame.
     let parts: [BlendedFrame.Part]
     /// The position in ``parts`` of the first frame that starts in the window.
     let firstStart: Int
@@ -28,9 +29,9 @@ package struct ShutterContent {
   ///   - times: The start times of the source frames in composition seconds, in ascending order. If
   ///     two times are equal, only the second frame is visible. Before the first time the first frame is
   ///     visible.
-  ///   - end: The end of the last frame; the windows end there, too.
+  ///   - end: The end of the last source frame; no window extends beyond this time.
   ///   - grid: The output frames.
-  ///   - shutter: The part of each output period in which the shutter is open.
+  ///   - shutter: The angle, which sets how long the shutter is open in each output period.
   /// - Throws: `MediaError` with `.notAscending`, or `.notExact` if a time cannot be computed
   ///   exactly.
   package init(
@@ -42,9 +43,10 @@ package struct ShutterContent {
     starts = try windows.starts(of: times)
   }
 
-  /// Passes the content of each output frame in order; of none without source frames.
+  /// Calls a closure with the content of each window in order; not at all without source frames.
   ///
-  /// The windows are not stored, because a slow speed has many more of them than source frames.
+  /// The windows are not stored, because in slow motion there are many more windows than source
+  /// frames.
   private func forEachWindow(_ body: (Window) -> Void) {
     guard !starts.isEmpty else { return }
     var first = 0
@@ -55,7 +57,7 @@ package struct ShutterContent {
     }
   }
 
-  /// Returns the content of a window, from the frame that is visible when it opens.
+  /// Returns the content of a window; `first` is the frame that is visible when the window opens.
   private func window(_ range: Range<Int64>, from first: Int) -> Window {
     var parts: [BlendedFrame.Part] = []
     var index = first
@@ -70,7 +72,7 @@ package struct ShutterContent {
       range: range, parts: parts, firstStart: range.contains(starts[first]) ? 0 : 1)
   }
 
-  /// The content of all output frames, with equal neighbors merged.
+  /// The content of all output frames; consecutive output frames with equal content are merged.
   package var blended: [BlendedFrame] {
     var blended: [BlendedFrame] = []
     forEachWindow { window in
@@ -85,11 +87,12 @@ package struct ShutterContent {
     return blended
   }
 
-  /// The instants of each output frame.
+  /// The instants that are averaged for each output frame.
   ///
-  /// A window with at least ``Exposure/partCount`` visible source frames has only these, each for its
-  /// visible time, as in a blend. Other windows are divided into as many equal parts, each with the
-  /// source frames that start in it, or with its middle.
+  /// A window with at least ``Exposure/partCount`` visible source frames uses these frames,
+  /// weighted by visible time, as a blend does. Any other window is divided into
+  /// ``Exposure/partCount`` equal parts. Each part uses the source frames that start in it or, if
+  /// none does, the instant in its middle.
   package var exposures: [Exposure] {
     var exposures: [Exposure] = []
     forEachWindow { window in

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 ///
 /// A tick is below 1 ns, and every output period and every window is a whole number of ticks.
 struct ShutterWindows {
-  /// The end of the last window.
+  /// The end of the last window in ticks.
   private(set) var end: Int64
   private let slotTicks: Int64
   private let windowTicks: Int64
@@ -19,7 +19,8 @@ struct ShutterWindows {
     let share = try (shutter.degrees / 360).exact("the time of an open shutter")
     let (above, below) = (share.numerator, share.denominator)
     let numerator = Int128(grid.rate.numerator)
-    // A multiple of the share's denominator, so that the window is a whole number of ticks.
+    // Rounds up to a multiple of the denominator of the shutter's share, so that a window is a
+    // whole number of ticks.
     let least = max(1, 2_000_000_000 / numerator)
     let (added, isTooFine) = least.addingReportingOverflow(below - 1)
     let fine = Int64(exactly: isTooFine ? .max : added / below * below)
@@ -28,14 +29,15 @@ struct ShutterWindows {
       !slot.partialValue.multipliedReportingOverflow(by: grid.count).overflow
     else { throw MediaError(.notExact, "\(grid.count) slots exceed 64 bits") }
     slotTicks = slot.partialValue
-    // At most a slot, so it fits; the product of 64 bits and the share's numerator fits 128 bits.
+    // A window is at most an output period long, so the result fits. The product of 64 bits and the
+    // numerator fits 128 bits.
     windowTicks = Int64(truncatingIfNeeded: Int128(slotTicks) / below * above)
     ticksPerSecond = Rational(Int128(fine) * numerator)
     self.end = .max
     self.end = try ticks(of: end)
   }
 
-  /// Returns a time in ticks, rounded to the nearest one.
+  /// Returns a time rounded to the nearest tick.
   func ticks(of time: Rational) throws(MediaError) -> Int64 {
     try (time * ticksPerSecond).exact("the time \(time.displayText) s")
       .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
@@ -60,7 +62,8 @@ struct ShutterWindows {
   /// Returns the composition time of a tick in seconds.
   func seconds(of tick: Int64) -> Rational { Rational(tick) / ticksPerSecond }
 
-  /// Returns the window of an output frame up to the end of the last source frame; at least a tick.
+  /// Returns the window of an output frame, cut off at the end of the last source frame; at least
+  /// one tick long.
   func window(of slot: Int64) -> Range<Int64> {
     let start = slot * slotTicks
     return start..<max(min(start + windowTicks, end), start + 1)

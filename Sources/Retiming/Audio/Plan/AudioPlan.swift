@@ -13,7 +13,7 @@ struct AudioPlan: Sendable {
   /// The ranges whose speed was changed to a supported one.
   let snapped: [SnappedSpeed]
 
-  /// The end of a mapping in source time and composition time.
+  /// The source time and the composition time at which a mapping ends.
   private struct End: Equatable {
     let source: AudioSegment.Source
     let position: Rational
@@ -63,8 +63,8 @@ struct AudioPlan: Sendable {
       }
       end = mapping.target.end
     }
-    // A segment whose speed was changed may end early. The output still lasts until the end that
-    // was requested.
+    // A segment whose speed was changed may end early. The output still lasts until the requested
+    // end.
     end = requested.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
@@ -138,8 +138,8 @@ struct AudioPlan: Sendable {
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
     // Content that continues the last piece at the same speed extends it. After a ramp this is not
-    // always possible: content at speed 1 is copied instead of rendered, and varispeed resamples
-    // constant speeds in another way than ramps.
+    // always possible: content at speed 1 is copied instead of rendered, and varispeed uses
+    // different resamplers for constant speeds and for ramps.
     let isLike =
       pieces.last.map {
         $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
@@ -167,7 +167,7 @@ struct AudioPlan: Sendable {
       source: source, position: mapping.source.end.seconds, time: mapping.target.end)
   }
 
-  /// Appends a ramp as two breakpoints, at its start and at its end.
+  /// Appends a ramp as two breakpoints: one at its start and one at its end.
   private mutating func append(
     ramp mapping: PlaybackMapping, of source: AudioSegment.Source, _ rate: Rational,
     _ algorithm: AudioTimePitchAlgorithm
@@ -208,7 +208,7 @@ struct AudioPlan: Sendable {
     lastEnd = End(source: source, position: mapping.sourceEnd, time: target.end)
   }
 
-  /// Extends the last piece.
+  /// Extends the last piece to an output sample.
   private mutating func extend(upTo end: Int64) {
     guard end > sampleCount, let last = pieces.last else { return }
     pieces[pieces.count - 1].samples = last.samples.lowerBound..<end

@@ -25,9 +25,9 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// length.
 ///
 /// Content at speed 1 is copied bit-exactly. Retimed content is cut at the sample nearest to its
-/// boundary. Its renderer also reads the source before and after it, so that the edges are
-/// inaudible. While the source is continuous, one renderer continues across speed changes;
-/// `varispeed` uses a new one for each speed and each ramp.
+/// exact boundary. The renderer of retimed content also reads the source before and after this
+/// content, so that the edges are inaudible. While the source is continuous, one renderer continues
+/// across speed changes. `varispeed` uses a new renderer for each speed and each ramp.
 ///
 /// Neighbors join without a crossfade if the source is continuous and the algorithm is `varispeed`,
 /// or if one of them plays at speed 1 and the algorithm is `time-domain` or `low-quality`. At all

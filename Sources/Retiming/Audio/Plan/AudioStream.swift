@@ -2,29 +2,35 @@
 
 package import OvercrankMediaCore
 
-/// A rendering that is continued as it plays: its parts are requested one by one.
+/// A rendering for playback, continued block by block.
 ///
-/// An ``AudioRetimer`` needs its whole plan in advance. A stream may be endless, such as a loop, and
-/// is dropped when the speed changes. Parts are joined as in a retimer, and each renderer starts on
-/// real samples before its part.
+/// Its parts are requested one by one.
+///
+/// An ``AudioRetimer`` needs its whole plan in advance. A stream may be endless, as in a loop. When
+/// the speed changes, a new stream replaces it. Parts are joined as in a retimer, and each renderer
+/// first processes the samples before its part.
 ///
 /// Not thread-safe: one thread uses a stream.
 package final class AudioStream {
   /// A part of the output.
   package struct Part: Hashable, Sendable {
-    /// The origin of a part's samples.
+    /// The content of a part: silence or samples of a source.
     package enum Content: Hashable, Sendable {
       /// Silence.
       case silence
-      /// Samples of a source from a position on, both in samples of the source, at a constant speed.
+      /// Samples of a source at a constant speed.
+      ///
+      /// `position` is the first one, in source samples.
       case source(AudioSegment.Source, position: Rational, speed: Speed)
-      /// A ramp, whose target is in output seconds and starts at the part's first sample.
+      /// A ramp.
+      ///
+      /// Its target is in output seconds and starts at the part's first sample.
       case ramp(AudioSegment)
     }
 
     /// The output samples of the part.
     package let samples: Range<Int64>
-    /// The origin of the samples.
+    /// The content of the part.
     package let content: Content
 
     /// Creates a part.
@@ -43,7 +49,7 @@ package final class AudioStream {
   private let nextPart: () -> Part?
   private var current: (piece: AudioPiece, renderer: any SegmentRenderer)?
   private var upcoming: AudioPiece?
-  /// The number of samples that the current renderer has made.
+  /// The number of samples that the current renderer has delivered.
   private var made: Int64 = 0
   /// The last samples of the previous piece, for the crossfade into the current one.
   private var held: Planes
@@ -55,8 +61,8 @@ package final class AudioStream {
   ///   - algorithm: The algorithm for speeds other than 1.
   ///   - sampleRate: The sampling rate of all sources and the output, in hertz.
   ///   - channelCount: The number of channels of all sources and the output.
-  ///   - nextPart: Returns the parts in order, without gaps between them; nil at the end. It is
-  ///     called one part ahead.
+  ///   - nextPart: Returns the parts in order, without gaps between them; nil at the end. The
+  ///     stream requests each part while it renders the part before.
   /// - Throws: `MediaError` with `.unsupportedFormat`.
   package init(
     algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int,

@@ -32,10 +32,9 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   /// Replaces retimed content with silence; content at speed 1 stays audible.
   case mute
 
-  /// The speeds at which the algorithm sounds good; nil if it does so at every speed that it
-  /// supports.
+  /// The speeds at which the algorithm sounds good; nil if it sounds good at all supported speeds.
   ///
-  /// At other speeds audio is audibly repeated or lost.
+  /// Outside this range, short pieces of audio are audibly repeated or lost.
   public var recommendedSpeeds: ClosedRange<Speed>? {
     self == .timeDomain ? Speed(1, over: 2)...Speed(2) : nil
   }

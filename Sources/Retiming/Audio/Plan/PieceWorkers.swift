@@ -35,8 +35,9 @@ struct PieceWorkers {
       ? Deque(costly.map { (index: $0.offset, piece: $0.element) }) : []
   }
 
-  /// Starts workers up to the limit, and returns the worker of a piece, or nil if the piece is
-  /// rendered without a worker.
+  /// Starts workers up to the limit.
+  ///
+  /// Returns the worker of a piece, or nil if the piece is rendered without a worker.
   mutating func start(_ index: Int) -> PieceWorker? {
     started.removeAll { $0.index < index }
     _ = startMore()
@@ -139,8 +140,8 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var renderer = try retimer.renderer(for: piece)
-    // The source is read ahead only up to the end of the piece. If the end cannot be computed, it
-    // is set to zero, so that nothing is read ahead.
+    // The source is read ahead at most to the end of the piece. If that cannot be computed, it is
+    // set to zero, so nothing is read ahead.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }

@@ -33,8 +33,9 @@ extension AudioRetimer {
   ]
   .map { above, below in Speed(above, over: below) }
 
-  /// Returns the supported speed closest to `speed` by ratio; of two equally close speeds, the one
-  /// closer to 1.
+  /// Returns the supported speed closest to `speed` by ratio.
+  ///
+  /// If two speeds are equally close, the one closer to 1 is returned.
   ///
   /// - Returns: Nil if `speed` is supported.
   static func snapped(_ speed: Speed) -> Speed? {
@@ -54,7 +55,7 @@ extension AudioRetimer {
 extension AudioPlan {
   /// Replaces unsupported speeds of segments with supported ones, cutting or padding each segment.
   ///
-  /// Ramps are divided into 25 pieces of constant speed per second first.
+  /// First, each ramp is divided into pieces of constant speed, 25 per second.
   ///
   /// - Throws: `MediaError` with `.speedOutOfRange` if the policy refuses unsupported speeds.
   static func snapped(

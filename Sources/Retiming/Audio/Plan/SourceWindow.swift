@@ -17,8 +17,9 @@ struct SourceWindow {
 
   private static let blockLength = 2048
 
-  /// Creates an empty window at a source sample; the mix is decimated by `step`, and nil is for no
-  /// mix.
+  /// Creates an empty window at a source sample.
+  ///
+  /// The mix is decimated by `step`; without a step, no mix is made.
   init(from start: Int64, channelCount: Int, step: Int? = nil) {
     steps = DecimatedSignal(step: step ?? 1)
     isMixed = step != nil

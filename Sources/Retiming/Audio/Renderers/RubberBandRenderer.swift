@@ -4,7 +4,7 @@ import OvercrankMediaCore
 
 /// A renderer that keeps the pitch, using Rubber Band, with closed-loop control of its timing.
 ///
-/// Rubber Band by itself keeps only the average time ratio, and applies each change late. So before
+/// Rubber Band alone only keeps the average time ratio, and applies each change late. So before
 /// each block, the renderer sets a ratio that corrects the timing error of the output so far.
 /// Around onsets the map runs 1:1, because Rubber Band smears transients: at 1/8 speed a click is
 /// spread over 90 ms.
@@ -34,10 +34,12 @@ final class RubberBandRenderer: SegmentRenderer {
   private let tolerance: Double
   /// The length of blocks, or nil where each block completes one window of the engine.
   ///
-  /// Equal hops cost least, but they are for stretches from 1 to 3 only. Below 1 they are less
-  /// like the source: the spectral convergence of music at 0.8 falls from -23.6 to -20.8 dB. Above
-  /// 3, the phases of partials drift apart evenly: the loudness of a chord at a stretch of 8 is up
-  /// to 67 source samples late, and 37 with blocks of a fixed length, which vary the hops.
+  /// Blocks that complete one window each give equal hops, which cost least. They are used only for
+  /// stretches from 1 to 3. Below 1, blocks of a fixed length stay closer to the source: the
+  /// spectral convergence of music at a stretch of 0.8 is -23.6 dB instead of -20.8 dB. Above 3,
+  /// equal hops let the phases of partials drift apart: the loudness of a chord at a stretch of 8
+  /// is up to 67 source samples late. With blocks of a fixed length, whose hops vary, it is only up
+  /// to 37 samples late.
   private let fixedLength: Int?
   /// The time ratio of the last window.
   private var ratio = 1.0
@@ -146,9 +148,9 @@ final class RubberBandRenderer: SegmentRenderer {
     let error = here - Double(stretcher.produced)
     let wanted = min(max(plain + 0.2 * error / horizon, plain / 2), plain * 2)
     guard fixedLength == nil else { return wanted }
-    // The engine transforms one more spectrum for each window whose hop differs from the one
-    // before, a tenth of its work. So the ratio remains the same while the speed is constant and
-    // the timing error is small, and while a correction would hardly change it.
+    // If a window's hop differs from the one before, the engine transforms one more spectrum, which
+    // is a tenth of its work. So the ratio is kept while the timing error is small, or while a
+    // correction would hardly change the ratio.
     if error.magnitude <= tolerance { return (plain * 0x1p20).rounded() * 0x1p-20 }
     return (wanted - ratio).magnitude <= ratio * 0.005 ? ratio : wanted
   }
@@ -178,8 +180,8 @@ final class RubberBandRenderer: SegmentRenderer {
 
   /// Returns the weighted sum of two channels of one length.
   ///
-  /// The buffers let the compiler use vector instructions. Written with `zip` and `map`, a spectral
-  /// export takes 0.4 percent more instructions.
+  /// The unsafe buffers let the compiler use vector instructions. With `zip` and `map` instead, a
+  /// spectral export executes 0.4 percent more instructions.
   private static func sum(
     _ first: [Float], _ second: [Float], by gain: Float, _ otherGain: Float
   ) -> [Float] {

@@ -40,7 +40,7 @@ final class VarispeedRenderer: SegmentRenderer {
   ///
   /// The resampler can only start at a whole source sample. So it starts earlier, at a source
   /// sample that lies a whole number of output samples before the position, and the surplus output
-  /// is dropped. Returns nil if no source sample does so within 1e-6 output samples, or if
+  /// is dropped. Returns nil if no source sample lies so within 1e-6 output samples, or if
   /// libswresample cannot represent the speed.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
@@ -65,8 +65,8 @@ final class VarispeedRenderer: SegmentRenderer {
     }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
-    // A block gives about 4096 output samples at every speed, so that memory use does not grow with
-    // slow motion.
+    // A block yields about 4096 output samples at every speed, so that slow motion needs no more
+    // memory.
     blockLength = max(128, min(16_384, Int(4096 * speed.fraction.doubleValue)))
   }
 

@@ -13,8 +13,9 @@ struct Stretcher: ~Copyable {
   let channelCount: Int
   /// The largest number of samples per block.
   static let blockLength = 512
-  /// The number of samples to feed before the first input sample, and the number of output samples
-  /// to discard in return.
+  /// The number of padding samples to feed before the first input sample.
+  ///
+  /// As many output samples must be discarded.
   let padLength: Int
   let delay: Int
   /// The range of supported time ratios.

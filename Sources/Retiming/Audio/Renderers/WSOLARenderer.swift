@@ -9,7 +9,7 @@ struct GrainShape: Sendable {
   /// (`fade`).
   let hold: Int
   let fade: Int
-  /// The largest search distance from the nominal position, in each direction.
+  /// The greatest distance from the nominal position that is searched, in each direction.
   let reach: Int
   /// The number of samples that the cross-correlation compares.
   let compared: Int
@@ -17,7 +17,7 @@ struct GrainShape: Sendable {
   let step: Int
   /// The extent of 1:1 playback around onsets; nil if onsets are not detected.
   let lock: TransientTimeMap.Extent?
-  /// The largest displacement by which a weak onset may miss its exact time, in each direction.
+  /// The greatest distance by which a weak onset may miss its exact time, in each direction.
   let freedom: Int
 
   /// Windows of 20 ms that overlap by half, a search of 6.5 ms, and preserved onsets.
@@ -59,7 +59,7 @@ final class WSOLARenderer: SegmentRenderer {
   private let origin: Int64
   /// The output sample of the next hop, relative to the piece's first sample.
   private var position: Int
-  /// The current grain's source position minus its output position, both in samples.
+  /// The source position minus the output position in the current grain, in samples.
   ///
   /// Source positions are relative to `origin`.
   private var offset: Int
@@ -73,7 +73,7 @@ final class WSOLARenderer: SegmentRenderer {
   /// share.
   private var locked: (onset: Double, match: (offset: Int, between: FractionalDelay))?
 
-  /// The correction subtracted from exact offsets to get nominal ones, in samples.
+  /// The correction in samples that is subtracted from exact offsets to get nominal offsets.
   private var bias = 0.0
 
   /// Creates a renderer for a piece, including its lead and tail.
@@ -135,8 +135,8 @@ final class WSOLARenderer: SegmentRenderer {
       (offset, between) = next
     }
     position += hop
-    // The next grain starts near `first`. A grain at an onset that plays 1:1 may start earlier, but
-    // by less than the look-ahead, so older samples are not needed.
+    // The next grain starts near `first`. A grain at an onset in a 1:1 section may start earlier,
+    // but by less than the look-ahead, so samples before that are not needed.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
     let needed =
       first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - FractionalDelay.reach
@@ -181,8 +181,8 @@ final class WSOLARenderer: SegmentRenderer {
     }
     let exact = Int(map.source(at: Double(middle)).rounded()) - middle
     var nominal = exact - Int(bias.rounded())
-    // Locked grains already play the onset. Other grains must not contain it, or it would be heard
-    // twice.
+    // Grains of the locked section already play the onset. Other grains must not contain this
+    // onset, or it would be heard twice.
     let length = Double(2 * shape.fade + shape.hold)
     let margin = Double(shape.fade) / 5
     let onsets = map.locks.map(\.source)
