@@ -11,7 +11,7 @@ extension Player {
     package let index: Int
   }
 
-  /// The composition time at which the frame on screen begins; the current time without video.
+  /// The composition time at which the frame on screen begins; without video, the current time.
   package var frameStart: Rational {
     core.perform(wakes: false) { model, now in
       let position = model.position(at: now)

@@ -176,7 +176,8 @@ public final class Player: Sendable {
 
   /// Repeats a range of the composition with an exact period, in either direction; nil for none.
   ///
-  /// A position outside the range moves into it. A loop ends when it is not inside a new composition.
+  /// A position outside the range moves into it. If a new composition does not contain the loop,
+  /// the loop ends.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or not inside the
   ///   composition.

@@ -15,7 +15,7 @@ public struct PlayerSettings: Sendable {
   public var refreshRate: FrameRate = 60
   /// The memory for decoded frames, in bytes.
   ///
-  /// Decoders hold a few more frames of their own. A budget below four frames counts as four.
+  /// Decoders hold a few additional frames. A budget below four frames counts as four.
   public var frameMemory = 128 << 20
   /// The way in which slow playback fills the time between two captured frames.
   ///

@@ -12,7 +12,7 @@ enum FaceRoll {
   static let limit = 70.0
   /// The least detector score that counts as a face.
   static let minimumScore = -1.0
-  /// How far below the best score an angle's weight reaches zero.
+  /// An angle whose score is this much lower than the best one has no weight.
   private static let drop = 1.2
 
   /// Searches for the roll of a face.

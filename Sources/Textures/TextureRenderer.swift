@@ -122,7 +122,7 @@ public final class TextureRenderer {
 
   /// Whether nearer triangles hide those behind them.
   ///
-  /// False for a new context.
+  /// It is false in a new context.
   public var testsDepth: Bool {
     get { glIsEnabled(GLenum(GL_DEPTH_TEST)) == GLboolean(GL_TRUE) }
     set { newValue ? glEnable(GLenum(GL_DEPTH_TEST)) : glDisable(GLenum(GL_DEPTH_TEST)) }

@@ -135,7 +135,7 @@ extension ClipComparison {
   }
 }
 
-/// The frames of one clip, scaled to its part of the movie.
+/// The frames of one clip, scaled to the clip's rectangle in the comparison.
 private final class ComparedFrames {
   private var frames: UprightFrames
   /// The last decoded image and the index of its frame: consecutive output frames often show the

@@ -42,7 +42,7 @@ public struct ClipComparison: Sendable {
     public let frameCount: Int
     /// The real time of the first frame, relative to the instant of alignment, in seconds.
     public let start: Rational
-    /// The frame of each clip that each output frame shows, by output frame and clip.
+    /// For each output frame, the index of the frame that each clip shows.
     let frames: [[Int]]
   }
 
@@ -158,7 +158,7 @@ public struct ClipComparison: Sendable {
         x: 0, y: 0, width: Self.even(first.width), height: Self.even(first.height))
       return clips.map { _ in box }
     }
-    // All have the height of the lowest, and together at most 4096 columns.
+    // All clips get the height of the lowest clip, and together at most 4096 columns.
     var height = min(Self.maximumColumns, sizes.map(\.height).min() ?? 2)
     func widths() -> [Int] {
       sizes.map { Self.even(($0.width * height + $0.height / 2) / max(1, $0.height)) }

@@ -34,7 +34,7 @@ struct ComparisonText {
     self.isStacked = isStacked
   }
 
-  /// Returns a frame with the text of the frames of the clips, and the logo.
+  /// Returns a copy of a frame with the logo and with the text for each clip's frame.
   func draw(_ indices: [Int], on frame: MediaFrame) throws -> MediaFrame {
     let result = try frame.copied()
     // Leaves space at the bottom for the line with the time since the instant of alignment.

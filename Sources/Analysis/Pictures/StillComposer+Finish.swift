@@ -31,7 +31,8 @@ extension StillComposer {
   /// Makes a photo finish: the finish line's column of each frame, side by side, above a ruler in
   /// milliseconds of real time.
   ///
-  /// The time axis is even. A lost frame shows the one before it, so no time is missing.
+  /// The time axis is even. In place of a lost frame, the frame before it is used, so no time is
+  /// missing.
   ///
   /// - Parameter settings: The finish line and the ruler.
   /// - Returns: The image; ``StillImage/frames`` has the part of each frame that is shown.
@@ -102,7 +103,7 @@ extension StillComposer {
     on canvas: inout Canvas, top: Int, from start: Double, perPixel: Double, isReversed: Bool
   ) {
     canvas.fill(x: 0..<canvas.width, y: top..<top + 1, Canvas.white)
-    // The shortest round step that leaves space for the text.
+    // The step between labels is the shortest round number that leaves space for the text.
     let steps = (-3...7).flatMap { exponent -> [Double] in
       let power = (0..<abs(exponent)).reduce(1.0) { value, _ in value * 10 }
       return [1, 2, 5].map { exponent < 0 ? $0 / power : $0 * power }
@@ -129,7 +130,7 @@ extension StillComposer {
     }
   }
 
-  /// A number of milliseconds without digits that are zero.
+  /// Formats milliseconds without trailing zeros.
   private static func milliseconds(_ value: Double) -> String {
     let thousandths = Int64((value * 1_000).rounded())
     let (whole, rest) = (thousandths.magnitude / 1_000, thousandths.magnitude % 1_000)

@@ -12,10 +12,10 @@ extension StillComposer {
     case every(MediaTime)
   }
 
-  /// Makes a strobe image: what moves is shown at several times, over the still background.
+  /// Makes a strobe image: moving objects are shown at several times, over the still background.
   ///
-  /// The background is the median of up to 15 frames of the range, so it has no object that is in
-  /// fewer than half of them at the same position. The camera must not move.
+  /// The background is the median of up to 15 frames of the range, so it shows no object that is at
+  /// the same position in fewer than half of these frames. The camera must not move.
   ///
   /// - Parameter frames: The frames whose moving parts are shown.
   /// - Returns: The image; ``StillImage/frames`` has the frames in order.
@@ -30,7 +30,7 @@ extension StillComposer {
     return try composite(chosen) { _ in 1 }
   }
 
-  /// Makes a trail: what moves is shown at all its positions, older ones fainter.
+  /// Makes a trail: moving objects are shown at all their positions, older ones fainter.
   ///
   /// - Returns: The image; ``StillImage/frames`` has the frames in order.
   /// - Throws: `MediaError` as ``strobe(_:)`` does.
@@ -40,7 +40,7 @@ extension StillComposer {
     return try composite(all) { 0.25 + 0.75 * Float($0) / count }
   }
 
-  /// Draws the moving parts of frames over the background, later ones on top.
+  /// Draws the moving parts of frames over the background; later frames are on top.
   private func composite(
     _ chosen: [Int], weight: (Int) -> Float
   ) throws(MediaError) -> StillImage {

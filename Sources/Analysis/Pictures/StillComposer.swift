@@ -47,7 +47,7 @@ public struct StillComposer: Sendable {
       guard let frames = asset.videoTrack?.frames, let first = frames.index(at: range.start) else {
         return 0..<0
       }
-      // A frame that begins at the end of a range is not in it.
+      // A frame that begins at the end of the range is not in the range.
       let last = frames.entries.indices.last { index in
         MediaTime(frames.entries[index].ticks, over: frames.timescale) < range.end
       }

@@ -7,8 +7,8 @@ import OvercrankRetiming
 /// The offset between two recordings' audio, to a fraction of a sample.
 ///
 /// A coarse search finds the offset to about 0.1 ms. Then short blocks of the second signal are
-/// matched with the first signal, each by itself. A line through their offsets gives the offset and
-/// the drift. The scatter around the line gives the uncertainty.
+/// matched with the first signal, each block separately. A line through their offsets gives the
+/// offset and the drift. The scatter around the line gives the uncertainty.
 struct AudioAlignment {
   /// A signal of one channel, and a copy of it at the rate of the coarse search.
   struct Signal {
@@ -69,8 +69,8 @@ struct AudioAlignment {
       matchCount: points.count)
   }
 
-  /// The offset in samples of the coarse rate, and the time in the second signal for which it was
-  /// found, in seconds.
+  /// Returns the offset in samples of the coarse rate, and the time in the second signal, in
+  /// seconds, at which it was measured.
   private func coarseOffset(
     _ limit: Double?, _ names: (String, String)
   ) throws(MediaError) -> (CoarseAlignment, center: Double) {
@@ -106,7 +106,8 @@ struct AudioAlignment {
     return (best, center / Double(Self.coarseRate))
   }
 
-  /// The start of the part of this length with the most energy, in steps of half a second.
+  /// Returns the start of the part of a given length that has the most energy, in steps of half a
+  /// second.
   private static func loudest(_ samples: [Float], _ length: Int) -> Int {
     let step = coarseRate / 2
     let sums = stride(from: 0, to: samples.count - step, by: step).map { start in
@@ -133,7 +134,7 @@ struct AudioAlignment {
   /// The number of samples before and after a block that the fractional delay needs.
   private static let margin = 24
 
-  /// The loudest block of each section of the common part.
+  /// Returns the start of the loudest block in each section of the common part.
   private func blockStarts(around middle: Double) -> [Int] {
     let (length, half) = (Self.length, Self.length / 2)
     let offset = Int((middle * rate).rounded())

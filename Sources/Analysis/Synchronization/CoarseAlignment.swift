@@ -9,7 +9,7 @@ import OvercrankRetiming
 struct CoarseAlignment {
   /// The position of the second signal's first sample in the first signal.
   let offset: Int
-  /// Whether one of the signals is inverted.
+  /// Whether one of the two signals is inverted relative to the other.
   let isInverted: Bool
   /// The height of the peak, in standard deviations of the other offsets.
   let height: Double

@@ -51,9 +51,10 @@ struct FlashAlignment {
 
   /// Finds the times at which the light changed, the greatest changes first.
   ///
-  /// A sensor sums the light of its exposure, so the first frame after a change may show a part of
-  /// it. This fraction gives the time of the change within the frame. The exposure time is not
-  /// known. Two thirds of a frame are assumed, and the deviation covers other exposure times.
+  /// A sensor sums the light of its exposure, so the first frame after a change may show only a
+  /// fraction of the change. This fraction gives the time of the change within the frame. The
+  /// exposure time is not known. Two thirds of a frame are assumed, and the deviation covers other
+  /// exposure times.
   static func edges(_ brightness: Brightness) -> [Edge] {
     let (times, values) = (brightness.times, brightness.values)
     guard values.count >= 4 else { return [] }

@@ -10,7 +10,8 @@ public import OvercrankMediaCore
 public struct RecordingSynchronizer: Sendable {
   /// The kind of event to compare; nil to try audio first, and then a flash.
   public var method: RecordingOffset.Method?
-  /// The greatest offset that is searched; nil for any at which the recordings overlap.
+  /// The greatest offset that is searched; nil to search all offsets at which the recordings
+  /// overlap.
   public var maximumOffset: MediaTime?
 
   /// Creates a synchronizer.

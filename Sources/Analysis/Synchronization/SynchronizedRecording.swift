@@ -20,9 +20,9 @@ public struct SynchronizedRecording: Sendable {
 extension Composition {
   /// Creates a composition of recordings one above the other, aligned in time.
   ///
-  /// It has the part that all recordings share. The order of the video tracks is that of a project:
-  /// the first recording is the last track, which is on top. The audio tracks are in the order of
-  /// the recordings.
+  /// The composition covers the part that all recordings share. The order of the video tracks is
+  /// that of a project: the first recording is the last track, which is on top. The audio tracks
+  /// are in the order of the recordings.
   ///
   /// - Throws: `MediaError` with `.nothingInCommon` if no part is shared, `.emptyRange` for a
   ///   recording of zero duration.
@@ -33,7 +33,7 @@ extension Composition {
       start = max(start, recording.offset.seconds)
       end = min(end, recording.offset + recording.asset.duration)
     }
-    // Whole nanoseconds, so that the ranges can be stored exactly.
+    // The length is rounded to whole nanoseconds, so that the ranges can be stored exactly.
     let length = (end - start) * Rational(1_000_000_000)
     guard length.isValid, length >= 1, let count = Int64(exactly: try length.rounded(.towardZero))
     else {

@@ -67,7 +67,7 @@ struct WeightedLine {
   }
 }
 
-/// The width of the intervals that all measurements state.
+/// The factors from standard deviations to the widths of all stated confidence intervals.
 enum ConfidenceInterval {
   /// The factor for a known standard deviation: the normal distribution's quantile for 98.5 %.
   ///

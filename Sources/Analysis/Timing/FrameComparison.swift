@@ -4,10 +4,10 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Decodes all frames of a track, and compares each with the one before.
+/// Decodes all frames of a track, and compares each frame with the frame before it.
 struct FrameComparison {
-  /// The difference of each frame to the one before it; nil for the first frame and if one of the
-  /// two cannot be decoded.
+  /// The difference of each frame to the frame before it; nil for the first frame, and if one of
+  /// the two frames cannot be decoded.
   private(set) var differences: [FrameDifference?]
   /// The mean luma of the strips of the first frames; empty for a frame where it is unknown.
   ///

@@ -10,7 +10,7 @@ struct FrameDifference {
   var median: Double
   /// The difference that a tenth of the blocks do not exceed: the noise where nothing moves.
   var lowest: Double
-  /// The types of the two frames in the stream, as one number: intra, predicted or bidirectional.
+  /// The coding types of the two frames, as one number: each is intra, predicted or bidirectional.
   ///
   /// Encoders code noise in some types of frames and leave it out in others.
   var types: Int32

@@ -28,7 +28,7 @@ struct FrameGrid {
   ///
   /// - Parameters:
   ///   - ticks: At least two times in ascending order.
-  ///   - isExact: Whether a period is known to be a whole number of ticks.
+  ///   - isExact: Whether it is known that the period is a whole number of ticks.
   init(_ ticks: ArraySlice<Int64>, isExact: Bool = false) {
     let intervals = zip(ticks, ticks.dropFirst()).map { Double($1 - $0) }
     let period = Self.period(intervals.sorted(), isExact)
@@ -64,7 +64,8 @@ struct FrameGrid {
 
   /// Returns the nearest number of periods in a distance, at least 1.
   private static func periods(_ distance: Double, _ period: Double, _ isCoarse: Bool) -> Double {
-    // A single interval is rounded by up to a tick. Below two ticks, only longer gaps are certain.
+    // An interval is rounded by up to a tick. If the period is below two ticks, only gaps of
+    // several frames are certain.
     max(1, ((distance - (isCoarse ? 0.6 : 0)) / period).rounded())
   }
 
@@ -72,7 +73,7 @@ struct FrameGrid {
   /// equally many.
   private static func period(_ sorted: [Double], _ isExact: Bool) -> Double {
     var best = (score: -1.0, period: max(1, sorted[sorted.count / 2]))
-    // Late frames spread the intervals around the period, so the mean of the short intervals is
+    // Late frames make intervals vary around the period, so the mean of the short intervals is
     // tried too.
     let short = sorted.prefix { $0 <= 1.5 * sorted[sorted.count / 2] }
     let starts =
@@ -107,7 +108,8 @@ struct FrameGrid {
         sum += interval
         periods += count
       }
-      // A divisor of the period would also explain the intervals, but few of them have its length.
+      // A divisor of the period would also explain the intervals, but few intervals have its
+      // length.
       guard periods > 0, single * 5 >= sorted.count else { return (0, period) }
       period = sum / periods
       score = Double(explained) / Double(sorted.count)

@@ -16,7 +16,7 @@ enum LightFlicker {
   private static let contrast = 8.0
   /// The lowest frequency of an alias in hertz.
   ///
-  /// Motion changes the brightness more slowly.
+  /// A slower change of the brightness is taken for motion.
   private static let lowestAlias = 12.0
   /// At most this many frames are analyzed.
   static let largestCount = 2_000

@@ -24,7 +24,8 @@ struct RepeatedFrames {
   private static let reach = 240
 
   /// - Parameters:
-  ///   - differences: The difference of each frame to the one before it, by index; nil if unknown.
+  ///   - differences: The difference of each frame to the frame before it, by index; nil if
+  ///     unknown.
   ///   - flickers: Whether the lighting flickers.
   init(_ differences: [FrameDifference?], flickers: Bool = false) {
     self.flickers = flickers
@@ -142,7 +143,7 @@ struct RepeatedFrames {
   }
 }
 
-/// The nearest frames around a run that are not part of any similar run.
+/// The nearest frames before and after a run, apart from frames of other such runs.
 private struct Context {
   private let before: [FrameDifference]
   private let after: [FrameDifference]

@@ -128,8 +128,8 @@ struct ColorMatcher {
           let (right, down) = (Double(x) + 0.5 - center.x, Double(y) + 0.5 - center.y)
           guard hypot(right, down) <= reach else { continue }
           let share = Double(Self.share(Self.pixel(image, x, y), background.color, color))
-          // Ignores faint pixels: an uneven background has them on one side and would move the
-          // center.
+          // Ignores faint pixels. An uneven background has more of them on one side, which would
+          // move the center.
           guard share > 0.2 else { continue }
           total += share
           sumX += share * right
@@ -183,7 +183,7 @@ struct ColorMatcher {
     guard !pixels.isEmpty else { return nil }
     var color = SIMD3<Float>.zero
     for channel in 0..<3 { color[channel] = pixels.map { $0[channel] }.sorted()[pixels.count / 2] }
-    // The noise follows from the median distance, which is 1.54 standard deviations for noise in
+    // Estimates the noise from the median distance, which is 1.54 standard deviations for noise in
     // three channels.
     let distances = pixels.map { length($0 - color) }.sorted()
     return (color, max(0.3, Double(distances[distances.count / 2]) / 1.54))

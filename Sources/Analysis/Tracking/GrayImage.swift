@@ -45,7 +45,7 @@ struct GrayImage {
 
   /// The normalized cross-correlation with a template at each offset, row by row.
   ///
-  /// The values are from -1 to 1, and zero where the image is even.
+  /// The values are from -1 to 1, and zero where the image is uniform.
   func correlation(with template: GrayImage) -> GrayImage {
     let (columns, rows) = (width - template.width + 1, height - template.height + 1)
     guard columns > 0, rows > 0 else { return GrayImage(width: 0, height: 0, values: []) }

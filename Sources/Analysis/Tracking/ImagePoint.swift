@@ -38,8 +38,8 @@ public struct PixelBox: Hashable, Sendable, Codable {
 public struct MeasuredValue: Hashable, Sendable, Codable {
   /// The value.
   public let value: Double
-  /// Half the width of the interval around the value that contains the true one with a probability
-  /// of at least 95 %, if the errors of the points are normally distributed.
+  /// Half the width of the interval around the value that contains the true value with a
+  /// probability of at least 95 %, if the errors of the points are normally distributed.
   public let uncertainty: Double
 
   /// Creates a measured number.
@@ -53,7 +53,7 @@ public struct MeasuredValue: Hashable, Sendable, Codable {
 /// The distortion of the lens and the perspective are not corrected: points and scale must lie in
 /// one plane, parallel to the sensor.
 public struct ImageMeasurement: Hashable, Sendable, Codable {
-  /// Half the width of the interval of each coordinate of a point, in pixels.
+  /// Half the width of the 95 % confidence interval of each coordinate of a point, in pixels.
   public var pointUncertainty: Double
 
   /// Creates measurements of points that are marked this precisely.

@@ -40,8 +40,8 @@ public struct ObjectTracker: Sendable {
   /// - Parameters:
   ///   - asset: The movie.
   ///   - start: The time of the frame in which the object is marked.
-  ///   - box: The object in this frame, in pixels of the frame as it is displayed. It has at least
-  ///     6 pixels on each side.
+  ///   - box: The object in this frame, in pixels of the frame as it is displayed. The box has at
+  ///     least 6 pixels on each side.
   ///   - end: The time at which tracking ends; nil for the end of the movie.
   ///   - isCancelled: Polled between frames.
   /// - Returns: One point for each frame from the first one.
@@ -75,7 +75,7 @@ public struct ObjectTracker: Sendable {
         let shown = try index == first ? image : frames.image(at: index)
         found = matcher(shown, search.predicted(at: time.doubleValue), search.currentReach)
       } catch {
-        // A frame that cannot be decoded hides the object.
+        // In a frame that cannot be decoded, the object counts as lost.
         guard error.code == .invalidData else { throw error }
       }
       let isFound = found.map(accepts) ?? false

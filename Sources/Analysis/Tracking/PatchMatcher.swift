@@ -30,7 +30,7 @@ struct PatchMatcher {
 
   /// Searches an image around a position of the patch's center.
   ///
-  /// - Returns: Nil if the search area has no image, or nothing that correlates.
+  /// - Returns: Nil if the search area is outside the image, or if nothing in it correlates.
   func match(in image: UprightFrames.Image, near center: ImagePoint, reach: Int) -> ObjectMatch? {
     let (width, height) = (template.width, template.height)
     let left = Int((center.x - Double(width) / 2).rounded()) - reach

@@ -32,7 +32,7 @@ struct UprightFrames: ~Copyable {
     frameCount = asset.videoTrack?.frameCount ?? 0
   }
 
-  /// Scales the frames from now on to a size as displayed.
+  /// Sets the size, as displayed, to which all later frames are scaled.
   mutating func scale(toWidth width: Int, height: Int) {
     converter = FrameConverter(
       to: isColor ? .rgb24 : .gray8, isFullRange: true,

@@ -92,7 +92,7 @@ extension Composition {
   /// Returns a composition of a whole source whose speed follows a list of points.
   ///
   /// The speed is constant before the first point and after the last. If two points have the same
-  /// time, the speed jumps there from that of the first to that of the second.
+  /// time, the speed jumps at that time from the first point's speed to the second's.
   ///
   /// - Parameters:
   ///   - source: The source to play.

@@ -48,7 +48,7 @@ extension Composition {
 
   /// Returns the composition ranges in which a source range plays, in playback order.
   ///
-  /// They are several only if a part of the source range plays backwards.
+  /// There are several ranges only if a part of the source range plays backwards.
   private func playedRanges(
     of range: TimeRange, of source: MediaSource
   ) throws(MediaError) -> [TimeRange] {

@@ -67,8 +67,8 @@ public struct TrackSegment: Hashable, Sendable {
 
   /// Returns true if `next` continues this segment without a visible cut, and false otherwise.
   ///
-  /// Both must play the same source in the same direction at the same constant speed, or both must
-  /// be gaps, or both must freeze the same instant.
+  /// Both segments must play the same source in the same direction at the same constant speed, or
+  /// both must be gaps, or both must freeze the same instant.
   public func isContinued(by next: TrackSegment) -> Bool {
     guard target.end == next.target.start else { return false }
     guard let mapping, let other = next.mapping else { return isEmpty && next.isEmpty }

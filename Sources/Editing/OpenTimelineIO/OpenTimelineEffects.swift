@@ -61,8 +61,8 @@ struct OpenTimelineEffects {
     return scalar
   }
 
-  /// Returns true if a name suggests an effect that changes the timing, of OpenTimelineIO or
-  /// another program, and false otherwise.
+  /// Returns true if the name of an effect, of any program, suggests that it changes the timing,
+  /// and false otherwise.
   private static func isAboutTime(_ name: String) -> Bool {
     let letters = name.lowercased().filter(\.isLetter)
     return ["timewarp", "timeeffect", "freezeframe", "timeremap", "retime", "speed"]

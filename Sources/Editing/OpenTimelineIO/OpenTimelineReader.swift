@@ -151,8 +151,8 @@ struct OpenTimelineReader {
           }
         }
       }
-      // Tracks of the other media type are layers without content. They are transparent, but the
-      // stack lasts as long as they do.
+      // Tracks of the other media type are layers without content. They are transparent, but they
+      // count for the duration of the stack.
       inside = try ProjectContent.stacked(layers)
     default: throw Self.notPlayed(item, location)
     }

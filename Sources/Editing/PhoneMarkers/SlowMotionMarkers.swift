@@ -6,8 +6,8 @@ public import OvercrankMediaCore
 ///
 /// An iPhone writes an `.AAE` file beside the movie: an XML property list whose `adjustmentData` is
 /// a base64-encoded binary property list with the ranges and their speed. Android stores markers in
-/// the movie's video format, and each marker sets the speed from its time on. Samsung phones append
-/// the ranges to the movie file.
+/// the movie's video format, and each marker sets the speed from its own time until the next
+/// marker. Samsung phones append the ranges to the movie file.
 public struct SlowMotionMarkers: Hashable, Sendable {
   /// The ranges in clip time and their speeds.
   public let changes: [Composition.SpeedChange]

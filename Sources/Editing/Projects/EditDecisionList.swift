@@ -116,7 +116,7 @@ struct EditDecisionList {
         if played < .zero {
           // Reverse playback starts at the end of the frame that the M2 line names, if this frame
           // is after the event's source start. Otherwise it covers the same range as forward
-          // playback from the source start, and so ends there.
+          // playback from the source start would, so it ends at the source start.
           let named = motion.start.map { count($0) - offset } ?? from
           start = named > from ? seconds(named + 1) : start - played
         }

@@ -8,7 +8,9 @@ import OvercrankMediaCore
 /// Clips, ranges, constant speeds, nested sequences and tracks are read. A clip's `start` and `end`
 /// are frames of the sequence. Its `in` and `out` are frames of the clip after its change of speed.
 struct FinalCut7Project {
-  /// The content of a clip that is used more than once; each later use names only its `id`.
+  /// The file and sequence elements by `id`.
+  ///
+  /// The first use contains the content; later uses name only the `id`.
   private var files: [String: XMLElement] = [:]
   private var sequences: [String: XMLElement] = [:]
   private var media: ProjectMedia
@@ -33,7 +35,7 @@ struct FinalCut7Project {
     }
     let all = document.all("sequence").filter { $0.first("media") != nil }
     for sequence in all { if let id = sequence["id"] { sequences[id] = sequence } }
-    // Sequences inside another one, or named by it, are parts of it.
+    // A sequence that is inside another sequence, or named by it, is a part of that sequence.
     let nested = Set(all.flatMap { $0.all("sequence") }.compactMap { $0["id"] })
     let outer = Self.outermost(document).filter { sequence in
       sequence.first("media") != nil && sequence["id"].map { !nested.contains($0) } ?? true
@@ -97,7 +99,7 @@ struct FinalCut7Project {
           throw MediaError.invalidProject("its sequences are nested too deeply")
         }
         if item.text(of: "enabled") == "FALSE" { continue }
-        // At a transition, a clip states -1. It is then shown from the start, or to the end, of the
+        // At a transition, the start or the end of a clip is -1. The clip then covers the whole
         // transition.
         var start = try Self.frames(item, "start") ?? 0
         var end = try Self.frames(item, "end") ?? 0

@@ -257,8 +257,8 @@ struct FinalCutProject {
 
   /// Returns the content of the active angle of a multicam clip, in its own time.
   ///
-  /// An `mc-source` names an angle and what it gives: video, audio or both. Nil if no angle gives
-  /// media of the current type.
+  /// An `mc-source` names an angle and the media taken from it: video, audio or both. Nil if no
+  /// angle has media of the current type.
   private mutating func multicam(
     _ element: XMLElement, depth: Int
   ) throws(MediaError) -> ProjectContent? {
@@ -324,7 +324,9 @@ struct FinalCutProject {
       connected: try played.later(by: time))
   }
 
-  /// Returns content moved by a time; content moved before zero is cut off.
+  /// Returns content moved later by a time.
+  ///
+  /// A negative time moves it earlier, and cuts off everything before zero.
   private static func later(
     _ content: ProjectContent, by time: Rational
   ) throws(MediaError) -> ProjectContent {

@@ -29,7 +29,7 @@ struct LosslessCutProject {
       }
       let start = try Self.time(segment["start"], location) ?? .zero
       let end = try Self.time(segment["end"], location)
-      // From version 2 of the format on, a segment without an end is a marker. In version 1 it
+      // Since version 2 of the format, a segment without an end is a marker. In version 1, it
       // extends to the end of the movie.
       if end == nil, !isFirstVersion {
         notes.append("the marker \(location) is left out")

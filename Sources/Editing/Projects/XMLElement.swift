@@ -28,10 +28,10 @@ struct XMLElement {
     children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) }
   }
 
-  /// The names of this element and of those at any depth.
+  /// The names of this element and of all elements inside it, at any depth.
   var names: [String] { [name] + children.flatMap(\.names) }
 
-  /// The number of elements, with this one and those at any depth.
+  /// The number of elements: this element and all elements inside it, at any depth.
   var elementCount: Int { children.reduce(1) { $0 + $1.elementCount } }
 
   /// Parses a document.

@@ -47,7 +47,7 @@ extension MediaError.Code {
 
 extension MediaError.Code {
   /// True for `.overflow` and `.notPositive`, the two codes that exact arithmetic throws; false for
-  /// all others.
+  /// all other codes.
   package var isArithmetic: Bool { self == .overflow || self == .notPositive }
 }
 

@@ -18,7 +18,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case inspect(file: String)
     /// Recover an interrupted recording.
     case recover(file: String)
-    /// Check what keeps a device from delivering all frames, or the whole machine if it is nil.
+    /// Diagnose why a device does not deliver all frames; nil checks the whole machine.
     case diagnose(device: String?)
     /// Change a setting of the failed operation.
     case change(Setting)
@@ -26,7 +26,7 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case install(Component)
   }
 
-  /// A component that is loaded at run time, because no distribution has it.
+  /// A component that is loaded at run time, because no distribution packages it.
   public enum Component: String, Hashable, Sendable, CaseIterable, Codable {
     /// The library that reads machine-readable codes.
     case codeReader

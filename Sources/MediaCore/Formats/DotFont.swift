@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Characters of 5 by 7 dots: those of ASCII that print, and the middle dot.
+/// Characters of 5 by 7 dots: the printable ASCII characters and the middle dot.
 package enum DotFont {
   package static let width = 5
   package static let height = 7
@@ -11,7 +11,7 @@ package enum DotFont {
   /// The code of the middle dot, `·`.
   package static let middleDot: UInt8 = 0xB7
 
-  /// The dots of one line of a character, as five bits.
+  /// The dots of one row of a character, as five bits.
   ///
   /// The highest bit is the leftmost dot.
   ///

@@ -17,7 +17,7 @@ public struct SourceTrack: Hashable, Sendable, Codable {
   }
 }
 
-/// A movie file that a composition plays ranges of, described by its path, duration and tracks.
+/// A movie file whose ranges a composition plays, described by its path, duration and tracks.
 ///
 /// A value type; no file is opened. The playable range starts at zero in the source's time.
 public struct MediaSource: Hashable, Sendable, Codable {

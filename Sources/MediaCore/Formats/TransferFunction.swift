@@ -56,8 +56,8 @@ package struct TransferFunction: Hashable, Sendable {
       let root = pow(signal, 1 / Self.pq.m2)
       let above = max(root - Self.pq.c1, 0)
       let below = Self.pq.c2 - Self.pq.c3 * root
-      // The denominator of the PQ formula becomes zero at a signal above 1. So signals from 1 on
-      // are returned unchanged.
+      // The denominator of the PQ formula becomes zero at a signal above 1. So signals of 1 and
+      // above are returned unchanged.
       return signal >= 1 ? signal : pow(above / below, 1 / Self.pq.m1)
     case .hlg:
       return signal <= 0.5

@@ -98,8 +98,8 @@ package struct PlaybackCurve: Sendable {
     if source >= sources.last {
       return start + outputLength + (source - sources.last) / speeds.last
     }
-    // Newton's method. `low` and `high` enclose the solution; a step that would leave them is
-    // replaced by their middle.
+    // Newton's method. `low` and `high` enclose the solution; a step beyond them is replaced by the
+    // middle between them.
     var (low, high) = (start, start + outputLength)
     var seconds =
       low + (high - low) * (source - sources.first) / (sources.last - sources.first)

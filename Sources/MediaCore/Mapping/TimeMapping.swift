@@ -12,7 +12,7 @@
 public struct TimeMapping: Hashable, Sendable {
   /// The played range, in source time, longer than zero.
   public let source: TimeRange
-  /// The range that it fills, in composition time, longer than zero.
+  /// The range that the source range fills, in composition time, longer than zero.
   public let target: TimeRange
 
   /// Makes a mapping between two ranges that are both longer than zero.

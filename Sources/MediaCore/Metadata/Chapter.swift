@@ -2,7 +2,7 @@
 
 /// A named part of a movie.
 public struct Chapter: Hashable, Sendable {
-  /// The chapter's title; empty where the file gives none.
+  /// The chapter's title; empty if the file has none.
   public let title: String
   /// The start, in seconds of the file.
   public let start: Rational

@@ -9,7 +9,7 @@
 /// ]
 /// ```
 ///
-/// An item that exists can be stored: the initializer rejects what a movie cannot hold.
+/// Every item can be stored, because the initializer rejects what a movie cannot hold.
 public struct MetadataItem: Hashable, Sendable {
   /// The key of an item, as it is stored in the file.
   public struct Key: RawRepresentable, Hashable, Sendable, Codable {

@@ -3,8 +3,8 @@
 extension MediaTime {
   /// Returns the time in clock notation: `0:01.250`, `1:02.500`, `1:00:02.500`.
   ///
-  /// Hours appear from one hour on. For a time that is not negative, ``init(parsing:)`` reads the
-  /// text back and returns the rounded time.
+  /// Hours appear for times of one hour or more. For a time that is not negative,
+  /// ``init(parsing:)`` reads the text back and returns the rounded time.
   ///
   /// - Parameters:
   ///   - decimals: Digits after the decimal point of the seconds, from 0 to 9.

@@ -107,7 +107,7 @@ extension MediaError {
     MediaError(code, "\(Self.quoted(text)) is not \(kind): \(description)")
   }
 
-  /// Quotes text in one line: at most 40 scalars, invisible ones escaped.
+  /// Quotes text in one line: at most 40 Unicode scalars, with invisible scalars escaped.
   private static func quoted(_ text: String) -> String {
     let limit = 40
     var shown = "\""

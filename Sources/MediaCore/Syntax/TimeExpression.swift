@@ -139,7 +139,7 @@ extension TimeExpression: CustomStringConvertible {
 }
 
 extension MediaTime {
-  /// Parses a time or duration that depends on no source: `1.25`, `250ms`, `1:02.5`.
+  /// Parses a time or duration that does not depend on a source: `1.25`, `250ms`, `1:02.5`.
   ///
   /// The syntax is that of ``TimeExpression`` without frames, `start`, `end` and signs.
   ///

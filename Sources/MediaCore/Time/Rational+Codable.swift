@@ -111,7 +111,7 @@ extension Decoder {
 
   /// Makes a value from decoded parts.
   ///
-  /// A `MediaError` is thrown as a `DecodingError`, which names the place in the document.
+  /// A `MediaError` is thrown as a `DecodingError`, which names the location in the document.
   package func checked<Value>(_ make: () throws(MediaError) -> Value) throws -> Value {
     do { return try make() } catch {
       throw DecodingError.dataCorrupted(

@@ -4,7 +4,7 @@
 ///
 /// The operators never round and never trap. A result that does not fit is ``invalid``, as with
 /// `CMTime`, and so is every result computed from it. So it suffices to check the last result of a
-/// computation. The initializers of times, rates and speeds do so.
+/// computation. The initializers of times, rates and speeds do this.
 public struct Rational: Hashable, Sendable {
   /// The numerator, with the sign of the fraction.
   public let numerator: Int128

@@ -53,8 +53,8 @@ final class FrameDecoder {
       shouldContinue: shouldContinue, body)
   }
 
-  /// Opens the decoder with several threads, so that the first seek far from a key frame need not
-  /// wait for that.
+  /// Opens the multithreaded decoder in advance, so that the first seek far from a key frame does
+  /// not wait for it.
   ///
   /// It tries only once for each asset. Errors are ignored here: the first job reports them.
   func prepare(_ index: Int, _ asset: Asset) {

@@ -73,7 +73,7 @@ extension PlayerModel {
     let isDescending = run[min(4, run.count - 1)] < run[0]
     var frames: [Int]
     if isDescending {
-      // A frame in a GOP is decoded from the key frame on. So in reverse, a pass waits until it
+      // Decoding a frame of a GOP begins at the key frame. So in reverse, a pass waits until it
       // returns many frames, unless they are needed soon.
       let reserve = max(2, ahead / 3)
       guard isStill || first < reserve || missing.count >= reserve else {

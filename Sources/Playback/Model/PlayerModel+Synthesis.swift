@@ -40,7 +40,8 @@ struct PlayerSynthesis: Sendable {
 
   /// The number of future refreshes for which frames are synthesized in advance.
   static let maximumRefreshes = 3
-  /// The greatest number of frames that are remembered as held, and likewise as repetitions.
+  /// The greatest number of frames that are remembered as held; also that of remembered
+  /// repetitions.
   private static let maximumMarked = 4_096
 
   init(_ sampling: FrameSampling) { self.sampling = sampling }

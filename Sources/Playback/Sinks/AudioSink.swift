@@ -41,7 +41,7 @@ public protocol AudioSink: AnyObject, Sendable {
 
 /// The number of a sample and the host time at which it is heard.
 public struct AudioSinkTiming: Hashable, Sendable {
-  /// The number of the sample; a fraction lies between two samples.
+  /// The number of the sample; a fractional number lies between two samples.
   public let sample: Rational
   /// The host time at which the sample is heard.
   public let hostTime: MediaTime

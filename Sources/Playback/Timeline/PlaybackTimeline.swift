@@ -17,7 +17,7 @@ struct FrameKey: Hashable, Sendable {
   /// The frame after this one, which may not exist.
   var next: FrameKey { FrameKey(asset: asset, frame: frame + 1) }
 
-  /// Returns true if this frame is between two frames of the same asset, or equal to one of them.
+  /// Returns true if this frame is between two other frames of its asset, or equal to one of them.
   func isBetween(_ one: FrameKey, and other: FrameKey) -> Bool {
     let (low, high) = (min(one.frame, other.frame), max(one.frame, other.frame))
     return asset == one.asset && asset == other.asset && low <= frame && frame <= high
@@ -28,7 +28,7 @@ struct FrameKey: Hashable, Sendable {
 ///
 /// At the instant where one frame ends and the next begins, the direction decides. Playing forward,
 /// an instant shows the frame that begins there. Playing backward, it shows the frame that ends
-/// there. Arguments named `before` are true for the second case.
+/// there. Arguments named `before` are true for playing backward.
 final class PlaybackTimeline: Sendable {
   /// A segment of a track.
   struct Segment: Sendable {

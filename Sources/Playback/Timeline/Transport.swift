@@ -32,7 +32,7 @@ struct TransportRun: Sendable {
   let sampleRate: Int
   /// The limits of the composition time.
   ///
-  /// In a follower they are those of the leader's composition; nil means the limits of the own
+  /// A follower has the limits of the leader's composition. Nil means the limits of this run's
   /// composition.
   var limits: Limits?
 

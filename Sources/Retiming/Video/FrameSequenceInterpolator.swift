@@ -77,8 +77,8 @@ package final class FrameSequenceInterpolator {
     }
   }
 
-  /// The distance from a captured frame within which an output frame shows it, as a fraction of the
-  /// time between two captured frames.
+  /// An output frame shows a captured frame if it is closer than this, as a fraction of the time
+  /// between two captured frames.
   package static let tolerance: Float = 1 / 256
 
   private let interpolator: FrameInterpolator

@@ -87,7 +87,7 @@ final class BenchTiming {
   ) throws -> (path: String, asset: Asset) {
     if let file {
       let asset = try Asset(path: file)
-      // A name that begins with a hyphen would be an option of the commands.
+      // A name that begins with a hyphen would be taken as an option by the commands.
       let start = file.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
       return (start + file, asset)
     }

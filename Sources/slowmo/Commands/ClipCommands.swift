@@ -71,8 +71,8 @@ final class ClipCommands: Sendable {
         running.leave()
       }
       do {
-        // Ctrl-C is meant to end the capture and not the command. The terminal sends it to a
-        // process group, so the command gets a group of its own.
+        // Ctrl-C is meant to end the capture and not the command. The terminal signals a whole
+        // process group, so the command runs in a separate group.
         var options = PlatformOptions()
         options.processGroupID = 0
         let result = try await Subprocess.run(

@@ -22,7 +22,7 @@ final class ClipNames: Sendable {
   ///
   /// - Parameters:
   ///   - output: The template.
-  ///   - option: The option that makes several files, for the message.
+  ///   - option: The option that makes several files, for the error message.
   /// - Returns: The template.
   /// - Throws: `CommandError` if all files would have the same name.
   static func template(_ output: String, for option: String = "--repeat") throws -> NameTemplate {

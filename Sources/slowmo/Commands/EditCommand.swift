@@ -108,7 +108,7 @@ struct EditCommand: ParsableCommand, Verb, Sendable {
     return PreparedExport(composition: read.composition, assets: read.assets)
   }
 
-  /// Attributes an error to the project if its data causes it.
+  /// Attributes an error to the project if the project's data causes the error.
   private func refined(_ project: String, _ error: any Error) -> any Error {
     guard let error = error as? MediaError, error.code == .audioRefused else {
       return ProjectReader.dataError(project, error)

@@ -40,7 +40,8 @@ extension PhotoCommand {
     return settings
   }
 
-  /// The format that the name selects, or nil for standard output and for no name.
+  /// The format that the extension of the file name selects; nil for standard output, and without a
+  /// name.
   var photoFormat: PhotoFormat? { output.flatMap(PhotoFormat.init(path:)) }
 
   /// The number of photos in a time lapse; the first photo is taken at the start.

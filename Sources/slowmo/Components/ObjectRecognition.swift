@@ -32,7 +32,7 @@ package protocol ObjectRecognition: Sendable {
     of asset: Asset, _ selection: ObjectSelection
   ) throws(MediaError) -> any ObjectReader
 
-  /// Searches the frames of a session, from the first frame on.
+  /// Searches the frames of a session, beginning with the first frame.
   ///
   /// - Parameters:
   ///   - session: The session.

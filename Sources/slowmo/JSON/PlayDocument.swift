@@ -56,7 +56,7 @@ struct PlayDocument: Encodable, TextDocument {
   let schema = schemaName("play")
   let file: String
   let duration: MediaTime
-  /// The number of frames that came due: the sum of the next three.
+  /// The number of frames that came due: the sum of the next three properties.
   let due: Int
   let shown: Int
   let skippedByRate: Int

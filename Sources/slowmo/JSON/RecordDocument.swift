@@ -52,7 +52,7 @@ struct RecordDocument: Encodable {
     let max: Duration? = nil
   }
 
-  /// The frame-rate verification that was measured before recording.
+  /// The result of the frame-rate verification that was made before the recording.
   private struct Verification: Encodable {
     let locked: Bool
     let cause: FrameRateMismatchReason?

@@ -9,7 +9,7 @@ struct BurnInOption: ExpressibleByArgument {
   private let items: [BurnIn.Item]
   private let mark: TimeExpression?
   private let logo: String?
-  /// The name of the font; nil for the library's own.
+  /// The name of the font; nil for the library's built-in font.
   private let font: String?
 
   init?(argument: String) {

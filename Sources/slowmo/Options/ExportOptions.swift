@@ -298,7 +298,7 @@ private func exportShard(_ text: String) throws -> ExportShard {
 }
 
 extension ArgumentHelp {
-  /// The help text of `--on-error` for all verbs that decode.
+  /// The help text of `--on-error`, for all commands that decode video.
   static let onError: ArgumentHelp =
     "If a frame cannot be decoded: stop, hold (repeat the previous frame) or skip. A truncated file needs hold or skip."
 }

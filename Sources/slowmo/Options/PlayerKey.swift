@@ -124,7 +124,7 @@ enum PlayerKey: String, CaseIterable {
     }
   }
 
-  /// Returns a composition time in nanoseconds, zero or later.
+  /// Rounds a composition time to nanoseconds; a negative time becomes zero.
   static func time(_ seconds: Rational) -> MediaTime {
     MediaTime(nanoseconds: max(0, nanoseconds(seconds)))
   }

@@ -142,7 +142,7 @@ final class PlaybackSession: Sendable {
     log.withLock { $0.append(Entry(content: content, hostTime: time)) }
   }
 
-  /// Returns the host time after a number of seconds, rounded to a nanosecond.
+  /// Returns the host time at a number of seconds after the start, rounded to a nanosecond.
   private func time(after seconds: Rational) -> MediaTime {
     MediaTime(nanoseconds: nanoseconds(start.seconds + seconds))
   }

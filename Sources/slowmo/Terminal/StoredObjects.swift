@@ -14,7 +14,7 @@ final class StoredObjects: Sendable {
 
   init(_ movie: MovieFileOutput) { self.movie = movie }
 
-  /// Starts searching the frames of a session, from the first frame on.
+  /// Starts searching the frames of a session, beginning with the first frame.
   func find(
     _ selection: ObjectSelection, in session: CaptureSession, _ recognition: any ObjectRecognition
   ) throws -> any ObjectSearch {

@@ -137,7 +137,8 @@ final class TerminalScreen {
     return (min(Self.largest.columns, size.columns), min(Self.largest.rows, size.rows))
   }
 
-  /// The size that a terminal reports; nil for another file, or if it reports no width.
+  /// The size that a terminal reports; nil if the descriptor is not a terminal or if it reports no
+  /// width.
   ///
   /// A terminal without a screen, such as that of script(1), may report zero rows.
   static func size(of descriptor: Int32) -> (columns: Int, rows: Int)? {

@@ -167,7 +167,8 @@ package enum CrossCorrelation {
     }
   }
 
-  /// Returns the subsample offset at which a signal best matches a template, at most six samples.
+  /// Returns the offset at which a signal best matches a template: at most six samples, with
+  /// fractions.
   ///
   /// Returns zero for a low correlation. Tones need this precision. At a sampling rate of 48 kHz,
   /// an error of half a sample shifts the phase of an 8 kHz tone by half a radian, and the shift

@@ -22,7 +22,7 @@ struct Onset: Hashable, Sendable {
   ///
   /// A 1:1 section displaces the audio around the onset: at a stretch of 4, audio 30 ms after a
   /// clap moves by up to 90 ms. Silence hides the displacement, but a continuing tone or a slow
-  /// rise does not, so onsets in those get a lower weight.
+  /// rise does not, so onsets in such audio get a lower weight.
   var lockShare: Double {
     growth < 3
       ? 1 - 0.5 * min(1, max(0, (growth + 20) / 14)) : 0.5 * max(0, 1 - (growth - 3) / 6)

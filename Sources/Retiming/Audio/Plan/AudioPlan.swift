@@ -10,7 +10,7 @@ struct AudioPlan: Sendable {
   private let sampleRate: Int
   /// The end of the last appended mapping; nil if that mapping was too short for a sample.
   private var lastEnd: End?
-  /// The ranges whose speed was changed to a supported one.
+  /// The ranges whose speed was changed to a supported speed.
   let snapped: [SnappedSpeed]
 
   /// The source time and the composition time at which a mapping ends.

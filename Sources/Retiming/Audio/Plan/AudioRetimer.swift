@@ -252,8 +252,8 @@ public struct AudioRetimer: Hashable, Sendable {
 
   /// The farthest source sample of a piece, on each side of zero.
   ///
-  /// Renderers add the lengths of filters and blocks to positions. It is 760 000 years of audio at
-  /// 192 kHz.
+  /// Renderers add the lengths of filters and blocks to positions. The limit is 760 000 years of
+  /// audio at 192 kHz.
   private static let farthestSample = Rational(Int64(1) << 62)
 
   func renderer(for piece: AudioPiece) throws(MediaError) -> any SegmentRenderer {

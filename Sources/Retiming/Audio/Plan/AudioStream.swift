@@ -40,7 +40,8 @@ package final class AudioStream {
     }
   }
 
-  /// Returns samples of a source; the range may extend beyond both ends.
+  /// A closure that returns samples of a source; the range may extend beyond both ends of the
+  /// source.
   package typealias Reader = (
     _ source: AudioSegment.Source, _ start: Int64, _ count: Int
   ) throws -> [[Float]]

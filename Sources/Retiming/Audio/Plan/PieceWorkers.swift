@@ -27,8 +27,8 @@ struct PieceWorkers {
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
     self.retimer = retimer
     self.limit = limit
-    // Only retimed pieces get a worker, since copies and silence cost little. A single retimed
-    // piece gets none, since there is nothing to render beside it.
+    // Only retimed pieces get a worker, because copies and silence cost little. A single retimed
+    // piece gets none, because nothing else would be rendered at the same time.
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }
     waiting =
       limit > 1 && costly.count > 1 && retimer.algorithm != .mute

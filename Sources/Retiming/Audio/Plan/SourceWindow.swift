@@ -5,7 +5,7 @@ struct SourceWindow {
   /// The source samples in the window; reading continues at the upper bound.
   private(set) var range: Range<Int64>
   private(set) var planes: Planes
-  /// A mono mix for cross-correlation; empty if it is not decimated.
+  /// A mono mix for cross-correlation; empty in a window without a decimation step.
   ///
   /// The channels have unequal weights, because with equal ones two channels of opposite phase
   /// would cancel out.
@@ -48,7 +48,8 @@ struct SourceWindow {
     }
   }
 
-  /// Drops the samples before a source sample if there are more than 32,768 of them.
+  /// Drops the samples before a source sample, but only if there are more than 32,768 samples to
+  /// drop.
   ///
   /// Each removal moves all remaining samples, so frequent small removals would be slow.
   mutating func forget(before start: Int64) {

@@ -47,9 +47,9 @@ final class RubberBandRenderer: SegmentRenderer {
 
   /// Creates a renderer for a piece, including its lead and tail.
   ///
-  /// The engine starts 0.1 s earlier on real samples, because its windows reach 43 ms to each side.
-  /// For slow motion the time ratio is 1 until the piece starts, which reproduces the source
-  /// waveform. So the piece continues smoothly from a neighbor at speed 1.
+  /// The engine starts with the samples 0.1 s before the piece, because its windows reach 43 ms to
+  /// each side. For slow motion the time ratio is 1 until the piece starts, which reproduces the
+  /// source waveform. So the piece continues smoothly from a neighbor at speed 1.
   init(_ piece: AudioPiece, sampleRate: Int, channelCount: Int) throws(MediaError) {
     let position = try piece.position(at: -piece.lead)
     let nearest = try position.wholeNumber(.towardNegativeInfinity, of: "the sample \(position)")
@@ -91,8 +91,8 @@ final class RubberBandRenderer: SegmentRenderer {
     fixedLength = isSteady ? nil : max(4, min(64, Int(128 / max(1, stretches.upperBound))))
     // The engine counts as stuck after this many source samples without output. The limit exceeds
     // R3's latency: a source window and an output window of 4096 samples each at 48 kHz, more at
-    // higher sampling rates. In source samples, the output window counts times the speed. Measured
-    // latencies: 6034 source samples at speed 2, and 65536 at speed 32.
+    // higher sampling rates. In source samples, the length of the output window is multiplied by
+    // the speed. Measured latencies: 6034 source samples at speed 2, and 65536 at speed 32.
     timeout = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
   }
 
@@ -148,9 +148,9 @@ final class RubberBandRenderer: SegmentRenderer {
     let error = here - Double(stretcher.produced)
     let wanted = min(max(plain + 0.2 * error / horizon, plain / 2), plain * 2)
     guard fixedLength == nil else { return wanted }
-    // If a window's hop differs from the one before, the engine transforms one more spectrum, which
-    // is a tenth of its work. So the ratio is kept while the timing error is small, or while a
-    // correction would hardly change the ratio.
+    // If two consecutive windows have different hops, the engine transforms one more spectrum,
+    // which is a tenth of its work. So the ratio is kept while the timing error is small, or while
+    // a correction would hardly change the ratio.
     if error.magnitude <= tolerance { return (plain * 0x1p20).rounded() * 0x1p-20 }
     return (wanted - ratio).magnitude <= ratio * 0.005 ? ratio : wanted
   }

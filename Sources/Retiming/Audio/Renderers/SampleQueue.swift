@@ -22,7 +22,7 @@ extension Planes {
     for channel in indices { self[channel] += samples[channel] }
   }
 
-  /// Returns a crossfade from these samples to others of equal length.
+  /// Returns a crossfade from these samples to other samples of equal length.
   ///
   /// The gains follow half a cosine and sum to 1.
   func faded(into others: Planes) -> Planes {
@@ -67,8 +67,8 @@ struct SampleQueue {
     let end = head + min(wanted, count)
     let taken = planes.map { Array($0[head..<end]) }
     head = end
-    // Removing the taken samples moves all remaining ones. It is done only after 32768 samples, so
-    // that each sample is moved only a few times.
+    // Removing the taken samples moves all remaining samples. So they are removed only after 32768
+    // samples, and each sample is moved only a few times.
     if head > 32768 || count == 0 {
       for channel in planes.indices { planes[channel].removeFirst(head) }
       head = 0

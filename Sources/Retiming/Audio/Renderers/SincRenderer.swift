@@ -124,7 +124,7 @@ enum SincKernel {
     return value + (table[index + 2 * reach] - value) * Float(offset - Double(row))
   }
 
-  /// Returns the dot product of taps and samples from a position on.
+  /// Returns the dot product of the taps and the samples that begin at a position.
   static func sum(_ plane: [Float], from start: Int, _ weights: [Float]) -> Float {
     plane.withUnsafeBufferPointer { plane in
       weights.withUnsafeBufferPointer {
