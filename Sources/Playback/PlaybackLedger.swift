@@ -23,8 +23,8 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
   /// True if ``due`` is the sum of the three outcomes, which always holds.
   public var isBalanced: Bool { due == shown + skippedByRate + late }
 
-  /// Counts the frames that came due by a refresh: the frame to show, and the skipped frames before
-  /// it.
+  /// Counts the frames that came due since the last refresh: the frame to show now, and the skipped
+  /// frames before it.
   mutating func count(_ passed: Int, isReady: Bool) {
     guard passed > 0 else { return }
     due += passed
@@ -32,7 +32,7 @@ public struct PlaybackLedger: Hashable, Sendable, Codable {
     if isReady { shown += 1 } else { late += 1 }
   }
 
-  /// Counts the frames that came due by a refresh that shows a gap.
+  /// Counts the frames that came due since the last refresh, if this refresh shows a gap.
   mutating func skip(_ passed: Int) {
     due += passed
     skippedByRate += passed

@@ -20,7 +20,7 @@ public struct PlayerFrame: Sendable {
   /// True if the image was synthesized for exactly ``time``, from the captured frame ``index`` and
   /// the next captured frame; false if it was captured.
   ///
-  /// Frames are synthesized only during playback, if ``PlayerSettings/sampling`` says so. Do not
+  /// Frames are synthesized only during playback, if ``PlayerSettings/sampling`` selects it. Do not
   /// measure on such a frame.
   public let isSynthesized: Bool
   /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.

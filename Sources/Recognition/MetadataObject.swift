@@ -102,7 +102,7 @@ public struct MetadataObjectFrame: Hashable, Sendable {
   public let objects: [MetadataObject]
   /// The time of the frame on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
-  /// The number of frames since the first frame of the stream, by the driver's counter.
+  /// The number of frames since the first frame of the stream, according to the driver's counter.
   public let frameIndex: Int64
   /// The time of the first frame of the stream on the capture clock.
   public let streamStart: MediaTime

@@ -18,7 +18,7 @@ final class MetadataSink: FrameSink {
   struct Waiting {
     let heldBuffer: BufferPool.HeldBuffer
     let observation: FrameObservation
-    /// The number of frames since the first frame of the stream, by the driver's counter.
+    /// The number of frames since the first frame of the stream, according to the driver's counter.
     let index: Int64
     /// The time of the first frame of the stream, in microseconds.
     let start: Int64

@@ -56,8 +56,8 @@ extension ClipComparison {
   private func encode(
     _ plan: Plan, to path: String, _ isCancelled: () -> Bool, _ progress: (Int) -> Void
   ) throws {
-    // Chooses a timescale of at least 24000 ticks per second in which a frame is a whole number of
-    // ticks.
+    // Chooses a timescale, of about 24000 ticks per second or more, in which a frame is a whole
+    // number of ticks.
     let factor = max(1, 24_000 / Int64(frameRate.numerator))
     let timescale = Int32(clamping: Int64(frameRate.numerator) * factor)
     let ticks = Int64(frameRate.denominator) * factor

@@ -59,7 +59,8 @@ extension StillComposer {
         for channel in start..<start + 3 {
           distance += abs(Int(image.bytes[channel]) - Int(background.bytes[channel]))
         }
-        // A difference of up to 36 is noise. From 36 to 72, at an object's edge, the opacity rises.
+        // A difference of up to 36, summed over the channels, is noise. From 36 to 72, as at an
+        // object's edge, the opacity rises.
         guard distance > 36 else { continue }
         let opacity = share * min(1, Float(distance - 36) / 36)
         for channel in start..<start + 3 {

@@ -134,7 +134,7 @@ struct FlashAlignment {
       matchCount: points.count)
   }
 
-  /// The pairs of edges that match at an offset, each to within a frame of both recordings.
+  /// The pairs of edges whose times differ from an offset by at most a frame of each recording.
   private static func pairs(
     _ first: [Edge], _ second: [Edge], at offset: Double
   ) -> [(Edge, Edge)] {

@@ -18,8 +18,8 @@ struct RepeatedFrames {
   private static let motion = 8.0
   /// The difference, in levels, that not even strong noise reaches.
   private static let certainMotion = 20.0
-  /// The number of frames that a run is compared with on each side, and the number of frames
-  /// searched for them.
+  /// The number of neighboring frames on each side that a run is compared with, and the number of
+  /// frames that are searched for them.
   private static let neighbors = 8
   private static let reach = 240
 

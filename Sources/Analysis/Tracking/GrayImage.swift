@@ -69,7 +69,7 @@ struct GrayImage {
                 product += value * centered[own + column]
               }
             }
-            // Rounding errors of the sums make the variance of an even image slightly above zero.
+            // Rounding errors of the sums make the variance of a uniform image slightly above zero.
             let variance = squares - sum * sum / count
             guard variance > squares * 1e-5 else { continue }
             result[y * columns + x] = product / (variance * power).squareRoot()

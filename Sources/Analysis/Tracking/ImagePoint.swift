@@ -78,7 +78,7 @@ public struct ImageMeasurement: Hashable, Sendable, Codable {
 
   /// The length in pixels below which a line has no usable direction.
   ///
-  /// No image resolves a shorter one, and the square of its length may be zero.
+  /// No image resolves a shorter line, and the square of a shorter line's length may be zero.
   private static let shortestLine = 1e-9
 
   /// The angle at a vertex between the directions to two points, in degrees from 0 to 180.

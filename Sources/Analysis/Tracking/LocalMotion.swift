@@ -82,8 +82,9 @@ struct LocalMotion {
     ///
     /// It is at least 1, because slowly changing errors do not show as scatter.
     fileprivate var moving = 1.0
-    /// The ratio for an object at rest, whose slowly changing errors are constant and need no
-    /// allowance.
+    /// The ratio for an object at rest.
+    ///
+    /// Slowly changing errors are constant then, so they need no allowance.
     fileprivate var still = 1.0
 
     /// The increase of ``bend`` by the usual acceleration in the track, per unit of ``bendScale``.
@@ -126,7 +127,8 @@ struct LocalMotion {
         mean *= factor * factor
       }
       moving = max(1, mean)
-      // The fewer degrees of freedom, the more the stated variance counts, with the weight of four.
+      // The fewer degrees of freedom, the more the stated variance counts: as if it had four
+      // degrees of freedom.
       still = max(mean, (4 + mean * freedom) / (4 + freedom))
     }
   }

@@ -113,7 +113,9 @@ final class PlayerAudio {
     Array(repeating: [Float](repeating: 0, count: count), count: format.channelCount)
   }
 
-  /// Moves the gain toward a target, at a rate of 0 to 1 in the length of a fade.
+  /// Moves the gain toward a target.
+  ///
+  /// The full range from 0 to 1 takes the length of a fade.
   private func scale(_ samples: inout [[Float]], to wanted: Float) {
     guard gain != wanted || wanted != 1 else { return }
     let step = 1 / Float(fadeLength)

@@ -150,8 +150,7 @@ extension PlayerModel {
     idle = IdleSpan(generation: generation, refresh: refresh, start: start, end: end)
   }
 
-  /// Returns true if the frames needed at an output sample were already decoded when the list was
-  /// made.
+  /// Returns true if an output sample is in the idle span, so that nothing needs to be decoded.
   private func isIdle(at sample: Rational) -> Bool {
     guard let idle, idle.generation == generation, idle.start <= sample, sample < idle.end
     else { return false }

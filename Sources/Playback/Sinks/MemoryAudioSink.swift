@@ -17,7 +17,7 @@ public final class MemoryAudioSink: AudioSink {
   private let clock: any HostClock
   /// Samples per write.
   public let period: Int
-  /// The greatest number of written samples that are not played yet, apart from one period.
+  /// A period can be written while at most this many written samples are not played yet.
   public let renderAhead: Int
   private let state = Mutex(State())
 
@@ -26,8 +26,7 @@ public final class MemoryAudioSink: AudioSink {
   /// - Parameters:
   ///   - clock: The clock of playback; pass the player's clock.
   ///   - period: The number of samples per write, above zero.
-  ///   - renderAhead: The greatest number of written samples that are not played yet, apart from
-  ///     one period.
+  ///   - renderAhead: See ``renderAhead``.
   public init(clock: any HostClock, period: Int = 480, renderAhead: Int = 960) {
     (self.clock, self.period, self.renderAhead) = (clock, period, renderAhead)
   }

@@ -31,7 +31,7 @@ extension PlaybackTimeline {
       frame: frame, start: max(segment.start, instants[0]), end: min(segment.end, instants[1]))
   }
 
-  /// Returns the start of another frame, counted in frames from the frame on screen.
+  /// Returns the start of the frame that is `count` frames away from the frame on screen.
   ///
   /// Past the first or last frame, further steps change nothing. A frame that two consecutive
   /// segments show counts once.

@@ -141,7 +141,7 @@ struct PlayCommand: ParsableCommand, Verb {
   @OptionGroup var trackChoice: TrackOptions
   @OptionGroup var common: CommonOptions
 
-  // The first signal ends playback only, so that the result is still printed.
+  // The first signal only ends playback, so that the result is still printed.
   var endsReading: Bool { false }
 
   /// Whether the command opens a window.

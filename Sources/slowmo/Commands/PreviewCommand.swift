@@ -103,7 +103,7 @@ struct PreviewCommand: ParsableCommand, Verb {
 
   @OptionGroup var common: CommonOptions
 
-  // The first signal ends the preview only, so that the result is still printed.
+  // The first signal only ends the preview, so that the result is still printed.
   var endsReading: Bool { false }
 
   func validate() throws {

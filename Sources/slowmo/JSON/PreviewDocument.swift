@@ -38,7 +38,7 @@ struct PreviewDocument: Encodable, TextDocument {
   let speed: Speed
   /// The measured rate of the frames that arrived; nil for fewer than two frames.
   let measuredFps: Rational?
-  /// The number of frames that are missing by the driver's counter.
+  /// The number of frames that are missing according to the driver's counter.
   let lost: Int64
   let ledger: Ledger
   let events: [Event]

@@ -22,7 +22,9 @@ enum CommandEnd {
   /// The processor time that a command may use after a signal, in nanoseconds.
   private static let longestTime: Int64 = 120_000_000
 
-  /// Claims the end for the command itself.
+  /// Records that the command itself ends the process.
+  ///
+  /// Called before the command prints its result.
   ///
   /// Called before the command prints its result.
   ///

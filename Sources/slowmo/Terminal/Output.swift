@@ -68,8 +68,8 @@ enum Output {
     return ReaderWait.run { givesUp in descriptor.writeFully(bytes, givesUp: givesUp) }
   }
 
-  /// Writes a file to standard output: unchanged, or without control characters if it is a
-  /// terminal.
+  /// Writes a file to standard output: unchanged, or without control characters if standard output
+  /// is a terminal.
   ///
   /// Programs compare names and codes byte by byte, so a pipe or a file gets unchanged bytes. A
   /// terminal would obey control characters in them.

@@ -97,7 +97,8 @@ final class PreviewSource {
     return replaced.map { ledger.adding($0.ledger) } ?? ledger
   }
 
-  /// The number of frames since the preview began that are missing by the driver's counter.
+  /// The number of frames since the preview began that are missing according to the driver's
+  /// counter.
   var missingCount: Int64 { arrivals.missingCount + (replaced?.missingCount ?? 0) }
 
   /// The frames that arrived at the current output.

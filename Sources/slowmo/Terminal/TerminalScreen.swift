@@ -69,7 +69,8 @@ final class TerminalScreen {
     settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
     // Disables flow control, so that Ctrl-S cannot stop the output. An earlier Ctrl-S is undone.
     settings.c_iflag &= ~tcflag_t(IXON)
-    // Ctrl-Z must not discard a part of an image, with the request for an answer behind it.
+    // Ctrl-Z must not discard pending output: an image would be cut off, and the request for an
+    // answer lost.
     settings.c_lflag |= tcflag_t(NOFLSH)
     // Disables Ctrl-\, whose core dump would leave the terminal unrestored.
     withUnsafeMutableBytes(of: &settings.c_cc) { characters in

@@ -14,7 +14,7 @@ struct PreviewStatus {
 
   /// The measured frame rate of the camera; nil until it is known.
   var frameRate: Double?
-  /// The number of frames that are missing by the driver's counter.
+  /// The number of frames that are missing according to the driver's counter.
   var lost: Int64 = 0
   var recording: Recording?
   /// The rate at which the recorded file grows, in bytes per second.
