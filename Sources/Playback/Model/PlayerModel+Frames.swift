@@ -80,8 +80,8 @@ extension PlayerModel {
     }
     let last = presented.position
     let wraps = position.loopCount - (presented.run == run.id ? last.loopCount : 0)
-    // A new run continues at the last position, but the run before it may have moved in the other
-    // direction. At the end of the composition, a pause follows the last run.
+    // A new run starts at the last position, but the run before it may have moved in the other
+    // direction. So the direction follows from the two positions, also for the pause at the end.
     let isBackward =
       presented.run == run.id || wraps > 0 ? run.isBackward : position.time < last.time
     func count(_ start: Rational, _ end: Rational) -> Int {
