@@ -13,7 +13,7 @@ one line for each row, in the same order: the first counterpart, and the name of
     CaptureSession.isRunning: `An input comes back when its device does`
     -->
 
-Sections whose heading begins with "Not here" have no counterparts, and are not read.
+Sections whose heading begins with "Not supported" have no counterparts, and are not read.
 """
 import dataclasses
 import re
@@ -71,7 +71,7 @@ def tables(article, text):
             found[-1].tests.append((number, name, test.strip("`")))
         elif not line.startswith("|"):
             in_table = False
-        elif not heading.startswith("Not here"):
+        elif not heading.startswith("Not supported"):
             if not in_table:
                 found.append(Table([], []))
             in_table = True
@@ -187,7 +187,7 @@ def self_test():
     row, other = "| `run()` | `A.run()`, `A` |", "| `stop()` | `A.stop(at:)` |"
     comment = ("", COMMENT, "A.run(): `It runs`", "A.stop(at:): `It stops`", "-->")
     assert found(row, other, *comment) == []
-    assert found(row, other, *comment, "", "## Not here", "", "| `a` | nothing |") == []
+    assert found(row, other, *comment, "", "## Not supported", "", "| `a` | nothing |") == []
     # Two tables have a comment each.
     assert found(row, other, *comment, "", row, "", COMMENT, "A.run(): `It runs`", "-->") == []
     for lines, words in [
