@@ -34,12 +34,12 @@ def page(title, subject, names, runs, machine, images):
     left_out = [name for name in names if name not in done]
     lines = [
         f"# {title}", "", f"Results of the benchmarks for {subject}.", "", "## Overview", "",
-        "`Benchmarks/run.sh` printed these figures. Each benchmark measured its peers in the same run.",
+        "`Benchmarks/run.sh` printed these figures. Peers are comparable programs, measured in the same run.",
         f"The machine: {machine['processor']}, {machine['cores']} cores,",
         f"{machine['memory_mib'] / 1024:.0f} GiB, Linux {machine['kernel'].split('-')[0]}, a load of",
         f"{machine['load_before']:.1f} before the run, {machine['ffmpeg'].split(' Copy')[0]}.",
-        "Figures are medians. Parentheses contain the range of several rounds. Missed goals are listed, too.",
-        "Times differ between machines, so compare ratios. <doc:Benchmarks> describes each benchmark.", ""]
+        "Each figure is a median. The range of several rounds is in parentheses. Missed goals are in bold.",
+        "Times differ between machines, so compare only figures in one row. <doc:Benchmarks> describes the figures.", ""]
     if failed:
         lines += [f"These benchmarks failed: {', '.join(failed)}.", ""]
     if left_out:
@@ -67,11 +67,11 @@ def main():
         images = []
         if any(run["benchmark"] == "Drops" for run in runs):
             shutil.copy(folder / "drops.png", CATALOG / "Resources/benchmark-drops.png")
-            images.append(("benchmark-drops", "Lost frames of four programs by rate, size, format and load."))
+            images.append(("benchmark-drops", "A heat map of the frames that four programs lose at each rate, size, format and load."))
         if chart := peer_chart.drawing(runs):
             image = "benchmark-" + file.removeprefix("FiguresOf").lower()
             draw(chart, image)
-            images.append((image, "Ratios of the figures to those of the peers."))
+            images.append((image, "A chart of the ratios between Overcrank's figures and the peers' figures."))
         (CATALOG / f"Articles/{file}.md").write_text(page(title, subject, names, runs, content["machine"], images))
 
 
