@@ -14,7 +14,7 @@ extension MediaError.Code {
   public static let nothingStored = Self(rawValue: "nothing_stored")
   /// The recording ended before its first frame.
   public static let nothingToRecover = Self(rawValue: "nothing_to_recover")
-  /// The call does not fit the current state.
+  /// The call is not allowed in the current state.
   public static let wrongState = Self(rawValue: "wrong_state")
   /// The file is still being recorded.
   public static let beingRecorded = Self(rawValue: "being_recorded")

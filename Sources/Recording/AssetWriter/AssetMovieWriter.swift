@@ -8,22 +8,22 @@ import OvercrankMovieFormat
 
 /// Writes the samples of an ``AssetWriter``'s inputs to one fragmented movie.
 ///
-/// Samples lie in the file in the order in which they come.
+/// The file contains the samples in the order of their arrival.
 struct AssetMovieWriter: ~Copyable {
   private let file: OpenFile
   private let tracks: [any AssetTrack]
   private let makeMetadata: () -> [String: String]
   private var movie: FragmentedMovieWriter?
-  /// The source time of the file's time zero in microseconds.
+  /// The source time that becomes time zero of the file, in microseconds.
   ///
-  /// Nil until the first stored frame sets it.
+  /// Nil until it is set, at the latest by the first stored sample.
   private var zero: Int64?
-  /// Frames of the first track from before the file's header.
+  /// Frames of the first track that arrived before the header of the file was written.
   private var early: [FrameObservation] = []
-  /// The number of frames in the file.
+  /// The number of video frames in the file.
   private(set) var storedFrameCount: Int64 = 0
 
-  /// Creates a writer for some tracks, the first of which is a video track.
+  /// Creates a writer; the first of its tracks must be a video track.
   init(
     into file: OpenFile, tracks: [any AssetTrack],
     makeMetadata: @escaping () -> [String: String]
@@ -33,12 +33,12 @@ struct AssetMovieWriter: ~Copyable {
     self.makeMetadata = makeMetadata
   }
 
-  /// Sets time zero of the file.
+  /// Sets the source time that becomes time zero of the file.
   mutating func begin(atMicroseconds time: Int64) { zero = time }
 
-  /// Stores what was appended to an input.
+  /// Stores a sample that was appended to an input.
   ///
-  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for what cannot be stored.
+  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for a sample that cannot be stored.
   /// - Throws: `LibAVError` if the encoder or the file fails.
   mutating func store(
     _ bytes: UnsafeRawBufferPointer, _ observation: FrameObservation, track: Int
@@ -58,17 +58,18 @@ struct AssetMovieWriter: ~Copyable {
     return outcome
   }
 
-  /// Enters a frame of the first track in the journal, which recovery needs.
+  /// Records a frame of the first track in the journal, from which a recovery rebuilds the ledger.
   private mutating func note(_ frame: FrameObservation) throws(LibAVError) {
     guard movie != nil else { return early.append(frame) }
     try LibAVError.converting { () throws(SystemError) in try movie?.note(frame) }
   }
 
-  /// Stores what is still in the encoders, and closes the fragmented file.
+  /// Stores the samples that are still in the encoders, and closes the fragmented file.
   ///
   /// - Throws: `LibAVError`. The samples stored before stay playable.
   mutating func finish() throws(LibAVError) {
-    // After an error, the remaining steps still run to store as much as possible.
+    // After an error, the remaining tracks are still finished, to store as many samples as
+    // possible.
     var failure: LibAVError?
     for track in tracks.indices {
       do throws(LibAVError) {
@@ -84,7 +85,7 @@ struct AssetMovieWriter: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// The ends of the tracks in their ticks.
+  /// The end of each track, in ticks of that track.
   var endTicks: [Int64] { tracks.map(\.endTicks) }
 
   private mutating func write(
@@ -98,7 +99,7 @@ struct AssetMovieWriter: ~Copyable {
     if tracks[track] is VideoAssetTrack { storedFrameCount += 1 }
   }
 
-  /// Writes the header when the first sample is there.
+  /// Writes the header of the file, when the first sample has arrived.
   private mutating func writeHead(
     _ bytes: UnsafeRawBufferPointer, track: Int
   ) throws(LibAVError) {
@@ -111,7 +112,7 @@ struct AssetMovieWriter: ~Copyable {
     }
     let segment = InitializationSegment(tracks: heads, settings: settings)
     let head = try segment.bytes(path: file.path)
-    // As in a take, a fragment lasts 150 ms.
+    // A fragment lasts 150 ms, and has space for the samples of 250 ms.
     let samples = tracks.reduce(0) { $0 + $1.samplesPerSecond / 4 + 8 }
     try LibAVError.converting { () throws(SystemError) in
       movie = try FragmentedMovieWriter(

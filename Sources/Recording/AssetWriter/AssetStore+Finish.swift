@@ -10,7 +10,7 @@ import Synchronization
 extension AssetStore {
   /// Rejects further samples and stores the queued ones.
   ///
-  /// Returns false after the first call.
+  /// Returns false if it was called before.
   private func close() -> Bool {
     let wasOpen = state.withLock { state in
       defer { state.isOpen = false }
@@ -67,9 +67,9 @@ extension AssetStore {
 
   /// Cancels writing and removes the file.
   ///
-  /// Does nothing after the end.
+  /// Does nothing if writing has ended.
   ///
-  /// After an error, the file is finished with the stored frames instead.
+  /// After an error, the file is finished with the stored frames instead of being removed.
   func cancel() {
     guard error == nil else { return (try? finish()) ?? () }
     guard close() else { return }

@@ -8,9 +8,9 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// The file of an ``AssetWriter`` from creation to end.
+/// Writes the file of an ``AssetWriter``, from its creation to its end.
 ///
-/// Stores samples at once or on a background thread.
+/// Stores each sample in the call that appends it, or on a background thread.
 final class AssetStore: Sendable {
   /// The state of an input.
   struct InputState {
@@ -46,6 +46,8 @@ final class AssetStore: Sendable {
   let state: Mutex<State>
   /// Protects `output`.
   ///
+  /// A `Mutex` that contains `output` could not store a frame that the caller borrowed.
+  ///
   /// A mutex with `output` as its value cannot take a frame from outside.
   let isStoring = Mutex(())
   nonisolated(unsafe) var output = Writer()
@@ -53,8 +55,9 @@ final class AssetStore: Sendable {
   let queues: [FrameQueue?]
   let thread = Mutex<BlockingThread?>(nil)
 
-  /// How far an input may be ahead of the others in microseconds, so that samples of one time lie
-  /// close together in the file.
+  /// The time by which an input may be ahead of the other inputs, in microseconds.
+  ///
+  /// It is limited so that samples with nearly equal times are close together in the file.
   private static let interleavingMicroseconds: Int64 = 250_000
 
   /// Creates the file.
@@ -113,8 +116,8 @@ final class AssetStore: Sendable {
       var time = Int64.max
       for (index, queue) in queues.enumerated() {
         guard let queue else { continue }
-        // `isClosed` is read before the queue is searched. Otherwise a sample that is pushed
-        // between the two, just before the queue is closed, would be missed.
+        // `isClosed` is read before the queue is searched. In the other order, a sample that is
+        // pushed after the search, just before the queue is closed, would be missed.
         let isClosed = queue.isClosed
         if let first = queue[queue.startNumber], !queue.isEmpty {
           guard next == nil || first.observation.microseconds < time else { continue }
@@ -126,7 +129,7 @@ final class AssetStore: Sendable {
       if let next {
         _ = queues[next]?.withNextFrame { store($0.observation, $0.bytes, input: next) }
       } else if let waiting {
-        // Samples of other queues wait at most as long as the sleep lasts, 50 ms.
+        // Sleeps at most 50 ms, because a sample may arrive in another queue meanwhile.
         waiting.pause(at: waiting.endNumber)
       } else {
         return
@@ -147,7 +150,7 @@ final class AssetStore: Sendable {
     return isReady && (queues[input]?.fillLevel ?? 0) < FrameQueue.nearlyFull
   }
 
-  /// Whether an input must wait for the others.
+  /// Whether an input is so far ahead of the others that it must wait for them.
   private static func isAhead(_ input: Int, _ state: borrowing State) -> Bool {
     guard state.inputs[input].waits, let last = state.inputs[input].lastMicroseconds else {
       return false
@@ -164,7 +167,7 @@ final class AssetStore: Sendable {
 
   /// Sets the start of the session.
   ///
-  /// Returns false if it was set or writing has ended.
+  /// Returns false if the start was already set, or writing has ended.
   func start(at time: MediaTime) -> Bool {
     let microseconds = time.wholeMicroseconds
     let isStarted = state.withLock { state in
@@ -189,7 +192,8 @@ final class AssetStore: Sendable {
   ) throws(MediaError) {
     guard inputs[input].source.isWhole(bytes) else { throw damage }
     if let queue = queues[input] {
-      // The lock keeps samples in the order of their times.
+      // The lock also covers the push, so that concurrent calls queue samples in the order of their
+      // times.
       try state.withLock { (state) throws(MediaError) in
         guard let observation = try observe(bytes, at: time, input, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
@@ -209,7 +213,9 @@ final class AssetStore: Sendable {
     }
   }
 
-  /// Creates the observation of a sample, or returns nil if the sample is before the session.
+  /// Creates the observation of a sample.
+  ///
+  /// Returns nil if the sample is before the start of the session.
   private func observe(
     _ bytes: UnsafeRawBufferPointer, at time: MediaTime, _ input: Int, _ state: inout State
   ) throws(MediaError) -> FrameObservation? {
@@ -250,7 +256,7 @@ final class AssetStore: Sendable {
       recovery: "leave it out, and append the next")
   }
 
-  /// Stores a sample and returns an error or nil.
+  /// Stores a sample, and returns the error if this fails.
   ///
   /// A damaged sample is left out and does not stop the writer.
   @discardableResult

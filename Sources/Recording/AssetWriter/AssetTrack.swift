@@ -6,7 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// A track of an ``AssetWriter``'s file: converts what is appended to samples of the file.
+/// A track of the file of an ``AssetWriter``, which makes the file's samples from appended data.
 ///
 /// Used by one thread at a time.
 protocol AssetTrack: AnyObject {
@@ -14,24 +14,24 @@ protocol AssetTrack: AnyObject {
   var samplesPerSecond: Int { get }
   /// The end of the last sample in ticks of the track.
   var endTicks: Int64 { get }
-  /// The time of an appended sample in ticks of the track, for a time in microseconds.
+  /// Converts the time of an appended sample from microseconds to ticks of the track.
   func ticks(atMicroseconds time: Int64) -> Int64
 
   /// The description of the track for the initialization segment.
   ///
-  /// - Parameter bytes: The track's first sample, or nil before it.
+  /// - Parameter bytes: The first sample of the track, or nil if it has not arrived.
   /// - Returns: The description.
   /// - Throws: `LibAVError` if the parameters are unknown.
   func head(_ bytes: UnsafeRawBufferPointer?) throws(LibAVError) -> InitializationSegment.Track
 
-  /// Processes what was appended, and stores the samples that are available.
+  /// Processes an appended sample, and stores the samples of the file that are available.
   ///
-  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for what cannot be stored.
+  /// - Returns: `.taken`, or `.corrupt` or `.unshowable` for a sample that cannot be stored.
   func take(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, _ store: AssetTrackStore
   ) throws(LibAVError) -> FrameOutcome
 
-  /// Stores the rest.
+  /// Stores the samples that are still in the encoder.
   func finish(_ store: AssetTrackStore) throws(LibAVError)
 }
 
@@ -46,8 +46,10 @@ typealias AssetTrackStore = (
 /// Its ticks are microseconds.
 final class VideoAssetTrack: AssetTrack {
   private var pipeline: any VideoPipeline
-  /// The codec parameters, in a property of their own because the header is made while the pipeline
-  /// stores the first sample.
+  /// A copy of the pipeline's codec parameters.
+  ///
+  /// The header is made while the pipeline stores the first sample. The pipeline itself cannot be
+  /// read then.
   private var parameters: CodecParameters?
   private let video: AssetTrackSource.Video
   private let period: Int64
@@ -79,7 +81,7 @@ final class VideoAssetTrack: AssetTrack {
     return InitializationSegment.Track(parameters, timescale: 1_000_000, first: first)
   }
 
-  /// Bytes that the muxer accepts as a sample.
+  /// A placeholder that the muxer accepts as a sample of this track.
   private var placeholder: [UInt8] {
     switch (video.plan.codec, video.delivery.layout) {
     case (.h264, _): [0, 0, 0, 1, 0x65, 0x88, 0x80]
@@ -120,7 +122,8 @@ final class VideoAssetTrack: AssetTrack {
 final class SampleAssetTrack: AssetTrack {
   private var blocks: AudioBlockEncoder
   private let format: AudioFormat
-  /// The greatest distance of a block's time from the end of the samples before it that is not a gap.
+  /// The greatest difference, in samples, between a block's time and the end of the previous block
+  /// that does not count as a gap.
   private let tolerance: Int64
 
   init(_ format: AudioFormat, _ codec: AudioCodec) throws(LibAVError) {
@@ -162,7 +165,7 @@ final class SampleAssetTrack: AssetTrack {
     return .taken
   }
 
-  /// Adds silence up to a sample.
+  /// Stores silence before the sample with the index `end`.
   private func fill(upTo end: Int64, _ store: AssetTrackStore) throws(LibAVError) {
     var missing = end &- blocks.sampleCount &- Int64(blocks.restCount)
     while missing > 0 {

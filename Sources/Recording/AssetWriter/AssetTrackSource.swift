@@ -6,7 +6,9 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The samples that an input receives and the codec that stores them, checked for compatibility.
+/// The format of the samples that an input receives, and the codec that stores them.
+///
+/// Both were checked for compatibility.
 enum AssetTrackSource: Sendable {
   case video(Video)
   /// PCM samples and the codec that stores them.
@@ -19,7 +21,7 @@ enum AssetTrackSource: Sendable {
     var plan: VideoPipelinePlan
     var frameRate: FrameRate
     var headers: [UInt8]
-    /// The size in bytes of the largest frame.
+    /// The greatest size of a frame in bytes.
     var largestFrame: Int
   }
 
@@ -49,7 +51,7 @@ enum AssetTrackSource: Sendable {
     try check()
   }
 
-  /// Opens what will be needed, so that a format that nothing supports is refused at once.
+  /// Opens the encoder once, so that an unsupported format is rejected at once.
   private func check() throws(MediaError) {
     do throws(LibAVError) {
       switch self {
@@ -73,7 +75,7 @@ enum AssetTrackSource: Sendable {
     }
   }
 
-  /// The codec that stores PCM samples bit for bit.
+  /// The PCM codec that stores these samples bit for bit.
   private static func unchanged(_ format: AudioFormat) throws(MediaError) -> AudioCodec {
     switch format.sampleFormat {
     case .s16: .pcm
@@ -97,7 +99,7 @@ enum AssetTrackSource: Sendable {
     }
   }
 
-  /// Creates the queue of an input in real time.
+  /// Creates the queue of an input whose source delivers in real time.
   ///
   /// - Throws: `MediaError` if the memory is unavailable.
   func makeQueue() throws(MediaError) -> FrameQueue {
@@ -124,7 +126,9 @@ enum AssetTrackSource: Sendable {
     }
   }
 
-  /// The duration in seconds of appended PCM samples, else zero.
+  /// The duration of appended PCM samples in seconds.
+  ///
+  /// Zero for other samples.
   func duration(of bytes: UnsafeRawBufferPointer) -> Rational {
     guard case .samples(let format, _) = self else { return 0 }
     return Rational(Int128(bytes.count / format.bytesPerSample), over: Int128(format.sampleRate))
@@ -136,7 +140,7 @@ enum AssetTrackSource: Sendable {
     return !video.headers.isEmpty
   }
 
-  /// Refuses what a container does not support.
+  /// Throws an error if the container of the file does not support this track.
   func check(container path: String) throws(MediaError) {
     guard MovieContainer(path: path) == .mp4 else { return }
     switch self {
@@ -184,7 +188,7 @@ extension AssetTrackSource.Video {
     largestFrame = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
   }
 
-  /// Opens the pipeline.
+  /// Opens the pipeline that stores the frames.
   func makePipeline() throws(LibAVError) -> any VideoPipeline {
     guard case .copy(let codec) = plan else {
       return try plan.makePipeline(for: delivery, frameRate: frameRate)

@@ -4,7 +4,7 @@ import Dispatch
 public import OvercrankMediaCore
 import Synchronization
 
-/// Writes frames and audio from the program to a movie file.
+/// Writes frames and audio that the program supplies to a movie file.
 ///
 /// The file is written in fragments, so it is playable while it grows, even if the process is
 /// killed. `finishWriting()` converts it to a plain movie.
@@ -19,8 +19,8 @@ import Synchronization
 /// try writer.finishWriting()
 /// ```
 ///
-/// A writer with several inputs interleaves their samples by time. Its tracks are the video inputs
-/// in the order in which they were added, then the audio inputs.
+/// A writer with several inputs interleaves their samples by time. The file contains the video
+/// tracks first and then the audio tracks, each in the order in which the inputs were added.
 ///
 /// Call `finishWriting()` or ``cancelWriting()`` at the end. If the writer is released before that,
 /// it removes its file.
@@ -77,7 +77,7 @@ public final class AssetWriter: Sendable {
   /// The error that stopped the writer, or nil.
   public var error: MediaError? { store?.error }
 
-  /// The number of frames stored so far, of all video inputs.
+  /// The total number of frames stored so far from all video inputs.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
 
   private var store: AssetStore? { state.withLock { $0.store } }
@@ -89,8 +89,8 @@ public final class AssetWriter: Sendable {
   ///
   /// Call this before ``startWriting()``.
   ///
-  /// - Throws: `MediaError` with `.wrongState` if writing has started, or the input belongs to a
-  ///   writer.
+  /// - Throws: `MediaError` with `.wrongState` if writing has started, or the input already belongs
+  ///   to a writer.
   public func add(_ input: AssetWriterInput) throws(MediaError) {
     let isTaken = state.withLock { state in
       guard state.store == nil, input.join(self) else { return false }
@@ -137,8 +137,8 @@ public final class AssetWriter: Sendable {
 
   /// Sets the source time from which frames are stored.
   ///
-  /// Earlier samples are ignored. Time zero of the file is the first stored frame, or with several
-  /// inputs the start of the session.
+  /// Samples before this time are ignored. Time zero of the file is the first stored frame. In a
+  /// file with several inputs, it is the start of the session.
   ///
   /// - Throws: `MediaError` with `.wrongState` if writing has not started, or if the session has
   ///   already started.
@@ -148,7 +148,7 @@ public final class AssetWriter: Sendable {
     }
   }
 
-  /// Stores the queued frames and finishes the file.
+  /// Stores the queued samples and finishes the file.
   ///
   /// Blocks.
   ///
@@ -159,7 +159,7 @@ public final class AssetWriter: Sendable {
     try store.finish()
   }
 
-  /// Finishes as the blocking form does, but suspends the task meanwhile.
+  /// Finishes the file as the blocking form does, but suspends the task meanwhile.
   ///
   /// - Throws: `MediaError` as the blocking form does.
   public func finishWriting() async throws(MediaError) {
@@ -176,8 +176,8 @@ public final class AssetWriter: Sendable {
   ///
   /// Does nothing if writing has not started or has already ended.
   ///
-  /// If an error has stopped the writer, the stored frames are valuable, so the file is finished
-  /// with them instead of being removed.
+  /// If an error has stopped the writer, the file is finished with the stored frames instead of
+  /// being removed.
   public func cancelWriting() { store?.cancel() }
 
   /// Whether a sample may be appended to an input now.

@@ -26,12 +26,12 @@ public final class AssetWriterInput: Sendable {
   public let sourceFormatHint: SourceFormat
   /// Whether the source delivers samples in real time.
   ///
-  /// If true, `append(_:)` copies the sample to a queue and never blocks on the
-  /// disk or the encoder. A background thread stores the queue. A killed program loses what is in
-  /// the queue. If false, each sample is stored before the call returns.
+  /// If true, `append(_:)` copies the sample to a queue and never blocks on the disk or the
+  /// encoder. A background thread stores the queue. If the process is killed, the samples in the
+  /// queue are lost. If false, each sample is stored before the call returns.
   public let expectsMediaDataInRealTime: Bool
 
-  /// The source of the track's samples.
+  /// The checked format of the input's samples, and the codec that stores them.
   let source: AssetTrackSource
   private struct Owner {
     weak var writer: AssetWriter?
@@ -43,8 +43,9 @@ public final class AssetWriterInput: Sendable {
   ///
   /// - Parameters:
   ///   - mediaType: The kind of the samples.
-  ///   - outputSettings: The encoding. Nil stores the samples unchanged, which compressed frames,
-  ///     compressed audio and PCM of 16 and 24 bits and of floating-point numbers support.
+  ///   - outputSettings: The encoding. Nil stores the samples unchanged. This is supported for
+  ///     compressed frames, for compressed audio, and for PCM with 16-bit, 24-bit or floating-point
+  ///     samples.
   ///   - sourceFormatHint: The format of the appended samples.
   ///   - expectsMediaDataInRealTime: Whether the source delivers samples in real time.
   /// - Throws: `MediaError` with `.codecRefused` for an unknown format, or a format that does not
@@ -87,9 +88,9 @@ public final class AssetWriterInput: Sendable {
 
   /// Whether a sample may be appended now.
   ///
-  /// The writer is writing, and its queue is less than 90 % full. An input that does not deliver
-  /// in real time also waits while its last sample is more than 0.25 s later than that of another
-  /// unfinished input, so that the file is interleaved.
+  /// True if the writer is writing and the input's queue is less than 90 % full. An input also
+  /// waits if it does not deliver in real time and is more than 0.25 s ahead of another unfinished
+  /// input, so that the file is interleaved.
   public var isReadyForMoreMediaData: Bool {
     let owner = owner.withLock { $0 }
     return owner.writer?.isReady(input: owner.index) ?? false
@@ -116,17 +117,17 @@ public final class AssetWriterInput: Sendable {
   /// Appends a frame, a block of PCM samples or a packet of compressed audio.
   ///
   /// Times are rounded to microseconds and must increase. Samples before the start of the session
-  /// are ignored. PCM samples follow those before without a gap if their time is within 10 ms of
-  /// it. A longer gap is filled with silence, and samples of a time that is already stored are
-  /// left out.
+  /// are ignored. PCM samples whose time is within 10 ms of the end of the previous samples follow
+  /// them without a gap. A longer gap is filled with silence. Samples that overlap the previous
+  /// ones by more than 10 ms are left out as far as they overlap.
   ///
   /// - Parameters:
   ///   - bytes: The bytes of the sample.
   ///   - time: The presentation time in the source's time.
   /// - Throws: `MediaError` with `.wrongState` if the writer is not writing or the input is
   ///   finished; `.notReady` if the queue is full or the input is too far ahead of another;
-  ///   `.invalidData` for a damaged sample, a time that does not increase or one more than 2^31 µs
-  ///   (35 minutes) after the sample before; or an earlier error of the writer.
+  ///   `.invalidData` for a damaged sample, for a time that does not increase, or for a time more
+  ///   than 2^31 µs (35 minutes) after the previous sample; or an earlier error of the writer.
   public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     let owner = owner.withLock { $0 }
     guard let writer = owner.writer else {
@@ -135,7 +136,7 @@ public final class AssetWriterInput: Sendable {
     try writer.append(bytes, at: time, to: owner.index)
   }
 
-  /// Ends the input: it takes no more samples, and others no longer wait for it.
+  /// Ends the input, which accepts no more samples; other inputs no longer wait for it.
   ///
   /// Does nothing before the writer has started.
   public func markAsFinished() {
@@ -148,7 +149,7 @@ public final class AssetWriterInput: Sendable {
     if case .video(let video) = source { video.frameRate } else { nil }
   }
 
-  /// Sets the index of the input's track.
+  /// Sets the index of the track that the input writes.
   func move(to index: Int) { owner.withLock { $0.index = index } }
 
   /// Assigns the input to a writer.

@@ -3,7 +3,7 @@
 public import OvercrankCapture
 public import OvercrankMediaCore
 
-/// Appends images of a pool to a video input.
+/// Appends images from a buffer pool to a video input.
 ///
 /// ```swift
 /// let adaptor = try AssetWriterInputPixelBufferAdaptor(assetWriterInput: input)
@@ -36,7 +36,7 @@ public final class AssetWriterInputPixelBufferAdaptor: Sendable {
       format: pixelFormat, width: format.width, height: format.height)
   }
 
-  /// Appends an image, and returns its memory to the pool.
+  /// Appends an image, and returns the memory of the image to the pool.
   ///
   /// - Parameters:
   ///   - buffer: An image with the pool's format and size.

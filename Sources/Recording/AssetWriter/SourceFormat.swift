@@ -6,8 +6,8 @@ public import OvercrankMediaCore
 
 /// The format of the samples that an ``AssetWriterInput`` receives.
 ///
-/// It takes the place of AVFoundation's `sourceFormatHint`. Appended bytes do not describe
-/// themselves, so every input has one.
+/// It corresponds to AVFoundation's `sourceFormatHint`, but every input requires it, because
+/// appended bytes contain no description of their format.
 public struct SourceFormat: Hashable, Sendable {
   enum Content: Hashable, Sendable {
     case video(FormatDescription, FrameRate, headers: [UInt8])
@@ -26,14 +26,14 @@ public struct SourceFormat: Hashable, Sendable {
 
   let content: Content
 
-  /// Frames of one format.
+  /// The format of video frames.
   ///
   /// - Parameters:
   ///   - format: The pixel format or the codec, and the size.
   ///   - frameRate: The nominal frame rate, which determines the duration of the last frame.
-  ///   - headers: The parameter sets of compressed frames, as FFmpeg's `extradata`. H.264 with an
-  ///     `avcC` record has lengths before its NAL units instead of start codes. Empty if the key
-  ///     frames contain the parameter sets, or the codec has none.
+  ///   - headers: The parameter sets of compressed frames, as FFmpeg's `extradata`. If they are an
+  ///     `avcC` record, the NAL units of H.264 frames begin with lengths instead of start codes.
+  ///     Empty if the key frames contain the parameter sets, or the codec uses none.
   /// - Returns: The format.
   public static func video(
     _ format: FormatDescription, frameRate: FrameRate, headers: [UInt8] = []
@@ -41,12 +41,12 @@ public struct SourceFormat: Hashable, Sendable {
     SourceFormat(content: .video(format, frameRate, headers: headers))
   }
 
-  /// Interleaved PCM samples.
+  /// The format of interleaved PCM samples.
   public static func audio(_ format: AudioFormat) -> SourceFormat {
     SourceFormat(content: .samples(format))
   }
 
-  /// Compressed audio, one packet for each call.
+  /// The format of compressed audio, which is appended one packet at a time.
   ///
   /// - Parameters:
   ///   - codec: The codec.
@@ -72,11 +72,11 @@ public struct SourceFormat: Hashable, Sendable {
   }
 }
 
-/// The encoding of what an ``AssetWriterInput`` stores.
+/// The encoding that an ``AssetWriterInput`` stores.
 public enum AssetWriterOutputSettings: Hashable, Sendable {
-  /// The encoding of frames.
+  /// The encoding of video frames.
   case video(VideoOutputSettings)
-  /// The codec of PCM samples: `aac`, `pcm`, or another of FFmpeg's encoders that the container
-  /// supports, such as `pcm_s24le`.
+  /// The codec that encodes PCM samples: `aac`, `pcm`, or another of FFmpeg's encoders that the
+  /// container supports, such as `pcm_s24le`.
   case audio(AudioCodec)
 }

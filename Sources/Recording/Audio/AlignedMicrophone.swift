@@ -9,8 +9,8 @@ import OvercrankMediaCore
 final class AlignedMicrophone: AlignedAudio {
   /// The time to wait for late audio, in seconds.
   ///
-  /// The sound card's buffer holds only 0.5 s. After a longer delay, a real card has lost the
-  /// samples anyway.
+  /// The sound card's buffer holds only 0.5 s. A card that is later than that has lost the samples
+  /// anyway.
   ///
   /// Tests on busy machines use a longer time.
   @TaskLocal static var timeout: Int64 = 1
@@ -19,15 +19,14 @@ final class AlignedMicrophone: AlignedAudio {
   private let device: String
   private var cursor: AudioTap.Cursor
   private var aligner: AudioAligner
-  /// Aligned samples of each channel that have not been taken yet.
+  /// Aligned samples that the writer has not taken yet, an array for each channel.
   private var ready: [[Float]]
-  /// Whether to wait for late audio.
+  /// Whether the next call waits for late audio.
   ///
   /// False after a timeout, until audio arrives again.
   private var waitsLong = true
 
-  /// Starts with the audio at the beginning of the take, or with the oldest audio that the tap
-  /// still holds.
+  /// Starts at the beginning of the take, or at the oldest audio that the tap still contains.
   ///
   /// - Throws: `LibAVError` if the resampler cannot be created.
   init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(LibAVError) {
@@ -60,7 +59,7 @@ final class AlignedMicrophone: AlignedAudio {
     try pull(before: end)
     // The video has been stored up to `end`, so the audio up to `end` has usually arrived too. If
     // the video comes from a file, it is stored faster than in real time, and the audio has not
-    // arrived yet. The loop then waits until the audio is less than the timeout behind the video.
+    // arrived yet. The loop then waits until the audio is at most one timeout behind the video.
     let due = end - Self.timeout * Int64(feed.format.sampleRate)
     while waitsLong, aligner.outputCount < due, !feed.hasEnded {
       waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
@@ -86,7 +85,7 @@ final class AlignedMicrophone: AlignedAudio {
     return block
   }
 
-  /// Aligns the audio that has arrived, at most up to an output sample.
+  /// Aligns the audio that has arrived, up to the output sample `end`.
   private func pull(before end: Int64) throws(LibAVError) {
     while aligner.outputCount < end, let piece = feed.read(&cursor) {
       waitsLong = true

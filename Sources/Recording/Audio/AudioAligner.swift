@@ -9,28 +9,30 @@ import OvercrankMediaCore
 /// The aligner joins the blocks to one continuous input and inserts silence for missing samples. A
 /// resampler converts this input to the take's samples, and compensates the rate difference between
 /// the sound card's clock and the capture clock. If the audio is nevertheless early or late, the
-/// resampler's rate is changed slightly until the error is gone, so slowly that the change of pitch
-/// is inaudible. Errors therefore do not accumulate over the take.
+/// resampler's rate is changed until the error is gone. The change is so small that the pitch does
+/// not change audibly. Errors therefore do not accumulate over the take.
 struct AudioAligner: ~Copyable {
   /// The time constant of the correction, in seconds.
   ///
-  /// An error shrinks to 1/e in this time.
+  /// The position error shrinks to 1/e in this time.
   private static let correctionTime = 4.0
-  /// The greatest rate change for a correction, in parts per million.
+  /// The greatest change of the resampler's rate that corrects a position error, in parts per
+  /// million.
   ///
   /// 500 ppm is about a hundredth of a semitone.
   private static let fastestCorrection = 500.0
   /// The greatest position error in seconds that clock drift can explain.
   ///
-  /// A larger one is a clock jump.
+  /// A larger error counts as a clock jump.
   private static let largestError = 0.05
 
   /// The longest silence, in seconds, that is inserted before a block.
   ///
   /// A block that would need more silence has an invalid time and is ignored.
   private static let longestSilence: Int64 = 600
-  /// The number of samples that the resampler starts before time zero, so that its start-up does
-  /// not affect the take.
+  /// The number of samples that the resampler outputs before time zero.
+  ///
+  /// They are discarded, so that its start-up does not affect the take.
   private static let leadIn: Int64 = 256
 
   private var resampler: Resampler
@@ -38,9 +40,9 @@ struct AudioAligner: ~Copyable {
   private let channelCount: Int
   private let originNanoseconds: Int64
   private var drift: DriftMeter
-  /// The current rate change of the resampler, in parts per million.
+  /// The current deviation of the resampler's rate from the nominal rate, in parts per million.
   ///
-  /// It is the clock drift minus the correction of the position error.
+  /// The deviation is the clock drift minus the correction of the position error.
   private var pace = 0.0
   /// The number of samples fed to the resampler, including silence.
   private var inputCount: Int64 = 0
@@ -49,17 +51,17 @@ struct AudioAligner: ~Copyable {
   /// Negative during the lead-in.
   private(set) var outputCount = -leadIn
   private var hasHeard = false
-  /// The reason for a discontinuity before the next block, or nil if the block continues the last
-  /// one.
+  /// The reason for a discontinuity before the next block, or nil if that block continues the
+  /// previous one.
   ///
-  /// After a discontinuity, the block is placed by its timestamp alone.
+  /// After a discontinuity, the block's position follows from its timestamp alone.
   private var interruption: RecordedAudioGap.Cause?
   private(set) var gaps: [RecordedAudioGap] = []
   /// The index of the first output sample after the last gap.
   private var lastGapEnd = Int64.min / 2
   /// The time from the take's first frame to the first audio, in nanoseconds.
   private(set) var startOffset: Int64?
-  /// The greatest position error of a block, in seconds.
+  /// The greatest position error of any block, in seconds.
   private(set) var worstError = 0.0
 
   /// Creates an aligner for audio of a nominal sample rate.
@@ -82,13 +84,13 @@ struct AudioAligner: ~Copyable {
   /// Nil while unknown.
   var driftPPM: Double? { drift.partsPerMillion }
 
-  /// The index of the input sample that belongs to a time in seconds after the take's first frame.
+  /// The position in the input of a time in seconds after the take's first frame.
   private func inputPosition(at time: Double) -> Double {
     let speed = 1 + (driftPPM ?? 0) / 1_000_000
     return resampler.nextPosition + (time * rate - Double(outputCount)) * speed
   }
 
-  /// The index of the output sample that the next input sample becomes.
+  /// The index of the output sample that the next input sample will become.
   private var outputPosition: Int64 {
     let ahead = (Double(inputCount) - resampler.nextPosition) / (1 + pace / 1_000_000)
     return outputCount + Int64(saturating: ahead.rounded())
@@ -130,7 +132,7 @@ struct AudioAligner: ~Copyable {
     return output
   }
 
-  /// Inserts silence up to an output sample, because no audio has arrived for it.
+  /// Inserts silence before the output sample `end`, because no audio has arrived for it.
   ///
   /// `isLast` is true at the end of a file.
   ///
@@ -141,16 +143,16 @@ struct AudioAligner: ~Copyable {
     let start = hasHeard ? outputPosition : 0
     if hasHeard { interruption = cause }
     var output = emptyOutput
-    // The resampler holds back its last samples, so one conversion may give fewer samples than
+    // The resampler holds back its last samples, so one conversion may output fewer samples than
     // requested.
     while outputCount < end { append(try convertSilence(end - outputCount), to: &output) }
-    // Silence before the first audio is reported as the start offset, so it is a gap only in a file
-    // without any audio.
+    // Silence before the first audio is reported as the start offset. It is reported as a gap only
+    // if the whole file has no audio.
     if hasHeard || isLast { note(from: start, to: outputPosition, cause) }
     return output
   }
 
-  /// Converts samples that continue the input, and updates the rate correction.
+  /// Converts a block that directly follows the previous input, and updates the rate correction.
   private mutating func follow(
     _ channels: [[Float]], at time: Double
   ) throws(ResamplerError) -> [[Float]] {
@@ -192,7 +194,7 @@ struct AudioAligner: ~Copyable {
     for channel in 0..<channelCount { output[channel] += more[channel] }
   }
 
-  /// Records silence between two output samples as a gap.
+  /// Records a gap: silence from the output sample `start` up to `end`.
   private mutating func note(from start: Int64, to end: Int64, _ cause: RecordedAudioGap.Cause) {
     guard end > start else { return }
     if let last = gaps.last, lastGapEnd >= start - 1 {
@@ -219,8 +221,8 @@ struct AudioAligner: ~Copyable {
 /// Measures clock drift by linear regression (least squares) over the audio blocks of a take.
 ///
 /// The exact length of a gap is unknown, so the blocks before and after a gap do not lie on one
-/// line. Each run of blocks between gaps therefore gets a line with its own offset. All lines share
-/// one slope, which is the drift.
+/// line. Each series of blocks between two gaps therefore gets its own line. All lines share one
+/// slope, which is the drift, but differ in offset.
 struct DriftMeter {
   /// The shortest time span in seconds from which a drift is computed.
   ///
@@ -232,12 +234,12 @@ struct DriftMeter {
   private let rate: Double
   private var (count, meanTime, meanLead) = (0.0, 0.0, 0.0)
   private var (startTime, samples, span) = (0.0, Int64(0), 0.0)
-  /// The sums over all lines for the slope: the squared times, and the times multiplied by the
-  /// sample lead.
+  /// The sums over all lines from which the slope follows: of squared times, and of times
+  /// multiplied by the sample lead.
   ///
   /// The sample lead is the number of samples received beyond those expected at the nominal rate.
   private var (squares, products) = (0.0, 0.0)
-  /// The total time span of the previous regression lines, in seconds.
+  /// The total time span of the lines before the current one, in seconds.
   private var earlierSpan = 0.0
 
   init(rate: Double) { self.rate = rate }

@@ -6,14 +6,16 @@ import OvercrankMediaCore
 /// Encodes audio in blocks of the size that its codec requires.
 struct AudioBlockEncoder: ~Copyable {
   private var encoder: Encoder
-  /// Samples of each channel that do not fill a block yet.
+  /// Samples that do not fill a block yet, an array for each channel.
   private var rest: [[Float]]
   /// The number of samples in a block.
   let blockLength: Int
   private let sampleRate: Int
   /// The number of samples encoded so far.
   private(set) var sampleCount: Int64 = 0
-  /// The last encoded samples of each channel, with which the encoder of the next file starts.
+  /// The last encoded samples of each channel.
+  ///
+  /// The encoder of the next file starts with them.
   private(set) var recent: [[Float]]
   /// The number of samples that the decoder discards at the start of the file.
   private let padding: Int64
@@ -22,7 +24,9 @@ struct AudioBlockEncoder: ~Copyable {
   /// FFmpeg's AAC encoder distorts a tone in its first three blocks.
   private static let recentBlocks = 4
 
-  /// An upper limit of the packets per second: blocks have at least 1,024 samples.
+  /// An upper limit for the number of packets per second.
+  ///
+  /// Blocks have at least 1,024 samples.
   static func packetsPerSecond(atRate rate: Int) -> Int { rate / 1_024 + 1 }
 
   /// Opens the encoder.
@@ -31,8 +35,9 @@ struct AudioBlockEncoder: ~Copyable {
   ///   - codec: The codec.
   ///   - sampleRate: The sample rate in hertz.
   ///   - channelCount: The number of channels.
-  ///   - earlier: The samples before the first one, from the file before this one. Without them, a
-  ///     lossy codec starts from silence, which is audible as a click between two files.
+  ///   - earlier: The last samples of the previous file, which precede the first sample of this
+  ///     one. Without them, a lossy codec starts from silence, and a click is audible between the
+  ///     two files.
   /// - Throws: `LibAVError` if libav lacks the codec, or the codec does not support the format.
   init(
     codec: AudioCodec, sampleRate: Int, channelCount: Int, after earlier: [[Float]] = []
@@ -61,7 +66,7 @@ struct AudioBlockEncoder: ~Copyable {
   /// - Throws: `LibAVError` if memory is unavailable.
   func head() throws(LibAVError) -> InitializationSegment.Track {
     let parameters = encoder.parameters
-    // The initialization segment needs no audio data, but the muxer expects a packet with one
+    // The initialization segment needs no audio data, but the muxer requires a packet with one
     // sample.
     return InitializationSegment.Track(
       parameters, timescale: Int32(clamping: sampleRate),
@@ -70,15 +75,17 @@ struct AudioBlockEncoder: ~Copyable {
         placeholder: [UInt8](repeating: 0, count: 8 * rest.count)))
   }
 
-  /// The number of samples that wait for a full block.
+  /// The number of samples that do not fill a block yet.
   var restCount: Int { rest.first?.count ?? 0 }
 
-  /// Adds samples, an array for each channel.
+  /// Adds samples to the next blocks, an array for each channel.
   mutating func keep(_ samples: [[Float]]) {
     for channel in rest.indices { rest[channel] += samples[channel] }
   }
 
-  /// Encodes `count` of the added samples: a block, or fewer at the end.
+  /// Encodes the first `count` of the added samples.
+  ///
+  /// `count` is the block length, or less at the end.
   mutating func encode(_ count: Int) throws(LibAVError) {
     try encoder.send(audio: rest.map { Array($0.prefix(count)) }, at: sampleCount)
     for channel in rest.indices {
@@ -91,10 +98,11 @@ struct AudioBlockEncoder: ~Copyable {
     sampleCount += Int64(count)
   }
 
-  /// The finished packets.
+  /// Removes and returns the finished packets.
   ///
-  /// The encoder buffers only a few, so they are read after each block. The packets of the file
-  /// before this one are left out, but for those that the decoder needs for the first sample.
+  /// The encoder buffers only a few packets, so this is called after each block. Packets of the
+  /// previous file's samples are left out, except those that the decoder needs for the first
+  /// sample.
   mutating func readyPackets() throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
     while let packet = try encoder.nextPacket() {

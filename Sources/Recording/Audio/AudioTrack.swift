@@ -4,27 +4,27 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The encoded audio of a file, which ends at the same time as the video.
+/// The encoded audio of one file, which ends at the same time as the file's video.
 ///
-/// If a take has several files, their audio is one sequence of samples: sample n of the take belongs
-/// to n sampling periods after its first frame, and is in exactly one file.
+/// If a take has several files, their audio is one sequence of samples: sample n belongs to the
+/// time n sampling periods after the take's first frame, and is in exactly one file.
 struct AudioTrack: ~Copyable {
-  /// The audio of a take at the end of a file, from which the next file continues.
+  /// The state of a take's audio at the end of a file, from which the next file continues.
   struct Continuation {
     let audio: any AlignedAudio
-    /// The time in the take, in microseconds.
+    /// The time in the take at which the file ends, in microseconds.
     let microseconds: Int64
-    /// The number of aligned samples in the files so far.
+    /// The number of aligned samples in all files so far.
     let sampleCount: Int64
-    /// The last samples of each channel.
+    /// The last encoded samples of each channel.
     let recent: [[Float]]
   }
 
   private var blocks: AudioBlockEncoder
   private let source: TakeAudio
-  /// The audio since the last pause, and the sample of the file at which it starts.
+  /// The audio since the last pause, and the index in the file of its first sample.
   ///
-  /// Negative if it started in an earlier file.
+  /// The index is negative if this audio started in an earlier file.
   private var (audio, start): (any AlignedAudio, Int64)
   /// The time in the take at which the file begins, in microseconds.
   private let fileStart: Int64
@@ -43,8 +43,8 @@ struct AudioTrack: ~Copyable {
 
   /// Opens the encoder.
   ///
-  /// `originMicroseconds` is the capture-clock time of the file's first frame. `earlier` is the audio
-  /// of the file before it, or nil for the first file.
+  /// `originMicroseconds` is the capture-clock time of the file's first frame. `earlier` is the
+  /// audio at the end of the previous file, or nil for the first file.
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64, after earlier: Continuation?
   ) throws(LibAVError) {
@@ -64,23 +64,25 @@ struct AudioTrack: ~Copyable {
     fileStart = earlier?.microseconds ?? 0
   }
 
-  /// The audio for the next file, which begins at this time of the file.
+  /// The audio from which the next file continues.
+  ///
+  /// `end` is the time at which the next file begins, in microseconds of this file.
   func continuation(atMicroseconds end: Int64) -> Continuation {
     Continuation(
       audio: audio, microseconds: fileStart &+ end, sampleCount: sample(at: end) - start,
       recent: blocks.recent)
   }
 
-  /// The sample of the file at a time of the file.
+  /// The index in the file of the sample at a time, in microseconds of the file.
   private func sample(at time: Int64) -> Int64 {
     Self.sample(atMicroseconds: fileStart &+ time, rate: rate)
       - Self.sample(atMicroseconds: fileStart, rate: rate)
   }
 
-  /// The report of the audio so far.
+  /// The report of the audio encoded so far.
   var account: RecordedAudio { account(before: sampleCount) }
 
-  /// The report of the audio before a sample of the file.
+  /// The report of the file's audio before the sample `end`.
   private func account(before end: Int64) -> RecordedAudio {
     var account = audio.account.part(max(0, -start)..<max(0, end - start), rate: rate)
       .joined(to: earlier, atSample: max(0, start), rate: rate)
@@ -99,7 +101,7 @@ struct AudioTrack: ~Copyable {
     ).value) ?? 0
   }
 
-  /// Encodes whole blocks of available audio up to a time of the take.
+  /// Encodes the available audio up to a time of the file, in whole blocks.
   ///
   /// Returns the finished packets.
   mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
@@ -109,8 +111,8 @@ struct AudioTrack: ~Copyable {
 
   /// Ends the audio at a pause, and continues with the audio after it.
   ///
-  /// `atMicroseconds` is the position of the pause in the take. `originMicroseconds` is the
-  /// capture-clock time at which the take continues.
+  /// `atMicroseconds` is the position of the pause in the file. `originMicroseconds` is the time at
+  /// which the take continues, on the capture clock.
   mutating func resume(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
@@ -124,7 +126,7 @@ struct AudioTrack: ~Copyable {
     return packets
   }
 
-  /// Encodes the remaining audio up to the end of the take, and flushes the encoder.
+  /// Encodes the remaining audio up to the end of the file, and flushes the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = sample(at: time)
     try audio.finish(before: end - start)
@@ -134,11 +136,10 @@ struct AudioTrack: ~Copyable {
     return try packets + blocks.flush()
   }
 
-  /// Encodes the whole blocks that end at or before a sample.
+  /// Encodes the whole blocks that end at or before the sample `end`.
   private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    // `end` is usually the time of a frame. If frames were missing before it, many audio blocks may
-    // end before it, so this is a loop.
+    // Several blocks may end before `end`, for example if frames were lost.
     while sampleCount + Int64(blocks.blockLength) <= end {
       try encode(blocks.blockLength)
       packets += try blocks.readyPackets()

@@ -17,7 +17,7 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
   public var sampleCount: Int64 = 0
   /// The time from the first frame to the first audio.
   ///
-  /// Until then, the file contains silence. Nil if no audio arrived.
+  /// The file contains silence before the first audio. Nil if no audio arrived.
   public var startOffset: Duration?
   /// The gaps in order.
   ///
@@ -39,7 +39,9 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 }
 
 extension RecordedAudio {
-  /// The report of some samples of the audio.
+  /// The report of a range of the samples.
+  ///
+  /// If the first audio comes after the range, the whole range is one gap.
   ///
   /// If the first audio comes after them, they are one gap.
   func part(_ samples: Range<Int64>, rate: Int) -> RecordedAudio {
@@ -74,7 +76,7 @@ extension RecordedAudio {
 
   /// Merges this report with the report of the audio before a pause.
   ///
-  /// `start` is the output sample at which this part begins.
+  /// `start` is the index in the file of the first sample after the pause.
   func joined(to earlier: RecordedAudio?, atSample start: Int64, rate: Int) -> RecordedAudio {
     guard let earlier else { return self }
     let offset = MediaTime(exactly: start, over: rate)?.wholeNanoseconds ?? 0
@@ -99,11 +101,11 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
     case overrun
     /// The system was suspended.
     case suspended
-    /// Too many blocks were waiting for the writer.
+    /// Too many audio blocks were waiting for the writer.
     case outOfBuffers = "out_of_buffers"
     /// The microphone was disconnected and connected again.
     case restart
-    /// The connection from the microphone to the output was disabled for a while.
+    /// The connection from the microphone to the output was disabled temporarily.
     case switchedOff = "switched_off"
     /// The sound card's timestamps jumped.
     case clockJump = "clock_jump"
@@ -119,8 +121,8 @@ public struct RecordedAudioGap: Hashable, Sendable, Codable {
   public var sampleCount: Int64
   /// The reason for the gap.
   ///
-  /// If several gaps were merged, this is the cause of the first one. If that cause is
-  /// ``Cause/late``, it is the next cause.
+  /// If several gaps were merged, this is the cause of the first one. If the first cause is
+  /// ``Cause/late``, this is the next one.
   public var cause: Cause
 
   private enum CodingKeys: String, CodingKey {

@@ -6,7 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The source of audio for any number of concurrent takes.
+/// The source of audio for takes, any number of which may run concurrently.
 struct TakeAudio: Sendable {
   /// The tap that receives the audio.
   let feed: AudioTap
@@ -17,17 +17,18 @@ struct TakeAudio: Sendable {
   /// Nil for real devices, whose samples are read from the tap.
   let known: DeviceInput.Audio?
 
-  /// The seconds of audio that the tap keeps for a slow writer.
+  /// The length of the audio history that the tap keeps for a slow writer, in seconds.
   ///
-  /// The frame queue holds two seconds of frames of the largest size, so it holds more seconds of
-  /// smaller compressed frames. The tap must keep the audio of all queued frames.
+  /// The tap must keep the audio of all frames in the queue. The queue has space for two seconds of
+  /// frames of the greatest size, so it may contain many more seconds of smaller, compressed
+  /// frames.
   private static let keptAudio = 30
 
   /// Creates the source for the session's audio connection to an output.
   ///
   /// The tap receives audio only after the next start of the session, or after
-  /// `CaptureSession.refresh(_:)` for this output. `seconds` is the length of the audio history
-  /// from before the take. The tap keeps it in addition to the 30 s for a slow writer.
+  /// `CaptureSession.refresh(_:)` for this output. `seconds` is the length of the audio history to
+  /// keep from before the take, in addition to the 30 s for a slow writer.
   ///
   /// Returns nil if the settings exclude audio, or if no audio connection is enabled.
   ///
@@ -42,7 +43,8 @@ struct TakeAudio: Sendable {
         $0.output === output && $0.mediaType == .audio
       }), connection.isEnabled
     else { return nil }
-    // Synthetic audio is computed on demand, so its tap needs no history and only measures levels.
+    // Synthetic audio is computed on demand, so its tap needs no history. The tap only measures
+    // levels.
     let known = connection.camera?.audio
     guard
       let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
@@ -58,7 +60,9 @@ struct TakeAudio: Sendable {
     return source
   }
 
-  /// The codec to use: the requested one if any; otherwise AAC, or PCM if AAC does not support the
+  /// The codec to use.
+  ///
+  /// This is the requested codec, if any. Otherwise it is AAC, or PCM if AAC does not support the
   /// audio format or the video is lossless.
   func codec(wanted: AudioCodec?, besideLossless isLossless: Bool) -> AudioCodec {
     wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
@@ -84,10 +88,10 @@ struct TakeAudio: Sendable {
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
 
-  /// Makes the tap stop soon after the last frame of a closed queue.
+  /// Stops the tap soon after the last frame of a closed queue.
   ///
-  /// While the queued frames are written, newer audio would otherwise push their audio out of the
-  /// tap.
+  /// While the queued frames are written, newer audio would otherwise replace the audio of these
+  /// frames in the tap.
   func end(behind queue: FrameQueue) {
     guard let last = queue[queue.endNumber - 1] else { return }
     // If the camera delivered no frames for some seconds before it was stopped, the audio of these
@@ -98,7 +102,7 @@ struct TakeAudio: Sendable {
 
   /// Starts to align audio to a take.
   ///
-  /// `origin` is the time of its first frame on the capture clock.
+  /// `origin` is the time of the take's first frame on the capture clock.
   ///
   /// - Throws: `LibAVError` if memory is unavailable.
   func aligned(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
@@ -110,7 +114,8 @@ struct TakeAudio: Sendable {
   }
 }
 
-/// Audio aligned to a take: sample n belongs to n sampling periods after the first frame.
+/// Audio that is aligned to a take: sample n belongs to the time n sampling periods after the
+/// take's first frame.
 ///
 /// Used by one thread only.
 protocol AlignedAudio: AnyObject {
@@ -131,10 +136,12 @@ protocol AlignedAudio: AnyObject {
   func finish(before end: Int64) throws(LibAVError)
 }
 
-/// The synthetic camera's audio, which uses the clock of its frames and is always available.
+/// The audio of the synthetic camera.
+///
+/// It uses the same clock as the frames, and is always available.
 private final class AlignedSyntheticAudio: AlignedAudio {
   private let source: SyntheticAudio
-  /// The index of the synthetic audio's sample at the first frame of the take.
+  /// The index in the synthetic audio of the sample at the first frame of the take.
   private let offset: Int64
   private var takenCount: Int64 = 0
   private(set) var account = RecordedAudio()

@@ -7,26 +7,27 @@ import OvercrankMovieFormat
 
 /// Converts a fragmented recording to a plain movie without copying samples.
 enum MovieFinalizer {
-  /// The end of a track.
+  /// The end of a track in the plain movie.
   enum TrackEnd {
-    /// At this time in ticks of the track.
+    /// The track ends at this time, in ticks of the track.
     ///
-    /// The last block of audio may contain more samples.
+    /// The last block of audio may contain samples after this time, which are not played.
     case at(Int64)
-    /// This many ticks after the track's first sample.
+    /// The track ends this many ticks after its first sample.
     case afterFirst(Int64)
   }
 
-  /// Adds an index of all samples to a fragmented file, and makes the index effective in place.
+  /// Converts a fragmented file to a plain movie in place, by adding an index of all samples.
   ///
-  /// Samples are not moved, so this needs little time and space. The new index is synced to disk
-  /// first. Then 16 bytes are overwritten: the old `moov` box becomes the header of an `mdat` box
-  /// that contains all fragments. A power failure at any time leaves either the fragmented or the
-  /// plain movie intact. The frame records of all fragments are joined in one ledger box.
+  /// Samples are not moved, so the conversion needs little time and space. The new index is synced
+  /// to disk first. Then 16 bytes are overwritten: the old `moov` box becomes the header of an
+  /// `mdat` box that contains all fragments. A power failure at any time leaves either the
+  /// fragmented or the plain movie intact. The frame records of all fragments are joined in one
+  /// ledger box.
   ///
   /// - Parameters:
   ///   - open: The file.
-  ///   - ends: The ends of the tracks, in the file's order.
+  ///   - ends: The end of each track, in the order of the tracks in the file.
   ///   - metadata: The tags of the plain file.
   /// - Returns: The number of samples of each track in the plain file.
   /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
@@ -67,7 +68,7 @@ enum MovieFinalizer {
     var counts = Array(repeating: Int64(0), count: source.tracks.count)
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
-      // A full disk may have cut off the last samples. The index leaves these out.
+      // A full disk may have cut off the last samples. The index omits them.
       let locations = packets.locations.filter {
         $0.position + Int64($0.byteCount) <= file.byteCount
       }
@@ -93,7 +94,7 @@ enum MovieFinalizer {
     }
     let values = journal.attachments(in: file).flatMap(TimedValue.decode)
     var media: [UInt8] = []
-    // Metadata has times of frames, so its end is that of the video.
+    // The values of a metadata track have times of video frames, so this track ends with the video.
     if case .at(let end)? = ends.first {
       for track in TimedMetadataTrack.tracks(of: values, end: end)
       where track.add(to: &index, mediaStart: file.byteCount + Int64(media.count)) {
@@ -105,8 +106,8 @@ enum MovieFinalizer {
       try file.enclose(from: head)
       try file.file.sync()
     }
-    // Readers ignore fragments from now on, because the index is in effect. The fragment boxes are
-    // marked as free only for tools that scan the file for fragments.
+    // The index is now in effect, and readers ignore the fragments. The fragment boxes are marked
+    // as free only for tools that scan the file for fragments.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())
     return counts
@@ -122,12 +123,12 @@ enum MovieFinalizer {
 
   /// The number of frames readable from a file up to the first error.
   ///
-  /// Nil if it cannot be opened.
+  /// Nil if the file cannot be opened.
   static func readableFrames(_ file: OpenFile) -> Int64? {
     guard var source = try? Demuxer(reopening: file) else { return nil }
     guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0
-    // After a read error, the following frames count as unreadable.
+    // A read error ends the count. The following frames count as unreadable.
     while let packet = try? source.nextPacket() {
       if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
     }

@@ -3,18 +3,18 @@
 import OvercrankLibAV
 import OvercrankMovieFormat
 
-/// Reordered and droppable samples, from the journals of a recording.
+/// The decoding order and the droppable samples of a recording, read from the file's journals.
 ///
-/// The index of libavformat lacks this order.
+/// The index that libavformat makes of a fragmented file lacks both.
 struct SampleOrder {
-  /// The entry of a sample in the index of the plain movie.
+  /// The values of one sample in the index of the plain movie.
   struct Entry {
     var presentationOffset: Int64 = 0
     var duration: Int64
     var isDroppable = false
   }
 
-  /// Samples that are reordered or droppable, by their offset in the file.
+  /// The samples that are reordered or droppable, by their byte offset in the file.
   private var samples: [Int64: StoredSample] = [:]
 
   init(_ journal: RecordedFragments) {
@@ -25,10 +25,10 @@ struct SampleOrder {
     }
   }
 
-  /// The entries of a track's samples.
+  /// The index values of a track's samples.
   ///
-  /// Fragmented tracks need not store durations, so they follow from the times. `end` is the end of
-  /// the track in its ticks.
+  /// The durations follow from the times, because fragmented tracks need not store durations. `end`
+  /// is the end of the track in ticks of the track.
   func entries(of locations: [PacketLocation], end: Int64) -> [Entry] {
     var (latest, latestTicks) = (0, Int64.min)
     var entries: [Entry] = []
@@ -49,8 +49,9 @@ struct SampleOrder {
       }
       entries.append(entry)
     }
-    // So far every duration is the step to the next decode time. The muxer computes the track's
-    // length from the frame that is shown last, so this frame gets its display duration instead.
+    // Every duration so far is the time until the next sample is decoded. The muxer computes the
+    // track's length from the frame that is shown last, so that frame gets its display duration
+    // instead.
     if isReordered, latest < entries.count - 1 { entries[latest].duration = end &- latestTicks }
     return entries
   }

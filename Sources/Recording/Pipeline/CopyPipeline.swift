@@ -14,15 +14,15 @@ struct CopyPipeline: VideoPipeline {
   /// Whether every frame can be decoded alone.
   private let isIntraOnly: Bool
   private var headerFinder: FilterBox?
-  /// The number of bytes before each NAL unit that give its length.
+  /// The number of bytes of the length field before each NAL unit.
   ///
   /// Nil for a byte stream with start codes.
   private let unitLengthSize: Int?
 
   /// Creates a pipeline.
   ///
-  /// `headers` are the parameter sets, if they are known. Those of an H.264 byte stream are found in
-  /// its first key frame otherwise.
+  /// `headers` are the parameter sets, or empty if they are unknown. In an H.264 byte stream, they
+  /// are then found in the first key frame.
   init(codec: VideoCodec, delivery: FrameDelivery, headers: [UInt8] = []) throws(LibAVError) {
     self.codec = codec
     self.delivery = delivery
@@ -50,7 +50,7 @@ struct CopyPipeline: VideoPipeline {
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
       let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
-      // Frames before the first key frame cannot be decoded.
+      // Frames before the first key frame cannot be decoded, so they are not stored.
       guard isKeyFrame, !headers.isEmpty else { return .unshowable }
       parameters = try CodecParameters(
         videoCodec: codec.rawValue, width: delivery.width, height: delivery.height,
@@ -64,8 +64,8 @@ struct CopyPipeline: VideoPipeline {
     guard let unitLengthSize else { return AnnexB.holdsKeyFrame(bytes) }
     var units = NALUnitReader(bytes, lengthSize: unitLengthSize)
     while let unit = units.next() {
-      // Type 5 is a slice of an IDR frame. Headers may come before it, so all NAL units are
-      // searched.
+      // Type 5 is a slice of an IDR frame. NAL units with headers may precede it, so all NAL units
+      // are searched.
       if bytes[unit.lowerBound] & 0x1F == 5 { return true }
     }
     return false

@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes frames, and decodes compressed ones first.
+/// Encodes frames; compressed frames are decoded first.
 struct EncodePipeline: VideoPipeline {
   private final class Codecs {
     var encoder: Encoder
@@ -28,32 +28,33 @@ struct EncodePipeline: VideoPipeline {
   private let pixelFormat: LibAVPixelFormat
   private let isH264: Bool
   private var factor = 1.0
-  /// The zoom factors of frames in the decoder and of the next frame, by their times.
+  /// The zoom factors of the frames in the decoder and of the next frame, by presentation time in
+  /// microseconds.
   private var factors: [Int64: Double] = [:]
   private let isReordered: Bool
   private var lastKeyFrame: Int64?
   let parameters: CodecParameters?
   private(set) var maximumBitRate: Int64?
 
-  /// The longest time between key frames.
+  /// The longest time between key frames, in microseconds.
   ///
-  /// A cut at any time then has a key frame within this distance.
+  /// Any time in the file is then at most this far from a key frame, where it can be cut.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
   /// The supported distances between reference frames, in frames.
   ///
-  /// The frames between them are droppable.
+  /// The frames between two reference frames are droppable.
   ///
   /// Droppable frames are B-frames that are not used as references. libx264 makes no other
   /// droppable frames, because its P-frames are always references. A B-frame is stored only after
   /// the reference frame that follows it, up to `referenceInterval` frames late. If the process is
   /// killed, that many more frames are lost.
   ///
-  /// `Benchmarks/Droppable/run.sh 120` measures the cost, at 640x480 and 240 fps beside the same
-  /// frames without droppable ones. With an interval of 2, a file has 0.97 to 1.68 times the bytes,
-  /// with 4 0.86 to 1.22 times, and with 8 0.84 to 0.97 times; the greatest values are those of a
-  /// noisy scene. The PSNR changes by +0.4 to -0.4 dB, and by -1.7 dB for the still synthetic scene
-  /// with 8.
+  /// `Benchmarks/Droppable/run.sh 120` measures the cost at 640x480 and 240 fps, relative to a file
+  /// without droppable frames. The file has 0.97 to 1.68 times the size with an interval of 2, 0.86
+  /// to 1.22 times with an interval of 4, and 0.84 to 0.97 times with an interval of 8. A noisy
+  /// scene gives the greatest values. The PSNR changes by +0.4 to -0.4 dB, but by -1.7 dB for the
+  /// still synthetic scene with an interval of 8.
   static let referenceIntervals = 2...16
 
   init(
@@ -101,12 +102,13 @@ struct EncodePipeline: VideoPipeline {
         settings.options["x264-params"] =
           "bframes=\(referenceInterval - 1):b-adapt=0:b-pyramid=none:scenecut=0"
       }
-      // Rounded down, so that the time between key frames never exceeds a quarter of a second.
+      // The interval in frames is rounded down, so that the time between key frames never exceeds a
+      // quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
     case .ffv1:
       settings.options = ["level": "3"]
-      settings.keyFrameInterval = 1  // Makes every frame decodable without others.
+      settings.keyFrameInterval = 1  // Every frame can be decoded alone.
     default: break
     }
     let encoder = try Encoder(video: settings)
@@ -116,10 +118,10 @@ struct EncodePipeline: VideoPipeline {
       converter: FrameConverter(to: target, isFullRange: target.isFullRange))
   }
 
-  /// The lowest H.264 level for this size and rate at 0.25 bit per pixel.
+  /// The lowest H.264 level that allows this size and rate at 0.25 bit per pixel.
   ///
-  /// If no level allows 0.25 bit per pixel, this is the lowest level for the size and rate alone.
-  /// Nil if no level allows the size and rate.
+  /// If no level allows 0.25 bit per pixel, this is the lowest level that allows the size and rate
+  /// alone. Nil if no level allows the size and rate.
   private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
     let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
     return [0.25, 0].lazy.compactMap {
@@ -129,8 +131,11 @@ struct EncodePipeline: VideoPipeline {
     }.first
   }
 
-  /// The pixel format to encode: full-range 4:2:2 or 4:2:0 for JPEG, 4:2:0 for H.264, else the
-  /// nearest one.
+  /// The pixel format in which frames are encoded.
+  ///
+  /// JPEG uses full-range 4:2:2 if the source has at least this chroma resolution, otherwise
+  /// full-range 4:2:0. H.264 uses 4:2:0. Other codecs use the format they support that is nearest
+  /// to the source.
   private static func pixelFormat(for codec: VideoCodec, source: LibAVPixelFormat)
     -> LibAVPixelFormat
   {
@@ -178,8 +183,8 @@ struct EncodePipeline: VideoPipeline {
   ///
   /// Returns the available frames, or nil if the packet is damaged.
   ///
-  /// The encoder reads a fixed number of bytes per frame, so a frame of an unexpected size counts
-  /// as damaged.
+  /// A frame of an unexpected size counts as damaged, because the encoder reads a fixed number of
+  /// bytes per frame.
   private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
     var frames: [MediaFrame] = []
     do throws(LibAVError) {
@@ -207,8 +212,8 @@ struct EncodePipeline: VideoPipeline {
     _ frames: [MediaFrame], _ store: SampleStore
   ) throws(LibAVError) {
     for frame in frames {
-      // The lead-in consists of earlier frames that are only decoded as references. The decoder may
-      // deliver one of them late. Its time is negative, so it is not stored.
+      // The decoder may output a frame of the lead-in late. Its time is negative, and it is not
+      // stored: the lead-in is only decoded because later frames refer to it.
       guard let time = frame.pts, time >= 0 else { continue }
       try encode(frame, at: time, store)
     }
@@ -229,7 +234,7 @@ struct EncodePipeline: VideoPipeline {
     try storeReady(store)
   }
 
-  /// The frame in the encoder's format, enlarged by a factor.
+  /// The frame in the encoder's format, enlarged by the zoom factor.
   private func prepared(
     _ frame: MediaFrame, _ factor: Double?
   ) throws(LibAVError) -> MediaFrame {

@@ -20,7 +20,7 @@ struct StorePipeline: VideoPipeline {
 
   /// Creates a pipeline for the camera's format.
   ///
-  /// Nil if the rows have padding, because it must be removed before the frame is stored.
+  /// Returns nil if the rows have padding, because the padding must not be stored.
   init?(delivery: FrameDelivery, frameRate: FrameRate) throws(LibAVError) {
     guard case .raw(let format, let bytesPerRow) = delivery.layout,
       let byteCount = MediaFrame.packedByteCount(
@@ -35,7 +35,7 @@ struct StorePipeline: VideoPipeline {
       timescale: 1_000_000)
     settings.frameRate = frameRate
     settings.isFullRange = format.isFullRange
-    // The encoder is created only for its codec parameters.
+    // This encoder encodes nothing. It is created only for its codec parameters.
     parameters = try Encoder(video: settings).parameters
   }
 

@@ -12,7 +12,7 @@ extension TakeWriter {
   static let audio = 1
 
   /// Creates the file's header at the first frame, because the codec parameters are unknown before
-  /// it.
+  /// that frame.
   mutating func begin(
     _ image: UnsafeRawBufferPointer, _ sample: VideoSample, _ parameters: CodecParameters?
   ) throws(LibAVError) {
@@ -56,7 +56,7 @@ extension TakeWriter {
     early = []
   }
 
-  /// The part of a frame that a zoom factor shows.
+  /// The part of a copied frame that players should show at a zoom factor.
   func aperture(ofFactor factor: Double) -> CleanAperture? {
     CleanAperture(width: delivery.width, height: delivery.height, factor: factor)
   }
@@ -84,7 +84,7 @@ extension TakeWriter {
     storedCount += 1
     frameBytes += Int64(bytes.count)
     // The times are kept in presentation order. If frames are reordered, a few frames with later
-    // times may have been stored before this one.
+    // times may have been stored before this frame.
     var index = storedMicroseconds.count
     while index > 0, storedMicroseconds[index - 1] > sample.time { index -= 1 }
     storedMicroseconds.insert(sample.time, at: index)
@@ -104,13 +104,14 @@ extension TakeWriter {
     lastDecodeTime = sample.decodeTime
   }
 
-  /// Stores the metadata values whose frames are stored.
+  /// Stores the metadata values of those frames that are stored already.
   ///
   /// Set `isEnd` after the last frame of the file.
   mutating func storeValues(isEnd: Bool = false) throws(LibAVError) {
     guard !values.waiting.isEmpty, movie != nil else { return }
     let end: PendingValues.End = isEnd ? nextFileStart.map { .file($0) } ?? .take : .none
-    // Reordered frames are stored a few frames late.
+    // Reordered frames may still be stored between the last ones, so the values of the last 32
+    // frames wait.
     let stored = values.take(
       times: storedMicroseconds, margin: plan.isReordered ? 32 : 0, clock: account.clock, end: end)
     guard let first = stored.first else { return }
@@ -119,7 +120,9 @@ extension TakeWriter {
     }
   }
 
-  /// The audio for the take's next file, once this one is finished.
+  /// The state of the audio from which the take's next file continues.
+  ///
+  /// Call this after the current file is finished.
   func audioContinuation() -> AudioTrack.Continuation? {
     audioTrack?.continuation(atMicroseconds: endMicroseconds)
   }

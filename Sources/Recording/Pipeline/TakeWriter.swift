@@ -19,7 +19,7 @@ struct TakeWriter: ~Copyable {
   let audioCodec: AudioCodec
   /// Whether disk space is reserved beyond the end of the file.
   let reservesSpace: Bool
-  /// The number of stored frames that the frame index may lack.
+  /// The greatest number of stored frames that are not in the frame index yet.
   ///
   /// If the process is killed, these frames are lost. After this many frames, the owner calls
   /// ``flush()``, which updates the index.
@@ -29,15 +29,15 @@ struct TakeWriter: ~Copyable {
 
   /// The rotation, mirroring and zoom of the frames, or nil for frames as the camera delivers them.
   let geometry: ConnectionGeometry?
-  /// The part of copied frames that players show, or nil for all of it.
+  /// The part of each copied frame that players should show, or nil for the whole frame.
   var cleanAperture: CleanAperture?
   /// Whether the zoom changed after the first of the copied frames.
   private(set) var hasOtherZoom = false
 
-  /// The account of all frames.
+  /// The account of all frames: the outcome of each one.
   ///
-  /// A frame whose storage fails is counted as taken here, so the file may contain fewer frames
-  /// than the account.
+  /// A frame that could not be stored counts as taken in this account, so the file may contain
+  /// fewer frames than the account.
   private(set) var account: FrameAccount
   /// The number of frames in the file.
   var storedCount: Int64 = 0
@@ -59,22 +59,25 @@ struct TakeWriter: ~Copyable {
 
   /// Metadata values that wait for their frames.
   var values: PendingValues
-  /// The audio of the take's file before this one, or nil for the first file.
+  /// The state of the audio at the end of the take's previous file, or nil for the first file.
   let earlierAudio: AudioTrack.Continuation?
   private var pipeline: (any VideoPipeline)?
   var movie: FragmentedMovieWriter?
   var audioTrack: AudioTrack?
-  /// Frame records collected before the file has a header.
+  /// Frame records that were collected before the file had a header.
   ///
-  /// They are written to the ledger afterwards.
+  /// They are written to the ledger after the header.
   var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
-  /// The decode times of the first and the last sample in microseconds.
+  /// The decode times of the first and the last stored frame, in microseconds.
   var (firstDecodeTime, lastDecodeTime): (Int64?, Int64?) = (nil, nil)
-  /// The duration of the last frame if the source is finite and the take includes its end;
-  /// otherwise nil.
+  /// The duration of the source's last frame, in microseconds.
+  ///
+  /// Nil unless the source is finite and the take includes its last frame.
   private var sourceLastDuration: Int64?
-  /// The time at which the next file begins, or nil if this one ends the take.
+  /// The time at which the take's next file begins, in microseconds of this file.
+  ///
+  /// Nil if this file is the last.
   private(set) var nextFileStart: Int64?
   /// Whether a pause has left out frames that the next frame may need for decoding.
   private var isInterrupted = false
@@ -130,18 +133,17 @@ struct TakeWriter: ~Copyable {
   /// The duration of the take so far in seconds, for display.
   var seconds: Double { Double(endMicroseconds) / 1_000_000 }
 
-  /// Records a frame that was not stored because of an earlier error.
+  /// Records a frame that is not stored because an earlier error ended storing.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
     let outcome = frame.observation.outcome
-    // The write error may also affect the ledger, so a failure to record the frame there is
-    // ignored.
+    // The write error may also affect the ledger of the file, so an error of this call is ignored.
     try? record(frame.observation, outcome)
     return outcome
   }
 
   /// Stores a frame.
   ///
-  /// If the frame was dropped earlier, only records its outcome.
+  /// If the frame was dropped before it reached the writer, only records its outcome.
   ///
   /// - Returns: The outcome of the frame.
   /// - Throws: `LibAVError` if the encoder or the file fails. The frame then counts as taken.
@@ -202,7 +204,7 @@ struct TakeWriter: ~Copyable {
         captureTime: MediaTime(microseconds: time)))
   }
 
-  /// Ends a pause, and continues with the audio captured at this time.
+  /// Ends a pause, and continues with the audio from this time on the capture clock.
   private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
     account.resume(atMicroseconds: time)
     isInterrupted = true
@@ -236,8 +238,8 @@ struct TakeWriter: ~Copyable {
     if first == nil { first = observation }
     let time = time(of: observation)
     lastMicroseconds = time
-    // The pipeline is moved out of `self`. A second reference would make Swift copy it for each
-    // frame.
+    // The pipeline is moved out of `self`. Swift would copy it for each frame if there were a
+    // second reference to it.
     var pipeline =
       if let known = self.pipeline.take() {
         known
@@ -293,7 +295,7 @@ struct TakeWriter: ~Copyable {
 
   private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
-    // The last frame lasts one period, and one more for each frame that is missing after it.
+    // The last frame lasts one period, plus one period for each frame that is missing after it.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
     let untilNextFile = nextFileStart.map { $0 &- (storedMicroseconds.last ?? 0) }
@@ -301,8 +303,8 @@ struct TakeWriter: ~Copyable {
       untilNextFile ?? known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate),
       FragmentedMovieWriter.maximumSampleTicks)
     let end = endMicroseconds
-    // With reordering, the last decoded sample is not the last shown one, and decoding began before
-    // zero.
+    // In a reordered file, the frame decoded last is not the frame shown last, and decoding begins
+    // before time zero.
     let decoded = min(0, firstDecodeTime ?? 0) &- (lastDecodeTime ?? 0)
     movie?.endLast(
       ofTrack: Self.videoTrack,
@@ -322,7 +324,7 @@ struct TakeWriter: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// The duration of frame periods in microseconds, at least 1.
+  /// The duration of a number of frame periods in microseconds, at least 1.
   ///
   /// The result is rounded up. Drivers truncate timestamps to microseconds, so a frame was captured
   /// up to 1 µs after its timestamp, and its end is later by the same amount.
@@ -332,7 +334,7 @@ struct TakeWriter: ~Copyable {
     return max(1, exact ?? FragmentedMovieWriter.maximumSampleTicks)
   }
 
-  /// Closes the account.
+  /// Closes the frame account.
   ///
   /// Call this before ``finish()``, which derives the last frame's duration from the account.
   ///

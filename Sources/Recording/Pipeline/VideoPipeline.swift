@@ -83,7 +83,7 @@ enum VideoPipelinePlan: Equatable {
   case copy(VideoCodec)
   /// Frames are encoded by libav. Compressed frames are decoded first.
   ///
-  /// With an interval above 1, other frames refer only to every nth one.
+  /// If `referenceInterval` is n, only every nth frame is a reference frame.
   case encode(VideoCodec, referenceInterval: Int = 1)
 
   /// Creates a plan and checks it against the container of the file name.
@@ -93,7 +93,8 @@ enum VideoPipelinePlan: Equatable {
     self = try VideoPipelinePlan(video, for: delivery).checked(in: path)
   }
 
-  /// The plan, if the container of the file name supports its codec.
+  /// Returns this plan, or throws an error if the container of the file name does not support its
+  /// codec.
   func checked(in path: String) throws(MediaError) -> VideoPipelinePlan {
     guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codec) else {
       throw Self.refusal(of: codec.rawValue, in: path)
@@ -133,7 +134,7 @@ enum VideoPipelinePlan: Equatable {
     }
   }
 
-  /// The plan with droppable frames between every nth one.
+  /// This plan, with every nth frame as a reference frame and droppable frames between them.
   ///
   /// - Throws: `MediaError` with `.codecRefused` if the frames are not encoded as H.264, or the
   ///   interval is not supported.
@@ -197,6 +198,6 @@ enum VideoPipelinePlan: Equatable {
     if case .encode(_, let interval) = self { interval > 1 } else { false }
   }
 
-  /// Whether the stored frames are bit-identical to the captured ones.
+  /// Whether the stored frames are bit-identical to the captured frames.
   var isLossless: Bool { self == .encode(.ffv1) || self == .encode(.rawVideo) }
 }

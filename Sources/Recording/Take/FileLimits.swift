@@ -24,17 +24,19 @@ struct FileLimits {
   private var nextLook = Int64.min
   private var freeBytes = Int64.max
 
-  /// The size of the metadata of a finished file: a fixed part, and `bytesPerFrame` for each frame.
+  /// The size of the metadata in a finished file, in bytes.
+  ///
+  /// It consists of a fixed part and `bytesPerFrame` for each frame.
   ///
   /// The header and the tags are stored twice. For each frame, position, size and time are stored
   /// both in the fragment and in the index, and the ledger contains a record.
   private static let bytesPerFile: Int64 = 64 << 10
   private static let bytesPerFrame: Int64 = 96
-  /// The additional bytes per audio packet.
+  /// The size of the metadata for each audio packet, in bytes.
   private static let bytesPerPacket: Int64 = 40
-  /// The seconds of audio that may be stored after the start of the last frame.
+  /// The greatest length of audio that may be stored after the start of the last frame, in seconds.
   ///
-  /// They cover the duration of this frame and the delay of a microphone.
+  /// It covers the duration of the last frame and the delay of a microphone.
   private static let lateAudio: Int64 = 2
   /// The interval between checks of the free disk space, in microseconds of capture time.
   private static let lookInterval: Int64 = 200_000
@@ -46,7 +48,7 @@ struct FileLimits {
     minimumFree = settings.minFreeDiskSpaceLimit
   }
 
-  /// The reason to end a take before it stores this frame, or nil if no limit is reached.
+  /// The reason to end the take before this frame is stored, or nil if no limit is reached.
   mutating func reason(
     against frame: QueuedFrame, fileBytes: Int64, frames: Int64, seconds: Double
   ) -> StopReason? {

@@ -32,7 +32,7 @@ extension MovieFileOutput {
     case didResume(path: String)
     /// The queue to the file is full, because the writer is too slow.
     ///
-    /// Frames are lost until it has free space again.
+    /// Frames are lost until the queue has free space again.
     case didFillQueue(path: String)
     /// The queue is half empty again, and no more frames are lost.
     case didDrainQueue(path: String)
@@ -46,11 +46,11 @@ extension MovieFileOutput {
 
   /// A state change of a triggered recording.
   public enum TriggeredEvent: Sendable {
-    /// Frames are kept in a ring of this size in bytes, until a trigger.
+    /// The capture waits for a trigger, and keeps frames in a ring of this size in bytes.
     case waiting(ringBytes: Int)
     /// A trigger arrived, and its clip started.
     case triggered(CaptureTrigger, clip: Int)
-    /// More of a clip was stored.
+    /// More frames of a clip were stored.
     case progress(Progress)
     /// A clip is finished.
     case finished(RecordingReport)

@@ -9,8 +9,9 @@ extension MovieFileOutput {
   ///
   /// Blocks.
   ///
-  /// No frame is lost between files. The session is used as in ``record(progress:)``. The limits of
-  /// duration and frames apply to the whole take, the limits of size to each file.
+  /// No frame is lost between files. The session is used as in ``record(progress:)``. The limits on
+  /// duration and number of frames apply to the whole take. The limit on file size applies to each
+  /// file.
   ///
   /// - Parameters:
   ///   - segments: How the take is divided, and where its files are.
@@ -48,11 +49,11 @@ extension MovieFileOutput {
     try await offload { () throws(MediaError) in try self.record(in: segments, events: events) }
   }
 
-  /// Starts to record to a file on a background thread, or lets a running take go on in this file.
+  /// Starts to record to a file on a background thread, or continues a running take in this file.
   ///
-  /// A running take continues without a lost frame: the new file begins with the next frame, or with
-  /// the next key frame if a camera delivers H.264. ``events`` report each file. If the file cannot
-  /// be created, the current one goes on.
+  /// A running take continues without a lost frame: the new file begins with the next frame, or
+  /// with the next key frame if a camera delivers H.264. ``events`` report each file. If the file
+  /// cannot be created, the take continues in the current one.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` while a triggered recording runs, and with
   ///   `.outOfMemory` if no thread can be created.
@@ -89,9 +90,9 @@ extension MovieFileOutput {
   /// - Parameters:
   ///   - value: The value.
   ///   - key: The key, such as `com.example.speed`.
-  ///   - frame: The index of the stored frame in the take, from 0. It may come later, or be in the
-  ///     current file. Nil selects the frame of the present time.
-  /// - Returns: False if the value is not stored, because 65 536 others wait for the writer.
+  ///   - frame: The index of the stored frame in the take, from 0. The frame may be in the current
+  ///     file, or still to come. Nil selects the frame that is captured now.
+  /// - Returns: False if 65 536 values already wait for the writer. The value is then dropped.
   /// - Throws: `MediaError` with `.invalidMetadata` for a key or value that a movie cannot store, or
   ///   a negative index; `.notConnected` if the output has no camera.
   @discardableResult
@@ -110,17 +111,17 @@ extension MovieFileOutput {
       .append(PendingValue(position: position, key: key, value: value))
   }
 
-  /// Stores a metadata value that belongs to the frame of a time, such as a metadata object.
+  /// Adds a value that belongs to the frame of a capture time, such as a metadata object.
   ///
-  /// Like `append(_:forKey:atFrame:)` otherwise.
+  /// In all other respects, this method is like `append(_:forKey:atFrame:)`.
   ///
   /// - Parameters:
   ///   - value: The value.
   ///   - key: The key, such as `com.example.speed`.
   ///   - captureTime: A time on the capture clock. The value belongs to the last frame at or before
-  ///     it, which may already be stored. If the file of this frame is finished, the value is not
-  ///     stored, and the report's warnings count it.
-  /// - Returns: False if the value is not stored, because 65 536 others wait for the writer.
+  ///     this time, which may already be stored. If the file of that frame is finished, the value
+  ///     is not stored, and a warning in the report counts it.
+  /// - Returns: False if 65 536 values already wait for the writer. The value is then dropped.
   /// - Throws: `MediaError` with `.invalidMetadata` for a key or value that a movie cannot store.
   @discardableResult
   public func append(
@@ -132,10 +133,12 @@ extension MovieFileOutput {
       .append(PendingValue(position: .frameTime(microseconds), key: key, value: value))
   }
 
-  /// The items of the file's metadata, from `RecordingSettings.metadata` until they are set.
+  /// The metadata items of the file.
   ///
-  /// May be changed before and during a take; a finished file has the items of its end. A file that
-  /// was not finished has those of its start.
+  /// Until this property is set, they are the items of `RecordingSettings.metadata`.
+  ///
+  /// May be changed before and during a take. A finished file contains the items set when it ended.
+  /// An unfinished file contains the items set when it began.
   public var metadata: [MetadataItem] {
     get { changedMetadata.withLock { $0 } ?? settings.metadata }
     set { changedMetadata.withLock { $0 = newValue } }

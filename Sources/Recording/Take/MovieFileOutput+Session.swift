@@ -20,9 +20,9 @@ extension MovieFileOutput {
   /// Connects to the session's audio.
   ///
   /// Audio arrives after the next start of the session, or after `CaptureSession.refresh(_:)`,
-  /// which asks an output for new sinks.
+  /// which asks the output for new sinks.
   ///
-  /// `duration` is the audio history to keep from before the take.
+  /// `duration` is the length of the audio history to keep from before the take.
   func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
   ) throws(MediaError) -> TakeAudio? {
@@ -50,7 +50,7 @@ extension MovieFileOutput {
   /// Ends a take.
   ///
   /// If `stops` is true, the session was started for this take and is stopped. Otherwise the
-  /// session continues without this output's frames.
+  /// session continues, but sends no more frames to this output.
   func detach(of session: CaptureSession, stops: Bool) {
     forget()
     // `refresh(_:)` may fail because of another output. The take is over and not affected, so the
@@ -90,7 +90,7 @@ extension MovieFileOutput {
     refusePaths(of: inbox)
   }
 
-  /// Drops the requests to a take that could not begin.
+  /// Drops the requests to a take that could not be started.
   func endStart() {
     let inbox = state.withLock { state -> TakeInbox? in
       state.isStarting = false

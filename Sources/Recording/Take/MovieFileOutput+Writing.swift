@@ -64,7 +64,8 @@ extension MovieFileOutput {
       for: settings.path, timeout, session, events)
   }
 
-  /// Writes the files of a stream, and those of the streams after each return of the camera.
+  /// Writes the files of the camera's stream, and of the new streams that begin when a lost camera
+  /// returns.
   private func write(
     _ first: MovieTake, from firstStream: Reconnection.Stream, into firstFile: consuming MovieFile,
     _ files: TakeFiles, for path: String, _ timeout: MediaTime?, _ session: CaptureSession,
@@ -113,7 +114,7 @@ extension MovieFileOutput {
       take = next.take
       file = next.file
       take.controls = take.input.controlValues()
-      // The audio is aligned again, because no file contains the time of the gap.
+      // No file contains the gap, so the audio is aligned to the next file anew.
       remainder?.audio = nil
     }
   }

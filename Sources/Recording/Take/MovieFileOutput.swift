@@ -32,11 +32,11 @@ public final class MovieFileOutput: FrameOutput {
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
-    /// Requests to the take, also those before its start.
+    /// Requests to the take, including those made before its start.
     var inbox = TakeInbox()
     /// Whether the running take accepts further files.
     var takesPaths = false
-    /// Whether a take was requested that has not begun.
+    /// Whether a take was requested but has not begun.
     var isStarting = false
     /// The sinks of a take that waits for a lost camera, or nil for any other take.
     var reconnection: Reconnection?
@@ -55,11 +55,12 @@ public final class MovieFileOutput: FrameOutput {
   /// The metadata set by the program, or nil for that of the settings.
   let changedMetadata = Mutex<[MetadataItem]?>(nil)
 
-  /// The session to which the output was added or, if it belongs to none, the one that it was
-  /// created for.
+  /// The session to which the output was added; if it was added to none, the session for which it
+  /// was created.
   ///
   /// The output keeps the inputs of this session alive, and the session itself while it runs. If
-  /// the program has dropped a session that does not run, this is a new object for it.
+  /// the session is not running and the program holds no reference to its object, this is a new
+  /// object for the same session.
   public var session: CaptureSession? { state.withLock { $0.core ?? $0.owned }?.session }
 
   /// The media types that the output accepts: video and audio.
@@ -82,8 +83,8 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Runs a closure while the output belongs to a session.
   ///
-  /// If it belongs to none, it joins the session that it was created for, and leaves that session
-  /// afterwards.
+  /// If the output belongs to no session, it joins the session for which it was created, and leaves
+  /// it afterwards.
   func whileJoined<Result>(
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
@@ -101,11 +102,11 @@ public final class MovieFileOutput: FrameOutput {
   /// The progress of takes from the time of this call.
   ///
   /// An update is sent each time the writer has stored all queued frames. If more frames keep
-  /// arriving, it is sent after 8 frames at the latest. A slow consumer gets only the newest
+  /// arriving, an update is sent after 8 frames at the latest. A slow consumer gets only the newest
   /// update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
-  /// Events of `record(on:events:)` from now on, for any number of listeners.
+  /// Events of `record(on:events:)` from the time of this call.
   ///
   /// Each listener buffers the newest 256 events.
   public var triggeredEvents: some AsyncSequence<TriggeredEvent, Never> & Sendable {
@@ -121,7 +122,7 @@ public final class MovieFileOutput: FrameOutput {
     state.withLock { $0.control }.stop(reason)
   }
 
-  /// Leaves out frames and audio from the next frame until ``resume()``.
+  /// Pauses the take: leaves out frames and audio from the next frame until ``resume()``.
   ///
   /// May be called before the take starts.
   ///
@@ -178,7 +179,7 @@ public final class MovieFileOutput: FrameOutput {
     state.withLock { $0.core = session?.core }
   }
 
-  /// The camera of the output's session.
+  /// The camera that the output's session contains.
   func camera() throws(MediaError) -> DeviceInput {
     let (core, owned) = state.withLock { ($0.core, $0.owned) }
     // Between recordings the output is attached to no session. The camera is then that of the
@@ -209,11 +210,11 @@ public final class MovieFileOutput: FrameOutput {
   /// If the session is not running, it is started for the take and stopped afterwards. In a running
   /// session, the take begins with the next frame, and the session continues.
   ///
-  /// - Parameter progress: Called on this thread each time all queued frames have been stored,
-  ///   otherwise after 8 frames at the latest.
+  /// - Parameter progress: Called on this thread each time all queued frames have been stored, and
+  ///   after 8 frames at the latest.
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
   /// - Throws: `MediaError` if the file cannot be created, the device cannot be started, or no
-  ///   frame was stored. No file is left then.
+  ///   frame was stored. No file remains then.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
     try record(settings, progress)
@@ -260,7 +261,7 @@ public final class MovieFileOutput: FrameOutput {
   /// Records on a background thread until a limit, ``stop(_:)`` or an error, and suspends the task.
   ///
   /// Cancelling the task stops the take as ``stop(_:)`` does, and the recording is kept. The
-  /// property ``progress`` reports its progress.
+  /// property ``progress`` reports the progress of the take.
   ///
   /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
   /// - Throws: `MediaError` as the blocking form does.

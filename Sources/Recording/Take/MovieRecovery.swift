@@ -32,7 +32,8 @@ public enum MovieRecovery {
       try check(path)
       let file = try MovieBoxes(opening: path)
       // Between opening and locking, another recording may have replaced the file. The lock would
-      // then be on the old file. So the path must still lead to the locked file.
+      // then be on the old file. The path is therefore checked again: it must still lead to the
+      // locked file.
       guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
         throw MediaError(
           .beingRecorded, "\(path) is still being recorded", recovery: "stop the recording first")
@@ -49,7 +50,7 @@ public enum MovieRecovery {
     }
   }
 
-  /// Converts an error of libav or the system.
+  /// Converts an error of libav or the system to a `MediaError`.
   private static func error(_ error: LibAVError, _ path: String) -> MediaError {
     switch error.systemErrorNumber {
     case ENOENT: MediaError(.fileNotFound, error.description, recovery: "check the name")
@@ -98,7 +99,7 @@ public enum MovieRecovery {
         throw nothing(path)
       }
       // The header lists no fragments, so the file is already a plain movie. It counts as intact if
-      // it has a complete `mdat` box. Data after this box does not matter.
+      // it has a complete `mdat` box. Data after this box is ignored.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "is truncated and not a fragmented recording")
       }
@@ -149,8 +150,8 @@ public enum MovieRecovery {
   /// Whether libavformat can open the header alone, without the fragments that a crash may have
   /// torn.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // Without a temporary file, the header cannot be tested. It is then taken for readable, so that
-    // the repair goes on. The repair does no harm even if the header is damaged.
+    // Without a temporary file, the header cannot be tested. It then counts as readable, so that
+    // the repair continues. The repair does no harm even if the header is damaged.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
@@ -169,7 +170,7 @@ public enum MovieRecovery {
         ?? "record again: the file has no frames to recover")
   }
 
-  /// The report of a file that is already plain.
+  /// The report of a file that already is a plain movie.
   private static func plain(_ file: OpenFile) throws -> RecoveryReport {
     let path = file.path
     var report = RecoveryReport(path: path, wasIntact: true)
@@ -209,7 +210,7 @@ public enum MovieRecovery {
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
     guard let last = shown.last else { throw invalid(path, "contains no video") }
-    // With reordered frames, decoding begins before zero.
+    // With reordered frames, decoding begins before time zero.
     let start = leadIn &+ (samples.first { $0.track == 0 }?.presentationOffset ?? 0)
     let times = shown.map { $0.ticks &+ $0.presentationOffset &- start }.sorted()
     report.duration = MediaTime(microseconds: (times.last ?? 0) &+ last.duration)
@@ -230,7 +231,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// The end of a track besides the first.
+  /// The end of a track other than the first.
   private static func end(
     of samples: [StoredSample], track: Int
   ) -> MovieFinalizer.TrackEnd {

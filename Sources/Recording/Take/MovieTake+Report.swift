@@ -58,7 +58,7 @@ extension MovieTake {
     return report
   }
 
-  /// The position of the trigger in the file, or nil for a take without trigger.
+  /// The position of the trigger in the file, or nil for a take without a trigger.
   private func mark(_ writer: borrowing TakeWriter) -> TriggerMark? {
     guard let trigger, let first = writer.first else { return nil }
     let time = trigger.microseconds &- first.microseconds
@@ -68,7 +68,7 @@ extension MovieTake {
       time: MediaTime(microseconds: time))
   }
 
-  /// Warns that copied frames contain more than the zoom shows.
+  /// Adds a warning if copied frames contain more of the image than the zoom shows.
   private func noteZoom(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
     report.cleanAperture = writer.cleanAperture
     if let aperture = writer.cleanAperture {
@@ -82,7 +82,8 @@ extension MovieTake {
     }
   }
 
-  /// Sets the reason for a wrong frame rate, and warns about controls that could not be restored.
+  /// Sets the reason for a wrong frame rate, and adds a warning about controls that could not be
+  /// restored.
   private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate
@@ -95,7 +96,7 @@ extension MovieTake {
         + names.joined(separator: ", "))
   }
 
-  /// Converts the file to a plain movie, and checks that it is readable.
+  /// Converts the file to a plain movie, and checks that the movie is readable.
   private func finishFile(
     _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
   ) {
@@ -146,7 +147,7 @@ extension MovieTake {
     }
   }
 
-  /// The number of shown frames that are readable.
+  /// The number of readable frames, without the hidden ones.
   ///
   /// Nil if the file cannot be opened.
   private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {

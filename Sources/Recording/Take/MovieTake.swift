@@ -27,7 +27,8 @@ struct MovieTake {
   var geometry: ConnectionGeometry?
   /// The trigger of a clip, or nil for a take without trigger.
   var trigger: CaptureTrigger?
-  /// The items of the file's metadata if they may change during the take; otherwise nil.
+  /// Returns the current items of the file's metadata, or is nil if the items cannot change during
+  /// the take.
   var metadata: (@Sendable () -> [MetadataItem])?
 
   /// Writes frames until the queue is closed and empty.
@@ -36,16 +37,17 @@ struct MovieTake {
   ///
   /// - Parameters:
   ///   - queue: The frames.
-  ///   - sink: The sink that queues them.
+  ///   - sink: The sink that queues the frames.
   ///   - file: The empty file for the first frames.
   ///   - files: The files of the take.
   ///   - earlier: The remainder of the take's previous file. Nil for the first file.
-  ///   - queueIsFull: Called with true when the queue is full, and with false when it is not.
+  ///   - queueIsFull: Called with true when the queue becomes full, and with false when it has free
+  ///     space again.
   ///   - paused: Called when a pause begins and ends.
-  ///   - events: Called with the progress whenever the queued frames have been stored, and with the
-  ///     files.
-  /// - Returns: The report of the last file, and what it leaves to a next one. The report's `problem`
-  ///   is an error that occurred after the start of the take.
+  ///   - events: Called with the progress whenever the queued frames have been stored, and at the
+  ///     start and end of each file.
+  /// - Returns: The report of the last file, and the audio and metadata values that continue in the
+  ///   next file. The report's `problem` is an error that occurred after the start of the take.
   /// - Throws: `MediaError` if no frame was stored in the last file. The file is then removed.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile, _ files: TakeFiles,
@@ -82,8 +84,8 @@ struct MovieTake {
       if let reason = movie.limit?.reason { control.stop(reason) }
       if queue.isClosed, !files.mayContinue { audio?.end(behind: queue) }
       unflushedCount += 1
-      // Updating progress and index has a fixed cost. Frames that are queued together therefore
-      // share one update.
+      // Each update of the progress and the index has a fixed cost. Frames that are queued together
+      // therefore share one update.
       guard queue.isEmpty || unflushedCount >= maximumUnflushedFrames else { continue }
       unflushedCount = 0
       if files.inbox.hasValues { movie.add(files.inbox.takeValues()) }
@@ -100,15 +102,16 @@ struct MovieTake {
     return (try movie.finish(CaptureEnd(), files.verification), remainder)
   }
 
-  /// The number of frames after which the frame index is updated: those of 20 ms, at most 8.
+  /// The number of frames after which the frame index is updated: those of 20 ms, but at most 8.
   ///
-  /// Rounded up, so that one update covers the frames for which the queue wakes the writer once.
-  /// If the process is killed, at most this many stored frames are lost.
+  /// Rounded up, so that the index is updated only once each time the queue wakes the writer. If
+  /// the process is killed, at most this many stored frames are lost.
   private var maximumUnflushedFrames: Int {
     max(1, min(8, Int((input.negotiatedFrameRate.doubleValue / 50).rounded(.up))))
   }
 
-  /// Waits until all frames of a burst are in the queue, because a burst is written after its end.
+  /// Waits until all frames of a burst are in the queue, because they are written only after the
+  /// end of the burst.
   private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
     while !queue.isClosed {
       queue.pause(at: queue.endNumber)
@@ -122,7 +125,7 @@ struct MovieTake {
     }
   }
 
-  /// Creates the queue to the writer.
+  /// Creates the queue from the sink to the writer.
   ///
   /// The queue of a burst holds the whole take.
   func makeQueue() throws(MediaError) -> FrameQueue {

@@ -10,10 +10,13 @@ struct PendingValue: Sendable {
   enum Position: Sendable {
     /// The frame with this index in the take, over all its files.
     case frame(Int64)
-    /// The last frame at or before this time, in microseconds of the camera's clock.
+    /// The last frame captured at or before this time, in microseconds of the camera's clock.
     case captured(Int64)
-    /// The frame of this time, in microseconds of the camera's clock. The value is late if the file
-    /// of the frame is finished.
+    /// The last frame captured at or before this time, unless the file of that frame is already
+    /// finished.
+    ///
+    /// The time is in microseconds of the camera's clock. A value that arrives after the file is
+    /// finished is not stored.
     case frameTime(Int64)
   }
 
@@ -24,11 +27,11 @@ struct PendingValue: Sendable {
 
 /// The metadata values of a take that wait for their frames.
 struct PendingValues {
-  /// The end of the frames that are known.
+  /// The end that follows the frames known so far.
   enum End {
     /// More frames of the file may come.
     case none
-    /// The file ends at this time; the next file begins there.
+    /// The file ends at this time, in microseconds of the file, and the next file begins.
     case file(Int64)
     /// The take ends.
     case take
@@ -37,7 +40,7 @@ struct PendingValues {
   private(set) var waiting: [PendingValue] = []
   /// The number of frames in the files before this one.
   private(set) var earlierCount: Int64 = 0
-  /// The number of values that came when the file of their frame was finished.
+  /// The number of values that arrived after the file of their frame was finished.
   private(set) var lateCount = 0
 
   mutating func add(_ values: [PendingValue]) { waiting += values }
@@ -49,9 +52,10 @@ struct PendingValues {
   ///
   /// - Parameters:
   ///   - times: The times of the stored frames in microseconds, ascending.
-  ///   - margin: The number of last frames before which other frames may still be stored.
-  ///   - clock: The clock of the file.
-  ///   - end: Whether more frames may come.
+  ///   - margin: The number of frames at the end of `times` between which reordered frames may
+  ///     still be stored.
+  ///   - clock: The clock that converts capture times to times of the file.
+  ///   - end: The end that follows these frames.
   /// - Returns: The values, in order of arrival.
   mutating func take(
     times: [Int64], margin: Int, clock: PausableClock, end: End
@@ -94,7 +98,7 @@ struct PendingValues {
     return values
   }
 
-  /// The warning about values without frames at the end of a take, or nil.
+  /// The warning about values whose frames are in no file at the end of the take, or nil.
   var warning: String? {
     let count = waiting.count + lateCount
     guard count > 0 else { return nil }
@@ -105,7 +109,9 @@ struct PendingValues {
 }
 
 extension [Int64] {
-  /// The index of the first element that satisfies a predicate which all later ones satisfy, too.
+  /// The index of the first element that satisfies a predicate.
+  ///
+  /// All later elements must satisfy it, too.
   fileprivate func partitioningIndex(where isLater: (Int64) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

@@ -6,7 +6,8 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// The sinks of a take whose camera may be lost and return, or may take a photo in another mode.
+/// The sinks of a take whose camera may be interrupted: it may be lost and return, or take a photo
+/// in another mode.
 ///
 /// When the session restarts the camera in the mode of the take, the take gets a new queue for the
 /// new buffers.
@@ -24,7 +25,7 @@ final class Reconnection: Sendable {
   private let modeName: String
   private let current: Mutex<Stream>
   private let change = DispatchSemaphore(value: 0)
-  /// The interval at which a stop request is noticed.
+  /// The interval between checks for a stop request.
   private static let interval = DispatchTimeInterval.milliseconds(50)
 
   init(_ take: MovieTake, _ first: Stream) {
@@ -33,10 +34,10 @@ final class Reconnection: Sendable {
     current = Mutex(first)
   }
 
-  /// The sink for the frames of a camera, which has just been opened again if the last sink ended
-  /// with the loss of the camera.
+  /// The current sink, or a new sink if the stream of the current one has ended and the camera is
+  /// open again.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory`.
+  /// - Throws: `MediaError` with `.outOfMemory` for a new sink's queue.
   func sink() throws(MediaError) -> TakeSink {
     let result = current.withLock { stream in
       Result { () throws(MediaError) -> TakeSink in
@@ -64,7 +65,7 @@ final class Reconnection: Sendable {
     var last = stream
     while take.control.requestedStop == nil, overflow || MonotonicClock.nanoseconds() < end {
       let new = current.withLock { $0 }
-      // A camera may be lost again before its first frame.
+      // The camera may be lost again before the first frame of the new stream.
       if new.sink !== last.sink, new.queue.waitForFrame(at: 0) { return new }
       last = new
       _ = change.wait(timeout: .now() + Self.interval)

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 package struct RecordingDemand: Hashable, Sendable {
   /// The data rate of the movie in bytes per second, with the default codec.
   ///
-  /// A typical value, which complex images may double.
+  /// The rate is a typical value, which complex images may double.
   package let bytesPerSecond: Int64
   /// The data rate from the camera in bytes per second; nil for compressed frames, whose size the
   /// camera chooses.
@@ -16,7 +16,7 @@ package struct RecordingDemand: Hashable, Sendable {
   /// The size of the writer's queue in bytes.
   package let queueBytes: Int64
 
-  /// Estimates what the default recording of a mode at its highest rate needs.
+  /// Estimates the needs of a recording with default settings, in a mode at its highest frame rate.
   package init(_ format: CaptureFormat) {
     let pixels = Double(format.width) * Double(format.height)
     let rate = format.maxFrameRate.doubleValue

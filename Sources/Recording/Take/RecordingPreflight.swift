@@ -10,8 +10,8 @@ public import OvercrankMediaCore
 public struct RecordingPreflight: Hashable, Sendable, Codable {
   /// The data rate of the take in bytes per second.
   ///
-  /// Exact for uncompressed video. For compressed video a typical value, which complex images may
-  /// double.
+  /// The rate is exact for uncompressed video. For compressed video, it is a typical value, which
+  /// complex images may double.
   public let bytesPerSecond: Int64
   /// The measured write speed of the disk in bytes per second.
   ///
@@ -28,16 +28,16 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
     case maximumBurstDuration = "longestBurst"
   }
 
-  /// The duration until the disk is full, or nil if unknown.
+  /// The duration of the take until the disk is full, or nil if unknown.
   public var freeDuration: MediaTime? {
     freeBytes.map {
       MediaTime(microseconds: Int64(saturating: Double($0) / Double(max(1, bytesPerSecond)) * 1e6))
     }
   }
 
-  /// Warnings before a take of this duration.
+  /// The warnings for a take of this duration.
   ///
-  /// Nil means a take without limit.
+  /// A nil duration means a take without a limit.
   public func warnings(for duration: MediaTime?) -> [String] {
     var warnings: [String] = []
     func megabytes(_ bytes: Int64) -> String { "\((bytes &+ 500_000) / 1_000_000) MB" }
@@ -47,7 +47,7 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
           + "\(megabytes(bytesPerSecond)): choose another directory or a smaller mode, or record a burst"
       )
     }
-    // For a take without limit, the warning appears if the disk would be full within a minute.
+    // For a take without a limit, the warning appears if the disk would be full within a minute.
     let needed = duration ?? MediaTime(seconds: 60)
     if let free = freeDuration, free < needed {
       warnings.append(
@@ -84,7 +84,7 @@ extension MovieFileOutput {
 }
 
 extension VideoPipelinePlan {
-  /// The bytes of a stored frame: exact for uncompressed video, otherwise a typical value.
+  /// The size of a stored frame in bytes: exact for uncompressed video, otherwise a typical value.
   ///
   /// Typical values were measured with the synthetic camera and with sports videos.
   fileprivate func typicalBytesPerFrame(of delivery: FrameDelivery, largest: Int) -> Double {
@@ -102,7 +102,7 @@ extension VideoPipelinePlan {
 struct BurstMemory {
   /// Three quarters of the available memory, in bytes.
   let capacity: Int
-  /// The number of frames that fit at the maximum size, and their duration.
+  /// The number of frames of the maximum size that fit, and their duration.
   let frameCount: Int
   let longest: MediaTime
   private let input: (bytesPerFrame: Int, framesPerSecond: Double)
@@ -119,7 +119,7 @@ struct BurstMemory {
     self.input = (input.maximumByteCount + 4_096, input.negotiatedFrameRate.doubleValue)
   }
 
-  /// The bytes to reserve for a limited take.
+  /// The number of bytes to reserve for a take with a limit.
   ///
   /// The size allows for a camera that is 25 % faster than its nominal rate.
   func capacity(for limit: CaptureLimit) -> Int {
@@ -139,9 +139,9 @@ package enum DiskProbe {
   private static let blockBytes = 4 << 20
   private static let longest: Int64 = 250_000_000
 
-  /// Writes and syncs an unlinked file next to a path for 0.25 s.
+  /// Measures how fast an unlinked file next to a path can be written and synced, for 0.25 s.
   ///
-  /// Nil if the file cannot be written.
+  /// Returns nil if the file cannot be written.
   package static func bytesPerSecond(besides path: String) -> Int64? {
     let name = TemporaryName.beside(path, "probe")
     let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -38,7 +38,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var ledger = FrameLedger()
   /// The gaps in order.
   ///
-  /// Each is a run of missing frames.
+  /// A gap consists of consecutive missing frames.
   public var gaps: [FrameGap] = []
   /// The pauses in order.
   ///
@@ -52,9 +52,11 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var cost = CaptureStatistics()
   /// The position of the clip's trigger.
   ///
-  /// Nil for a take without trigger.
+  /// Nil for a take without a trigger.
   public var trigger: TriggerMark?
-  /// The reason why the take ended; ``StopReason/isLimit`` is true if it was a limit.
+  /// The reason why the take ended.
+  ///
+  /// ``StopReason/isLimit`` is true if a limit ended it.
   public var stoppedBy = StopReason.signal
   /// Whether the file was read back successfully and is playable, even if the take ended with an
   /// error.
@@ -78,10 +80,11 @@ public struct RecordingReport: Hashable, Sendable, Codable {
   public var problem: MediaError?
   /// Warnings about conditions that are not errors.
   public var warnings: [String] = []
-  /// The part of the frames that the file asks players to show, if a zoom could not crop them.
+  /// The part of each frame that the file asks players to show.
   ///
-  /// Copied frames contain the whole image. Nil for all other files. Not encoded: a warning says so
-  /// too.
+  /// Set if a zoom could not crop the frames because they were copied.
+  ///
+  /// Nil for all other files. The encoded report omits it, and contains a warning instead.
   public var cleanAperture: CleanAperture?
 
   private enum CodingKeys: String, CodingKey {
@@ -97,7 +100,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
     case problem = "error"
   }
 
-  /// Creates the report of a take with its frame rates only.
+  /// Creates a report that contains only the frame rates of a take.
   public init(requestedFrameRate: FrameRate, negotiatedFrameRate: FrameRate) {
     self.requestedFrameRate = requestedFrameRate
     self.negotiatedFrameRate = negotiatedFrameRate
@@ -105,14 +108,15 @@ public struct RecordingReport: Hashable, Sendable, Codable {
 }
 
 extension RecordingReport {
-  /// Removes frames that did not reach the disk from the stored count, where frames behind a missing
-  /// one may be stored.
+  /// Corrects the report if frames that were counted as stored did not reach the disk, and later
+  /// frames did.
   ///
   /// - Parameters:
-  ///   - stored: The times of the frames in the file.
+  ///   - stored: The times of the frames in the file, in the same unit and from the same origin as
+  ///     `times`.
   ///   - times: The times of all counted frames, in microseconds after the first one.
   mutating func keep(_ stored: Set<Int64>, of times: [Int64]) {
-    // The number of stored frames before each frame.
+    // For each frame, the number of stored frames before it.
     var before: [Int64] = [0]
     var missing: [FrameGap] = []
     for time in times {
@@ -142,7 +146,8 @@ extension RecordingReport {
     gaps = (others + missing).sorted { ($0.time.seconds) < ($1.time.seconds) }
   }
 
-  /// Corrects the report if frames that were counted as stored did not reach the disk.
+  /// Corrects the report if only the first of the frames that were counted as stored reached the
+  /// disk.
   ///
   /// - Parameters:
   ///   - count: The number of frames in the file.
@@ -156,7 +161,8 @@ extension RecordingReport {
       duration = MediaTime(microseconds: times[Int(count)])
     }
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
-    // All frames after the last one on disk are lost, so the gaps among them become one gap.
+    // All frames after the last one on disk are lost, so they form a single gap with the gaps
+    // between them.
     var after = FrameGap(afterIndex: count - 1, count: lost, time: duration, cause: .lostWriter)
     var kept: [FrameGap] = []
     for gap in gaps {
@@ -235,10 +241,10 @@ public struct FrameIntervals: Hashable, Sendable, Codable {
   public let p95: Duration
   /// The 99th percentile.
   public let p99: Duration
-  /// The longest.
+  /// The maximum.
   public let max: Duration
 
-  /// Computes the percentiles of frame times in microseconds.
+  /// Computes the percentiles of the intervals between frame times in microseconds.
   ///
   /// Nil for fewer than two frames.
   ///

@@ -10,13 +10,13 @@ import OvercrankMovieFormat
 
 /// The encoding of a recording's video.
 public enum VideoOutputSettings: Hashable, Sendable {
-  /// Copies compressed frames of the camera, and encodes uncompressed ones as MJPEG.
+  /// Copies compressed frames from the camera, and encodes uncompressed frames as MJPEG.
   case automatic
-  /// Copies compressed frames of the camera.
+  /// Copies compressed frames from the camera.
   case passthrough
-  /// Stores a codec.
+  /// Encodes the frames with this codec.
   ///
-  /// Frames that already have this codec are copied.
+  /// Frames from the camera that already have this codec are copied.
   ///
   /// `h264` uses libx264 with closed groups, no B-frames, and a key frame at least every 0.25 s.
   /// Other codecs are `mjpeg`, `ffv1`, and `rawVideo` for the formats that MOV readers support.
@@ -48,13 +48,13 @@ public struct RecordingSettings: Sendable {
   public var video = VideoOutputSettings.automatic
   /// The distance between reference frames, in frames.
   ///
-  /// The frames between them are droppable.
+  /// The frames between two reference frames are droppable.
   ///
-  /// Requires `video` to encode as H.264, and is from 2 to 16. A slow player can leave out the
-  /// droppable frames, whose `nal_ref_idc` is 0, and still decode the others: a 240 fps recording
-  /// with an interval of 8 then plays at 30 fps. Key frames, and the frame before each, are never
-  /// droppable. Droppable frames are stored up to this many frames late. If the process is killed,
-  /// that many more frames are lost. Nil makes every frame a reference frame.
+  /// The value is from 2 to 16, and `video` must be encoded as H.264. A slow player can leave out
+  /// the droppable frames, whose `nal_ref_idc` is 0, and still decode the others: a 240 fps
+  /// recording with an interval of 8 then plays at 30 fps. Key frames, and the frame before each,
+  /// are never droppable. Droppable frames are stored up to this many frames late. If the process
+  /// is killed, that many more frames are lost. Nil makes every frame a reference frame.
   public var referenceFrameInterval: Int?
   /// The audio codec.
   ///
@@ -68,8 +68,8 @@ public struct RecordingSettings: Sendable {
   public var title: String?
   /// Further items of the file's metadata.
   ///
-  /// `MovieFileOutput.metadata` changes them during the take. If several items have one key,
-  /// the last is stored.
+  /// `MovieFileOutput.metadata` changes them during the take. If several items have the same key,
+  /// only the last one is stored.
   public var metadata: [MetadataItem] = []
   /// Whether a camera's frame rate is verified for 0.5 s before the take.
   ///
@@ -83,7 +83,7 @@ public struct RecordingSettings: Sendable {
   public var isBurst = false
   /// Whether the index is moved to the start of the finished file, for progressive download.
   ///
-  /// This copies the file and temporarily needs the same space on the disk again.
+  /// This copies the file, which temporarily needs twice its space on the disk.
   public var isOptimizedForNetworkUse = false
   /// The limits at which the take ends.
   public var limit = CaptureLimit()

@@ -8,10 +8,11 @@ import OvercrankMediaCore
 enum RecordingTags {
   /// The key of the capture rate as an exact fraction, such as `240/1`.
   static let captureFrameRate = "com.overcrank.capture_frame_rate"
-  /// The key of the capture rate in the form that Android cameras write, so that other players find
-  /// it.
+  /// The key of the capture rate as Android cameras write it.
+  ///
+  /// Other players read this key.
   static let androidCaptureRate = "com.android.capture.fps"
-  /// The key of the take's gaps and times as JSON.
+  /// The key of a JSON value that describes the gaps and times of the take.
   static let recording = "com.overcrank.recording"
 
   /// The JSON value of ``recording``.
@@ -38,7 +39,7 @@ enum RecordingTags {
     ///
     /// Nil without values.
     var controls: [String: String]?
-    /// The number of hidden lead-in frames before the first frame.
+    /// The number of hidden lead-in frames before the first shown frame.
     ///
     /// Nil if there are none.
     var leadIn: Int64?
@@ -48,7 +49,7 @@ enum RecordingTags {
     ///
     /// Nil without a trigger.
     var trigger: Trigger?
-    // Recovery rebuilds the frame account from these values and the frame rate.
+    // Recovery rebuilds the frame account from these three values and the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?
@@ -81,7 +82,7 @@ enum RecordingTags {
       self = read
     }
 
-    /// The tag as text.
+    /// The value as JSON text.
     var text: String? {
       let encoder = JSONEncoder()
       encoder.keyEncodingStrategy = .convertToSnakeCase

@@ -14,7 +14,7 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public package(set) var device: String?
   /// The recorded mode, as in `CaptureFormat.id`, or nil if the file does not contain it.
   public package(set) var mode: String?
-  /// The number of frames in the file now.
+  /// The number of frames in the file after the recovery.
   public package(set) var frameCount: Int64 = 0
   /// The number of frames that readers found before the recovery.
   public package(set) var frameCountBefore: Int64 = 0
@@ -32,7 +32,7 @@ public struct RecoveryReport: Hashable, Sendable, Codable {
   public package(set) var ledger: FrameLedger?
   /// The gaps in order.
   ///
-  /// Each is a run of missing frames.
+  /// A gap consists of consecutive missing frames.
   public package(set) var gaps: [FrameGap] = []
   /// The intervals between frames.
   ///

@@ -5,12 +5,13 @@ public import OvercrankMediaCore
 /// How a take is divided into files.
 ///
 /// No frame is lost between two files. A file begins with the first frame at or after a multiple of
-/// ``duration``; if a camera delivers H.264, with the first key frame. Uncompressed audio continues
-/// from file to file to the sample. Compressed audio does too, but is encoded anew for each file.
+/// ``duration``. If the camera delivers H.264, it begins with the first key frame instead. No audio
+/// sample is lost or repeated between two files, although compressed audio is encoded anew for each
+/// file.
 public struct SegmentSettings: Sendable {
   /// The duration of a file.
   ///
-  /// Nil if only the camera's return begins another file.
+  /// Nil if a new file begins only when a lost camera returns.
   public var duration: MediaTime?
   /// The time to wait for a camera that was lost, or that is in another mode.
   ///
@@ -20,10 +21,10 @@ public struct SegmentSettings: Sendable {
   public var reconnectTimeout: MediaTime?
   /// Returns the path of the file with this number, from 1.
   ///
-  /// Called on the thread that writes.
+  /// Called on the thread that writes the files.
   public var filePath: @Sendable (_ number: Int) -> String
 
-  /// Makes settings with the paths of the files.
+  /// Creates settings with the paths of the files.
   public init(
     duration: MediaTime? = nil, reconnectTimeout: MediaTime? = nil,
     filePath: @escaping @Sendable (_ number: Int) -> String
@@ -37,8 +38,8 @@ public struct SegmentSettings: Sendable {
 public struct SegmentedReport: Hashable, Sendable, Codable {
   /// The report of the whole take.
   ///
-  /// Its ledger also has the periods between files, which are in no file's ledger while the camera
-  /// was lost. It has no intervals and no audio; the files' reports have them.
+  /// Its ledger also counts the frame periods during a loss of the camera, which are in no file's
+  /// ledger. Intervals and audio are reported only for each file.
   public var take: RecordingReport
   /// The reports of the files, in order.
   public var files: [RecordingReport]
@@ -48,13 +49,13 @@ public struct SegmentedReport: Hashable, Sendable, Codable {
 public enum SegmentEvent: Sendable {
   /// A file was created.
   case didStart(path: String)
-  /// More of the take was stored. The counts are those of all files.
+  /// More frames of the take were stored. The counts include all files.
   case progress(MovieFileOutput.Progress)
   /// A file is finished.
   case didFinish(RecordingReport)
   /// A file could not be created, or has no frames.
   ///
-  /// If it could not be created, the file before it goes on.
+  /// If it could not be created, the take continues in the file before it.
   case didFail(path: String, MediaError)
   /// The camera was lost, and the take waits for it.
   case waitingForDevice

@@ -9,15 +9,15 @@ import Synchronization
 
 /// The files of a take, one after another, and the account of all of them.
 ///
-/// A frame that is missing between two files is in the account of the first one. Only the thread
-/// that writes the take uses this object.
+/// A frame that is missing between two files is counted in the account of the earlier file. Only
+/// the thread that writes the take uses this object.
 final class TakeFiles {
   /// The next file of a take, which is still empty.
   struct Next: ~Copyable {
     let take: MovieTake
     let path: String
     let file: MovieFile
-    /// The reason in the report of the file before it.
+    /// The reason why the file before it ended, for the report of that file.
     let reason: StopReason
   }
 
@@ -29,10 +29,11 @@ final class TakeFiles {
   private let segments: SegmentSettings?
   /// The number of the current file, from 1.
   private var number = 1
-  /// The number of the current segment, from 0, and the take's time at which the next one begins in
-  /// microseconds.
+  /// The number of the current segment, from 0.
+  ///
+  /// `boundary` is the time in the take at which the next segment begins, in microseconds.
   private var (segment, boundary): (Int64, Int64) = (0, .max)
-  /// The take's time at which the current file begins, in microseconds.
+  /// The time in the take at which the current file begins, in microseconds.
   private var fileStart: Int64 = 0
   /// The totals of the finished files, for the progress.
   private var earlier = (
@@ -40,9 +41,9 @@ final class TakeFiles {
   )
   /// The account of the whole take.
   ///
-  /// Nil for a take that is not divided by settings.
+  /// Nil for a take without segment settings.
   private var account: FrameAccount?
-  /// Whether the camera returned, and no frame has arrived since.
+  /// Whether the camera has returned after a loss, but no frame has arrived since then.
   private var isReconnecting = false
   /// Errors of files that could not be created or have no frames.
   private(set) var warnings: [String] = []
@@ -64,16 +65,16 @@ final class TakeFiles {
     if segments?.duration != nil { setBoundary(after: 0) }
   }
 
-  /// Whether another file may be due.
+  /// Whether the next frame may begin another file.
   var mayDivide: Bool { boundary != .max || inbox.hasPaths }
 
-  /// Whether the take may go on after its camera was lost.
+  /// Whether the take may continue after a loss of its camera.
   var mayContinue: Bool { segments?.reconnectTimeout != nil }
 
-  /// The number of the take's file that comes next.
+  /// The path of the take's next file.
   private var nextPath: String { segments?.filePath(number + 1) ?? "" }
 
-  /// Sets the end of the segment that contains a time of the take.
+  /// Sets the boundary to the end of the segment that contains a time of the take.
   private func setBoundary(after time: Int64) {
     guard let duration = segments?.duration?.seconds, duration > .zero else { return }
     // The boundary is the first whole microsecond at or after the exact time.
@@ -87,9 +88,11 @@ final class TakeFiles {
     boundary = start(segment + 1)
   }
 
-  /// Creates the next file if it begins with this frame; nil if the current file goes on.
+  /// Creates the next file if it begins with this frame, and returns it.
   ///
-  /// If the file cannot be created, the current one goes on too, so that no frame is lost.
+  /// Returns nil if the current file continues.
+  ///
+  /// If the next file cannot be created, the current file continues, so that no frame is lost.
   func next(
     before frame: QueuedFrame, _ movie: borrowing TakeRecorder, of take: MovieTake,
     _ notify: (SegmentEvent) -> Void
@@ -110,7 +113,7 @@ final class TakeFiles {
     }
   }
 
-  /// Creates the file for the frames after the camera's return.
+  /// Creates the file for the frames after a lost camera has returned.
   func next(
     of take: MovieTake, _ notify: (SegmentEvent) -> Void
   ) throws(MediaError) -> Next {
@@ -135,7 +138,7 @@ final class TakeFiles {
     } catch { throw MediaError(error) }
   }
 
-  /// Closes a file before the first frame of the next one.
+  /// Closes a file before the first frame of the next file.
   func close(_ movie: inout TakeRecorder, before frame: FrameObservation, _ reason: StopReason) {
     var end = CaptureEnd(stopReason: reason)
     end.frames.next = frame
@@ -163,11 +166,12 @@ final class TakeFiles {
     account?.record(frame)
   }
 
-  /// The end of the last file, or of the file before the camera's return.
+  /// The end of a stream, for the report of the stream's last file.
   func end(of sink: TakeSink) -> CaptureEnd {
     var end = sink.end ?? CaptureEnd()
-    // Whether the periods after the last frame are lost or unknown is decided by the camera's
-    // return, so they are in the account of the take alone.
+    // The frame periods after the last frame are lost if the camera returns, otherwise their
+    // outcome is unknown. The account of the file therefore omits them. Only the account of the
+    // take counts them.
     if mayContinue, end.stopReason == .deviceLost { end.frames.silence = nil }
     return end
   }
@@ -178,7 +182,7 @@ final class TakeFiles {
     notify(.didFinish(report))
   }
 
-  /// Adds the report of the take's last file, which the caller announces.
+  /// Adds the report of the take's last file, which the caller sends as an event.
   func ended(_ report: RecordingReport) { reports.append(report) }
 
   /// Records that a file of the take was not written.
@@ -187,7 +191,7 @@ final class TakeFiles {
     notify(.didFail(path: path, error))
   }
 
-  /// The progress of the take with that of the current file.
+  /// The progress of the take, given the progress of the current file.
   func progress(_ file: MovieFileOutput.Progress) -> MovieFileOutput.Progress {
     guard earlier.stored > 0 else { return file }
     var all = file
@@ -236,7 +240,7 @@ final class TakeFiles {
       (whole.ledger, whole.gaps) = (account.ledger, account.gaps)
       whole.measuredFrameRate = account.measuredFrameRate
       whole.startupDuration = account.startupDuration
-      // A writer may have accepted frames that its file does not have.
+      // A writer may have accepted frames that its file does not contain.
       let lost = min(whole.ledger.stored, reports.reduce(0) { $0 + $1.ledger.lostWriter })
       whole.ledger.stored -= lost
       whole.ledger.lostWriter += lost

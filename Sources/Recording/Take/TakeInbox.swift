@@ -3,9 +3,9 @@
 import OvercrankMediaCore
 import Synchronization
 
-/// Requests of other threads to a running take: further files, and metadata values.
+/// Requests from other threads to a running take: further files, and metadata values.
 ///
-/// The thread that writes the take reads them. The capture thread does not.
+/// Only the thread that writes the take reads them.
 final class TakeInbox: Sendable {
   private struct State {
     var paths: [String] = []
@@ -44,7 +44,9 @@ final class TakeInbox: Sendable {
     }
   }
 
-  /// Adds a value, or returns false if too many wait.
+  /// Adds a value.
+  ///
+  /// Returns false if too many values already wait.
   func append(_ value: PendingValue) -> Bool {
     state.withLock { state in
       guard state.values.count < Self.capacity else { return false }

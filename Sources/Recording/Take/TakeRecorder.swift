@@ -42,7 +42,8 @@ struct TakeRecorder: ~Copyable {
     self.file = file
   }
 
-  /// Audio and values of a finished file that continue in the next file of its take.
+  /// The audio and the metadata values of a finished file that continue in the next file of the
+  /// take.
   struct Remainder {
     var audio: AudioTrack.Continuation?
     var values: PendingValues
@@ -61,12 +62,12 @@ struct TakeRecorder: ~Copyable {
   /// Adds metadata values, which are stored with their frames.
   mutating func add(_ values: [PendingValue]) { writer.values.add(values) }
 
-  /// The account so far.
+  /// The frame account so far.
   var account: FrameAccount { writer.account }
 
   /// Stores a frame.
   ///
-  /// If the frame was dropped earlier, only records its outcome.
+  /// If the frame was dropped before it reached the writer, only records its outcome.
   ///
   /// After an error, requests the end of the capture.
   ///
@@ -107,7 +108,7 @@ struct TakeRecorder: ~Copyable {
     failure.isDiskFull ? .diskFull : .error
   }
 
-  /// Stores the hidden lead-in frames, which the first frame of the take depends on for decoding.
+  /// Stores the hidden lead-in frames, on which the first frame of the take depends for decoding.
   mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
     do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
@@ -123,7 +124,7 @@ struct TakeRecorder: ~Copyable {
   /// The number of frames in the file so far.
   var storedCount: Int64 { writer.storedCount }
 
-  /// Closes the account and stores the last samples.
+  /// Closes the frame account, and stores the last samples.
   ///
   /// `next` is the first frame of the take's next file. Nil if this file is the last.
   mutating func close(_ end: CaptureEnd, before next: FrameObservation? = nil) {
@@ -138,14 +139,14 @@ struct TakeRecorder: ~Copyable {
     self.end = end
   }
 
-  /// The audio and values of the closed file that continue in the next one.
+  /// The audio and the metadata values of the closed file that continue in the next file.
   var remainder: Remainder {
     var values = writer.values
     values.begin(afterFrames: writer.storedCount)
     return Remainder(audio: writer.audioContinuation(), values: values)
   }
 
-  /// Closes the file unless it is closed, and finishes it.
+  /// Finishes the file; if it is still open, closes it first.
   ///
   /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   consuming func finish(
@@ -178,7 +179,7 @@ struct TakeRecorder: ~Copyable {
 }
 
 extension MediaError {
-  /// The error for a limit that allows not even a single frame.
+  /// Creates the error for a limit that allows not even a single frame.
   fileprivate init(_ settings: RecordingSettings, _ reason: StopReason) {
     self.init(
       .nothingStored,

@@ -28,7 +28,7 @@ public struct AudioTrigger: Hashable, Sendable {
     private let quietPeriod: MediaTime
     /// The index of the last sample above the threshold.
     ///
-    /// Nil before the first one. The first one needs no quiet period before it to be a trigger.
+    /// Nil before the first such sample, which is a trigger even without a quiet period before it.
     private var lastLoud: Int64?
 
     init(_ settings: AudioTrigger) {

@@ -12,7 +12,7 @@ final class Clip {
   let path: String
   /// The time range of the clip's frames, in microseconds of the camera's clock.
   let range: Range<Int64>
-  /// The ring number of the next frame to process.
+  /// The number of the next frame to process in the ring.
   ///
   /// The ring numbers its frames in order of arrival.
   private(set) var number: Int
@@ -43,8 +43,7 @@ final class Clip {
   /// Whether the clip needs no more frames: it has all of them, reached a limit, or failed.
   var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
 
-  /// The reason to end the whole capture, if the disk of this clip cannot store more; otherwise
-  /// nil.
+  /// The reason to end the whole capture if the disk cannot store more of this clip, otherwise nil.
   var reasonToEndAll: StopReason? {
     if let failure = take?.failure { return TakeRecorder.reason(to: failure) }
     return take?.limit?.reason == .minFree ? .minFree : nil
@@ -58,7 +57,7 @@ final class Clip {
     take?.progress(queueFill: queueFill)
   }
 
-  /// Stores frames whose number in the ring is below `end`, at most `count`.
+  /// Stores up to `count` frames whose number in the ring is below `end`.
   ///
   /// - Returns: The ring numbers of the processed frames.
   func advance(
@@ -84,10 +83,11 @@ final class Clip {
     return first..<number
   }
 
-  /// The frames from the last key frame up to, but not including, a frame.
+  /// The lead-in of a clip: the frames from the last key frame up to, but not including, the clip's
+  /// first frame.
   ///
-  /// Empty if the frame itself is a key frame, or if the ring no longer contains an earlier key
-  /// frame.
+  /// Empty if the first frame itself is a key frame, or if the ring no longer contains an earlier
+  /// key frame.
   private static func leadIn(
     to number: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
   ) -> [QueuedFrame] {

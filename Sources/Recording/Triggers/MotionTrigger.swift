@@ -6,8 +6,8 @@ public import OvercrankMediaCore
 /// A trigger by motion: the first changed image after a quiet period.
 ///
 /// Images 1/30 s apart are compared by the mean luma of the cells of a grid. This needs little
-/// computation, and delays the detection by at most 1/30 s. If the brightness of the whole image
-/// changes, such as by a light, this does not count as motion.
+/// computation, and delays the detection by at most 1/30 s. A change in brightness of the whole
+/// image, for example when a light is switched on, does not count as motion.
 public struct MotionTrigger: Hashable, Sendable {
   /// The fraction of the image that must change, above 0 and at most 1.
   public var share: Double
@@ -39,7 +39,9 @@ public struct MotionTrigger: Hashable, Sendable {
 
     init(_ settings: MotionTrigger) { self.settings = settings }
 
-    /// Whether a gray image causes a trigger.
+    /// Whether a gray image triggers a clip.
+    ///
+    /// `time` is the capture time of the image in microseconds.
     ///
     /// `time` is its capture time in microseconds.
     mutating func see(_ frame: PixelBuffer, at time: Int64) -> Bool {

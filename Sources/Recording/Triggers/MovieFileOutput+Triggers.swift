@@ -17,7 +17,7 @@ extension MovieFileOutput {
   /// ends when the free space falls below 5 % of the disk, at most 512 MiB.
   ///
   /// The session is used as in ``record(progress:)``. The limits in the settings apply to the whole
-  /// capture: its duration, and the number of arriving frames.
+  /// capture. The frame limit counts arriving frames, not stored ones.
   ///
   /// - Parameters:
   ///   - triggers: The length and number of clips.
@@ -85,9 +85,9 @@ extension MovieFileOutput {
   /// May be called from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    // The writer takes new triggers under the same lock. Because the time is read under the lock
-    // too, a trigger that the writer takes next is not earlier than any frame that the writer has
-    // already seen. The writer relies on this when it releases old frames.
+    // The writer takes new triggers under the same lock. The time is therefore read under the lock,
+    // too. A trigger that the writer takes next is then not earlier than any frame that the writer
+    // has already seen. The writer relies on this when it releases old frames.
     state.withLock { state in
       state.triggers.append(
         CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))

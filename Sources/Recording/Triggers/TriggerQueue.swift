@@ -11,9 +11,10 @@ struct TriggerQueue {
   /// The greatest number of waiting triggers, and of clips recorded at the same time.
   static let capacity = 16
 
-  /// The number of triggers within the quiet period of another.
+  /// The number of triggers that were ignored because they came within the quiet period of another
+  /// trigger.
   private(set) var ignoredCount = 0
-  /// The number of triggers that found the queue full.
+  /// The number of triggers that were refused because the queue was full.
   private(set) var refusedCount = 0
   private var waiting: [CaptureTrigger] = []
   /// The quiet period in microseconds.
@@ -32,7 +33,7 @@ struct TriggerQueue {
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
     // Audio triggers are detected late, so a trigger may be earlier than the last accepted one. The
-    // distance is therefore absolute.
+    // distance between the two is therefore an absolute value.
     let distance = lastAccepted.map { last in
       let (lower, upper) = (min(last, trigger.microseconds), max(last, trigger.microseconds))
       let (distance, overflow) = upper.subtractingReportingOverflow(lower)

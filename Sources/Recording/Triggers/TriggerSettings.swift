@@ -8,8 +8,8 @@ public import OvercrankMediaCore
 ///
 /// A clip contains the frames with times in `[trigger − preDuration, trigger + postDuration)` on
 /// the camera's clock. Frames before the trigger come from a ring in memory. A trigger outside the
-/// quiet period of the previous one creates a complete clip, even if another clip is still being
-/// recorded. At most 16 clips are recorded at a time, and further triggers are refused.
+/// quiet period of the previous trigger creates a complete clip, even if another clip is still
+/// being recorded. At most 16 clips are recorded at the same time. Further triggers are refused.
 public struct TriggerSettings: Sendable {
   /// The duration of a clip before its trigger.
   public var preDuration: MediaTime
@@ -31,24 +31,26 @@ public struct TriggerSettings: Sendable {
   public var maximumClipCount: Int?
   /// The greatest size of the ring in bytes.
   ///
-  /// Nil selects the size for `preDuration` plus two seconds, so that the disk may stall. The size
-  /// is at most half of the free memory. Compressed frames usually need less. If the ring is too
-  /// small, it drops its oldest frames early, and the report contains a warning.
+  /// Nil selects enough memory for the frames of `preDuration` plus two seconds, in which the disk
+  /// may stall, but at most half of the free memory. Compressed frames usually need less. If the
+  /// ring is too small, it drops its oldest frames early, and the report contains a warning.
   public var memoryLimit: Int?
   /// The audio trigger, or nil for none.
   public var audio: AudioTrigger?
   /// The motion trigger, or nil for none.
   public var motion: MotionTrigger?
-  /// The path of each clip by its number from 1.
+  /// Returns the path of a clip; clips are numbered from 1.
   ///
   /// Nil uses the path in the recording settings.
   public var clipPath: (@Sendable (_ number: Int) -> String)?
 
-  /// The details of a trigger's clip; nil for the details of the recording settings.
+  /// Returns the details of a trigger's clip, or nil for those of the recording settings.
   package var clipDetails: (@Sendable (CaptureTrigger) -> ClipDetails?)?
-  /// Called with the end of each clip on the thread that writes clips.
+  /// Called with the result of each clip, on the thread that writes the clips.
   package var clipDidEnd: (@Sendable (CaptureTrigger, Result<RecordingReport, MediaError>) -> Void)?
-  /// Whether the capture fails if the session is not running, instead of starting it.
+  /// Whether the capture fails if the session is not running.
+  ///
+  /// If false, the capture starts the session.
   package var requiresRunningSession = false
 
   /// The details of one clip.
@@ -57,7 +59,7 @@ public struct TriggerSettings: Sendable {
     package var overwrites: Bool
     /// Items of the file's metadata.
     package var metadata: [MetadataItem]
-    /// The key of a value at the time of the trigger.
+    /// The key of a timed metadata value that is stored at the time of the trigger.
     package var markKey: String
 
     package init(path: String, overwrites: Bool, metadata: [MetadataItem], markKey: String) {
@@ -66,7 +68,7 @@ public struct TriggerSettings: Sendable {
     }
   }
 
-  /// Creates settings for one clip.
+  /// Creates settings for a capture that ends after one clip.
   public init(preDuration: MediaTime, postDuration: MediaTime) {
     self.preDuration = preDuration
     self.postDuration = postDuration
@@ -77,7 +79,7 @@ public struct TriggerSettings: Sendable {
 public struct CaptureTrigger: Hashable, Sendable {
   /// The source of a trigger.
   public enum Source: String, Hashable, Sendable, CaseIterable, Codable {
-    /// A call of this library.
+    /// A call of a method of this library.
     case call
     /// A POSIX signal.
     case signal
@@ -145,7 +147,7 @@ public struct TriggeredReport: Hashable, Sendable, Codable {
   /// The number of triggers that started a clip.
   public var triggerCount = 0
   /// The number of triggers that were ignored because they came within a quiet period or after the
-  /// last clip.
+  /// last possible clip.
   public var ignoredTriggerCount = 0
   /// The number of triggers that were refused because 16 clips were already waiting or being
   /// recorded.

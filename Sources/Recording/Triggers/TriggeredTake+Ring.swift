@@ -5,7 +5,7 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 
 extension TriggeredTake {
-  /// Reports that a trigger gets no clip.
+  /// Reports a trigger for which no clip is recorded.
   func refuse(_ trigger: CaptureTrigger, _ reason: String) {
     triggers.clipDidEnd?(
       trigger, .failure(MediaError(.nothingStored, "no clip was recorded: \(reason)")))
@@ -15,9 +15,9 @@ extension TriggeredTake {
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
     // The ring holds two seconds of frames more than the triggers need, so that the disk may stall.
-    // It is also larger because its oldest frames are dropped before it is completely full. A
-    // negative `preDuration` means that clips start after their triggers. It counts as zero here,
-    // because then only triggers that are reported late need earlier frames.
+    // Some more space is added because the oldest frames are dropped before the ring is completely
+    // full. A negative `preDuration` means that clips start after their triggers. It counts as zero
+    // here, because only triggers that are reported late need earlier frames then.
     let kept = max(0, triggers.preDuration.doubleValue) + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)

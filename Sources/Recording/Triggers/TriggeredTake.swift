@@ -11,8 +11,8 @@ import Synchronization
 /// Records clips from a ring of frames, one for each trigger, on one thread.
 ///
 /// Triggers may arrive late, so frames stay in the ring longer than the greatest delay. A frame
-/// leaves the ring when no current or future clip can need it. Its outcome is then recorded in the
-/// account.
+/// leaves the ring when no current or future clip can need it. The frame's outcome is then recorded
+/// in the account.
 struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
@@ -71,7 +71,8 @@ struct TriggeredTake {
   /// - Parameters:
   ///   - queue: The ring.
   ///   - end: The end of the capture. Called after the queue is closed.
-  ///   - takeTriggers: Returns the new triggers, and the reason why no more will come, or nil.
+  ///   - takeTriggers: Returns the new triggers. If no more triggers will come, it also returns the
+  ///     reason, otherwise nil.
   ///   - notify: Called with each event, on this thread.
   /// - Returns: The report of the capture and its clips.
   func write(
@@ -82,9 +83,9 @@ struct TriggeredTake {
     var state = begin(queue)
     var takesTriggers = true
     while true {
-      // The queue's state and its newest frame are read before the triggers. A trigger that arrives
-      // too late for this pass is therefore not earlier than that frame, and `evict` keeps the
-      // frames that it needs.
+      // The queue's state and its newest frame are read before the triggers. A trigger that is not
+      // read in this pass is therefore not earlier than that frame, and `evict` keeps the frames
+      // that such a trigger needs.
       let isClosed = queue.isClosed
       if isClosed { audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
@@ -253,7 +254,7 @@ struct TriggeredTake {
     if !triggers.repeats { control.stop(.duration) }
   }
 
-  /// The warning if a clip contains less before its trigger than requested, or nil.
+  /// The warning if a clip contains less time before its trigger than requested, otherwise nil.
   private func preRollWarning(_ clip: RecordingReport, isRingTooSmall: Bool) -> String? {
     guard let mark = clip.trigger,
       let requested = try? triggers.preDuration.converted(to: 1_000_000_000, rounding: .towardZero),
@@ -277,8 +278,8 @@ struct TriggeredTake {
     report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
     // The frames that a clip's file lacks after a write error were counted as stored. They now
-    // count as lost. If clips overlap, some of them may be in another clip, so the number is an
-    // upper limit.
+    // count as lost. If clips overlap, some of these frames may be in another clip, so the number
+    // is an upper limit.
     let lost = min(
       report.ledger.stored,
       report.clips.reduce(state.lostWithClips) { $0 + $1.ledger.lostWriter })
