@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// The progress of an export, for any number of observers; safe to use from any thread.
+/// The progress of an export, for any number of observers.
 ///
 /// ```swift
 /// let progress = ExportProgress()
@@ -10,8 +10,10 @@ import OvercrankMediaCore
 /// for await step in progress.steps { print("\(step.done) of \(step.total) frames") }
 /// print(try await report.path)
 /// ```
+///
+/// All calls may come from any thread.
 public final class ExportProgress: Sendable {
-  /// The number of finished frames.
+  /// The state of an export's progress.
   public struct Step: Hashable, Sendable {
     /// The number of frames written so far.
     public let done: Int64
@@ -24,7 +26,9 @@ public final class ExportProgress: Sendable {
   /// Creates the progress of one export.
   public init() {}
 
-  /// The steps from now until the export ends; a slow observer receives only the newest step.
+  /// The progress from now until the export ends.
+  ///
+  /// A slow observer receives only the newest step.
   public var steps: some AsyncSequence<Step, Never> & Sendable { hub.events() }
 
   func send(done: Int64, of total: Int64) { hub.send(Step(done: done, total: total)) }

@@ -29,9 +29,9 @@ public struct ExportSession: Sendable {
   ///
   /// Thrown errors are not logged.
   public var logger = Logger.quiet
-  /// Whether a passthrough export lets the kernel copy the packets where that is possible.
+  /// Whether a passthrough export lets the kernel copy packets from file to file where possible.
   ///
-  /// Tests compare both ways.
+  /// Tests compare the results with and without.
   package var copiesRanges = true
 
   /// Creates a session for a composition of a single asset.
@@ -111,7 +111,7 @@ public struct ExportSession: Sendable {
   /// - Returns: The report that ``export(_:isCancelled:progress:)`` would return, without elapsed
   ///   time.
   /// - Throws: `MediaError` if the export is not possible: `.cutNotOnKeyFrame` (the message names
-  ///   the nearest positions where a cut needs no extra frames), `.unsupportedContainer`,
+  ///   the nearest positions at which a cut needs no extra frames), `.unsupportedContainer`,
   ///   `.unsupportedSource`, or `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }
@@ -128,8 +128,9 @@ public struct ExportSession: Sendable {
   ///   - settings: The settings of the export.
   ///   - isCancelled: Returns true to cancel the export, false to continue. Called on the caller's
   ///     thread, for each frame and every 10 ms while waiting.
-  ///   - progress: Called on the caller's thread with the number of finished frames, from 0 on, and
-  ///     the total number. Each encode for ``ExportSettings/fileLengthLimit`` counts from 0.
+  ///   - progress: Called on the caller's thread with the number of finished frames and the total
+  ///     number. If the movie is encoded several times for ``ExportSettings/fileLengthLimit``, each
+  ///     attempt counts from 0.
   /// - Returns: The report of the export.
   /// - Throws: `MediaError`; no file is left behind.
   @discardableResult
@@ -142,7 +143,7 @@ public struct ExportSession: Sendable {
     } catch { throw MediaError(exporting: error) }
   }
 
-  /// Writes the movie on a thread of its own and suspends the task until it is complete.
+  /// Writes the movie on a separate thread, and suspends the task until it is complete.
   ///
   /// Cancelling the task cancels the export.
   ///
@@ -188,9 +189,10 @@ public struct ExportSession: Sendable {
     }
   }
 
-  /// Writes the movie once.
+  /// Writes the movie in one attempt.
   ///
-  /// - Returns: The report; nil if the file was removed because a search tries another quality.
+  /// - Returns: The report; nil if the file was removed because the search for a file size tries
+  ///   another quality.
   private func attempt(
     _ plan: ExportPlan, _ search: inout FileLengthSearch?,
     _ imageSearch: inout AnimatedImageSearch?, _ settings: ExportSettings,

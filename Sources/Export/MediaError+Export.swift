@@ -11,24 +11,25 @@ extension MediaError.Code {
   public static let unsupportedContainer = Self(rawValue: "unsupported_container")
   /// The composition or a source contains something that this export mode cannot write.
   public static let unsupportedSource = Self(rawValue: "unsupported_source")
-  /// A cut lies at a frame that cannot be decoded without other frames, and the export can or may
-  /// neither hide these nor encode the frames at the cut.
+  /// A cut lies at a frame that cannot be decoded without other frames.
+  ///
+  /// The export neither may nor can hide those other frames or encode the frames at the cut.
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
   /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")
-  /// The export cannot be made in shards, or not in so many.
+  /// The export cannot be divided into shards, or not into so many.
   public static let shardRefused = Self(rawValue: "shard_refused")
-  /// A shard of an export has no file.
+  /// The file of a shard is missing.
   public static let shardMissing = Self(rawValue: "shard_missing")
   /// The file of a shard is incomplete or has changed since it was made.
   public static let shardDamaged = Self(rawValue: "shard_damaged")
-  /// A file is not a shard, or a shard of another source, plan or version.
+  /// A file is not a shard, or it is a shard of another source, plan or version.
   public static let shardForeign = Self(rawValue: "shard_foreign")
   /// The export cannot be made as small as the settings require.
   public static let fileLengthRefused = Self(rawValue: "file_length_refused")
   /// Text or a logo cannot be drawn into the frames of the export.
   public static let burnInRefused = Self(rawValue: "burn_in_refused")
-  /// The container cannot play this frame rate.
+  /// The container does not support this frame rate.
   public static let outputFrameRateRefused = Self(rawValue: "output_frame_rate_refused")
   /// The linked FFmpeg lacks the encoder of the export.
   public static let missingEncoder = Self(rawValue: "missing_encoder")
@@ -44,7 +45,7 @@ extension MediaError {
       return
     }
     // libav also returns system error numbers. The numbers in this list mean damaged data or an
-    // unsupported format, so the source is at fault and not the disk.
+    // unsupported format. The error is then in the source and not on the disk.
     let isOfSource =
       error.isInvalidData
       || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }
@@ -65,7 +66,7 @@ extension MediaError {
   /// Converts an error of a lower layer to an export error.
   init(exporting error: any Error) {
     switch error {
-    // If reading a source was cancelled, the export was cancelled too.
+    // A cancelled read of a source means that the export was cancelled.
     case let error as MediaError where error.code == .cancelled: self = .exportCancelled
     case let error as MediaError where Self.audioCodes.contains(error.code):
       self.init(

@@ -4,10 +4,10 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The limits of animated images.
+/// Checks whether an export can write an animated image with its settings.
 enum AnimatedImageCheck {
-  /// Throws unless the path of an export and its settings agree about an animated image, and the
-  /// image can be made.
+  /// Throws an error unless the export's path and settings agree on an animated image that can be
+  /// written.
   ///
   /// - Throws: `MediaError` with `.unsupportedContainer`, `.outputFrameRateRefused`,
   ///   `.shardRefused` or `.missingEncoder`.
@@ -49,7 +49,7 @@ enum AnimatedImageCheck {
     }
   }
 
-  /// Returns the metadata that an animated image does not keep.
+  /// Returns the names of the metadata that is lost in an animated image.
   static func lostMetadata(_ asset: Asset, _ chapters: ChapterMap) -> [String] {
     let tags = asset.metadata.keys.filter { !ExportOutput.ownKeys.contains($0) }.sorted()
     return tags + (chapters.chapters.isEmpty ? [] : ["chapters"])
@@ -57,7 +57,7 @@ enum AnimatedImageCheck {
 }
 
 extension AnimatedImageFormat {
-  /// The name for people.
+  /// The name of the format for messages.
   var title: String {
     switch self {
     case .gif: "GIF"

@@ -2,34 +2,35 @@
 
 import OvercrankMediaCore
 
-/// The search for the best animated image that fits a file size.
+/// The search for the best animated image whose file does not exceed a size.
 ///
-/// The steps are ordered from the best to the smallest. A GIF gets fewer colors first, a WebP a lower
-/// quality; then the frames get smaller. Frame rate and times never change. The search assumes that
-/// each step gives a smaller file, and halves the number of possible steps with each attempt.
+/// The steps are ordered from the best image to the smallest file. The first steps reduce the
+/// colors of a GIF or the quality of a WebP. The following steps also reduce the frame size. Frame
+/// rate and times never change. The search is a binary search: it assumes that each step gives a
+/// smaller file than the one before.
 struct AnimatedImageSearch {
-  /// One way to encode the image.
+  /// The quality, colors and frame size of one attempt to encode the image.
   struct Step: Hashable, Sendable {
     /// The quality of a WebP; nil for a GIF.
     var quality: Int?
     /// The greatest number of colors of a GIF; nil for a WebP.
     var colorCount: Int?
-    /// The width and height in sixteenths of the requested ones.
+    /// The width and the height of the frames, in sixteenths of the requested size.
     var sixteenths: Int
   }
 
   /// The greatest permitted size in bytes.
   let limit: Int64
   let steps: [Step]
-  /// The position of the next attempt.
+  /// The index in `steps` of the next attempt.
   private var position = 0
   private var attemptCount = 0
-  /// The last step that is known to be too large; -1 for none.
+  /// The index of the last step that is known to give too large a file; -1 for none.
   private var tooLarge = -1
-  /// The first step that is known to fit.
+  /// The index of the first step that is known to give a file that fits.
   private var fitting: Int?
 
-  /// The step of the next attempt.
+  /// The step that the next attempt uses.
   var step: Step { steps[position] }
 
   private static let smallerSizes = [14, 12, 10, 8, 7, 6, 5, 4]
@@ -51,7 +52,7 @@ struct AnimatedImageSearch {
     self.steps = steps
   }
 
-  /// Starts the search of an export; nil without a limit and for movies.
+  /// Starts the search for an export; nil for an export without a size limit, or to a movie.
   init?(_ settings: ExportSettings) {
     guard let limit = settings.fileLengthLimit, limit > 0,
       case .constant(_, let rendering) = settings.mode, rendering.encoding.animatedImage != nil
@@ -59,10 +60,10 @@ struct AnimatedImageSearch {
     self.init(limit: limit, rendering.encoding)
   }
 
-  /// Takes the size of an attempt, and chooses the next step.
+  /// Records the file size of an attempt, and chooses the step of the next attempt.
   ///
-  /// - Returns: The result if the attempt is kept: if it fits and the step before does not. Nil if
-  ///   another attempt follows.
+  /// - Returns: The result if the attempt is kept, because it fits and the previous step is known
+  ///   not to fit. Nil if another attempt follows.
   /// - Throws: `MediaError` with `.fileLengthRefused` if the smallest image is too large.
   mutating func kept(
     _ size: Int64, frame: VideoSize, path: String
@@ -95,7 +96,7 @@ struct AnimatedImageSearch {
 
   /// Returns settings with the quality and the frame size of the next attempt.
   ///
-  /// `size` is the requested size of the frames as displayed.
+  /// `size` is the requested size of the frames as displayed, after rotation.
   func settings(_ rendering: RenderSettings, size: VideoSize) -> RenderSettings {
     var result = rendering
     if let quality = step.quality { result.encoding = .webp(quality: quality) }

@@ -5,13 +5,13 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension ColorPalette {
-  /// The most frames whose colors are counted.
+  /// The greatest number of frames whose colors are counted.
   private static let maximumFrames = 24
 
-  /// Chooses the colors for an export.
+  /// Chooses the palette of an animated GIF for an export.
   ///
-  /// Frames at even distances are decoded and rendered as the export does, before it starts. Frames
-  /// that cannot be decoded do not count.
+  /// Before the export starts, evenly spaced frames are decoded, rendered like the export's own
+  /// frames, and counted. Frames that cannot be decoded are left out.
   ///
   /// - Throws: `MediaError` with `.cancelled`, or if a source cannot be read.
   init(

@@ -4,19 +4,21 @@ import OvercrankLibAV
 
 /// The colors of an animated GIF: one palette for all of its frames.
 struct ColorPalette: Sendable {
-  /// A color of 8 bits per component.
+  /// A color with 8 bits per component.
   struct Color: Hashable, Sendable {
     var red: UInt8
     var green: UInt8
     var blue: UInt8
   }
 
-  /// The most colors; one index is left for transparency.
+  /// The greatest number of colors.
+  ///
+  /// One of the 256 indices remains for transparency.
   static let maximumColors = 255
 
   let colors: [Color]
 
-  /// Chooses the colors that represent counted ones with the least squared error.
+  /// Chooses the palette that approximates the counted colors with the least squared error.
   init(_ histogram: ColorHistogram, colorCount: Int = Self.maximumColors) {
     var boxes = [Box(histogram.entries)]
     while boxes.count < min(colorCount, Self.maximumColors) {
@@ -29,19 +31,20 @@ struct ColorPalette: Sendable {
     colors = boxes.map(\.color)
   }
 
-  /// Returns the index of the nearest color.
+  /// Returns the index of the palette color that is nearest to a color.
   func nearest(red: Int, green: Int, blue: Int) -> Int {
     var (best, least) = (0, Int.max)
     for (index, color) in colors.enumerated() {
       let (r, g, b) = (Int(color.red) - red, Int(color.green) - green, Int(color.blue) - blue)
-      // Weights near those of luma.
+      // The weights are similar to those of luma.
       let distance = 3 * r * r + 6 * g * g + b * b
       if distance < least { (best, least) = (index, distance) }
     }
     return best
   }
 
-  /// The typical step from a color to the nearest other one, from 4 to 32 levels.
+  /// The typical distance between neighboring palette colors, limited to 4 to 32 levels per
+  /// component.
   var spread: Double {
     let steps = colors.indices.map { index -> Int in
       let color = colors[index]
@@ -57,12 +60,14 @@ struct ColorPalette: Sendable {
     return min(max(Double(steps.reduce(0, +)) / Double(max(1, steps.count)), 4), 32)
   }
 
-  /// Colors that share an entry of the palette.
+  /// Similar colors that share one entry of the palette.
   private struct Box {
     let entries: [ColorHistogram.Entry]
-    /// The mean of each component.
+    /// The mean of each color component.
     private let mean: [Double]
-    /// The component with the greatest squared error, and that error.
+    /// The color component with the greatest squared error.
+    ///
+    /// `error` is the error of this component.
     private let axis: Int
     let error: Double
 
@@ -88,7 +93,9 @@ struct ColorPalette: Sendable {
       return Color(red: codes[0], green: codes[1], blue: codes[2])
     }
 
-    /// Splits the box at its mean, so that both parts have entries.
+    /// Splits the box at the mean of the component with the greatest error.
+    ///
+    /// Neither half is empty.
     func split() -> (Box, Box) {
       let sorted = entries.sorted { $0.components[axis] < $1.components[axis] }
       let count = sorted.count { $0.components[axis] <= mean[axis] }
@@ -98,22 +105,24 @@ struct ColorPalette: Sendable {
   }
 }
 
-/// The number of pixels of similar colors.
+/// Counts the pixels of frames in bins of similar colors.
 struct ColorHistogram {
-  /// The mean of similar colors: red, green and blue.
+  /// The mean color of the pixels in one bin: red, green and blue.
   struct Entry {
     let components: [Double]
     let count: Double
   }
 
-  /// Per bin of 5 bits per component: the number of pixels, and the sums of their components.
+  /// For each bin, the number of pixels and the sums of their color components.
+  ///
+  /// A bin contains the colors whose components have the same upper 5 bits.
   private var bins = [(count: Int, red: Int, green: Int, blue: Int)](
     repeating: (0, 0, 0, 0), count: 1 << 15)
 
-  /// The most pixels that are counted in a frame.
+  /// The approximate limit of pixels that are counted in one frame.
   private static let maximumPixels = 20_000
 
-  /// The used bins.
+  /// The mean colors of all bins that contain pixels.
   var entries: [Entry] {
     bins.compactMap { bin in
       guard bin.count > 0 else { return nil }
@@ -124,10 +133,10 @@ struct ColorHistogram {
     }
   }
 
-  /// Counts pixels of a frame in the format `bgra`.
+  /// Counts evenly spaced pixels of a frame in the format `bgra`.
   mutating func add(_ frame: MediaFrame) {
     guard let pixels = frame.planeData(0) else { return }
-    // An odd step visits all columns.
+    // With an odd step, the counted pixels lie in all columns, not only in even ones.
     let step = max(1, frame.width * frame.height / Self.maximumPixels) | 1
     for position in stride(from: 0, to: frame.width * frame.height, by: step) {
       let (row, column) = position.quotientAndRemainder(dividingBy: frame.width)

@@ -2,25 +2,26 @@
 
 import OvercrankLibAV
 
-/// Converts frames to the indices of a palette.
+/// Converts frames to indices into a palette.
 ///
-/// Ordered dithering replaces colors that the palette lacks. Its pattern stands still, so parts of
-/// the frames that do not change stay equal, and the file stays small.
+/// Ordered dithering approximates colors that the palette lacks. The pattern is the same in every
+/// frame, so unchanged parts of frames have equal indices, and the file stays small.
 struct PaletteRenderer: ~Copyable {
   private let palette: ColorPalette
-  /// The offset of each position of the pattern of 8x8 pixels, in levels.
+  /// The offset in levels at each position of the 8x8 dithering pattern.
   private let offsets: [Int]
-  /// The index per color of 6 bits per component; -1 until it is searched.
+  /// The palette index of each color with 6 bits per component; -1 if it is not known yet.
   private var known = [Int16](repeating: -1, count: 1 << 18)
 
-  /// A color this near to one of the palette is not dithered, in levels per component.
+  /// The distance to a palette color up to which a color is not dithered, in levels per component.
   private static let tolerance = 2
 
   init(_ palette: ColorPalette) {
     self.palette = palette
     let spread = palette.spread
     offsets = (0..<64).map { position in
-      // The bits of x xor y and of y, interleaved and reversed, number the pattern.
+      // A Bayer matrix: the bits of x xor y and of y, interleaved and reversed, give the rank of a
+      // position.
       let (x, y) = (position % 8, position / 8)
       var number = 0
       for bit in 0..<3 {
@@ -30,7 +31,7 @@ struct PaletteRenderer: ~Copyable {
     }
   }
 
-  /// Returns a frame in the format `bgra` as indices of the palette.
+  /// Converts a frame in the format `bgra` to palette indices.
   ///
   /// - Throws: `LibAVError` if memory cannot be allocated.
   mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
@@ -40,7 +41,7 @@ struct PaletteRenderer: ~Copyable {
       let table = result.planeData(1)
     else { return result }
     table.withMemoryRebound(to: UInt32.self, capacity: 256) { table in
-      // The encoder uses the transparent color for pixels that do not change.
+      // Only the last index is transparent. The encoder uses it for pixels that do not change.
       for index in 0..<256 { table[index] = index == ColorPalette.maximumColors ? 0 : 0xFF00_0000 }
       for (index, color) in palette.colors.enumerated() {
         table[index] |= UInt32(color.red) << 16 | UInt32(color.green) << 8 | UInt32(color.blue)

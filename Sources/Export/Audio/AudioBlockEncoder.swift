@@ -4,8 +4,9 @@ import OvercrankLibAV
 
 /// Encodes rendered audio in blocks of the encoder's frame size.
 ///
-/// Long silence, as of muted parts, is not encoded: after a few blocks of silence, the encoder
-/// returns the same packet for each further block. That packet is then repeated.
+/// Long silence, for example in muted segments, is not encoded. After a few silent blocks, the
+/// encoder returns the same packet for each further silent block, so that packet is repeated
+/// instead.
 struct AudioBlockEncoder: ~Copyable {
   private var encoder: Encoder
   /// The number of samples per channel in a block.
@@ -14,28 +15,31 @@ struct AudioBlockEncoder: ~Copyable {
   private(set) var encodedCount = 0
   private let put: (AudioExport.TimedPacket) -> Void
   private var pending: [[Float]]
-  /// The number of samples per channel before the pending ones.
+  /// The number of samples per channel that were encoded or skipped so far.
   private var position: Int64 = 0
-  /// The number of samples per channel for which packets were repeated.
+  /// The number of samples per channel for which a packet was repeated.
   ///
-  /// The encoder did not receive these samples, so its times are earlier by this number.
+  /// The encoder did not receive these samples, so the times of its packets are too early by this
+  /// number.
   private var repeatedLength: Int64 = 0
-  /// The number of successive blocks of silence.
+  /// The number of consecutive silent blocks up to now.
   private var silentCount = 0
-  /// The number of successive packets that are equal to the one before.
+  /// The number of consecutive packets up to now that equal the packet before them.
   private var equalCount = 0
-  /// The last packet.
+  /// The last packet of the encoder.
   ///
   /// A packet lasts until the next one starts, so each packet is held back until the next one
   /// arrives.
   private var last: (packet: Packet, pts: Int64)?
 
-  /// The number of blocks of silence and of equal packets after which a packet is repeated.
+  /// The number of silent blocks, and of equal packets, after which the packet is repeated.
   ///
   /// An encoder delays audio by one or two blocks and looks back at one block.
   private static let settlingCount = 8
 
-  /// Creates a block encoder, which passes each packet to `put`.
+  /// Creates a block encoder.
+  ///
+  /// It passes each finished packet to `put`.
   init(
     _ encoder: consuming Encoder, channelCount: Int,
     put: @escaping (AudioExport.TimedPacket) -> Void
@@ -46,7 +50,9 @@ struct AudioBlockEncoder: ~Copyable {
     pending = Array(repeating: [], count: channelCount)
   }
 
-  /// Encodes samples, one array for each channel; the rest that fills no block waits.
+  /// Encodes samples, which are one array for each channel.
+  ///
+  /// Samples that do not fill a block wait for the next call.
   mutating func append(_ samples: [[Float]]) throws {
     for channel in pending.indices { pending[channel] += samples[channel] }
     var start = 0
@@ -57,10 +63,10 @@ struct AudioBlockEncoder: ~Copyable {
     for channel in pending.indices { pending[channel].removeFirst(start) }
   }
 
-  /// Encodes the rest, and ends the last packet at `end` samples.
+  /// Encodes the waiting samples, and ends the last packet at the sample `end`.
   ///
-  /// The encoder pads the last AAC block with silence. The packet's duration is cut to the real end
-  /// of the audio, so that players do not play the padding.
+  /// The encoder pads the last AAC block with silence. The duration of the last packet is therefore
+  /// cut to the real end of the audio, so that players do not play the padding.
   mutating func finish(at end: Int64) throws {
     if let rest = pending.first?.count, rest > 0 { try encode(0..<rest) }
     try encoder.send(nil)
@@ -85,7 +91,7 @@ struct AudioBlockEncoder: ~Copyable {
     while let packet = try encoder.nextPacket() { take(packet) }
   }
 
-  /// Takes a packet of the encoder.
+  /// Processes a packet that the encoder returned.
   ///
   /// A packet without a time belongs to no samples, so it is left out.
   private mutating func take(_ packet: Packet) {
@@ -95,7 +101,9 @@ struct AudioBlockEncoder: ~Copyable {
     emit(packet, at: pts + repeatedLength)
   }
 
-  /// Passes on the last packet, and holds back the new one; nil after the last one.
+  /// Passes on the packet that was held back, and holds back the new packet.
+  ///
+  /// Nil instead of a new packet ends the audio.
   private mutating func emit(_ packet: Packet?, at pts: Int64) {
     if let last {
       let length = max(1, pts - last.pts)
@@ -106,7 +114,7 @@ struct AudioBlockEncoder: ~Copyable {
 }
 
 extension Packet {
-  /// Whether another packet has the same bytes.
+  /// Whether this packet has the same bytes as another one.
   fileprivate func hasBytes(of other: Packet) -> Bool {
     guard byteCount == other.byteCount else { return false }
     return withBytes { bytes in other.withBytes { bytes.elementsEqual($0) } }

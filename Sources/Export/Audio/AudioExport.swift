@@ -8,13 +8,15 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The audio of an export: copied if the composition plays a whole asset unchanged, otherwise
-/// rendered and encoded.
+/// The audio of an export.
 ///
-/// A separate thread makes the audio packets. The thread that writes the file takes them in step
-/// with the video.
+/// It is copied if the composition plays a whole asset unchanged, otherwise it is rendered and
+/// encoded.
+///
+/// A separate thread makes the audio packets. The thread that writes the file interleaves them with
+/// the video.
 final class AudioExport {
-  /// A packet and its time in samples.
+  /// An audio packet, and its time in samples.
   struct TimedPacket: Sendable {
     let packet: Packet
     let pts: Int64
@@ -28,7 +30,7 @@ final class AudioExport {
   }
 
   let parameters: CodecParameters
-  /// Ticks per second of the packet times.
+  /// The number of ticks per second in the times of packets.
   let timescale: Int32
   let metadata: [String: String]
   /// An upper bound on the number of packets.
@@ -40,8 +42,7 @@ final class AudioExport {
 
   /// Starts the audio thread for a plan.
   init(_ plan: AudioExportPlan, _ isCancelled: () -> Bool) throws {
-    // The queue is long, because audio packets are small: it may hold several minutes of audio in
-    // little memory.
+    // Audio packets are small, so a long queue of several minutes of audio needs little memory.
     let queue = BoundedBlockingQueue<Made>(capacity: 10_000)
     self.queue = queue
     metadata = plan.language.map { ["language": $0] } ?? [:]
@@ -76,7 +77,7 @@ final class AudioExport {
   /// Removes the packet that ``next(_:)`` returned.
   func drop() { pending = nil }
 
-  /// Stops the audio thread and discards its packets.
+  /// Stops the audio thread, and discards the packets that it has made.
   func stop() {
     queue.stop()
     work.waitShortly()
@@ -111,7 +112,8 @@ final class AudioExport {
     guard queue.put(.ready(track.format.parameters, maximumPackets: packets.count)) else { return }
     let end = track.startSample + track.sampleCount
     for (number, packet) in packets.enumerated() {
-      // Without a stated duration, a packet lasts until the next one, and the last one to the end.
+      // A packet without a duration lasts until the next packet; the last packet lasts until the
+      // end.
       let next = number + 1 < packets.count ? packets[number + 1].pts : end
       let length = packet.duration > 0 ? packet.duration : max(0, next - packet.pts)
       let whole = TimedPacket(packet: packet.packet, pts: packet.pts, duration: length)
@@ -134,8 +136,8 @@ final class AudioExport {
     var blocks = AudioBlockEncoder(encoder, channelCount: plan.channelCount) {
       _ = queue.put(.packet($0))
     }
-    // The encoder may return more packets than blocks, because it delays audio and is flushed at
-    // the end. Eight more are enough for the encoders in use.
+    // The encoder may return more packets than it received blocks, because it delays audio and is
+    // flushed at the end. The encoders in use return at most eight more.
     let most = Int(clamping: plan.report.samples / Int64(blocks.blockLength)) + 8
     guard queue.put(.ready(parameters, maximumPackets: most)) else { return }
     let rendered = try retimer.render(

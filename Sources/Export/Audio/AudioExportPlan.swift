@@ -35,7 +35,9 @@ struct AudioExportPlan: Sendable {
   /// The end of the audio in seconds.
   let end: Rational
 
-  /// Plans the audio of a composition; returns nil if it has none.
+  /// Plans the audio of a composition.
+  ///
+  /// Returns nil if the composition has no audio.
   init?(
     _ session: ExportSession, _ settings: ExportSettings, _ container: String
   ) throws {
@@ -91,11 +93,13 @@ struct AudioExportPlan: Sendable {
     end = Rational(Int128(samples), over: Int128(rate))
   }
 
-  /// Returns the sampling rate of rendered audio: that of the source, or the nearest greater one that
-  /// the codec and the retimer support.
+  /// Returns the sampling rate of rendered audio.
   ///
-  /// If none is greater, returns the greatest one, or half of it for a rate that is twice as high as
-  /// another one.
+  /// This is the lowest supported rate at or above the rate of the source. The codec and the
+  /// retimer restrict the supported rates.
+  ///
+  /// AAC supports no rate above 96 kHz. For a higher source rate, the result is the greatest
+  /// supported rate that divides it by 2, 3 or 4, otherwise 96 kHz.
   private static func sampleRate(
     atLeast rate: Int, _ codec: AudioCodec, isRetimed: Bool
   ) -> Int {
@@ -103,7 +107,7 @@ struct AudioExportPlan: Sendable {
       let range = AudioRetimer.sampleRates
       return isRetimed ? min(max(rate, range.lowerBound), range.upperBound) : rate
     }
-    // ISO/IEC 14496-3, table 1.18. 7350 Hz is left out, because few players know it.
+    // The rates of ISO/IEC 14496-3, table 1.18, without 7350 Hz, which few players support.
     let rates = [
       8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000,
     ]
@@ -111,7 +115,7 @@ struct AudioExportPlan: Sendable {
     return rates.first { $0 >= rate } ?? whole ?? 96_000
   }
 
-  /// Warnings about assets whose audio is converted, one sentence each.
+  /// Warnings about assets whose audio is resampled or remixed, one sentence for each asset.
   var conversions: [String] {
     guard case .rendered = method else { return [] }
     return assets.compactMap { asset in
@@ -128,13 +132,14 @@ struct AudioExportPlan: Sendable {
     }
   }
 
-  /// A warning about audio at speeds outside its algorithm's recommended range, or nil.
+  /// A warning if audio plays at a speed outside the range recommended for the algorithm, otherwise
+  /// nil.
   var speedWarning: String? {
     guard case .rendered(let segments, let retimer, _) = method,
       let recommended = retimer.algorithm.recommendedSpeeds
     else { return nil }
-    // The first and last speed of a ramp are computed from rounded times, so a speed at the end of
-    // the range may seem to lie outside it. A relative error of 1e-6 is therefore allowed.
+    // The speeds at the two ends of a ramp are computed from rounded times, so a ramp that ends
+    // exactly at the limit may seem to exceed it. A relative error of 1e-6 is therefore allowed.
     let least = recommended.lowerBound.fraction.doubleValue * 0.999_999
     let most = recommended.upperBound.fraction.doubleValue * 1.000_001
     let ranges = segments.map(\.mapping).filter { mapping in
@@ -150,10 +155,11 @@ struct AudioExportPlan: Sendable {
       + "\(last.end.displayText) s is slower or faster; spectral suits it better"
   }
 
-  /// Returns true if a container can hold copies of an asset's audio packets, and false otherwise.
+  /// Returns true if the container can store copies of an asset's audio packets, and false
+  /// otherwise.
   ///
-  /// MP4 does not support uncompressed audio. For codecs other than the usual ones, the muxer is
-  /// tried with the first packet. It accepts more codecs than the container describes.
+  /// MP4 does not support uncompressed audio. For unusual codecs, the first packet is written as a
+  /// trial, because the muxer supports more codecs than the container's description lists.
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
@@ -173,8 +179,10 @@ struct AudioExportPlan: Sendable {
     return false
   }
 
-  /// Returns the codec of rendered audio: the requested one, PCM if the source is uncompressed and
-  /// the container is MOV, or AAC otherwise.
+  /// Returns the codec of rendered audio.
+  ///
+  /// This is the requested codec, if any. Otherwise it is PCM if the source is uncompressed and the
+  /// container is MOV, and AAC in all other cases.
   private static func codec(
     for track: AudioTrack, _ container: String, _ requested: AudioCodec?
   ) -> AudioCodec {
@@ -189,7 +197,7 @@ struct AudioExportPlan: Sendable {
 }
 
 extension PlaybackMapping {
-  /// Whether the source plays forwards at speed 1.
+  /// Whether the source plays forward at speed 1.
   fileprivate var isAtNormalSpeed: Bool {
     line.map { $0.source.duration == $0.target.duration } ?? false
   }

@@ -6,9 +6,11 @@ import OvercrankMediaCore
 import OvercrankRetiming
 
 extension AudioSegment {
-  /// Creates the audio segment of a composition segment; returns nil if the segment is silent.
+  /// Creates the audio segment for a composition segment.
   ///
-  /// The source identifier is the index of the asset.
+  /// Returns nil if that segment is silent.
+  ///
+  /// The identifier of its source is the index of the asset.
   init?(_ segment: TrackSegment, of assets: [Asset]) throws(MediaError) {
     guard let mapping = segment.mapping, mapping.motion != .hold,
       let id = assets.firstIndex(where: { $0.path == segment.source?.path })

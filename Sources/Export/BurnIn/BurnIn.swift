@@ -5,37 +5,38 @@ public import OvercrankMediaCore
 /// Text and a logo that an export draws into its frames.
 ///
 /// Text is in the lower left corner, one line per item, in white on black. The logo is in the upper
-/// right corner. Frames are rotated as ``RenderSettings/appliesRotation`` does, so that the text is
-/// upright. Gaps of a composition get no text. Times and frame numbers of a synthesized frame are
-/// those of its instant between two captured frames, and begin with `~`.
+/// right corner. The frames are rotated before, as with ``RenderSettings/appliesRotation``, so that
+/// the text is upright. Gaps in a composition get no text. A synthesized frame shows the time and
+/// frame number that are interpolated between the two captured frames, with a `~` before them.
 public struct BurnIn: Hashable, Sendable {
   /// A line of text.
   public enum Item: String, Hashable, Sendable, CaseIterable {
-    /// The capture time of the frame since that of the first frame, in seconds.
+    /// The capture time in seconds after the first captured frame.
     case time
-    /// The index of the frame in its source, from 0.
+    /// The index of the captured frame in its source, from 0.
     case frame
-    /// The speed at the output time: source seconds per output second, below zero backwards.
+    /// The speed at this output time, in source seconds per output second; negative for reverse
+    /// playback.
     case speed
-    /// The capture time since the frame that is shown at ``BurnIn/mark``, in seconds.
+    /// The capture time in seconds after the frame at the time ``BurnIn/mark``.
     case mark
   }
 
-  /// The lines from top to bottom.
+  /// The lines of text from top to bottom.
   public var items: [Item]
-  /// The source time of the mark; nil for the start.
+  /// The source time from which ``Item/mark`` counts; nil for the start of the source.
   public var mark: MediaTime?
   /// An image file, such as a PNG with alpha; nil for no logo.
   ///
-  /// It keeps its size up to a quarter of the frame's width and height, and is scaled down beyond.
+  /// A logo that exceeds a quarter of the frame's width or height is scaled down to that.
   public var logoPath: String?
 
-  /// The font of the text; nil for the library's own of 5x7 dots, which programs can read back.
+  /// The font of the text; nil for the library's own 5x7 dot font, which programs can read back.
   ///
-  /// Frames that are narrower than 272 pixels always have the library's own.
+  /// In frames narrower than 272 pixels, the text is always in the library's own font.
   public var font: BurnInFont?
 
-  /// Creates what is drawn.
+  /// Creates a description of the text and the logo.
   public init(
     items: [Item], mark: MediaTime? = nil, logoPath: String? = nil, font: BurnInFont? = nil
   ) {

@@ -9,10 +9,10 @@ package struct BurnInDrawing: Sendable {
   private let logo: LogoOverlay?
   private let glyphs: GlyphCache?
 
-  /// The longest line that fits a frame, in characters; longer ones are cut off.
+  /// The number of characters that fit in a line; longer lines are cut off.
   private static let lineLength = 22
 
-  /// Prepares the drawing.
+  /// Prepares to draw text and a logo.
   ///
   /// - Throws: `MediaError` with `.burnInRefused` for a pixel format that cannot be drawn on, or if
   ///   the logo cannot be read.
@@ -34,24 +34,26 @@ package struct BurnInDrawing: Sendable {
     }
   }
 
-  /// Returns the number of pixels per dot of the font.
+  /// Returns the size of a font dot in a frame, in pixels.
   private static func scale(_ width: Int) -> Int {
     max(1, min(max(2, width / 320), width / (lineLength * (DotFont.width + 1) + 4)))
   }
 
-  /// Returns the height of some lines in a part of a frame, in pixels.
+  /// Returns the height of a number of text lines, in pixels.
+  ///
+  /// `width` is the width of the part of the frame in which the text is drawn.
   package static func height(ofLines count: Int, inWidth width: Int) -> Int {
     ((count * (DotFont.height + 2) + 2) * scale(width) + 3) & ~3
   }
 
-  /// Draws lines into the lower left corner of a part of a frame.
+  /// Draws lines of text into the lower left corner of a part of a frame.
   ///
   /// - Parameters:
   ///   - lines: The lines from top to bottom, in ASCII.
-  ///   - x: The left edge of the part.
-  ///   - width: The width of the part, which the text does not leave.
-  ///   - bottom: The row below the text.
-  ///   - frame: The frame, which is changed.
+  ///   - x: The left edge of the part, in pixels.
+  ///   - width: The width of the part in pixels; text beyond it is cut off.
+  ///   - bottom: The pixel row just below the text.
+  ///   - frame: The frame to change.
   package func draw(_ lines: [String], x: Int = 0, width: Int, bottom: Int, on frame: MediaFrame) {
     guard let longest = lines.map(\.utf8.count).max() else { return }
     let scale = Self.scale(width)
@@ -64,7 +66,7 @@ package struct BurnInDrawing: Sendable {
       for (position, character) in line.utf8.enumerated() {
         let (left, upper) = (2 * scale + position * advance, top + 2 * scale + number * lineHeight)
         guard left + advance <= width else { break }
-        // Smaller characters of a font cannot be read.
+        // The characters of an installed font would be too small to read at a scale of 1.
         if scale > 1, let glyphs {
           draw(
             glyphs.coverage(of: character, width: advance, height: lineHeight), width: advance,
@@ -76,7 +78,7 @@ package struct BurnInDrawing: Sendable {
     }
   }
 
-  /// Draws a character of dots.
+  /// Draws a character of the dot font.
   private func draw(_ character: UInt8, _ scale: Int, x: Int, y: Int, on frame: MediaFrame) {
     for row in 0..<DotFont.height {
       let dots = DotFont.dots(of: character, line: row)
@@ -87,7 +89,7 @@ package struct BurnInDrawing: Sendable {
     }
   }
 
-  /// Draws a character by the coverage of its pixels.
+  /// Draws a character of an installed font, given the coverage of each pixel.
   private func draw(_ coverage: [Double], width: Int, x: Int, y: Int, on frame: MediaFrame) {
     for (index, share) in coverage.enumerated() where share > 0 {
       pixels.mixWhite(share: share, x: x + index % width, y: y + index / width, on: frame)

@@ -1,39 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The characters of a font for text in frames.
+/// The shapes of a font's characters, for text in frames.
 ///
-/// The product `OvercrankFonts` draws them with an installed font.
+/// The product `OvercrankFonts` draws these shapes with an installed font.
 public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
-  /// The characters that a font has: those of ASCII that are printed.
+  /// The characters that a font contains: the printable characters of ASCII.
   package static let characters: ClosedRange<UInt8> = 0x20...0x7E
-  /// The size of a character in pixels, larger than in frames of 4096 pixels.
+  /// The width of the stored shape of a character in pixels.
+  ///
+  /// It exceeds the width in a frame of 4096 pixels.
   package static let cellWidth = 80
   package static let cellHeight = 120
 
-  /// The coverage of each pixel, from 0 to 255: the rows of one character after those of another.
+  /// The coverage of each pixel, from 0 to 255: all rows of the first character, then those of the
+  /// next.
   private let coverage: [UInt8]
 
   /// Creates a font.
   ///
-  /// - Parameter coverage: The coverage of all pixels of all characters.
-  /// - Precondition: Each pixel has one.
+  /// - Parameter coverage: The coverage of each pixel from 0 to 255: all rows of the first
+  ///   character, then those of the next.
+  /// - Precondition: The array contains one value for each pixel of each character.
   package init(coverage: [UInt8]) {
     precondition(coverage.count == Self.characters.count * Self.cellWidth * Self.cellHeight)
     self.coverage = coverage
   }
 
-  /// A number that depends on all pixels; digests of exports contain it.
+  /// A hash of all pixels, which makes the digests of exports with different fonts differ.
   public var debugDescription: String {
-    // FNV-1a.
+    // The hash function is FNV-1a.
     let number = coverage.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { number, byte in
       (number ^ UInt64(byte)) &* 0x100_0000_01B3
     }
     return "font \(String(number, radix: 16))"
   }
 
-  /// Returns the coverage of a character that is scaled to a size in pixels, row by row, from 0 to 1.
+  /// Returns the coverage of a character scaled to a size in pixels, row by row, from 0 to 1.
   ///
-  /// Each pixel is the mean of the pixels that it covers. Characters without a shape are empty.
+  /// Each result is the mean of the stored pixels that the scaled pixel covers. A character outside
+  /// the font has no coverage.
   func scaled(_ character: UInt8, width: Int, height: Int) -> [Double] {
     guard Self.characters.contains(character) else {
       return [Double](repeating: 0, count: width * height)
@@ -50,7 +55,7 @@ public struct BurnInFont: Hashable, Sendable, CustomDebugStringConvertible {
     }
   }
 
-  /// Divides a length into parts of whole pixels, none of them empty.
+  /// Divides a length into `count` ranges of whole pixels, none of them empty.
   private static func parts(of length: Int, _ count: Int) -> [Range<Int>] {
     (0..<count).map { part in
       let start = part * length / count

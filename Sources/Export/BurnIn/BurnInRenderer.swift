@@ -6,9 +6,9 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// Draws the text and the logo of an export into converted frames.
+/// Draws the text and the logo into the converted frames of an export.
 struct BurnInRenderer: Sendable {
-  /// The source frame, or the instant between two source frames, that an output frame shows.
+  /// The captured frame that an output frame shows, or the instant between two captured frames.
   struct Source: Sendable {
     /// The index of the source among the export's assets.
     let number: Int
@@ -46,7 +46,7 @@ struct BurnInRenderer: Sendable {
     slots = plan.slots
   }
 
-  /// Returns a frame with these lines and the logo drawn into it.
+  /// Returns a copy of a frame into which text lines and the logo are drawn.
   func draw(_ lines: [String], on image: MediaFrame) throws -> MediaFrame {
     let result = try image.copied()
     drawing.draw(lines, width: size.width, bottom: result.height, on: result)
@@ -54,9 +54,9 @@ struct BurnInRenderer: Sendable {
     return result
   }
 
-  /// Returns the lines of an output frame; none for a gap.
+  /// Returns the text lines of an output frame; empty for a gap.
   ///
-  /// `slot` is the number of the output frame.
+  /// `slot` is the index of the output frame.
   func lines(for source: Source?, slot: Int64) throws -> [String] {
     guard let source else { return [] }
     let speed = try speedText(at: slots.seconds(of: slot))

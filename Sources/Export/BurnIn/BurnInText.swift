@@ -3,18 +3,18 @@
 package import OvercrankAssets
 package import OvercrankMediaCore
 
-/// The lines of text for the frames of one movie.
+/// Creates the text lines that are drawn into the frames of one movie.
 package struct BurnInText: Sendable {
-  /// A frame of the movie, or an instant between two frames.
+  /// A captured frame of the movie, or an instant between two captured frames.
   package struct Position: Hashable, Sendable {
     /// The index of the frame before the instant, in playback order.
     package let index: Int
     /// The index of the frame after the instant; `index` for a captured frame.
     package let next: Int
-    /// The position between the two frames, from 0 to 1; nil for a captured frame.
+    /// The position of the instant between the two frames, from 0 to 1; nil for a captured frame.
     package let share: Double?
 
-    /// Creates the position of a captured frame, or of one that is synthesized between two.
+    /// Creates the position of a captured frame, or of an instant between two frames.
     package init(_ index: Int, next: Int? = nil, share: Double? = nil) {
       self.index = index
       self.next = next ?? index
@@ -30,10 +30,10 @@ package struct BurnInText: Sendable {
 
   /// Reads the capture times of a movie.
   ///
-  /// Capture times count from the first frame. Unknown ones are replaced by the times of the
-  /// file multiplied by `timeScale`.
+  /// Capture times count from the first frame. An unknown capture time is replaced by the frame's
+  /// time in the file multiplied by `timeScale`.
   ///
-  /// - Throws: `MediaError` for a time out of bounds.
+  /// - Throws: `MediaError` for a time that cannot be represented.
   package init(
     _ items: [BurnIn.Item], of asset: Asset, mark: MediaTime?, timeScale: Rational = .one
   ) throws {
@@ -55,11 +55,11 @@ package struct BurnInText: Sendable {
     }
   }
 
-  /// Returns the lines of an output frame.
+  /// Returns the text lines of an output frame.
   ///
-  /// The values of a synthesized frame are those of its instant, and begin with `~`.
+  /// The values for a synthesized frame are interpolated at its instant, and begin with `~`.
   ///
-  /// - Throws: `MediaError` for a number out of bounds.
+  /// - Throws: `MediaError` for a number that cannot be represented.
   package func lines(at position: Position, speed: String) throws -> [String] {
     let time = time(at: position)
     let sign = position.share == nil ? "" : "~"
@@ -91,13 +91,13 @@ package struct BurnInText: Sendable {
     Rational(Int128((min(max(share, 0), 1) * 0x1p40).rounded()), over: 1 << 40)
   }
 
-  /// Returns a speed: whole or `1/n` exactly, and others with four digits.
+  /// Formats a speed: whole numbers and `1/n` exactly, other speeds with four digits.
   package static func speedText(_ speed: Rational) throws -> String {
     if speed.denominator == 1 { return "\(speed.numerator)" }
     return speed.numerator.magnitude == 1 ? speed.description : try text(speed, digits: 4)
   }
 
-  /// Returns a number with this many digits after the point.
+  /// Formats a number with a fixed number of digits after the decimal point.
   static func text(
     _ number: Rational, digits: Int = 6, isSigned: Bool = false
   ) throws -> String {

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// The characters of a font in the sizes that were drawn.
+/// A cache of font characters in the sizes in which they were drawn.
 ///
-/// Threads that draw frames share it.
+/// All threads that draw frames share the cache.
 final class GlyphCache: Sendable {
   private struct Key: Hashable {
     let character: UInt8

@@ -6,7 +6,7 @@ import OvercrankMediaCore
 
 /// An image with alpha in the upper right corner of frames.
 struct LogoOverlay: Sendable {
-  /// The samples of one component: codes, and their shares from 0 to 1.
+  /// The samples of one color component: codes, and opacities from 0 to 1.
   private struct Plane: Sendable {
     let width: Int
     let codes: [Double]
@@ -14,11 +14,11 @@ struct LogoOverlay: Sendable {
   }
 
   private let planes: [Plane]
-  /// The position of the upper left corner, a multiple of 4.
+  /// The position of the image's upper left corner in the frame, in multiples of 4 pixels.
   private let x: Int
   private let y: Int
 
-  /// Reads an image file and converts it for frames of a size.
+  /// Reads an image file, and converts it for frames of one size.
   ///
   /// - Throws: `MediaError` if the file cannot be read, or `LibAVError`.
   init(_ path: String, in size: VideoSize, _ pixels: PixelCodes, margin: Int) throws {
@@ -63,7 +63,7 @@ struct LogoOverlay: Sendable {
     }
   }
 
-  /// Mixes the image into a frame.
+  /// Blends the image into a frame.
   func draw(on frame: MediaFrame, _ pixels: PixelCodes) {
     for (component, plane) in zip(pixels.layout.components, planes) {
       let shift = component.isSubsampled ? pixels.layout.chromaShift : (0, 0)

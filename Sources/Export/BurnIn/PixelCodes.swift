@@ -3,7 +3,7 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The codes of colors in a pixel format, and drawing with them.
+/// The sample values of colors in a pixel format, and functions that draw with them.
 struct PixelCodes: Sendable {
   /// A color without chroma.
   enum Tone { case black, white }
@@ -14,7 +14,9 @@ struct PixelCodes: Sendable {
   private let chromaSpan: Double
   private let transfer: TransferFunction
 
-  /// Prepares drawing; nil for a format that `PixelComponents` does not support.
+  /// Prepares to draw.
+  ///
+  /// Returns nil for a pixel format that `PixelComponents` does not support.
   init?(pixelFormat: LibAVPixelFormat, isFullRange: Bool, _ transfer: TransferFunction) {
     guard let layout = PixelComponents(pixelFormat) else { return nil }
     self.layout = layout
@@ -26,9 +28,9 @@ struct PixelCodes: Sendable {
       ? (codes - 1, codes - 1) : (219 * codes / 256, 224 * codes / 256)
   }
 
-  /// Returns the code of a color for one component, not rounded.
+  /// Returns the sample value of a color for one component, not rounded.
   ///
-  /// Red, green and blue are signals from 0 to 1. Alpha is opaque.
+  /// Red, green and blue are nonlinear signals from 0 to 1. An alpha component is opaque.
   func code(_ component: Int, red: Double, green: Double, blue: Double) -> Double {
     let (kr, kb) = (transfer.red, transfer.blue)
     let luma = kr * red + (1 - kr - kb) * green + kb * blue
@@ -42,9 +44,9 @@ struct PixelCodes: Sendable {
     }
   }
 
-  /// Fills a rectangle; what is outside is left out.
+  /// Fills the part of a rectangle that lies inside the frame.
   ///
-  /// White is drawn on black, so only the components of brightness change.
+  /// White may only be drawn on black, because only luma, or red, green and blue, are changed then.
   func fill(x: Range<Int>, y: Range<Int>, _ tone: Tone, on frame: MediaFrame) {
     let x = x.clamped(to: 0..<frame.width)
     let y = y.clamped(to: 0..<frame.height)
@@ -64,7 +66,7 @@ struct PixelCodes: Sendable {
     }
   }
 
-  /// Mixes white into a pixel that is black: only the components of brightness change.
+  /// Blends white into a black pixel, by changing only luma, or red, green and blue.
   func mixWhite(share: Double, x: Int, y: Int, on frame: MediaFrame) {
     guard x < frame.width, y < frame.height else { return }
     for (number, component) in layout.components.enumerated() {
@@ -73,7 +75,9 @@ struct PixelCodes: Sendable {
     }
   }
 
-  /// Mixes a code into a sample: `share` 1 replaces it.
+  /// Blends a value into a sample.
+  ///
+  /// A `share` of 1 replaces the sample.
   func mix(
     _ code: Double, share: Double, _ component: PixelComponents.Component, _ column: Int,
     _ row: Int, _ frame: MediaFrame

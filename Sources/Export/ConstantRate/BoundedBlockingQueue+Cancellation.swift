@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 extension BoundedBlockingQueue {
-  /// Waits for the next element, and polls for cancellation every 10 ms meanwhile.
+  /// Waits for the next element, and checks for cancellation every 10 ms meanwhile.
   ///
-  /// - Returns: Nil at the end of the queue.
+  /// - Returns: The element, or nil at the end of the queue.
   /// - Throws: The error that ended the queue, or `MediaError` with `.cancelled`.
   func next(_ isCancelled: () -> Bool) throws -> Element? {
     while true {
@@ -22,9 +22,9 @@ extension BoundedBlockingQueue {
 }
 
 extension DispatchGroup {
-  /// Waits for a stopped thread to end, but at most 30 ms, so that a cancelled export returns soon.
+  /// Waits at most 30 ms for a stopped thread to end, so that a cancelled export returns soon.
   ///
-  /// A thread in the middle of a large frame ends after the call has returned. That is safe,
-  /// because these threads write no files.
+  /// A thread that is processing a large frame may end only after this call has returned. That is
+  /// safe, because these threads write no files.
   func waitShortly() { _ = wait(timeout: .now() + .milliseconds(30)) }
 }

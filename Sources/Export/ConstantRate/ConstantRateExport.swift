@@ -20,14 +20,14 @@ struct ConstantRateExport {
   let geometry: FrameGeometry
   /// The number of processors to use; nil for all.
   let processorCount: Int?
-  /// The constant rate factor; nil for that of the settings.
+  /// The constant rate factor; nil for the one in the settings.
   let crf: Double?
-  /// The segments of the composition.
+  /// The segments of the composition's video track.
   let segments: [TrackSegment]
-  /// The greatest number of colors of a GIF; nil for all that fit.
+  /// The greatest number of colors in a GIF; nil for the most that a palette can have.
   let colorCount: Int?
 
-  /// The facts for the report that become known while frames are written.
+  /// Values for the report that become known only while frames are written.
   struct Written {
     let undecodable: [ExportReport.UndecodableFrame]
     /// The number of output frames skipped because of undecodable frames.
@@ -75,7 +75,8 @@ struct ConstantRateExport {
         let pts = packet.pts ?? 0
         try output.write(
           packet, pts: start + pts, dts: start + (packet.dts ?? pts), duration: timing.ticksPerSlot)
-        // The encoder has already returned its frames as collected ones.
+        // This encoder returns one packet at the end. Its frames were already reported to
+        // `progress`.
         if settings.encoding.isOnePacket { continue }
       }
       done += 1

@@ -7,7 +7,7 @@ import OvercrankRetiming
 
 /// The source frames of each output frame in a constant-rate export.
 struct ConstantRatePlan: Sendable {
-  /// A frame of one of the sources.
+  /// A frame of one of the export's sources.
   struct Frame: Hashable, Sendable {
     /// The index of the source among the export's assets.
     let source: Int
@@ -19,31 +19,33 @@ struct ConstantRatePlan: Sendable {
     struct Part: Sendable {
       /// The source frame; nil for a gap in the composition.
       let frame: Frame?
-      /// The weight of the frame; the weights of an item add up to 1.
+      /// The weight of the source frame.
+      ///
+      /// The weights in an item add up to 1.
       let share: Float
     }
 
     let parts: [Part]
-    /// The number of output frames; above zero.
+    /// The number of output frames with this content, above zero.
     let count: Int64
   }
 
   let slots: OutputFrameGrid
   private(set) var items: [Item]
-  /// The output frames of the items: all, or those of a shard.
+  /// The range of output frames that `items` describes: all, or those of a shard.
   private(set) var rendered: Range<Int64>
-  /// The number of frames that one encoder encodes; nil for all.
+  /// The number of output frames that one encoder encodes; nil if one encoder encodes all.
   private(set) var groupLength: Int64?
   /// The number of output frames that repeat the previous image.
   private(set) var duplicatedCount: Int64
   /// The number of source frames that no output frame shows.
   let skippedCount: Int64
-  /// The captured frames of synthesized ones; nil if none are synthesized.
+  /// The plan for synthesized frames; nil if no frames are synthesized.
   let inBetweens: InBetweenPlan?
-  /// Ranges with fewer source frames than output frames.
+  /// The segments with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
 
-  /// The source frames in the order of their use; nil for gaps.
+  /// The source frames to decode, in the order in which they are used; nil for a gap.
   var frames: [Frame?] {
     inBetweens?.entries.map(\.frame) ?? items.flatMap { $0.parts.map(\.frame) }
   }
@@ -64,7 +66,7 @@ struct ConstantRatePlan: Sendable {
     var frames: [Frame?] = []
     var times: [Rational] = []
     var jittered: [Range<Int>] = []
-    // The run of each frame.
+    // The index of the playback run that each entry of `frames` belongs to.
     var runs: [Int] = []
     for (number, run) in try PlaybackRun.runs(of: track.segments, paths).enumerated() {
       guard let source = run.source else {
@@ -83,9 +85,9 @@ struct ConstantRatePlan: Sendable {
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         runs.append(number)
         frames.append(Frame(source: source, index: showing.index))
-        // At the border of two mappings, the time of the earlier frame may be rounded up, while
-        // the time of the later frame is exact. The later time could then be the lower one, so it
-        // is raised to the earlier.
+        // At the border between two mappings, the time of the earlier frame may be rounded up while
+        // that of the later frame is exact. The times must not descend, so the time of the later
+        // frame is raised to that of the earlier one if necessary.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
@@ -116,11 +118,12 @@ struct ConstantRatePlan: Sendable {
       ? try InBetweenPlan(
         track.segments, slots, paths, tables, exposures: open?.exposures,
         of: Array(zip(frames, runs))) : nil
-    // Every output frame is made for its own instant.
+    // Synthesized output frames differ even if they have the same source frames, so none repeats
+    // another.
     if inBetweens != nil { duplicatedCount = 0 }
   }
 
-  /// The ranges of output frames that repeat the image before them.
+  /// The ranges of output frames that repeat the image of the previous output frame.
   var repeated: [Range<Int64>] {
     var ranges: [Range<Int64>] = []
     var slot = rendered.lowerBound
@@ -131,11 +134,12 @@ struct ConstantRatePlan: Sendable {
     return ranges
   }
 
-  /// The groups of output frames for shards.
+  /// The groups into which the output frames are divided for shards.
   var groups: FrameGroups { FrameGroups(slots) }
 
-  /// Returns the plan of the output frames in a range of whole groups, each group with an encoder of
-  /// its own.
+  /// Returns the part of the plan for a range of output frames.
+  ///
+  /// The range consists of whole groups, and each group is encoded by a separate encoder.
   func limited(to frames: Range<Int64>) -> ConstantRatePlan {
     var part = self
     part.items = []
@@ -153,8 +157,8 @@ struct ConstantRatePlan: Sendable {
 
   /// Returns the segments with at least three fewer source frames than output frames.
   ///
-  /// Rounding at the two ends of a segment can make a difference of up to two frames, so those do
-  /// not count.
+  /// Rounding at the two ends of a segment can make a difference of up to two frames, so smaller
+  /// differences are ignored.
   private static func sparse(
     _ track: CompositionTrack, _ slots: OutputFrameGrid, _ times: [Rational]
   ) throws -> [ExportReport.LowRateRange] {
@@ -182,7 +186,7 @@ struct ConstantRatePlan: Sendable {
   ) throws -> OutputFrameGrid {
     // The duration is exact only to one tick of the source's time base, because the end of the
     // source is rounded to a tick. In the composition, this tick lasts longer if the last segment
-    // plays slower.
+    // plays in slow motion.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")
@@ -197,7 +201,7 @@ struct ConstantRatePlan: Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Returns true if a mapping has at least 99 output frames per 100 source frames, and false
+  /// Returns true if a mapping has at least 99 output frames for 100 source frames, and false
   /// otherwise.
   ///
   /// The result is false for ramps, because the ratio varies along a ramp.
@@ -218,11 +222,12 @@ private struct SlotTimes {
   private let rounding: TimeRounding
   /// The range of the mapping in source seconds.
   private let range: ClosedRange<Rational>
-  /// The time by which a frame may be shown early, in source seconds; negative for reverse
-  /// playback.
+  /// The time by which a source frame may be shown early, in source seconds.
   ///
-  /// A frame time is known only to the precision of the source's time base. A frame that seems late
-  /// by less than this counts as on time.
+  /// Negative in reverse playback.
+  ///
+  /// The time of a frame is known only to the precision of the source's time base. A frame that
+  /// seems late by less than that precision counts as on time.
   private let slack: Rational
 
   init(
@@ -231,10 +236,10 @@ private struct SlotTimes {
   ) throws {
     range = mapping.sourceStart...mapping.sourceEnd
     slack = sampling != .hold ? 0 : mapping.isReversed ? -uncertainty : uncertainty
-    // `hold` shows a frame from the first output time at or after its time. Every output time is a
-    // whole number of ticks, so a time rounded up to a tick gives the same output frame as the
-    // exact time. Other methods use the exact time at constant speed. On ramps their error is at
-    // most half a nanosecond.
+    // The sampling `hold` shows a source frame from the first output time at or after the frame's
+    // time. Every output time is a whole number of ticks, so rounding the frame's time up to a tick
+    // changes nothing. The other sampling methods use exact times at constant speed. On ramps, the
+    // error of their times is at most half a nanosecond.
     timescale = rate.numerator * max(1, 2_000_000_000 / rate.numerator)
     rounding = sampling == .hold ? .towardPositiveInfinity : .halfAwayFromZero
     line = sampling == .hold ? nil : mapping.line

@@ -3,32 +3,34 @@
 import OvercrankLibAV
 import OvercrankRetiming
 
-/// Averages the frames at the instants of each output frame.
+/// Averages the images at the exposure instants of each output frame.
 struct ExposureMixer {
   typealias Output = FrameSequenceInterpolator.Output
 
   private let exposures: [Exposure]
   private let blender: FrameBlender
-  /// The current output frame, and its first instant that is not added.
+  /// The index of the current output frame, and that of its first instant whose image is not added
+  /// yet.
   private var (slot, position) = (0, 0)
-  /// The last image of the current output frame, which is not in the blender.
+  /// The last image added to the current output frame, which is not in the blender yet.
   private var image: MediaFrame?
   private var share: Int64 = 0
-  /// True if the blender has images of the current output frame.
+  /// Whether the blender contains images of the current output frame.
   private var isMixing = false
   /// The lowest confidence of the current output frame; nil without synthesized images.
   private var confidence: Float?
 
-  /// Creates a mixer for output frames whose instants follow each other.
+  /// Creates a mixer for consecutive output frames.
   init(_ exposures: [Exposure], _ blender: FrameBlender) {
     self.exposures = exposures
     self.blender = blender
   }
 
-  /// Adds the image of the next instants.
+  /// Adds an image that is shown at the next `output.count` instants.
   ///
-  /// Calls `emit` for the output frames that are complete. An output frame with one image is that
-  /// image. The position of an averaged frame is that of its last image, as in a blend.
+  /// Calls `emit` with each output frame that is complete. If all instants of an output frame show
+  /// the same image, the output is that image. The position of an averaged frame is that of its
+  /// last image.
   ///
   /// - Returns: False if `emit` returned false, and true otherwise.
   mutating func add(_ output: Output, _ emit: (Output) throws -> Bool) throws -> Bool {
@@ -56,7 +58,8 @@ struct ExposureMixer {
     return true
   }
 
-  /// Returns the number of whole output frames in a number of instants, and their instants.
+  /// Returns how many whole output frames the next `rest` instants fill, and how many instants
+  /// those frames contain.
   private func wholeCount(of rest: Int) -> (frames: Int, instants: Int) {
     var (frames, instants) = (0, 0)
     while slot + frames < exposures.count,
@@ -79,7 +82,7 @@ struct ExposureMixer {
     if let lowest = output.confidence { confidence = min(confidence ?? lowest, lowest) }
   }
 
-  /// Returns the current output frame, whose last image was added, and starts the next one.
+  /// Returns the current output frame, to which the last image was added, and starts the next one.
   private mutating func finish(_ last: Output) throws -> Output {
     var made = last.image
     if isMixing {

@@ -4,27 +4,27 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The gains that remove the flicker of the lighting from the frames of an export.
+/// The brightness gains that remove the flicker of lamps from the frames of an export.
 ///
-/// The brightness of the frames is measured before the export renders them. A straight line through
-/// the brightness of the frames around a frame is the brightness without flicker. So fades keep
-/// their slope.
+/// The brightness of the frames is measured before the export renders them. The brightness of a
+/// frame without flicker is taken from a straight line, fitted to the brightness of the frames
+/// around it. The line follows a fade, so fades are kept.
 struct FlickerRemoval: Sendable {
-  /// The gains of each source, by frame index.
+  /// The gains of each source's frames, by frame index.
   private let gains: [[Int: Double]]
 
-  /// The fewest frames before and after a frame that its brightness is compared with.
+  /// The least number of frames on each side with which the brightness of a frame is compared.
   static let minimumReach = 12
-  /// The captured time before and after a frame, as a part of a second.
+  /// The capture time on each side with which the brightness of a frame is compared, in seconds.
   ///
-  /// Light at 100 Hz has ten periods in both parts together.
+  /// Light that flickers at 100 Hz has ten periods in the time on both sides.
   private static let timeReach = Rational(1, over: 20)
-  /// The most frames on each side.
+  /// The greatest number of frames on each side with which the brightness of a frame is compared.
   private static let maximumReach = 200
-  /// A change beyond this ratio is a cut and not flicker.
+  /// The ratio of brightness beyond which a change is a scene cut and not flicker.
   private static let cut = 1.4
 
-  /// Measures the frames of a plan.
+  /// Measures the brightness of the frames in a plan, and computes their gains.
   ///
   /// - Throws: `MediaError` with `.cancelled`, or if a source cannot be read.
   init(
@@ -43,7 +43,8 @@ struct FlickerRemoval: Sendable {
         continue
       }
       let reach = Self.reach(at: asset.captureFrameRate?.rate ?? track.nominalFrameRate)
-      // Beside a cut, the frames on the other side reach twice as far.
+      // Near a scene cut, fewer frames are compared on the side of the cut, and up to twice as many
+      // on the other side.
       let first = max(0, used.lowerBound - 2 * reach)
       let last = min(track.frameCount - 1, used.upperBound + 2 * reach)
       let range = first...last
@@ -59,7 +60,7 @@ struct FlickerRemoval: Sendable {
   /// Returns the gain of a frame.
   func gain(of frame: ConstantRatePlan.Frame) -> Double { gains[frame.source][frame.index] ?? 1 }
 
-  /// Returns the number of frames on each side at a capture rate.
+  /// Returns the number of frames on each side that are compared, at a capture rate.
   static func reach(at rate: FrameRate?) -> Int {
     let frames = rate.map { ($0.framesPerSecond * timeReach).doubleValue } ?? 0
     return Int(min(max(frames.rounded(), Double(minimumReach)), Double(maximumReach)))
@@ -70,7 +71,7 @@ struct FlickerRemoval: Sendable {
     of asset: Asset, in range: ClosedRange<Int>, _ isCancelled: () -> Bool
   ) throws(MediaError) -> [Int: Double] {
     var reader = try FrameReader(asset)
-    // A small image has the same mean.
+    // The mean luma does not change if the image is reduced.
     var converter = FrameConverter(to: .gray8, isFullRange: true, width: 64, height: 48)
     var brightness: [Int: Double] = [:]
     try reader.readFrames(in: range, wanted: { _ in true }, shouldContinue: { !isCancelled() }) {
@@ -84,11 +85,13 @@ struct FlickerRemoval: Sendable {
     return brightness
   }
 
-  /// Returns the gains of consecutive frames; 1 where the brightness is unknown.
+  /// Returns the gains of consecutive frames.
+  ///
+  /// The gain is 1 where the brightness is unknown.
   static func gains(of brightness: [Double?], reach: Int) -> [Double] {
     brightness.indices.map { index in
       guard let own = brightness[index], own > 1 else { return 1 }
-      // Up to the nearest cut on each side.
+      // Only frames up to the nearest scene cut on each side are compared.
       let before = shot(brightness[..<index].suffix(2 * reach).reversed(), own)
       let after = shot(brightness[(index + 1)...].prefix(2 * reach), own)
       let past = before.prefix(max(reach, 2 * reach - after.count))
@@ -97,24 +100,24 @@ struct FlickerRemoval: Sendable {
       points += past.enumerated().compactMap { at, y in y.map { (-Double(at + 1), $0) } }
       points += next.enumerated().compactMap { at, y in y.map { (Double(at + 1), $0) } }
       let calm = valueAtZero(points)
-      // An extrapolation beyond the cut ratio is not trusted.
+      // A correction beyond the ratio of a scene cut is probably wrong, so it is not applied.
       return calm < own * cut && own < calm * cut ? calm / own : 1
     }
   }
 
-  /// Returns the frames up to a cut.
+  /// Returns the brightness values of one side up to the first scene cut.
   private static func shot(_ side: some Sequence<Double?>, _ own: Double) -> [Double?] {
     Array(
       side.prefix { value in value.map { $0 < own * cut && own < $0 * cut } ?? true })
   }
 
-  /// Returns the value at 0 of the straight line with the least squared error.
+  /// Returns the value at x = 0 of the straight line with the least squared error.
   private static func valueAtZero(_ points: [(x: Double, y: Double)]) -> Double {
     let count = Double(points.count)
     let meanX = points.reduce(0) { $0 + $1.x } / count
     let meanY = points.reduce(0) { $0 + $1.y } / count
     let variance = points.reduce(0) { $0 + ($1.x - meanX) * ($1.x - meanX) }
-    // A line fitted to few frames would follow the flicker.
+    // A line through fewer points would follow the flicker itself, so their mean is used.
     guard points.count >= 6, variance > 0 else { return meanY }
     let slope = points.reduce(0) { $0 + ($1.x - meanX) * ($1.y - meanY) } / variance
     return meanY - slope * meanX

@@ -6,7 +6,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// A converter that a dictionary can hold.
+/// A reference type around a converter, so that a dictionary can hold it.
 private final class Converter {
   private var converter: FrameConverter
 
@@ -21,7 +21,7 @@ private final class Converter {
 struct FrameRenderer: ~Copyable {
   private let geometry: FrameGeometry
   private let transfer: TransferFunction
-  /// The converters by the size of their frames, which differs between sources.
+  /// The converters by output size, which differs between sources.
   private var converters: [VideoSize: Converter] = [:]
   private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
@@ -37,7 +37,7 @@ struct FrameRenderer: ~Copyable {
     transfer = TransferFunction(colors)
   }
 
-  /// Returns a converted source frame, or black for a gap.
+  /// Returns the converted image of a source frame, or a black image for a gap.
   mutating func paint(
     _ frame: ConstantRatePlan.Frame?, _ image: MediaFrame?
   ) throws -> MediaFrame {
@@ -76,7 +76,7 @@ struct FrameRenderer: ~Copyable {
     try blender.add(image, share: share)
   }
 
-  /// Returns a blender of converted frames.
+  /// Returns a blender for converted frames.
   func makeBlender() throws(MediaError) -> FrameBlender {
     let blender = FrameBlender(
       width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: geometry.format,
@@ -90,13 +90,13 @@ struct FrameRenderer: ~Copyable {
     return blender
   }
 
-  /// Returns the blended image.
+  /// Returns the blended image of all images added by ``mix(_:share:)``.
   mutating func mixed() throws -> MediaFrame {
     guard let mixed = try blender?.finish() else { return try black() }
     return mixed
   }
 
-  /// Returns a maker of in-betweens for converted frames.
+  /// Returns an interpolator that synthesizes frames between converted frames.
   func sequence(
     _ settings: RenderSettings, threadCount: Int?
   ) throws(MediaError) -> FrameSequenceInterpolator {

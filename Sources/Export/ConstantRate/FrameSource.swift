@@ -4,31 +4,36 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// A frame reader of one asset, opened at first use.
+/// Reads frames of one asset, which is opened at the first request.
 ///
 /// Frames that are requested in descending order are decoded a group at a time and kept until they
-/// are requested. So reverse playback decodes each group once, or once for each
-/// ``keptByteLimit`` bytes of it.
+/// are requested. In reverse playback, each group is therefore decoded only once, or once for each
+/// ``keptByteLimit`` bytes of its frames.
 final class FrameSource {
   private let asset: Asset
   /// The frames that will be requested, in order.
   private let requests: [Int]
-  /// The position of the current request.
+  /// The index in `requests` of the current request.
   private var position = 0
   private let policy: UndecodableFramePolicy
   private let threadCount: Int
   private let isStopped: () -> Bool
   private var reader: FrameReader?
-  /// Decoded frames that will be requested in descending order, in ascending order.
+  /// Decoded frames that will be requested in descending order.
+  ///
+  /// The array itself is in ascending order.
   private(set) var kept: [(index: Int, frame: MediaFrame)] = []
-  /// The range that the kept frames cover; a requested frame missing in it cannot be decoded.
+  /// The range that the kept frames cover; a requested frame in the range that is not in `kept`
+  /// cannot be decoded.
   private var keptRange = 0..<0
   private let keptByteLimit: Int
 
-  /// The memory for kept frames: 340 frames of 1280x720, or 150 of 1920x1080, in 4:2:0.
+  /// The limit of memory for kept frames in bytes.
+  ///
+  /// It is enough for 340 frames of 1280x720, or 150 of 1920x1080, in 4:2:0.
   static let keptByteLimit = 480 << 20
 
-  /// Creates a source of the frames `requests`, which will be requested in this order.
+  /// Creates a source for the frame indices `requests`, which will be requested in this order.
   ///
   /// `isStopped` returns true if the frames are no longer needed.
   init(
@@ -46,15 +51,16 @@ final class FrameSource {
   /// The number of packets sent to the decoder so far.
   var sentPacketCount: Int { reader?.sentPacketCount ?? 0 }
 
-  /// The frames that could not be decoded.
+  /// The frames that could not be decoded so far.
   var failed: [ExportReport.UndecodableFrame] {
     (reader?.undecodableFrames ?? []).compactMap {
       try? ExportReport.UndecodableFrame(asset, $0)
     }
   }
 
-  /// Returns the image of a frame; nil if it cannot be decoded, the policy is `skip`, and
-  /// `mayLeaveOut` is true.
+  /// Returns the image of a frame.
+  ///
+  /// Returns nil if the frame cannot be decoded, the policy is `skip`, and `mayLeaveOut` is true.
   func mediaFrame(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
     do throws(MediaError) { return try mediaFrame(at: index) } catch {
       guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
@@ -89,11 +95,11 @@ final class FrameSource {
       asset, wanted: wanted, threadCount: threadCount, undecodable: policy)
   }
 
-  /// Decodes the frames of a group that will be requested in descending order from `index` on, in
-  /// one pass.
+  /// Decodes, in one pass, the frames of a group that will be requested in descending order from
+  /// `index`.
   ///
-  /// Keeps the last of them that fit the limit. Keeps none if only one frame of the group will be
-  /// requested.
+  /// Keeps as many of the last frames as the memory limit allows. Keeps none if only one frame of
+  /// the group will be requested.
   private func keepDescendingFrames(from index: Int) throws(MediaError) {
     let first = asset.videoTrack?.frames.keyFrame(atOrBefore: index) ?? 0
     var (lowest, end) = (index, position)

@@ -8,52 +8,53 @@ import OvercrankMediaCore
 import OvercrankRetiming
 import Synchronization
 
-/// The three threads of an export; they share only the queues.
+/// The three threads of a constant-rate export.
+///
+/// The threads exchange data only through queues.
 final class FrameWork: Sendable {
   enum Encoded: Sendable {
     case ready(CodecParameters)
-    /// The encoder collects a frame, and returns one packet at the end.
+    /// The encoder collected a frame, and will return a single packet at the end.
     case collected
-    /// A packet, and the time of the first frame of its encoder in ticks.
+    /// A packet, and the time in ticks of the first frame that its encoder received.
     case packet(Packet, start: Int64)
   }
 
-  /// One source frame of a blended output frame.
+  /// One of the source frames that are blended to an output frame.
   private struct Part: Sendable {
     let frame: ConstantRatePlan.Frame?
     let image: MediaFrame?
     let share: Float
     /// The number of output frames that show the finished image.
     ///
-    /// Only the last part of an image has a number above zero.
+    /// Zero for all but the last source frame of a blend.
     let count: Int64
-    /// True if the `count` output frames are skipped because a source frame cannot be decoded,
-    /// false if they are written.
+    /// Whether the `count` output frames are skipped because a source frame cannot be decoded.
     var isLeftOut = false
   }
 
   private struct Painted: Sendable {
-    /// The image; nil for skipped output frames.
+    /// The finished image; nil for skipped output frames.
     let image: MediaFrame?
     let count: Int64
-    /// The last source frame of the image; nil for a gap.
+    /// The last source frame that is part of the image; nil for a gap.
     var source: BurnInRenderer.Source?
   }
 
-  /// A captured frame between which frames are synthesized.
+  /// A captured frame, before or after which frames are synthesized.
   private struct Captured: Sendable {
     let entry: InBetweenPlan.Entry
-    /// The position of the entry in the plan.
+    /// The index of the entry in the plan.
     let number: Int
-    /// The image; nil for a gap.
+    /// The decoded image; nil for a gap.
     let image: MediaFrame?
-    /// True if the previous captured frame was decoded and playback continues from it.
+    /// Whether the previous captured frame was decoded and playback continues from that frame.
     let isConnected: Bool
   }
 
-  /// The synthesized frames so far.
+  /// The statistics of all frames synthesized so far.
   let synthesized = Mutex(SynthesizedFrames())
-  /// The frames found so far that could not be decoded.
+  /// The frames that could not be decoded so far.
   let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
   let encoded = BoundedBlockingQueue<Encoded>(capacity: 64)
@@ -121,14 +122,13 @@ final class FrameWork: Sendable {
     group.waitShortly()
   }
 
-  /// Returns a reader of each asset for the frames that it has to decode.
+  /// Creates a reader of each asset for the frames that must be decoded.
   private func readers(of frames: [ConstantRatePlan.Frame?]) -> [FrameSource] {
     var requests = assets.map { _ in [Int]() }
     for case let frame? in frames { requests[frame.source].append(frame.index) }
-    // The decoder gets only half of the processors. The encoder runs at the same time and uses the
-    // others, and decoding on more threads costs more CPU time: for 8 s of H.264 at 1280x720@240,
-    // 3.1 s with one thread and 4.0 s with three. The limit of 16 threads avoids a warning that
-    // libav prints above it.
+    // The decoder gets only half of the processors, because the encoder uses the others at the same
+    // time. Decoding on more threads also costs more CPU time: for 8 s of H.264 at 1280x720@240,
+    // 3.1 s with one thread and 4.0 s with three. Above 16 threads, libav prints a warning.
     let threadCount = min(16, max(1, (processorCount ?? Processors.count) / 2))
     return zip(assets, requests).map {
       FrameSource(
@@ -144,7 +144,7 @@ final class FrameWork: Sendable {
     for (position, entry) in entries.enumerated() {
       var image: MediaFrame?
       if let frame = entry.frame {
-        // Motion is not followed through an undecodable frame: the one before it is held.
+        // No motion is estimated across an undecodable frame. The frame before it is held.
         let mayLeaveOut = position > 0 && position < entries.count - 1 && entry.instants.isEmpty
         image = try readers[frame.source].mediaFrame(at: frame.index, mayLeaveOut: mayLeaveOut)
         guard image != nil else {
@@ -185,7 +185,7 @@ final class FrameWork: Sendable {
     _ = try sequence.finish(emit)
   }
 
-  /// Returns the source of an output frame among captured ones; nil for a gap.
+  /// Returns the captured frames to which a position of the interpolator refers; nil for a gap.
   private func source(
     of position: FrameSequenceInterpolator.Position
   ) -> BurnInRenderer.Source? {
@@ -203,8 +203,8 @@ final class FrameWork: Sendable {
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
       // A skipped output frame is replaced by the previous one, which is shown until the next one
-      // starts. The first output frame has no previous one and the last has no next one, so these
-      // two are never skipped.
+      // starts. The first output frame has no previous one and the last has no next one, so the
+      // first and the last are never skipped.
       let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
@@ -258,13 +258,13 @@ final class FrameWork: Sendable {
     video.isFullRange = geometry.isFullRange
     video.colors = colors
     video.pixelAspect = geometry.pixelAspect
-    // The packets depend on the number of threads, and those of a group must be the same on every
-    // computer.
+    // The packets depend on the number of threads, and the packets of a group must be the same on
+    // every computer. A group is therefore encoded on one thread.
     video.threadCount = plan.groupLength != nil ? 1 : processorCount ?? 0
     settings.encoding.configure(&video, crf: crf)
     var encoder = try Encoder(video: video)
     guard encoded.put(.ready(encoder.parameters)) else { return }
-    // Slots are counted from the first one of the encoder.
+    // Each encoder counts output frames from its own first frame.
     var (slot, start): (Int64, Int64) = (0, 0)
     var position = plan.rendered.lowerBound
     while case .element(let next) = try painted.take() {
@@ -273,11 +273,11 @@ final class FrameWork: Sendable {
         position += next.count
         continue
       }
-      // Output frames with the same image and text are drawn and converted once.
+      // Consecutive output frames with the same image and text are drawn and converted only once.
       var drawn: (lines: [String], image: MediaFrame)?
       for _ in 0..<next.count {
-        // An encoder may take many frames before it returns a packet, so a stop is checked for each
-        // frame.
+        // An encoder may receive many frames before it returns a packet, so each frame is followed
+        // by a check whether the export was stopped.
         if encoded.isStopped { return }
         if slot == plan.groupLength {
           guard try finish(&encoder, start) else { return }
@@ -305,7 +305,9 @@ final class FrameWork: Sendable {
     _ = try finish(&encoder, start)
   }
 
-  /// Passes on the last packets of an encoder; returns false if the export was stopped.
+  /// Passes on the last packets of an encoder.
+  ///
+  /// Returns false if the export was stopped.
   private func finish(_ encoder: inout Encoder, _ start: Int64) throws -> Bool {
     if encoded.isStopped { return false }
     try encoder.send(nil)

@@ -5,31 +5,34 @@ import OvercrankEditing
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The captured frames of an export that synthesizes frames, each with the output frames that lie
-/// between it and the next one.
+/// The captured frames from which an export synthesizes frames.
 ///
-/// With a shutter, the instants of which output frames are averaged take the position of output
-/// frames.
+/// Each captured frame has the times of the output frames between it and the next captured frame.
 ///
-/// Times are source seconds, negated in reverse playback, so that they ascend. An output time is
-/// thus exact at any speed, also on ramps.
+/// With a shutter, each output frame is the average of several instants. Each of these instants is
+/// then treated like an output frame.
+///
+/// Times are in source seconds. In reverse playback they are negated, so that they always ascend.
 struct InBetweenPlan: Sendable {
   /// A captured frame, or a gap of the composition.
   struct Entry: Sendable {
     /// The frame; nil for a gap.
     let frame: ConstantRatePlan.Frame?
     let time: Double
-    /// True if playback continues from the previous entry to this one, false at jumps.
+    /// Whether playback continues from the previous entry to this one.
+    ///
+    /// False after a jump.
     var isConnected: Bool
-    /// The times of the output frames from this frame up to the next one.
+    /// The times of the output frames from this captured frame up to the next one.
     var instants: [Double] = []
   }
 
-  /// An instant to show.
+  /// An instant at which an image is needed.
   private struct Instant {
-    /// The composition time.
+    /// The time of the instant in the composition.
     let time: Rational
-    /// The run that shows it; nil for the one at its time.
+    /// The index of the playback run that shows the instant; nil for the run at its composition
+    /// time.
     var run: Int?
     /// The index of the captured frame to show; nil for the frame at exactly this time.
     var frame: Int?
@@ -39,11 +42,11 @@ struct InBetweenPlan: Sendable {
     }
   }
 
-  /// The entries that are needed, in playback order.
+  /// The captured frames that are needed, in playback order.
   let entries: [Entry]
-  /// The number of output frames that are not at a captured frame.
+  /// The number of output frames that do not coincide with a captured frame.
   let synthesizedCount: Int64
-  /// The instants of each output frame; nil if each has only its own time.
+  /// The instants whose images are averaged to each output frame; nil if no images are averaged.
   let exposures: [Exposure]?
 
   /// Finds the captured frames around each instant.
@@ -53,9 +56,12 @@ struct InBetweenPlan: Sendable {
   ///   - slots: The output frames.
   ///   - paths: The paths of the sources.
   ///   - tables: The frames of each source.
-  ///   - exposures: The instants of each output frame; nil if each has only its own time.
-  ///   - shown: The source frames of the exposures, each with the index of its run.
-  /// - Throws: `MediaError` for a time that a source has no frame at, or that is not exact.
+  ///   - exposures: The instants whose images are averaged to each output frame; nil if no images
+  ///     are averaged.
+  ///   - shown: The source frames to which the exposures refer, each with the index of its playback
+  ///     run.
+  /// - Throws: `MediaError` for a time at which a source has no frame, or that cannot be computed
+  ///   exactly.
   init(
     _ segments: [TrackSegment], _ slots: OutputFrameGrid, _ paths: [String],
     _ tables: [FrameTable], exposures: [Exposure]?,
@@ -93,13 +99,13 @@ struct InBetweenPlan: Sendable {
     synthesizedCount = Self.synthesizedCount(isBetween, exposures)
   }
 
-  /// Returns all frames of a run, with the output frames between them.
+  /// Returns all captured frames of a playback run, with the instants between them.
   private static func entries(
     of run: PlaybackRun, _ source: Int, _ table: FrameTable, path: String,
     _ instants: ArraySlice<Instant>
   ) throws -> [Entry] {
     let shown = try run.frames(of: table, path: path)
-    // The frame after the range shows where the motion at its end goes.
+    // The frame after the range is included, because the last frames are synthesized from it.
     let last = min(shown.upperBound + 1, table.entries.count - 1)
     let sign: Double = run.isReversed ? -1 : 1
     let indices = (0...last - shown.lowerBound).map {
@@ -115,7 +121,7 @@ struct InBetweenPlan: Sendable {
     var position = 0
     for instant in instants {
       if let frame = instant.frame {
-        // An earlier instant may already be after the start of this frame.
+        // The instants before this one may already lie after the start of this frame.
         position = max(position, run.isReversed ? last - frame : frame - shown.lowerBound)
         result[position].instants.append(result[position].time)
         continue
@@ -126,10 +132,10 @@ struct InBetweenPlan: Sendable {
       }
       let target = run.mappings[mapping].target
       let inside = min(max(time, target.start.seconds), target.end.seconds)
-      // On an eased ramp the instants of a shutter are too fine to be exact.
+      // On an eased ramp, the times of a shutter cannot be computed exactly.
       let exact = sign * run.mappings[mapping].nearSourceSeconds(of: inside).doubleValue
       while position + 1 < result.count, result[position + 1].time <= exact { position += 1 }
-      // A frozen instant shows a captured frame.
+      // While playback is frozen, the captured frame itself is shown.
       let isFrozen = run.mappings[mapping].motion == .hold
       result[position].instants.append(
         isFrozen ? result[position].time : max(exact, result[position].time))
@@ -137,8 +143,8 @@ struct InBetweenPlan: Sendable {
     return result
   }
 
-  /// Returns the entries that output frames need, and whether each output frame is between two of
-  /// them.
+  /// Returns the captured frames that output frames need, and for each instant whether it lies
+  /// between two captured frames.
   private static func needed(of all: [Entry]) -> (entries: [Entry], isBetween: [Bool]) {
     var result: [Entry] = []
     var flags: [Bool] = []
@@ -163,7 +169,7 @@ struct InBetweenPlan: Sendable {
     return (result, flags)
   }
 
-  /// Returns the number of output frames with an instant between two captured frames.
+  /// Returns the number of output frames that have an instant between two captured frames.
   private static func synthesizedCount(_ isBetween: [Bool], _ exposures: [Exposure]?) -> Int64 {
     guard let exposures else { return Int64(isBetween.count { $0 }) }
     var start = 0

@@ -5,29 +5,31 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes the frames between a cut and the copied packets, for the same H.264 track.
+/// Encodes the frames between a cut and the copied packets as H.264 for the same track.
 ///
 /// Encoded and copied frames need different parameter sets. Some decoders ignore parameter sets
-/// inside the frames and use only those in the track's sample description. So the description
-/// contains both sets, with different identifiers, and each frame refers to its own.
+/// inside the frames and use only those in the track's sample description. The sample description
+/// therefore contains the parameter sets of both, with different identifiers, and each frame refers
+/// to the right one.
 struct BoundaryRenderer {
-  /// The codec parameters of the track, with the parameter sets of both kinds of frames.
+  /// The codec parameters of the track, with the parameter sets for encoded and for copied frames.
   let parameters: CodecParameters
   private let settings: Encoder.VideoSettings
   private let unitLengthSize: Int?
   private let headers: [UInt8]
   private let undecodable: UndecodableFramePolicy
 
-  /// Returns the reason why frames of a track cannot be encoded beside copied packets, or nil if
-  /// they can.
+  /// Returns the reason why frames of a track cannot be encoded next to copied packets.
+  ///
+  /// Returns nil if they can be encoded.
   static func refusal(_ track: VideoTrack?) -> String? {
     guard let track else { return "the source has no video" }
     let parameters = track.format.parameters
     guard track.codec == .h264 else {
       // Encoded and copied frames in one track need parameter sets with different identifiers. HEVC
-      // is refused because x265 3.5 always writes the identifier 0, which copied frames usually use
-      // too, and no option changes it (source/encoder/entropy.cpp: codeVPS, codeSPS, codePPS,
-      // codeSliceHeader).
+      // is refused because x265 3.5 always writes the identifier 0, which copied frames usually
+      // use, too. No option of x265 changes this (source/encoder/entropy.cpp: codeVPS, codeSPS,
+      // codePPS, codeSliceHeader).
       return track.codec == .hevc
         ? "HEVC frames cannot be encoded between copies, because libx265 gives all its parameter "
           + "sets the identifier 0, which the source already uses"
@@ -53,8 +55,9 @@ struct BoundaryRenderer {
     guard let own = H264Headers(source), let number = own.freeIdentifier else {
       throw LibAVError("encode a cut of", "video without parameter sets", code: -22)
     }
-    // The frames get times at the source's rate and not their times in the composition, because the
-    // encoder's rate control depends on frame durations and slow motion would change the quality.
+    // The frames are encoded with times at the source's rate, not with their times in the
+    // composition. The encoder's rate control depends on frame durations, so slow motion would
+    // otherwise change the quality.
     let rate = track.nominalFrameRate ?? FrameRate(30)
     var settings = Encoder.VideoSettings(
       codec: "libx264", width: track.width, height: track.height,
@@ -80,12 +83,12 @@ struct BoundaryRenderer {
     parameters = try CodecParameters(source, extradata: own.adding(made).bytes)
   }
 
-  /// Encodes frames of an asset as one packet each; the first packet is a key frame.
+  /// Encodes frames of an asset as one packet for each frame; the first packet is a key frame.
   ///
   /// - Parameters:
   ///   - numbers: The frame indices in presentation order.
   ///   - asset: The asset of the frames.
-  ///   - check: Called for each frame; throws to stop.
+  ///   - check: Called for each frame; throws an error to stop encoding.
   /// - Returns: The packets in presentation order, and the frames that could not be decoded.
   /// - Throws: `MediaError` if a frame cannot be decoded, `LibAVError` if it cannot be encoded.
   func packets(
@@ -96,7 +99,7 @@ struct BoundaryRenderer {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
     // The plan expects one packet per frame, so an undecodable frame cannot be left out. The policy
-    // `skip` therefore acts like `hold`, which uses the nearest decodable frame instead.
+    // `skip` therefore acts like `hold`, which encodes the nearest decodable frame instead.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)

@@ -4,23 +4,25 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Copies the packets of a plan and gives them the planned times.
+/// Writes the frames of a passthrough plan with their planned times.
 struct PassthroughExport {
   let plan: PassthroughPlan
   let assets: [Asset]
   let track: VideoTrack
   let crf: Int
   let undecodable: UndecodableFramePolicy
-  /// Whether packets are copied by their locations where that is possible.
+  /// Whether packets are copied from file to file, without reading them, where that is possible.
   let copiesRanges: Bool
 
-  /// A source whose packets are copied by their locations.
+  /// A source whose packets are copied from file to file by their byte locations.
   private struct Source {
     let media: StoredMedia
     let locations: [PacketLocation]
   }
 
-  /// Writes the packets, and returns the frames at cuts that could not be decoded.
+  /// Writes the packets.
+  ///
+  /// Returns the frames at cuts that could not be decoded.
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> [ExportReport.UndecodableFrame] {
@@ -66,7 +68,7 @@ struct PassthroughExport {
             "\(assets[frame.source].path) ends before packet \(frame.packet) of its index",
             recovery: "check that the movie plays to its end, or use the other export mode")
         }
-        // Some sources mark packets as sync samples that need earlier packets. Their mark is
+        // Some sources mark packets as sync samples although they need earlier packets. The mark is
         // removed, so that players do not start decoding there.
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
@@ -77,7 +79,9 @@ struct PassthroughExport {
     return failed
   }
 
-  /// Returns the sources whose packets can be copied by their locations; nil for each other one.
+  /// Returns the sources whose packets can be copied by their byte locations.
+  ///
+  /// The entry is nil for a source whose packets cannot.
   private func storedSources() -> [Source?] {
     assets.enumerated().map { number, asset in
       guard copiesRanges, let layout = PacketLayout(asset),
@@ -90,10 +94,11 @@ struct PassthroughExport {
     }
   }
 
-  /// Returns the number of bytes of packets that follow each other in both files.
+  /// Returns the number of bytes of the next packets that are contiguous in the source and in the
+  /// output.
   ///
-  /// Packets are counted up to half a second, because audio may follow then, and until the number
-  /// suffices for ``MovieWriter/shareableRunBytes``.
+  /// The count ends after half a second, because audio may follow there in the output, or once it
+  /// reaches ``MovieWriter/shareableRunBytes``.
   private func runBytes(from position: Int, _ locations: [PacketLocation]) -> Int64 {
     let first = plan.frames[position]
     let start = locations[first.packet].position

@@ -4,7 +4,7 @@ import OvercrankEditing
 import OvercrankMediaCore
 
 extension PassthroughPlan {
-  /// Adds the copied packets and the cuts of a run to the report.
+  /// Adds the copied packets and the cuts of a playback run to the report.
   mutating func note(
     _ run: PlaybackRun, _ shown: ClosedRange<Int>, _ selection: CutFinder.Selection,
     _ finder: CutFinder, _ path: String
@@ -12,7 +12,8 @@ extension PassthroughPlan {
     copies += finder.copies(selection.copied)
     guard !run.isReversed else { return }
     for isStart in [true, false] {
-      // A run that starts or ends where its source file does has no cut there.
+      // If the run starts at the start of the source, or ends at its end, that boundary is not a
+      // cut.
       let cut = isStart ? shown.lowerBound : shown.upperBound + 1
       guard isStart ? cut > 0 : cut < finder.frameCount else { continue }
       let rendered = isStart ? selection.head.count : selection.tail.count

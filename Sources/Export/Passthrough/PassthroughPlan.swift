@@ -7,35 +7,39 @@ import OvercrankMediaCore
 /// The copied packets, encoded frames and times of a passthrough export.
 ///
 /// A run is a part of the composition in which one source continues without a jump. Within a run,
-/// no packet is dropped or reordered: only the times change. So a speed change needs no key frame.
+/// no packet is dropped or reordered: only the times change. A change of speed therefore needs no
+/// key frame.
 ///
-/// A jump in the source is a cut. If decoding cannot start at a cut, the earlier frames that it
-/// needs are copied and hidden. Hidden frames are shown for one tick each, just before the cut, and
-/// the frame before them is shown that much shorter. Before the first run they get negative times,
-/// which players do not show. If too many frames would be hidden, the frames up to the next packet
-/// that needs no other are encoded instead.
+/// A jump in the source is a cut. If decoding cannot start at a cut, the earlier frames that the
+/// decoder needs are copied and hidden. Each hidden frame is shown for one tick just before the
+/// cut, and the frame before them is shown for a shorter time. At the start of the movie, hidden
+/// frames get negative times, which players do not show. If too many frames would have to be
+/// hidden, the frames from the cut to the next independently decodable frame are encoded instead.
 struct PassthroughPlan {
   /// A frame to write.
   struct Frame {
     /// The index of the source among the export's assets.
     let source: Int
-    /// The frame index in presentation order; nil for a packet that the source's edit list does not
-    /// show.
+    /// The index of the frame in presentation order.
+    ///
+    /// Nil for a packet that the source's edit list hides.
     let number: Int?
     /// The index of the packet in decode order.
     let packet: Int
-    /// True if decoding can start at this packet, false if it needs other packets.
+    /// Whether decoding can start at this packet.
     let isKeyFrame: Bool
-    /// The number of the group of frames that are encoded together; nil for a copied packet.
+    /// The index of the group of frames that are encoded together; nil for a copied packet.
     let part: Int?
     /// The presentation time in ticks of ``PassthroughPlan/timescale``.
     var pts: Int64
-    /// The decode time in ticks; zero until all frames are planned.
+    /// The decode time in ticks.
+    ///
+    /// Zero until the times of all frames are planned.
     var dts: Int64 = 0
     /// The duration in ticks.
     ///
-    /// This is the time from this frame's presentation to the next one. The frame last in file
-    /// order is an exception, see `closeTimes(_:)`.
+    /// The duration is the time until the next frame is shown, except for the last frame in file
+    /// order, see `closeTimes(_:)`.
     var duration: Int64 = 0
   }
 
@@ -43,28 +47,30 @@ struct PassthroughPlan {
   private(set) var frames: [Frame] = []
   /// The number of source frames that are not written.
   private(set) var skippedCount: Int64 = 0
-  /// Ticks per second, chosen to represent as many times as possible exactly.
+  /// The number of ticks per second.
+  ///
+  /// It is chosen so that as many times as possible are exact.
   let timescale: Int32
   /// The end of the last frame in ticks.
   private(set) var endTicks: Int64 = 0
-  /// The largest rounding error of a time, in seconds.
+  /// The greatest rounding error of a frame time, in seconds.
   private(set) var maxTimeError = Rational.zero
   /// The number of frames copied only because other frames need them for decoding.
   private(set) var hiddenCount: Int64 = 0
-  /// The total time that hidden frames are shown, in ticks.
+  /// The total time for which hidden frames are shown, in ticks.
   private(set) var hiddenTicks: Int64 = 0
   /// The number of encoded frames.
   private(set) var encodedCount: Int64 = 0
   /// The copied packets, as ranges of consecutive packets.
   var copies: [ExportReport.Copy] = []
-  /// The cuts and their costs.
+  /// The cuts, with the number of frames that each cut hides or encodes.
   var cuts: [ExportReport.Cut] = []
   private var partCount = 0
-  /// The latest presentation time so far, in ticks.
+  /// The latest presentation time of all frames planned so far, in ticks.
   private var latestTicks: Int64?
 
-  /// The largest number of hidden frames at a cut: 60, or the number of ticks in 0.25 ms if that is
-  /// smaller.
+  /// The greatest number of hidden frames at a cut: 60, or the number of ticks in 0.25 ms if that
+  /// is less.
   private static func maximumHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
@@ -76,8 +82,8 @@ struct PassthroughPlan {
     do {
       try self.init(track, assets, boundary, renders: true, nil)
     } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
-      // `auto` prefers to hide frames. That fails if the frame before a cut lasts fewer ticks than
-      // there are frames to hide. The frames are then encoded.
+      // The policy `auto` prefers to hide frames. That fails if the frame before a cut lasts fewer
+      // ticks than there are frames to hide. The frames at cuts are then encoded.
       try self.init(track, assets, .render, renders: true, nil)
     }
   }
@@ -104,9 +110,9 @@ struct PassthroughPlan {
       let shown = try run.frames(of: tables[source], path: paths[source])
       let policy = CutFinder.Policy(
         hidden: most - waiting.count,
-        // Frames hidden before the first run get negative times, so they are never shown and their
-        // number is not limited. They only cost decoding time, so encoding is preferred where it is
-        // possible.
+        // Frames that are hidden before the first run get negative times and are never shown, so
+        // their number need not be limited. They still cost decoding time, so encoding is preferred
+        // if it is possible.
         hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
         renders: renders,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
@@ -130,11 +136,12 @@ struct PassthroughPlan {
     return video.frames
   }
 
-  /// Appends the frames of a run, and hides those that are needed only for decoding.
+  /// Appends the frames of a playback run, and hides the frames that are needed only for decoding.
   ///
-  /// `waiting` lists frames of the previous run that were copied for decoding and come after its
-  /// last shown frame. They are hidden before this run, together with the frames that this run
-  /// needs. Returns the frames of this run that are to be hidden before the next one.
+  /// `waiting` lists the frames of the previous run that were copied for decoding but come after
+  /// the last frame that it shows. These frames are hidden at the start of this run, together with
+  /// the frames that this run needs for decoding. Returns the frames of this run that must be
+  /// hidden at the start of the next run.
   ///
   /// - Throws: `MediaError` if the output has no time in which to hide the frames.
   private mutating func append(
@@ -188,8 +195,8 @@ struct PassthroughPlan {
     let before = waiting + hidden.filter { $0.position < start }.map(\.offset)
     try hide(before, before: first, run.target, after: latest)
     if latest != nil { hiddenTicks += Int64(before.count) }
-    // The source's edit list may leave out packets between shown frames. They are copied for
-    // decoding and hidden before the frame that follows them.
+    // The source's edit list may hide packets between shown frames. They are copied for decoding,
+    // and hidden just before the shown frame that follows them.
     var rest = hidden.filter { start < $0.position && $0.position < end }[...]
     while let next = rest.first,
       let frame = shown.first(where: { finder.position(of: $0) > next.position })
@@ -212,7 +219,7 @@ struct PassthroughPlan {
     return hidden.filter { $0.position > end }.map(\.offset)
   }
 
-  /// Hides frames just before a time: each gets one tick of its own.
+  /// Hides frames just before a time: each frame is shown for one tick.
   private mutating func hide(
     _ indices: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
   ) throws {
@@ -231,7 +238,7 @@ struct PassthroughPlan {
     hiddenCount += Int64(indices.count)
   }
 
-  /// Hides the remaining frames of the last run in the last ticks of the movie.
+  /// Hides the remaining frames of the last run, in the last ticks of the movie.
   private mutating func hideAtEnd(_ indices: [Int], _ duration: Rational) throws {
     guard !indices.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
@@ -242,9 +249,9 @@ struct PassthroughPlan {
 
   /// Sets the decode times and durations of all frames.
   ///
-  /// In file order, the frames get the sorted presentation times as decode times. These are moved
-  /// back by the smallest constant with which no frame is decoded after it is shown. Without
-  /// reordering, decode and presentation times are equal.
+  /// In file order, the frames get the sorted presentation times as decode times. Then all decode
+  /// times are reduced by the smallest constant with which no frame is decoded after it is shown.
+  /// Without reordered frames, decode and presentation times are equal.
   private mutating func closeTimes(_ duration: Rational) throws {
     let exact = duration * Rational(Int64(timescale))
     guard let end = try Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
@@ -270,16 +277,16 @@ struct PassthroughPlan {
       frames[offset].dts = sorted[offset] - delay
     }
     // Workaround for libavformat (`mov_fix_index`): if the first key frame's decode duration
-    // exceeds the edit list, its demuxer drops packets after the second key frame. So the packet
-    // after a key frame gets an earlier decode time if needed.
+    // exceeds the edit list, its demuxer drops packets after the second key frame. The packet after
+    // such a key frame therefore gets an earlier decode time.
     let lastKey = frames.lastIndex(where: \.isKeyFrame) ?? 0
     for offset in frames.indices.prefix(lastKey) where frames[offset].isKeyFrame {
       let longest = max(1, endTicks - frames[offset].pts - 1)
       frames[offset + 1].dts = min(frames[offset + 1].dts, frames[offset].dts + longest)
     }
-    // The muxer computes a track's duration from decode times: from the first packet's to the last
-    // packet's, plus the last packet's duration. That duration is set so that the track ends with
-    // the frame that is shown last.
+    // The muxer computes a track's duration from decode times: from the first packet's time to the
+    // last packet's, plus the duration of the last packet. That duration is therefore chosen so
+    // that the track ends when the frame shown last ends.
     if frames.count > 0 {
       frames[frames.count - 1].duration = endTicks - sorted[frames.count - 1]
     }

@@ -5,9 +5,12 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The chapters of the sources, mapped to composition time, and the markers of the composition.
+/// The chapters of the output: the chapters of the sources in composition time, and the markers of
+/// the composition.
 struct ChapterMap {
-  /// A chapter of the output, in ticks.
+  /// A chapter of the output.
+  ///
+  /// Its times are in ticks.
   struct MappedChapter: Equatable {
     let title: String
     let start: Int64
@@ -18,13 +21,13 @@ struct ChapterMap {
   let timescale: Int32
   /// The chapters in ascending order, without overlap.
   private(set) var chapters: [MappedChapter] = []
-  /// Descriptions of chapters that could not be kept.
+  /// Descriptions of chapters and markers that could not be kept.
   private(set) var lost: [String] = []
 
   /// Maps each chapter to every range of the composition that plays part of it, and adds a chapter
   /// for each marker.
   ///
-  /// Without a track, nothing is mapped.
+  /// Without a video track, the map is empty.
   init(
     _ track: CompositionTrack?, _ assets: [Asset], markers: [CompositionMarker], timescale: Int32
   ) throws {
@@ -32,14 +35,15 @@ struct ChapterMap {
     guard let track else { return }
     try map(track, assets)
     try add(markers, end: Self.tick(track.duration.seconds, timescale))
-    // Movies store chapters without a gap before the first one, so it would begin at zero.
+    // A movie stores no gap before the first chapter, so players would show that chapter from time
+    // zero. A chapter without a title fills the gap.
     if let first = chapters.first, first.start > 0 {
       chapters.insert(MappedChapter(title: "", start: 0, end: first.start), at: 0)
     }
   }
 
   private mutating func map(_ track: CompositionTrack, _ assets: [Asset]) throws {
-    /// A chapter, or a part of it, as played by one segment.
+    /// The part of a chapter that one segment plays.
     ///
     /// Consecutive parts of the same chapter are joined later.
     struct Piece {
@@ -77,7 +81,7 @@ struct ChapterMap {
     }
     for chapter in merged.map(\.chapter) {
       // Containers and players support neither nested chapters nor chapters of zero duration, so
-      // these are reported as lost.
+      // such chapters are reported as lost.
       guard chapter.end > chapter.start, chapter.start >= chapters.last?.end ?? .min else {
         lost.append("chapter \(chapter.title)")
         continue
@@ -86,16 +90,16 @@ struct ChapterMap {
     }
   }
 
-  /// Adds markers.
+  /// Adds the markers of the composition as chapters.
   ///
-  /// Chapters have a duration, so a marker lasts until the next chapter or to the end. A chapter
-  /// that contains the start of a marker ends there.
+  /// A chapter has a duration, so a marker lasts until the next chapter or the end of the movie. A
+  /// chapter that contains the start of a marker ends at that start.
   private mutating func add(_ markers: [CompositionMarker], end: Int64) throws {
     for marker in markers.sorted(by: { $0.range.start < $1.range.start }) {
       let start = try Self.tick(marker.range.start.seconds, timescale)
-      // The next chapter, or the one at the same time.
+      // The first chapter that starts at or after the marker.
       let next = chapters.firstIndex { $0.start >= start } ?? chapters.count
-      // A chapter with the same title is the mark that the movie had before.
+      // A chapter with this start and title already marks the position.
       if next < chapters.count, chapters[next].start == start, chapters[next].title == marker.name {
         continue
       }
@@ -111,7 +115,7 @@ struct ChapterMap {
     }
   }
 
-  /// Returns an asset's chapters relative to its first frame.
+  /// Returns the chapters of an asset, with times relative to the first frame.
   private static func chapters(of asset: Asset) throws -> [Chapter] {
     guard let video = asset.videoTrack else { return [] }
     let origin = try video.origin.checked("the origin of \(asset.path)")
@@ -124,7 +128,9 @@ struct ChapterMap {
     }
   }
 
-  /// Returns the range in which a mapping plays part of a chapter, or nil.
+  /// Returns the time range in which a mapping plays a part of a chapter, in ticks.
+  ///
+  /// Returns nil if it plays no part.
   private static func ticks(
     of chapter: Chapter, in mapping: PlaybackMapping,
     _ timescale: Int32

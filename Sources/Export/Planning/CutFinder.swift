@@ -3,27 +3,27 @@
 import OvercrankAssets
 import OvercrankMediaCore
 
-/// Finds the cuts of a track that need no re-encoding.
+/// Finds the positions at which a track can be cut without encoding or hiding frames.
 ///
-/// Such a cut is called free. A start is free at a frame that can be decoded without earlier frames
-/// (an IDR frame in H.264 and HEVC). An end is free if no frame before it needs a frame after it,
-/// which holds if all frames before it are stored before all frames after it. Packets that an edit
-/// list hides count too, because frames may need them for decoding.
+/// Such a cut is called free. The start of a part is free at a frame that can be decoded without
+/// earlier frames (an IDR frame in H.264 and HEVC). The end of a part is free if no frame before it
+/// needs a frame after it. This is the case if all frames before the end are stored before all
+/// frames after it. Packets that an edit list hides are included, because frames may need them for
+/// decoding.
 struct CutFinder {
   /// A packet of the track.
   struct Packet {
     /// The index in decode order.
     let decodeIndex: Int
-    /// The index in presentation order, including hidden packets.
+    /// The index in presentation order, in which hidden packets count, too.
     let position: Int
-    /// The index of the frame; nil for a hidden packet.
+    /// The index of the frame that the packet contains; nil for a hidden packet.
     let frame: Int?
-    /// True if decoding can start at this packet, false if it needs other packets.
+    /// Whether decoding can start at this packet.
     let isKeyFrame: Bool
-    /// True if neither this packet nor a later one in decode order needs a packet before this one;
-    /// false otherwise.
+    /// Whether neither this packet nor a later one in decode order needs a packet before this one.
     let isIndependent: Bool
-    /// True if an edit list of the source continues at this packet after a jump, false if not.
+    /// Whether the edit list of the source jumps to this packet.
     var isJump = false
   }
 
@@ -31,10 +31,11 @@ struct CutFinder {
   private let path: String
   /// All packets in presentation order.
   private let packets: [Packet]
-  /// The presentation position of each packet in decode order.
+  /// The index in presentation order of each packet, in decode order.
   private let positions: [Int]
-  /// For each presentation position: the highest decode index at or before it (`lastDecoded`), and
-  /// the lowest at or after it (`firstDecoded`).
+  /// For each position in presentation order, the highest decode index at or before it.
+  ///
+  /// `firstDecoded` is the lowest decode index at or after the position.
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
@@ -86,38 +87,38 @@ struct CutFinder {
     return packets
   }
 
-  /// Returns the presentation position of a frame's packet.
+  /// Returns the index in presentation order of a frame's packet.
   func position(of frame: Int) -> Int { positions[table.entries[frame].decodeIndex] }
 
   /// The allowed methods at a cut that is not free.
   struct Policy {
-    /// The largest number of frames that may be copied for decoding and hidden at the run's cuts.
+    /// The greatest number of frames that may be copied for decoding and hidden at the cuts of a
+    /// playback run.
     var hidden: Int
-    /// The largest number of frames that may be copied for decoding and hidden before the run.
+    /// The greatest number of frames that may be copied for decoding and hidden before the run.
     var hiddenBefore: Int
-    /// True if frames may be encoded, false if they can only be copied.
+    /// Whether frames may be encoded.
     var renders: Bool
-    /// The reason why frames cannot be encoded although encoding was requested; nil if there is
-    /// none.
+    /// The reason why frames cannot be encoded although this was requested, otherwise nil.
     var reason: String?
-    /// True for the first run.
+    /// Whether this is the first run of the movie.
     ///
-    /// Frames hidden before it get negative times and are never shown.
+    /// Frames hidden before the first run get negative times and are never shown.
     var isFirst: Bool
-    /// True for the last run.
+    /// Whether this is the last run of the movie.
     ///
-    /// A frame hidden after it would be the last frame of the movie and stay on screen.
+    /// A frame hidden after the last run would be the last frame of the movie and stay on screen.
     var isLast: Bool
   }
 
-  /// The frames of a run to encode and the packets to copy.
+  /// The frames of a playback run that are encoded, and the packets that are copied.
   struct Selection {
     /// The frames to encode before the copied packets.
     var head: Range<Int>
     /// The packets to copy, in file order.
     ///
-    /// If a shown frame may need them, packets outside the run and packets that the source's edit
-    /// list hides are included.
+    /// Packets outside the run and packets that the source's edit list hides are included if a
+    /// shown frame may need them for decoding.
     var copied: [Packet] = []
     /// The frames to encode after the copied packets.
     var tail: Range<Int>
@@ -146,8 +147,8 @@ struct CutFinder {
     let high = position(of: frames.upperBound) + 1
     var start = first
     var key = low
-    // The source's edit list may already hide packets before its first and after its last frame. If
-    // the run begins or ends there, this is no cut: the packets are copied and stay hidden.
+    // The source's edit list may hide packets before the first and after the last frame. If the run
+    // begins or ends there, this is not a cut: the packets are copied and stay hidden.
     let isOwnStart = policy.isFirst && first == 0
     let isOwnEnd = policy.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
@@ -170,8 +171,8 @@ struct CutFinder {
         "the edit list of \(path) jumps to a frame that needs earlier frames",
         recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
     }
-    // Frames before the first run get negative times, so they take no ticks of the movie and are
-    // not counted.
+    // Frames hidden before the first run get negative times. They take no ticks of the movie, so
+    // they are not counted.
     let hidden = copied.count {
       $0.position < low && !policy.isFirst || $0.position >= high
     }
@@ -189,9 +190,9 @@ struct CutFinder {
       tail: free..<end)
   }
 
-  /// Returns the packets needed to decode a range of positions, in decode order.
+  /// Returns the packets that are needed to decode a range of positions, in decode order.
   ///
-  /// Decoding starts at the position `key`, where it needs no earlier packet.
+  /// Decoding starts at the position `key`, where no earlier packet is needed.
   ///
   /// All packets in between are included, because a shown frame may need any of them.
   private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {
@@ -216,13 +217,13 @@ struct CutFinder {
   }
 
   private func isFreeStart(at position: Int) -> Bool {
-    // If the file's first packet is not before this position, decoding starts at the beginning of
-    // the file, so no earlier packet can be missing.
+    // If the first packet of the file is not before this position, decoding starts at the beginning
+    // of the file. No earlier packet can then be missing.
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 
-  /// Returns true if no frame before `index` needs a frame from `index` on for decoding, and false
-  /// if one may.
+  /// Returns true if the frames before `index` can be decoded without the frames from `index` on,
+  /// and false if they may need those.
   private func isFreeEnd(_ index: Int) -> Bool {
     guard index > 0 else { return true }
     let next = position(of: index - 1) + 1
@@ -232,7 +233,7 @@ struct CutFinder {
   /// The number of frames in the source.
   var frameCount: Int { table.entries.count }
 
-  /// Groups packets in file order into ranges of consecutive packets.
+  /// Groups packets in file order into ranges of consecutive packets of the source.
   func copies(_ packets: [Packet]) -> [ExportReport.Copy] {
     var copies: [ExportReport.Copy] = []
     for index in packets.lazy.map({ Int64($0.decodeIndex) }) {
@@ -245,17 +246,16 @@ struct CutFinder {
     return copies
   }
 
-  /// Returns the nearest frames where a cut needs no hidden and no encoded frame: one at or before
-  /// a frame, and one after it.
+  /// Returns the nearest free cuts: one at or before a frame, and one after that frame.
   ///
-  /// If the frame is the end of a range, only frames after the range's first frame are considered.
+  /// If the frame ends a range, only cuts after the range's first frame are considered.
   func freeCuts(
     isStart: Bool, around index: Int, first: Int
   ) -> (before: MediaTime?, after: MediaTime?) {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
       if isStart { return index < count && isFreeStart(at: position(of: index)) }
-      // At the end of the source no later frame exists, so this end is always free.
+      // No frame comes after the end of the source, so that end is always free.
       return index > first && (index >= count || isFreeEnd(index))
     }
     let before = (0...index).reversed().first(where: isFree)
@@ -266,7 +266,9 @@ struct CutFinder {
     return (time(before), time(after))
   }
 
-  /// Creates the error for a cut that is not free; it names the nearest free cuts.
+  /// Creates the error for a cut that is not free.
+  ///
+  /// Its message names the nearest free cuts.
   private func refusal(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ policy: Policy
   ) -> MediaError {

@@ -10,8 +10,8 @@ public import OvercrankMediaCore
 /// The digest of everything that determines the output of an export: the content of the sources,
 /// the composition, the settings and the version of the program.
 ///
-/// An export stores it in the output if ``ExportSettings/digest`` is set. A later run then
-/// recognizes a finished output:
+/// An export stores it in the output if ``ExportSettings/digest`` is set. A later export can then
+/// recognize a finished output:
 ///
 /// ```swift
 /// settings.digest = try session.digest(settings, version: "1")
@@ -27,12 +27,12 @@ public struct ExportDigest: RawRepresentable, Hashable, Sendable, Codable, Custo
   /// The metadata key of the digest.
   package static let key = "com.overcrank.export_digest"
 
-  /// Makes a digest from its text.
+  /// Creates a digest from 64 hexadecimal digits.
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
 extension Asset {
-  /// The digest of the export that made the file; nil if the file stores none.
+  /// The digest of the export that made this file; nil if the file contains none.
   public var exportDigest: ExportDigest? {
     metadata[ExportDigest.key].map(ExportDigest.init(rawValue:))
   }
@@ -41,10 +41,10 @@ extension Asset {
 extension ExportSession {
   /// Returns the digest of an export.
   ///
-  /// The sources count by their content, so moved or copied sources give the same digest. A
-  /// source above 16 MiB counts by its size and samples of its content, not by every byte.
-  /// The output's path counts only by its container. The number of processors and whether an
-  /// existing file is replaced do not count.
+  /// The digest depends on the content of the sources and not on their paths. For a source above 16
+  /// MiB, it depends on the size and on samples of the content, not on every byte. It depends on
+  /// the container of the output, but not on its path. It does not depend on the number of
+  /// processors, or on whether an existing file is replaced.
   ///
   /// Blocks while the sources are read.
   ///
@@ -72,7 +72,7 @@ extension ExportSession {
           settings.audioTimePitchAlgorithm, settings.otherAudioSpeeds,
           settings.audioCodec?.rawValue ?? "auto", settings.undecodableFrames,
           settings.captureFrameRate?.description ?? "none",
-          // All shards and their join have one digest.
+          // All shards of an export, and the joined movie, have the same digest.
           settings.part == .whole ? "whole" : "groups",
         ] + (settings.marksRepeatedFrames ? ["marked"] : [])
         + chosenTracks + (settings.fileLengthLimit.map { ["limit \($0)"] } ?? [])
@@ -84,7 +84,7 @@ extension ExportSession {
     } catch { throw MediaError(exporting: error) }
   }
 
-  /// The tracks that are not the first of their type, in words.
+  /// Descriptions of the chosen tracks that are not the first of their media type.
   private var chosenTracks: [String] {
     assets.flatMap { asset in
       [(MediaType.video, asset.videoTrack?.format.index), (.audio, asset.audioTrack?.format.index)]
@@ -97,8 +97,8 @@ extension ExportSession {
 
   /// Returns true if the output of an export exists and is complete, and false otherwise.
   ///
-  /// A movie is recognized by its digest, and by an index that fits the file. A shard is read
-  /// completely.
+  /// A movie must contain the digest, and an index that matches the size of the file. A shard is
+  /// read completely.
   ///
   /// - Parameter settings: The settings of the export, with a digest.
   /// - Returns: False if the settings have no digest.

@@ -12,7 +12,7 @@ struct ExportOutput: ~Copyable {
   private let asset: Asset
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
-  /// The tags that identify the export.
+  /// The metadata tags that identify the export.
   private var marks: [String: String]
   private let isShard: Bool
   private let keepsRecording: Bool
@@ -27,12 +27,12 @@ struct ExportOutput: ~Copyable {
   private var videoTrack = 0
   private var audioTrack = 0
   private var timescale: Int32 = 1
-  /// The decode time of a copied packet from which audio is written before the packet.
+  /// The decode time of a copied packet at or after which audio is written before that packet.
   private var audioDue: Int64?
 
-  /// Prepares the output of a plan.
+  /// Prepares the output file of an export plan.
   ///
-  /// `properties` is the composition's video track, whose rotation and language the output gets.
+  /// The output gets the rotation and the language of `properties`, the composition's video track.
   init(
     path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
     settings: ExportSettings, audio: AudioExport?, isCancelled: @escaping () -> Bool
@@ -51,7 +51,8 @@ struct ExportOutput: ~Copyable {
     } else if let digest = settings.digest {
       marks = [ExportDigest.key: digest.description]
     }
-    // The tag is stored with its final length, because the space for the index is reserved first.
+    // A placeholder of the final length is stored, because the space for the index is reserved
+    // before the tag is known.
     if plan.synthesizesFrames {
       marks[SynthesizedFrames.key] = String(
         repeating: ".", count: Int(clamping: plan.frameCount))
@@ -62,8 +63,8 @@ struct ExportOutput: ~Copyable {
       marks[RepeatedFrameTag.key] = RepeatedFrameTag(frames.repeated).text
     }
     self.marks = marks
-    // The metadata of a recording describes frames by index and time. It is copied only if both are
-    // unchanged.
+    // The metadata of a recording describes frames by index and time. This metadata is copied only
+    // if both are unchanged.
     keepsRecording = plan.keepsRecording
     chapters = plan.chapters
     sideData = plan.sideData
@@ -72,11 +73,11 @@ struct ExportOutput: ~Copyable {
     self.isCancelled = isCancelled
   }
 
-  /// Opens the file for video with these codec parameters.
+  /// Creates the file for a video track with these codec parameters.
   ///
   /// The rotation is written as metadata, unless the frames were already rotated. Packets can be
-  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``. `endTicks` is the end of
-  /// an animated image.
+  /// copied from the `sources` by ``copy(_:of:pts:dts:duration:runBytes:)``. `endTicks` is the end
+  /// of an animated image in ticks.
   mutating func begin(
     _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false, endTicks: Int64 = 0,
     copying sources: [StoredMedia] = []
@@ -87,7 +88,8 @@ struct ExportOutput: ~Copyable {
       return
     }
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
-    // The join copies the tags of the source. In a shard, any text could be mistaken for the seal.
+    // A shard needs no tags of the source, because the joined movie gets them. A tag could also
+    // contain text that is mistaken for the seal.
     settings.metadata = isShard ? marks : tags().merging(marks) { $1 }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
@@ -109,7 +111,7 @@ struct ExportOutput: ~Copyable {
     self.timescale = timescale
   }
 
-  /// Returns the tags of the source that the output keeps, and the capture frame rate.
+  /// Returns the tags of the source that the output keeps, together with the capture frame rate.
   private func tags() -> [String: String] {
     var tags = asset.metadata.filter {
       !Self.ownKeys.contains($0.key)
@@ -120,13 +122,14 @@ struct ExportOutput: ~Copyable {
     {
       tags[Asset.captureRateKey] = rate.description
       tags[Asset.androidRateKey] = "\(rate.doubleValue)"
-      // The times of the copy may no longer be those of the capture.
+      // This tag describes the times of the source, which the export may have changed.
       tags[Asset.appleIntentKey] = nil
     }
     return tags
   }
 
-  /// Returns the source's display matrix, or a new one if the composition sets another rotation.
+  /// Returns the display matrix of the source, or a new one if the composition sets another
+  /// rotation.
   static func displayMatrix(_ format: TrackFormat?, _ properties: CompositionTrack?) -> [Int32] {
     let rotation = properties?.rotation ?? 0
     guard rotation != format?.rotation else { return format?.displayMatrix ?? [] }
@@ -137,13 +140,13 @@ struct ExportOutput: ~Copyable {
       case 270: (0, -1)
       default: (1, 0)
       }
-    // A display matrix uses 16.16 fixed point, and 2.30 in its last column.
+    // A display matrix has 16.16 fixed-point numbers, except for the last column, which has 2.30.
     return [
       cosine << 16, sine << 16, 0, -sine << 16, cosine << 16, 0, 0, 0, 1 << 30,
     ]
   }
 
-  /// Throws if the export was cancelled.
+  /// Throws an error if the export was cancelled.
   func checkCancelled() throws(MediaError) {
     if isCancelled() { throw .exportCancelled }
   }
@@ -176,7 +179,7 @@ struct ExportOutput: ~Copyable {
       runBytes: runBytes)
   }
 
-  /// Replaces the text that lists the synthesized frames.
+  /// Replaces the tag that lists the synthesized frames.
   mutating func markSynthesized(_ text: String) {
     writer?.replaceMetadata(SynthesizedFrames.key, with: text)
   }
@@ -201,7 +204,9 @@ struct ExportOutput: ~Copyable {
     }
   }
 
-  /// Metadata keys that are not copied, because they describe the source file itself.
+  /// The metadata keys that describe the source file itself.
+  ///
+  /// They are not copied.
   static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder", ExportDigest.key,
     ShardFile.key, FileSeal.key, RepeatedFrameTag.key,

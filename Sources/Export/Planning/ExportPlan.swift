@@ -7,16 +7,16 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import OvercrankRetiming
 
-/// All decisions of an export, made before the first byte is written.
+/// All decisions about an export, made before the first byte is written.
 struct ExportPlan {
-  /// The method of producing the video.
+  /// The method that produces the video frames.
   enum FrameSource {
     case copied(PassthroughPlan, crf: Int)
     case rendered(ConstantRatePlan, FrameGeometry, RenderSettings)
     case joined(ShardJoin)
   }
 
-  /// The file and the digest of a shard; nil unless a shard is made.
+  /// The file and the digest of the shard to make; nil unless a shard is made.
   let shard: (file: ShardFile, digest: ExportDigest)?
   let container: String
   /// The assets with visible video, in order of first use.
@@ -26,19 +26,21 @@ struct ExportPlan {
   /// The audio plan; nil without audio.
   let audio: AudioExportPlan?
   let frames: FrameSource
-  /// True if every frame keeps its index and time, so that the recording's metadata about single
-  /// frames stays valid; false otherwise.
+  /// Whether every frame keeps its index and time.
+  ///
+  /// The recording's metadata about single frames then stays valid.
   let keepsRecording: Bool
   /// The chapters of the assets in composition time.
   let chapters: ChapterMap
   /// Track-level side data, such as HDR metadata.
   let sideData: [TrackSideData]
-  /// The search for the quality that fits the file size; nil without a limit.
+  /// The search for the quality at which a movie fits the file size; nil without a limit.
   let search: FileLengthSearch?
-  /// The search for the animated image that fits the file size; nil without a limit and for movies.
+  /// The search for the animated image that fits the file size; nil without a limit, and for
+  /// movies.
   let imageSearch: AnimatedImageSearch?
-  /// The video tracks of the assets, each with the display matrix that its rendered frames are
-  /// rotated by.
+  /// The video tracks of the assets, each with the display matrix by which rendered frames are
+  /// rotated.
   let sources: [(track: VideoTrack, matrix: [Int32])]
   /// The expected report, without the elapsed time.
   let report: ExportReport
@@ -46,7 +48,7 @@ struct ExportPlan {
   /// The number of frames to write.
   var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
 
-  /// True if output frames are synthesized, false otherwise.
+  /// Whether output frames are synthesized.
   var synthesizesFrames: Bool {
     if case .rendered(let plan, _, _) = frames { plan.inBetweens != nil } else { false }
   }
@@ -93,7 +95,8 @@ struct ExportPlan {
       report.maxTimeError = try Self.duration(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate, var rendering):
-      // One track has one rotation, so frames that need different ones are rotated themselves.
+      // A track has one rotation, so frames that need different rotations are rotated during
+      // rendering.
       if isMixed { rendering.appliesRotation = true }
       guard container == "mov" || rendering.encoding != .ffv1 else {
         throw MediaError(
@@ -110,7 +113,7 @@ struct ExportPlan {
           firstFrame: plan.rendered.lowerBound, frameCount: Int64(plan.rendered.count))
       }
       let geometry = try FrameGeometry(sources, rendering)
-      // GIF has no partly transparent pixels.
+      // GIF has no partially transparent pixels, so an alpha channel is not kept.
       let keepsAlpha = geometry.format.hasAlpha && rendering.encoding != .gif
       if !keepsAlpha, sources.contains(where: { $0.track.hasAlpha }) {
         report.lostMetadata.append("alpha channel")
@@ -139,7 +142,8 @@ struct ExportPlan {
       }
     }
     keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
-    // The audio is planned for a shard as well, so that a refusal comes first.
+    // A shard contains no audio. The audio is planned nevertheless, so that an error is reported
+    // before the shard is made.
     if AnimatedImageFormat(path: settings.path) != nil {
       self.audio = nil
       if session.composition.track(.audio)?.segments.isEmpty == false {
@@ -174,7 +178,7 @@ struct ExportPlan {
     self.report = report
   }
 
-  /// Returns how the frames of an attempt are rendered; nil without a search.
+  /// Returns the render settings for an attempt of a search; nil without a search.
   func rendering(
     _ search: AnimatedImageSearch?
   ) throws(MediaError) -> (geometry: FrameGeometry, settings: RenderSettings)? {
@@ -183,7 +187,7 @@ struct ExportPlan {
     return (try FrameGeometry(sources, settings), settings)
   }
 
-  /// Returns the file and the digest of a shard; nil for other parts of an export.
+  /// Returns the file and the digest of the shard to make; nil unless a shard is made.
   ///
   /// - Throws: `MediaError` with `.shardRefused`, or if a source cannot be read.
   private static func shard(
@@ -212,7 +216,8 @@ struct ExportPlan {
     )
   }
 
-  /// Returns the video track and its assets in order of first use.
+  /// Returns the video track of the composition, and the assets that it plays in order of first
+  /// use.
   private static func frames(
     _ session: ExportSession
   ) throws(MediaError) -> (CompositionTrack, [Asset]) {
@@ -225,17 +230,18 @@ struct ExportPlan {
     where !assets.contains(where: { $0.path == source.path }) {
       assets.append(try session.asset(for: source))
     }
-    // If the composition consists of gaps, no asset is used. The session's asset then gives the
-    // frame size.
+    // If the composition consists of gaps only, the track plays no asset. The session's asset then
+    // determines the frame size.
     return (track, assets.isEmpty ? [session.asset] : assets)
   }
 
-  /// Returns true if players rotate the assets differently, and the composition does not replace
-  /// their rotations by one of its own.
+  /// Returns true if players would rotate the assets differently and the composition sets no
+  /// rotation for all of them.
   private static func differInRotation(_ assets: [Asset], _ track: CompositionTrack) -> Bool {
     let tracks = assets.compactMap(\.videoTrack)
     guard let first = tracks.first else { return false }
-    // A composition takes over the rotation of a source. Any other rotation was set on it.
+    // A composition gets the rotation of its source. If the composition has another rotation, it
+    // was set explicitly.
     if let rotation = track.rotation,
       rotation == 0 || !tracks.contains(where: { $0.rotation == rotation })
     {
@@ -244,8 +250,9 @@ struct ExportPlan {
     return !tracks.allSatisfy { $0.isRotated(like: first) }
   }
 
-  /// Throws if the packets of the assets differ in format or rotation, because one track cannot hold
-  /// them all.
+  /// Throws an error if the packets of the assets differ in format or rotation.
+  ///
+  /// One track cannot contain such packets.
   private static func checkAlike(_ assets: [Asset], isMixed: Bool) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {
@@ -266,7 +273,7 @@ struct ExportPlan {
     }
   }
 
-  /// Throws unless the container can hold copies of the video packets.
+  /// Throws an error if the container cannot store copies of the video packets.
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
@@ -288,9 +295,9 @@ struct ExportPlan {
 
   /// Returns the side data that applies to all frames of an asset.
   ///
-  /// HDR10 metadata may be stored inside the frames only. Copied frames keep it, but rendered
-  /// frames lose it. So for rendering it is read from the first frame and written for the whole
-  /// track.
+  /// HDR10 metadata may be stored only inside the frames. Copied frames keep this metadata, but
+  /// rendered frames lose it. For rendering, it is therefore read from the first frame and written
+  /// for the whole track.
   private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
     guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
@@ -299,15 +306,14 @@ struct ExportPlan {
     return TrackSideData.all(of: try reader.mediaFrame(at: 0))
   }
 
-  /// Returns the metadata and tracks of a source that the output does not keep.
+  /// Returns the names of the metadata and tracks of a source that the output does not keep.
   private static func lostMetadata(
     of asset: Asset, _ settings: ExportSettings, _ container: String, keepsRecording: Bool
   ) throws -> [String] {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
     lost += asset.otherTracks
-    // The metadata of a recording refers to the original frame times, so it is lost if those
-    // change.
+    // The metadata of a recording refers to the original frame times. If these change, it is lost.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }
     return lost
   }

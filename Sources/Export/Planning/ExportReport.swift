@@ -12,14 +12,14 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let algorithm: String
     /// The number of samples per channel.
     public let samples: Int64
-    /// The largest number of samples that the renderer failed to deliver for one piece.
+    /// The greatest number of samples that the renderer failed to deliver for one segment.
     ///
     /// Silence replaces missing samples.
     public let lengthErrorSamples: Int64
     /// The ranges that play at another speed than requested.
     ///
-    /// The list is empty in a plan, and unless the algorithm is `lowQuality` and the settings allow
-    /// other speeds.
+    /// The list is always empty in a plan. In an export, it is empty unless the algorithm is
+    /// `lowQuality` and the settings allow unsupported speeds.
     public internal(set) var snapped: [SnappedSpeed] = []
   }
 
@@ -27,11 +27,11 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public struct LowRateRange: Hashable, Sendable, Codable {
     /// The range in composition time.
     public let range: TimeRange
-    /// The number of source frames per second of the composition.
+    /// The number of source frames for each second of the composition.
     public let framesPerSecond: Rational
   }
 
-  /// A range of consecutively copied packets.
+  /// A range of consecutive packets that were copied.
   public struct Copy: Hashable, Sendable, Codable {
     /// The path of the source.
     public let path: String
@@ -46,7 +46,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// A frame that could not be decoded and was held or skipped.
+  /// A frame that could not be decoded.
+  ///
+  /// The export held the frame before it, or skipped its output frames.
   public struct UndecodableFrame: Hashable, Sendable, Codable {
     /// The path of the source.
     public let path: String
@@ -62,14 +64,14 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// A position inside a source where playback starts or ends, with the number of extra frames that
-  /// it needs.
+  /// A position in a source at which playback starts or ends, other than the start and the end of
+  /// the source.
   public struct Cut: Hashable, Sendable, Codable {
-    /// The method of making a cut.
+    /// The method by which a cut is made.
     public enum Method: String, Hashable, Sendable, Codable {
       /// Decoding can start or end at the cut, so no extra frames are needed.
       case free
-      /// Frames needed for decoding are copied and shown for one tick each.
+      /// Frames that are needed for decoding are copied and shown for one tick each.
       case hidden
       /// Frames near the cut are encoded.
       case rendered
@@ -77,7 +79,9 @@ public struct ExportReport: Hashable, Sendable, Codable {
 
     /// The path of the source.
     public let path: String
-    /// True if playback of the source starts at the cut, false if it ends there.
+    /// Whether playback of the source starts at the cut.
+    ///
+    /// If false, playback ends there.
     public let isStart: Bool
     /// The position of the cut in source seconds.
     public let source: Rational
@@ -85,7 +89,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let target: MediaTime
     /// The method used at the cut.
     public let method: Method
-    /// The number of hidden or encoded frames.
+    /// The number of frames that are hidden or encoded at the cut.
     public let frames: Int64
     /// The nearest position at or before this cut, in source time, that needs no extra frames.
     public let freeBefore: MediaTime?
@@ -96,7 +100,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
   /// The confidence in synthesized frames, from 0 to 1: how well the motion between the captured
   /// frames could be followed.
   public struct Confidence: Hashable, Sendable, Codable {
-    /// The lowest confidence of a frame.
+    /// The lowest confidence of any synthesized frame.
     public let lowest: Double
     /// The mean confidence of all synthesized frames.
     public let mean: Double
@@ -108,19 +112,23 @@ public struct ExportReport: Hashable, Sendable, Codable {
     public let limit: Int64
     /// The size of the file in bytes.
     public let byteCount: Int64
-    /// The constant rate factor of the file: the requested one, or a greater one to fit the limit.
+    /// The constant rate factor of the file.
+    ///
+    /// This is the requested one, or a greater one that fits the limit.
     ///
     /// Nil for an animated image.
     public let crf: Double?
-    /// The quality of a WebP: the requested one, or a lower one to fit the limit; nil for others.
+    /// The quality of a WebP; nil for other formats.
+    ///
+    /// This is the requested quality, or a lower one that fits the limit.
     public let quality: Int?
-    /// The greatest number of colors of a GIF; nil for others.
+    /// The greatest number of colors of a GIF; nil for other formats.
     public let colorCount: Int?
     /// The width of an animated image in pixels; nil for movies.
     public let width: Int?
     /// The height of an animated image in pixels; nil for movies.
     public let height: Int?
-    /// The number of times that the movie was encoded.
+    /// The number of times that the movie or image was encoded.
     public let attemptCount: Int
 
     init(
@@ -141,7 +149,7 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// The output frames in a shard of an export.
+  /// The range of output frames in a shard of an export.
   public struct Shard: Hashable, Sendable, Codable {
     /// The number of the shard, from 1.
     public let number: Int
@@ -159,9 +167,11 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var segments: [TrackSegment] = []
   /// The duration of the output.
   public internal(set) var duration = MediaTime.zero
-  /// The number of copied frames, without hidden ones.
+  /// The number of copied frames, not counting hidden ones.
   public internal(set) var framesCopied: Int64 = 0
-  /// The number of frames copied only for decoding; each is shown for at most one tick.
+  /// The number of frames that are copied only for decoding.
+  ///
+  /// Each of them is shown for at most one tick.
   public internal(set) var framesHidden: Int64 = 0
   /// The copied packets in file order.
   public internal(set) var copies: [Copy] = []
@@ -169,43 +179,45 @@ public struct ExportReport: Hashable, Sendable, Codable {
   public internal(set) var cuts: [Cut] = []
   /// The number of encoded frames.
   ///
-  /// At a constant rate these are all frames, in a passthrough export only frames at cuts.
+  /// A constant-rate export encodes all frames, a passthrough export only frames at cuts.
   public internal(set) var framesEncoded: Int64 = 0
-  /// The number of encoded frames that repeat the previous one.
+  /// The number of encoded frames that repeat the frame before.
   public internal(set) var framesDuplicated: Int64 = 0
   /// The number of source frames that the output does not show.
   public internal(set) var framesSkipped: Int64 = 0
   /// The number of output frames that were synthesized from two captured ones.
   ///
-  /// In a plan, frames at scene cuts count as well, although an export holds the last frame there.
+  /// A plan also counts frames at scene cuts, where an export holds the last frame instead.
   public internal(set) var framesSynthesized: Int64 = 0
   /// The confidence in the synthesized frames; nil without such frames, and in a plan.
   public internal(set) var synthesizedConfidence: Confidence?
-  /// The shutter angle of the motion blur in degrees; nil unless the settings have one.
+  /// The shutter angle of the motion blur in degrees; nil without motion blur.
   public internal(set) var shutterDegrees: Double?
   /// The frames that could not be decoded, in order; empty in a plan.
   public internal(set) var undecodable: [UndecodableFrame] = []
   /// Ranges with fewer source frames than output frames, where frames are repeated.
   public internal(set) var sparse: [LowRateRange] = []
-  /// The total time that hidden frames are shown, rounded up to nanoseconds.
+  /// The total time for which hidden frames are shown, rounded up to nanoseconds.
   public internal(set) var hiddenDuration = Duration.zero
-  /// The largest error of a frame time, rounded up to nanoseconds.
+  /// The greatest error of a frame time, rounded up to nanoseconds.
   public internal(set) var maxTimeError = Duration.zero
-  /// The audio; nil without audio.
+  /// The report of the audio; nil without audio.
   public internal(set) var audio: Audio?
   /// The end of the audio minus the end of the video, to the nearest nanosecond; nil without audio.
   public internal(set) var avEndDifference: Duration?
   /// The metadata and tracks of the sources that the output does not keep.
   public internal(set) var lostMetadata: [String] = []
-  /// Warnings about the output.
+  /// Warnings about the output, despite which the export succeeded.
   ///
-  /// They do not make an export fail.
+  /// A warning does not make the export fail.
   public internal(set) var warnings: [String] = []
-  /// The frames of a shard; nil unless a shard was made.
+  /// The range of frames in the shard; nil unless a shard was made.
   public internal(set) var shard: Shard?
-  /// The size of the file; nil without a limit, and in a plan.
+  /// The size of the file.
+  ///
+  /// Nil without a limit, and in a plan.
   public internal(set) var fileLength: FileLength?
-  /// The elapsed time of the export; nil for a plan.
+  /// The time that the export took; nil in a plan.
   public internal(set) var elapsed: Duration?
 
   private enum CodingKeys: String, CodingKey {

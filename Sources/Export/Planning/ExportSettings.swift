@@ -9,7 +9,9 @@ public import OvercrankRetiming
 
 /// The method of exporting video.
 public enum ExportMode: Hashable, Sendable {
-  /// Copies the video packets with new times, so a source with a variable frame rate keeps it.
+  /// Copies the video packets and gives them new times.
+  ///
+  /// A source with a variable frame rate keeps it.
   ///
   /// `boundary` is the policy for cuts at frames that are not key frames. Frames encoded at cuts
   /// use the constant rate factor `crf`, from 0 (lossless) to 51.
@@ -17,7 +19,7 @@ public enum ExportMode: Hashable, Sendable {
   /// Renders the video at a constant frame rate.
   case constant(FrameRate, RenderSettings = RenderSettings())
 
-  /// True for a passthrough export, false for a constant frame rate.
+  /// Whether this is a passthrough export.
   public var isPassthrough: Bool {
     if case .passthrough = self { true } else { false }
   }
@@ -25,11 +27,11 @@ public enum ExportMode: Hashable, Sendable {
 
 /// The policy of a passthrough export for cuts at frames that need other frames for decoding.
 public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
-  /// `squeeze` if few extra frames are needed, else `render`.
+  /// Applies `squeeze` if few extra frames are needed, otherwise `render`.
   case auto
-  /// Copies the frames that are needed for decoding and shows each for one tick.
+  /// Copies the frames that are needed for decoding, and shows each of them for one tick.
   case squeeze
-  /// Encodes the frames from the cut up to the next frame that needs no other; H.264 only.
+  /// Encodes the frames from the cut to the next independently decodable frame; H.264 only.
   case render
   /// Refuses the cut with `.cutNotOnKeyFrame`.
   case keyframe
@@ -37,8 +39,10 @@ public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
 
 /// The settings of an export.
 public struct ExportSettings: Sendable {
-  /// The output file; its extension selects the container: `.mov`, `.mp4` or `.m4v`, or
-  /// `.gif` or `.webp` for an animated image without audio.
+  /// The path of the output file.
+  ///
+  /// Its extension selects the container: `.mov`, `.mp4` or `.m4v`, or `.gif` or `.webp` for an
+  /// animated image without audio.
   public var path: String
   /// The method of exporting video.
   public var mode: ExportMode
@@ -46,48 +50,53 @@ public struct ExportSettings: Sendable {
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
   /// The policy for audio speeds that `lowQuality` does not support.
   public var otherAudioSpeeds = UnsupportedSpeedPolicy.refused
-  /// The codec of rendered audio: AAC, or PCM in MOV only.
+  /// The codec of rendered audio: AAC or, only in MOV, PCM.
   ///
   /// Nil keeps uncompressed audio uncompressed if the container allows it, and selects AAC
   /// otherwise. Uncompressed audio keeps its sample format.
   public var audioCodec: AudioCodec?
   /// The policy for frames that cannot be decoded.
   ///
-  /// At a constant rate, `skip` writes no output frames for such a frame, so the previous frame
-  /// stays on screen. `skip` acts like `hold` for the first and the last frame, and for frames
-  /// encoded at cuts.
+  /// In a constant-rate export, `skip` writes no output frames for such a frame, so the previous
+  /// frame stays on screen. `skip` acts like `hold` for the first and the last frame, and for
+  /// frames encoded at cuts.
   public var undecodableFrames = UndecodableFramePolicy.stop
-  /// The capture frame rate to write if the source does not state one; nil to write none in this
-  /// case.
-  public var captureFrameRate: FrameRate?
-  /// True to store in the metadata of a constant-rate export which of its frames repeat the image
-  /// before them.
+  /// The capture frame rate to write if the source states none.
   ///
-  /// ``Asset/frameTimingRows()`` then reports them.
+  /// Nil writes none in this case.
+  public var captureFrameRate: FrameRate?
+  /// Whether the metadata of a constant-rate export lists the frames that repeat the image of the
+  /// frame before.
+  ///
+  /// ``Asset/frameTimingRows()`` then reports these frames.
   public var marksRepeatedFrames = false
-  /// True to replace an existing file, false to throw if the file exists.
+  /// Whether an existing file is replaced.
+  ///
+  /// If false, the export throws an error if the file exists.
   public var overwrites = false
   /// The part of the export to write.
   ///
-  /// A shard of a constant-rate export is written into a file of its own beside ``path``.
+  /// A shard of a constant-rate export is written to a separate file next to ``path``.
   public var part = ExportPart.whole
-  /// The digest to store in the output's metadata, from ``ExportSession/digest(_:version:)``; nil
-  /// to store none.
+  /// The digest to store in the output's metadata; nil to store none.
   ///
   /// With a digest, the temporary file is locked while it is written.
+  ///
+  /// It is the result of ``ExportSession/digest(_:version:)``.
   public var digest: ExportDigest?
   /// The greatest permitted size of the file in bytes; nil for any size.
   ///
-  /// If the file is larger with the requested quality, it is encoded again with a lower one, up to
-  /// nine times, until it has at least 90 % of this size. An animated image gets fewer colors (GIF) or
-  /// a lower quality (WebP), then smaller frames, but keeps its frame rate. Only for H.264, HEVC and
-  /// animated images that are encoded completely. ``ExportReport/fileLength-swift.property`` reports the result.
+  /// If the file is larger with the requested quality, it is encoded again with a lower quality, up
+  /// to nine times, until its size is between 90 % and 100 % of this limit. An animated image gets
+  /// fewer colors (GIF) or a lower quality (WebP), then smaller frames, but keeps its frame rate.
+  /// The limit is supported for H.264, HEVC and animated images, if all frames are encoded.
+  /// ``ExportReport/fileLength-swift.property`` reports the result.
   ///
   /// The counterpart of `AVAssetExportSession.fileLengthLimit`.
   public var fileLengthLimit: Int64?
   /// The number of processors to use; nil for all.
   ///
-  /// For several exports at the same time.
+  /// Set this if several exports run at the same time.
   public var processorCount: Int?
 
   /// Creates export settings.

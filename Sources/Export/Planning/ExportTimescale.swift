@@ -4,14 +4,14 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// The choice of the timescale of a passthrough export.
+/// Chooses the timescale of a passthrough export.
 enum ExportTimescale {
   /// With 240000 ticks per second, the frame period is a whole number of ticks at the usual rates
-  /// from 24 to 1000 fps, and at their variants such as 30000/1001.
+  /// from 24 to 1000 fps, and at variants of these rates such as 30000/1001.
   private static let customary: Int128 = 240_000
   private static let largest: Int128 = 10_000_000
 
-  /// A mapping with the source's tick and longest frame duration, both in seconds.
+  /// A mapping, with the tick and the longest frame duration of its source, both in seconds.
   private struct Piece {
     let mapping: PlaybackMapping
     let tick: Rational
@@ -20,9 +20,9 @@ enum ExportTimescale {
 
   /// Returns the smallest timescale of at least 240000 in which all times are whole ticks.
   ///
-  /// If it is too large, the result is 240000, or the source's timescale if that is higher; times
-  /// are then rounded. Inside a ramp only its ends are considered, because no timescale represents
-  /// all times there.
+  /// If that timescale is too large, times are rounded, and the result is 240000 or the source's
+  /// timescale, whichever is higher. In a ramp, only the times of the two ends are considered,
+  /// because no timescale represents all times between them.
   static func choose(
     _ segments: [TrackSegment], _ paths: [String], _ tables: [FrameTable]
   ) throws -> Int32 {
@@ -57,24 +57,27 @@ enum ExportTimescale {
     return Int32(clamping: min(limit, scaled <= limit ? scaled : common))
   }
 
-  /// Returns the times that must be whole ticks, so that all frame times of the segment are whole
-  /// ticks too.
+  /// Returns the times in seconds that must be whole ticks, so that all frame times of a segment
+  /// are whole ticks.
   ///
-  /// They are the duration of a source tick at the segment's speed, the composition time of source
-  /// time zero, and the ends of the segment. For ramps and frozen frames, they are only the ends.
+  /// At constant speed, these are the duration of a source tick in the composition, the composition
+  /// time of source time zero, and the two ends of the segment. For ramps and frozen frames, these
+  /// are only the two ends.
   private static func times(_ piece: Piece) throws -> [Rational] {
     let mapping = piece.mapping
     let ends = [mapping.target.start.seconds, mapping.target.end.seconds]
     guard mapping.motion == .constant, let speed = try mapping.meanSpeed() else { return ends }
-    // Forwards, source tick k is shown at target.start + (k·tick − source.start)·stretch.
-    // Backwards, it is shown at target.end − (k·tick − source.start)·stretch.
+    // In forward playback, source tick k is shown at target.start + (k·tick −
+    // source.start)·stretch. In reverse playback, it is shown at target.end − (k·tick −
+    // source.start)·stretch.
     let offset = mapping.sourceStart * speed.stretch
     let zero = mapping.isReversed ? ends[1] + offset : ends[0] - offset
     return [piece.tick * speed.stretch, zero] + ends
   }
 
-  /// Returns the highest timescale in which the longest frame lasts fewer than 2^31 ticks, which is
-  /// the limit of the file format.
+  /// Returns the highest timescale at which the longest frame lasts fewer than 2^31 ticks.
+  ///
+  /// This is the limit of the file format.
   private static func limit(_ pieces: [Piece]) throws -> Int128 {
     var frame = Rational.zero
     var held = Rational.zero

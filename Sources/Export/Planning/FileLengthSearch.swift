@@ -3,14 +3,14 @@
 import Glibc
 import OvercrankMediaCore
 
-/// The search for the quality at which an encoded movie fits a file size.
+/// The search for the quality at which an encoded movie does not exceed a file size.
 ///
 /// Each attempt encodes the whole movie. The logarithm of the size falls almost linearly with the
-/// constant rate factor, so the next factor is interpolated between two known ones.
+/// constant rate factor, so the next factor is interpolated between those of two attempts.
 struct FileLengthSearch {
   private struct Attempt {
     let crf: Double
-    /// The size in octaves above that of the limit.
+    /// The base-2 logarithm of the ratio of the file size to the limit.
     let excess: Double
   }
 
@@ -20,22 +20,22 @@ struct FileLengthSearch {
   private(set) var crf: Double
   /// The number of finished attempts.
   private var attemptCount = 0
-  /// The requested factor: the search stays at or above it.
+  /// The requested constant rate factor, below which the search never goes.
   private let requested: Double
-  /// The attempt nearest to the limit among those above it.
+  /// The smallest attempt that exceeds the limit.
   private var tooLarge: Attempt?
-  /// The attempt nearest to the limit among those below 90 % of it.
+  /// The largest attempt below 90 % of the limit.
   private var tooSmall: Attempt?
-  /// True if the next attempt is kept if it fits.
+  /// Whether the next attempt is kept if it fits, however small it is.
   private var isLast = false
 
   private static let greatestFactor = 51.0
   private static let maximumAttempts = 10
-  /// Attempts aim at 95 % of the limit.
+  /// Each attempt aims at a file size of 95 % of the limit.
   private static let aim = log2(0.95)
-  /// A file of at least 90 % of the limit is kept.
+  /// An attempt of at least 90 % of the limit is kept.
   private static let least = log2(0.9)
-  /// Two attempts closer than this have no useful factor between them.
+  /// If the factors of two attempts differ by less than this, no attempt between them is useful.
   private static let narrowest = 0.1
 
   init(limit: Int64, crf: Int) {
@@ -44,9 +44,9 @@ struct FileLengthSearch {
     requested = Double(crf)
   }
 
-  /// Starts the search of an export; nil without a limit and for an animated image.
+  /// Starts the search for an export; nil without a limit, and for an animated image.
   ///
-  /// - Throws: `MediaError` with `.fileLengthRefused` if the export has no quality to search.
+  /// - Throws: `MediaError` with `.fileLengthRefused` if the export has no constant rate factor.
   init?(_ settings: ExportSettings) throws(MediaError) {
     guard let limit = settings.fileLengthLimit else { return nil }
     if AnimatedImageSearch(settings) != nil { return nil }
@@ -63,10 +63,10 @@ struct FileLengthSearch {
     self.init(limit: limit, crf: crf)
   }
 
-  /// Takes the size of an attempt, and chooses the next factor.
+  /// Records the file size of an attempt, and chooses the factor of the next attempt.
   ///
-  /// - Returns: The result if the attempt is kept: if it fits, and is large enough or as good as
-  ///   requested. Nil if another attempt follows.
+  /// - Returns: The result if the attempt is kept, because it fits and either is large enough or
+  ///   has the requested quality. Nil if another attempt follows.
   /// - Throws: `MediaError` with `.fileLengthRefused` if the smallest movie is too large.
   mutating func kept(
     _ size: Int64, path: String
@@ -95,10 +95,10 @@ struct FileLengthSearch {
   }
 
   private mutating func chooseNext() {
-    // The first attempt is kept unless it is too large.
+    // The first attempt is kept if it is not too large. Then no other attempt is needed.
     guard let tooLarge else { return }
     guard let tooSmall else {
-      // H.264 and HEVC halve the size with about 6 steps.
+      // In H.264 and HEVC, a factor greater by about 6 halves the file size.
       let steps = max(0.5, 6 * (tooLarge.excess - Self.aim))
       crf = min(Self.greatestFactor, tooLarge.crf + steps)
       if attemptCount + 1 >= Self.maximumAttempts { crf = Self.greatestFactor }

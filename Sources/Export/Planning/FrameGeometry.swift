@@ -9,31 +9,39 @@ import OvercrankRetiming
 struct FrameGeometry: Sendable {
   /// The scaling, cropping and rotation of one source's frames.
   struct Placement: Hashable, Sendable {
-    /// The size before rotation.
+    /// The size of the scaled frames before rotation.
     let scaled: VideoSize
     let rotation: FrameRotation
-    /// True if the frames are smaller than the output, and black fills the rest.
+    /// Whether the frames are smaller than the output.
+    ///
+    /// Black fills the rest.
     let isInset: Bool
-    /// True if frames are cropped to the aspect ratio of `scaled`, false if they keep their own.
+    /// Whether frames are cropped to the aspect ratio of `scaled`.
+    ///
+    /// If false, they keep their aspect ratio.
     fileprivate let isCropped: Bool
     fileprivate let sourceAspect: Encoder.PixelAspect?
   }
 
   /// The placement of each source's frames.
   let placements: [Placement]
-  /// The encoded size: rotated, and with even sides if the codec needs them.
+  /// The size of the encoded frames after rotation.
+  ///
+  /// Width and height are even if the codec requires it.
   let encoded: VideoSize
-  /// The pixel aspect ratio of the output; nil for square or unknown.
+  /// The pixel aspect ratio of the output; nil for square pixels, or if it is unknown.
   let pixelAspect: Encoder.PixelAspect?
   /// The pixel format of the output.
   let format: LibAVPixelFormat
-  /// True if the output uses full range, false for limited range.
+  /// Whether the output has full range.
+  ///
+  /// If false, it has limited range.
   let isFullRange: Bool
 
-  /// Creates the geometry of sources, each with the display matrix to rotate its frames by.
+  /// Creates the geometry of sources, each with the display matrix by which its frames are rotated.
   ///
   /// The first source determines the format, the pixel aspect ratio and, without a box, the size.
-  /// Frames of another shape are scaled to fit.
+  /// Frames with another aspect ratio are scaled to fit into it.
   init(
     _ tracks: [(track: VideoTrack, matrix: [Int32])], _ settings: RenderSettings
   ) throws(MediaError) {
@@ -44,7 +52,7 @@ struct FrameGeometry: Sendable {
     let source = track.format.parameters
     let requested = FrameRotation(displayMatrix: matrix)
     let rotation = try Self.rotation(matrix, settings)
-    // Frames with alpha are not synthesized.
+    // Frames with alpha cannot be synthesized, so a synthesizing export has no alpha.
     let chosen = settings.encoding.pixelFormat(
       for: source.pixelFormat, keepsAlpha: !settings.sampling.synthesizesFrames)
     let isTransposed = tracks.contains {
@@ -108,7 +116,7 @@ struct FrameGeometry: Sendable {
     self.placements = placements
   }
 
-  /// Returns the rotation to apply to frames with a display matrix.
+  /// Returns the rotation that a display matrix requires, or none if frames are not rotated.
   private static func rotation(
     _ matrix: [Int32], _ settings: RenderSettings
   ) throws(MediaError) -> FrameRotation {
@@ -121,16 +129,18 @@ struct FrameGeometry: Sendable {
     return rotation
   }
 
-  /// Returns the greatest size inside the output in which a track's rotated frames keep their shape.
+  /// Returns the greatest size inside the output at which a track's rotated frames keep their
+  /// aspect ratio.
   ///
-  /// A size that differs by at most one pixel is the whole output.
+  /// A width or height within one pixel of the output's is replaced by the output's.
   private static func fitted(
     _ track: VideoTrack, _ rotation: FrameRotation, in output: VideoSize,
     pixelAspect: Encoder.PixelAspect?
   ) -> VideoSize {
     let own = track.format.parameters.pixelAspect?.ratio ?? (width: 1, height: 1)
     let target = pixelAspect?.ratio ?? (width: 1, height: 1)
-    // The shape as displayed, in pixels of the output. The terms of a damaged file are huge.
+    // The displayed aspect ratio, in pixels of the output. In a damaged file, the terms of the
+    // pixel aspect ratio may be huge.
     var across = Int128(track.width) * Int128(own.width)
     var down = Int128(track.height) * Int128(own.height)
     if rotation.isTransposed { swap(&across, &down) }
@@ -149,7 +159,7 @@ struct FrameGeometry: Sendable {
 }
 
 extension FrameGeometry.Placement {
-  /// Returns the centered part of a frame with the aspect ratio of the box.
+  /// Returns the centered part of a frame that has the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isCropped else { return frame }
     // The products exceed 64 bits if a damaged file has a pixel aspect ratio with huge terms.
@@ -162,7 +172,7 @@ extension FrameGeometry.Placement {
     } else if down > across {
       height = max(1, min(height, Int((Int128(height) * across + down / 2) / down)))
     }
-    // The offsets are even, because two luma samples share one chroma sample.
+    // The offsets are even, because chroma is shared by pairs of pixels.
     return try frame.cropped(
       x: (frame.width - width) / 4 * 2, y: (frame.height - height) / 4 * 2, width: width,
       height: height)
@@ -176,7 +186,7 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
   /// The height in pixels.
   public var height: Int
 
-  /// Creates a size.
+  /// Creates a size in pixels.
   public init(width: Int, height: Int) {
     self.width = width
     self.height = height
@@ -189,7 +199,8 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension CodecParameters {
-  /// True if the samples are full range and YCbCr, which also exists in limited range; RGB is
-  /// always full range.
+  /// Whether the samples are full range, in a format that also exists in limited range.
+  ///
+  /// This is not the case for RGB, which is always full range.
   fileprivate var keepsRange: Bool { isFullRange && !pixelFormat.isRGB }
 }

@@ -4,22 +4,23 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// A run of segments in which one source continues without a jump, or a gap.
+/// Consecutive segments in which one source plays without a jump, or a gap.
 ///
 /// Inside a run, speeds may change and frames may be frozen. Each frame is shown once, from the
-/// instant at which it first plays until the next frame.
+/// instant at which it first appears until the next frame appears.
 struct PlaybackRun {
-  /// A frame and the instant at which it first plays.
+  /// A frame, and the instant at which it first appears.
   struct FramePresentation {
     /// The index of the frame in presentation order.
     let index: Int
     /// The index of the mapping that shows the frame first.
     let mapping: Int
-    /// The source time at which the frame appears: its start, or its end in reverse playback.
+    /// The source time at which the frame appears: the start of the frame, or its end in reverse
+    /// playback.
     let time: Rational
   }
 
-  /// The index of the source among the given paths; nil for a gap.
+  /// The index of the source in the paths passed to ``runs(of:_:)``; nil for a gap.
   let source: Int?
   /// Whether the source plays backwards.
   let isReversed: Bool
@@ -29,11 +30,13 @@ struct PlaybackRun {
   let target: MediaTime
   /// The end of the run in composition time.
   var targetEnd: MediaTime { mappings.last?.target.end ?? target }
-  /// The played range, from `start` to `end`, in source seconds.
+  /// The start of the played range in source seconds.
+  ///
+  /// The range ends at `end`.
   private(set) var start: Rational
   private(set) var end: Rational
 
-  /// Splits the segments of a track at every jump of the source.
+  /// Splits the segments of a track into runs, at every jump of the source.
   static func runs(
     of segments: [TrackSegment], _ paths: [String]
   ) throws(MediaError) -> [PlaybackRun] {
@@ -73,8 +76,7 @@ struct PlaybackRun {
 
   private func isContinued(by mapping: PlaybackMapping, of source: Int) -> Bool {
     guard self.source == source else { return false }
-    // A frozen frame has no direction, so it can follow in a run that plays forward and in one that
-    // plays in reverse.
+    // A frozen frame has no direction, so it can follow in forward and in reverse playback.
     guard mapping.isReversed == isReversed || mapping.motion == .hold else { return false }
     return isReversed ? mapping.sourceEnd == start : mapping.sourceStart == end
   }
@@ -85,11 +87,11 @@ struct PlaybackRun {
     end = max(end, mapping.sourceEnd)
   }
 
-  /// Returns the indices of the shown frames.
+  /// Returns the indices of the frames that are shown.
   ///
   /// These are the frames that are on screen at any instant of the played range. Frame times are
-  /// known only to the precision of the source's time base. If a boundary of the range is closer to
-  /// a frame time than this precision, it counts as that frame time.
+  /// known only to the precision of the source's time base. A boundary of the range that is closer
+  /// to a frame time than this precision counts as equal to that time.
   func frames(of table: FrameTable, path: String) throws(MediaError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
     do throws(MediaError) {
@@ -104,7 +106,7 @@ struct PlaybackRun {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
       // If a run only freezes the instant of the first frame, no frame starts before the end of the
-      // run. The frame at that instant is shown.
+      // run. The frame on screen at the frozen instant is shown.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw MediaError(exporting: error) }
     throw MediaError(
@@ -114,8 +116,8 @@ struct PlaybackRun {
 
   /// Returns the frames in the order in which they are shown.
   ///
-  /// If a frame time is closer to the start of a mapping than the precision of the source's time
-  /// base, it counts as that start.
+  /// A frame time that is closer to the start of a mapping than the precision of the source's time
+  /// base counts as equal to that start.
   func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [FramePresentation] {
     let slack = table.uncertaintyInSeconds
     var showings: [FramePresentation] = []
@@ -124,8 +126,7 @@ struct PlaybackRun {
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      // The first frame is on screen at the run's start, so it is shown from there, even if its own
-      // time differs.
+      // The first frame is already on screen at the start of the run, so it is shown from there.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {
@@ -140,8 +141,8 @@ struct PlaybackRun {
     return showings
   }
 
-  /// Returns true if a frame that appears at a source time is first shown by this mapping or an
-  /// earlier one, and false if by a later one.
+  /// Returns true if a frame that appears at a source time first appears in this mapping or an
+  /// earlier one, and false otherwise.
   private func plays(_ mapping: PlaybackMapping, _ time: Rational) -> Bool {
     let holdsEdge = mapping.motion == .hold && mapping.isReversed == isReversed
     if isReversed {

@@ -8,35 +8,39 @@ public import OvercrankRetiming
 public struct RenderSettings: Hashable, Sendable {
   /// The codec and its settings.
   public var encoding: VideoEncoding
-  /// The choice of source frames for each output frame.
+  /// The method that chooses the source frames for each output frame.
   public var sampling: FrameSampling
-  /// The output where the motion between two frames cannot be followed; only for a sampling that
-  /// synthesizes frames.
+  /// The output where the motion between two frames cannot be estimated.
+  ///
+  /// Only for a sampling that synthesizes frames.
   public var lowConfidence = LowConfidencePolicy.flow
-  /// The shutter angle of the motion blur; only for `blend`, `flow` and `flowFast`.
+  /// The shutter angle of the motion blur.
   ///
-  /// `blend` averages the source frames visible while the shutter is open. `flow` does the same where
-  /// these are at least 8. Otherwise it averages the source frames that start in this time, and
-  /// synthesized frames between them.
+  /// Only for `blend`, `flow` and `flowFast`.
   ///
-  /// Nil for 360° with `blend`, and for no motion blur with `flow` and `flowFast`.
+  /// `blend` averages the source frames that are visible while the shutter is open. `flow` does the
+  /// same if at least 8 source frames are visible. Otherwise it averages the source frames that
+  /// start while the shutter is open, and frames synthesized between them.
+  ///
+  /// Nil means 360° with `blend`, and no motion blur with `flow` and `flowFast`.
   public var shutterAngle: ShutterAngle?
-  /// True to even out the brightness of the frames, so that the flicker of the lighting
-  /// disappears; false to keep it.
+  /// Whether the brightness of the frames is evened out, so that the flicker of lamps disappears.
   ///
-  /// The frames are decoded once more, before the export renders them.
+  /// This decodes the frames one additional time, before the export renders them.
   public var removesFlicker = false
   /// The text and logo drawn into the frames; nil for neither.
   public var burnIn: BurnIn?
-  /// The size of the output as displayed.
+  /// The size of the output after rotation.
   ///
-  /// Frames are scaled to fill it, and cropped where they exceed it.
+  /// Frames are scaled to fill this size, and cropped where they exceed it.
   ///
   /// Nil keeps the source's size.
   public var box: VideoSize?
-  /// True to rotate the frames themselves, false to store the rotation as metadata for the player.
+  /// Whether the frames themselves are rotated.
   ///
-  /// Frames of clips with different rotations are always rotated themselves, because a movie has one
+  /// If false, the rotation is stored as metadata for the player.
+  ///
+  /// Clips with different rotations are always rotated themselves, because a movie has only one
   /// rotation.
   public var appliesRotation: Bool
 
@@ -51,14 +55,14 @@ public struct RenderSettings: Hashable, Sendable {
     self.appliesRotation = appliesRotation
   }
 
-  /// The shutter angle where the sampling uses one; nil otherwise.
+  /// The shutter angle if the sampling uses one; otherwise nil.
   var appliedShutterAngle: ShutterAngle? {
     sampling == .blend || sampling.synthesizesFrames ? shutterAngle : nil
   }
 
-  /// True if the frames themselves are rotated.
+  /// Whether the frames themselves are rotated.
   ///
-  /// Burnt-in text must be upright, and animated images store no rotation.
+  /// Burned-in text must be upright, and animated images store no rotation.
   var rotatesFrames: Bool {
     appliesRotation || burnIn != nil || encoding.animatedImage != nil
   }
@@ -66,20 +70,26 @@ public struct RenderSettings: Hashable, Sendable {
 
 /// The codec of rendered video and its settings.
 public enum VideoEncoding: Hashable, Sendable {
-  /// H.264 by libx264: 4:2:0, with 10 bits for sources of more than 8 bits.
+  /// H.264, encoded by libx264 in 4:2:0.
+  ///
+  /// Sources of more than 8 bits are encoded with 10 bits.
   case h264(EncoderSettings = EncoderSettings())
-  /// HEVC by libx265: 4:2:0, with 10 bits for sources of more than 8 bits.
+  /// HEVC, encoded by libx265 in 4:2:0.
+  ///
+  /// Sources of more than 8 bits are encoded with 10 bits.
   case hevc(EncoderSettings = EncoderSettings())
-  /// FFV1: lossless.
+  /// FFV1, which is lossless.
   case ffv1
-  /// Motion JPEG: independent frames of 8 bits.
+  /// Motion JPEG: independent frames with 8 bits.
   case mjpeg
   /// An animated GIF that repeats forever, with one palette of up to 255 colors and ordered
   /// dithering.
   ///
   /// Each frame begins at the nearest hundredth of a second. The path needs the extension `.gif`.
   case gif
-  /// An animated WebP that repeats forever, with a quality from 0 to 100.
+  /// An animated WebP that repeats forever.
+  ///
+  /// Its quality is from 0 to 100.
   ///
   /// Each frame begins at the nearest millisecond. The path needs the extension `.webp`.
   case webp(quality: Int = 75)
@@ -96,7 +106,7 @@ public enum VideoEncoding: Hashable, Sendable {
     }
   }
 
-  /// The encoding that a path needs by its extension, `.gif` or `.webp`; nil for another path.
+  /// The encoding for a path with the extension `.gif` or `.webp`; nil for another path.
   public init?(animatedImageAt path: String) {
     switch AnimatedImageFormat(path: path) {
     case .gif: self = .gif

@@ -24,7 +24,7 @@ extension VideoEncoding {
     }
   }
 
-  /// True if the encoder returns all frames in one packet at the end.
+  /// Whether the encoder returns all frames in one packet at the end.
   var isOnePacket: Bool { animatedImage == .webp }
 
   /// The constant rate factor; nil for encoders without one.
@@ -35,7 +35,7 @@ extension VideoEncoding {
     }
   }
 
-  /// True if players expect an even width and height, false if any size works.
+  /// Whether players require an even width and height.
   var needsEvenSides: Bool {
     switch self {
     case .h264, .hevc: true
@@ -71,7 +71,7 @@ extension VideoEncoding {
 
   /// Sets the encoder's options.
   ///
-  /// `crf` replaces the constant rate factor of the settings.
+  /// `crf`, unless nil, replaces the constant rate factor of the settings.
   func configure(_ video: inout Encoder.VideoSettings, crf: Double?) {
     switch self {
     case .h264(let settings): video.options = settings.options
@@ -79,7 +79,7 @@ extension VideoEncoding {
       video.options = settings.options
       // Without this option libx265 writes its log to standard error.
       video.options["x265-params"] = "log-level=none"
-      // libx265 takes the number of threads only in its own parameters.
+      // libx265 accepts the number of threads only in its own parameters.
       if video.threadCount > 0 {
         video.options["x265-params"]?.append(":pools=\(video.threadCount)")
       }

@@ -4,11 +4,13 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// One of several shards of a constant-rate export, which different processes or computers make.
+/// One of several shards of a constant-rate export.
+///
+/// Different processes or computers can make the shards.
 ///
 /// The output frames of the export are divided into groups of two seconds, counted from frame 0. A
-/// shard has a range of whole groups. Each group is encoded by an encoder of its own, on one thread,
-/// so its packets do not depend on the shard that it is in.
+/// shard consists of a range of whole groups. Each group is encoded by a separate encoder on one
+/// thread, so its packets do not depend on the number of shards.
 public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The number of the shard, from 1.
   public let number: Int
@@ -36,14 +38,14 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
     output.replacingLastPathComponent(with: "\(output.fileStem).shard-\(number)-of-\(count).mov")
   }
 
-  /// Returns the sets of shards for which there are files beside an output.
+  /// Returns the sets of shards of which files exist next to an output.
   ///
-  /// Every set with a file for each of its shards is returned, those of fewer shards first. Every
-  /// complete set of an export gives the same movie, but some may be left of an earlier plan. If no
-  /// set is complete, the one with the smallest share of missing files is returned, and of those the
-  /// one of the fewest shards.
+  /// A set is complete if each of its shards has a file. All complete sets are returned, sorted by
+  /// the number of shards. They give the same movie, unless some of them remain from an earlier
+  /// plan. If no set is complete, only the set with the smallest fraction of missing files is
+  /// returned; if several sets have this fraction, the one with the fewest shards.
   ///
-  /// - Returns: All shards of each set, also the missing ones; empty if there is no file.
+  /// - Returns: All shards of each set, including missing ones; empty if no file exists.
   static func found(besides output: String) -> [[ExportShard]] {
     let (start, end) = ("\(output.fileStem).shard-", ".mov")
     var known: [Int: Int] = [:]
@@ -63,7 +65,7 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
     guard complete.isEmpty else { return complete.map(shards) }
     let best = known.min { one, other in
       let (missing, others) = (one.key - one.value, other.key - other.value)
-      // The shares missing/count are compared by their cross products.
+      // The fractions of missing files are compared by cross multiplication.
       let (left, right) = (missing * other.key, others * one.key)
       return left != right ? left < right : one.key < other.key
     }
@@ -75,10 +77,11 @@ public struct ExportShard: Hashable, Sendable, Codable, CustomStringConvertible 
 public enum ExportPart: Hashable, Sendable {
   /// All of the export, encoded by a single encoder.
   case whole
-  /// The video of one shard, in the file ``ExportShard/path(besides:)`` beside the output. Needs a
-  /// constant rate.
+  /// The video of one shard, written to the file ``ExportShard/path(besides:)`` next to the output.
+  ///
+  /// Only for a constant-rate export.
   case shard(ExportShard)
-  /// All of the export, with the video packets of shards that were made before, and with its audio.
+  /// The whole export, made from the video packets of existing shards and the audio.
   case joined
 }
 
@@ -88,9 +91,9 @@ struct FrameGroups: Sendable {
   let length: Int64
   let frameCount: Int64
 
-  /// Divides output frames into groups of two seconds, of at most 250 frames.
+  /// Divides the output frames into groups of two seconds, but at most 250 frames.
   ///
-  /// The encoders make a key frame after 250 frames anyway.
+  /// The limit costs nothing, because the encoders make a key frame after 250 frames anyway.
   init(_ grid: OutputFrameGrid) {
     let frames =
       (Int64(grid.rate.numerator) * 2 + Int64(grid.rate.denominator) - 1)
@@ -101,7 +104,7 @@ struct FrameGroups: Sendable {
 
   var count: Int64 { (frameCount + length - 1) / length }
 
-  /// Returns the range of output frames of a shard.
+  /// Returns the range of output frames that belong to a shard.
   ///
   /// - Throws: `MediaError` with `.shardRefused` if there are more shards than groups.
   func frames(of shard: ExportShard) throws(MediaError) -> Range<Int64> {

@@ -5,19 +5,20 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
-/// A digest of a movie file that is stored in the file itself, to find damage.
+/// A digest of a movie file that is stored in the file itself, so that damage is detected.
 ///
-/// The digest replaces zeros of the same length in the file's metadata, and counts them as zeros.
+/// The digest is computed while its place in the file's metadata contains zeros, and then replaces
+/// these zeros.
 enum FileSeal {
   /// The metadata key of the seal.
   static let key = "com.overcrank.shard_seal"
   private static let mark = "sha256:"
   private static let zeros = String(repeating: "0", count: ContentDigest.digitCount)
 
-  /// The metadata value before the file is sealed.
+  /// The metadata value in a file that is not sealed yet.
   static let placeholder = mark + zeros
 
-  /// Replaces the placeholder in a finished file by the digest of the file.
+  /// Computes the digest of a finished file, and stores it in place of the placeholder.
   ///
   /// - Throws: `LibAVError` if the file cannot be read or written, or has no placeholder.
   static func seal(_ path: String) throws(LibAVError) {
@@ -30,7 +31,7 @@ enum FileSeal {
     } catch { throw LibAVError(error) }
   }
 
-  /// Returns true if the content of a file is the one that was sealed, and false otherwise.
+  /// Returns true if the file is unchanged since it was sealed, and false otherwise.
   static func isIntact(_ path: String) -> Bool {
     guard let file = try? MovieBoxes(opening: path, forWriting: false),
       let offset = offset(in: file), let known = digest(of: file, offset)
@@ -46,7 +47,7 @@ enum FileSeal {
     let searched = Array(mark.utf8)
     let last = bytes.count - searched.count - ContentDigest.digitCount
     guard last >= 0 else { return nil }
-    // The metadata is at the end of the index.
+    // The search starts at the end, because the metadata is at the end of the index.
     for index in stride(from: last, through: 0, by: -1)
     where bytes[index] == searched[0]
       && bytes[index..<index + searched.count].elementsEqual(searched)
@@ -60,7 +61,7 @@ enum FileSeal {
     String(decoding: file.file.read(ContentDigest.digitCount, at: offset), as: UTF8.self)
   }
 
-  /// Returns the digest of a file whose seal is at an offset; nil if the file cannot be read.
+  /// Computes the digest of a file with a seal at an offset; nil if the file cannot be read.
   private static func digest(of file: borrowing MovieBoxes, _ seal: Int64) -> String? {
     guard var digest = try? ContentDigest() else { return nil }
     var offset: Int64 = 0

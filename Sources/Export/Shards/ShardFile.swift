@@ -4,7 +4,7 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The file of a shard, with the stamp that says what it holds.
+/// The file of a shard, with a stamp that identifies the shard and the export.
 struct ShardFile: Sendable {
   let shard: ExportShard
   let path: String
@@ -17,12 +17,13 @@ struct ShardFile: Sendable {
     path = shard.path(besides: output)
   }
 
-  /// Returns the stamp: the shard, and the digest of the whole export.
+  /// Returns the stamp, which consists of the shard and the digest of the whole export.
   func stamp(_ digest: ExportDigest) -> String { "\(shard) \(digest)" }
 
-  /// True if the path is free, or leads to a shard and not through a symbolic link.
+  /// Whether the file may be overwritten: the path is unused, or leads directly to a shard, not
+  /// through a symbolic link.
   ///
-  /// Any other file must not be replaced, whatever it holds.
+  /// Any other file must not be replaced, whatever it contains.
   var mayBeReplaced: Bool {
     guard SystemFiles.isEntry(path) else { return true }
     guard !SystemFiles.isSymbolicLink(path), let found = try? Demuxer(opening: path) else {
@@ -31,7 +32,7 @@ struct ShardFile: Sendable {
     return found.metadata[Self.key] != nil
   }
 
-  /// Checks that the file is complete and belongs to an export.
+  /// Checks that the file is complete and belongs to the export with this digest.
   ///
   /// - Throws: `MediaError` with `.shardMissing`, `.shardDamaged` or `.shardForeign`.
   func check(_ digest: ExportDigest) throws(MediaError) {
@@ -61,7 +62,7 @@ struct ShardFile: Sendable {
     MediaError(code, message, recovery: Self.recovery([shard]))
   }
 
-  /// Returns the advice to make shards again.
+  /// Returns the advice to make some shards again.
   static func recovery(_ shards: [ExportShard]) -> Recovery {
     let names = shards.map(\.description).joined(separator: ", ")
     return "make \(shards.count == 1 ? "shard" : "the shards") \(names) again, then join"

@@ -11,13 +11,14 @@ struct ShardJoin {
   let plan: ConstantRatePlan
   let isUpright: Bool
 
-  /// Finds the shards next to an output and checks them.
+  /// Finds the shards next to an output, and checks them.
   ///
-  /// If several sets of shards are complete, the first one that is intact and belongs to the export
+  /// If several sets of shards are complete, the first set that is intact and belongs to the export
   /// is joined.
   ///
   /// - Throws: `MediaError` of the first shard that is missing, damaged or foreign; its recovery
-  ///   names all that must be made again. If no set can be joined, the error is that of the first.
+  ///   names all shards that must be made again. If no set can be joined, the error is that of the
+  ///   first set.
   init(
     _ plan: ConstantRatePlan, _ settings: ExportSettings, _ digest: ExportDigest, isUpright: Bool
   ) throws(MediaError) {
@@ -41,7 +42,7 @@ struct ShardJoin {
     self.isUpright = isUpright
   }
 
-  /// Checks that each file of a set is complete and belongs to the export.
+  /// Checks that each file in a set of shards is complete and belongs to the export.
   private static func check(
     _ files: [ShardFile], _ plan: ConstantRatePlan, _ digest: ExportDigest
   ) throws(MediaError) {
@@ -58,7 +59,7 @@ struct ShardJoin {
       first.code, first.message + more, recovery: ShardFile.recovery(failures.map(\.shard)))
   }
 
-  /// Writes the packets.
+  /// Writes the video packets of all shards.
   func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
     let timing = try SlotTiming(plan.slots.rate)
     var parameters: CodecParameters?
@@ -76,7 +77,7 @@ struct ShardJoin {
         }
       } else {
         parameters = track.parameters
-        // The bit rate that the first shard states is its own.
+        // The bit rate in the first shard's parameters describes that shard only, so it is removed.
         try output.begin(
           track.parameters.withoutBitRate(), timescale: timing.timescale, isUpright: isUpright)
       }

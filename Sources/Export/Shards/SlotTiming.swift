@@ -3,10 +3,12 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The ticks of output frames.
+/// The start and the duration of output frames, in ticks.
 struct SlotTiming: Sendable {
   let timescale: Int32
-  /// The duration of an output frame; rounded for an animated image.
+  /// The duration of an output frame in ticks.
+  ///
+  /// The duration is rounded for an animated image.
   let ticksPerSlot: Int64
   private let rate: FrameRate
 
@@ -18,9 +20,9 @@ struct SlotTiming: Sendable {
       ticksPerSlot = Self.ticks(of: 1, rate, format.timescale)
       return
     }
-    // With the frame rate as timescale, one tick would be a whole frame, and times that players
-    // round to ticks (such as edits) would be coarse. So the timescale is a multiple of it, at
-    // least 24000.
+    // The timescale is a multiple of the frame rate and at least 24000. If it were the frame rate
+    // itself, one tick would be a whole frame, and times that players round to ticks, such as those
+    // of edits, would be coarse.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
       throw MediaError(
@@ -31,14 +33,16 @@ struct SlotTiming: Sendable {
     ticksPerSlot = Int64(rate.denominator) * factor
   }
 
-  /// Returns the start of an output frame: exact in a movie, the nearest tick in an animated image.
+  /// Returns the start of an output frame in ticks.
   ///
-  /// Each start is rounded by itself, halves up, so errors do not add up.
+  /// The start is exact in a movie, and rounded to the nearest tick in an animated image.
+  ///
+  /// Each start is rounded independently (halves up), so rounding errors do not accumulate.
   func ticks(of slot: Int64) -> Int64 { Self.ticks(of: slot, rate, timescale) }
 
-  /// Returns the greatest distance between the ticks and the exact starts of output frames.
+  /// Returns the greatest rounding error of the starts of output frames, in seconds.
   func greatestError(count: Int64) -> Rational {
-    // The distances repeat after as many frames as the numerator of the rate.
+    // The errors repeat after as many frames as the numerator of the frame rate.
     (0..<min(count, Int64(rate.numerator))).reduce(.zero) { greatest, slot in
       let exact = Rational(Int128(slot) * Int128(rate.denominator), over: Int128(rate.numerator))
       let error = Rational(Int128(ticks(of: slot)), over: Int128(timescale)) - exact

@@ -133,7 +133,7 @@ struct EncodePipeline: VideoPipeline {
 
   /// The pixel format in which frames are encoded.
   ///
-  /// JPEG uses full-range 4:2:2 if the source has at least this chroma resolution, otherwise
+  /// JPEG uses full-range 4:2:2 if the source has the full vertical chroma resolution, otherwise
   /// full-range 4:2:0. H.264 uses 4:2:0. Other codecs use the format they support that is nearest
   /// to the source.
   private static func pixelFormat(for codec: VideoCodec, source: LibAVPixelFormat)
