@@ -6,7 +6,7 @@ extension Asset {
   /// Cancels all current and future reading of movie files in this process.
   ///
   /// The reads fail with ``MediaError/Code/cancelled``. Use this in a program that is about to
-  /// exit. May be called from any thread. A read of the disk that is already in progress is not
-  /// interrupted; libavformat stops before the next one (`AVIOInterruptCB`).
+  /// exit. May be called from any thread. A disk read that is already in progress is not
+  /// interrupted, but libavformat starts no further one (`AVIOInterruptCB`).
   public static func cancelReading() { ReadWatch.cancelAll() }
 }

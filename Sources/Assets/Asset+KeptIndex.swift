@@ -5,7 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 extension Asset {
-  /// Opens a movie with the index beside it, and writes the index if there is no valid one.
+  /// Opens a movie with the packet index that is stored next to it.
+  ///
+  /// If no valid index exists, reads the packets and writes an index.
   static func withKeptIndex(
     path: String, allowsTruncation: Bool
   ) throws(MediaError) -> Asset {
@@ -17,7 +19,7 @@ extension Asset {
     case .success(let file):
       use.refusal = state.map { file.movie.refusal(now: $0) } ?? .unreadable
       if use.refusal == nil {
-        // An asset that cannot be made of the index is made of the movie.
+        // If the stored index yields no asset, the packets of the movie are read instead.
         if let index = try? AssetIndex(path, kept: file.tracks), !index.isContradicted,
           var asset = try? Asset(path, index, allowsTruncation: allowsTruncation)
         {
@@ -37,9 +39,11 @@ extension Asset {
 }
 
 extension AssetIndex {
-  /// Writes the index beside the movie, which had the given state before its packets were read.
+  /// Writes the packet index next to the movie.
   ///
-  /// - Returns: The reason why it was not written, or nil.
+  /// `state` is the state of the movie before its packets were read.
+  ///
+  /// - Returns: The reason why the index was not written, or nil.
   fileprivate func write(
     _ state: PacketIndexFile.MovieState?, _ use: inout Asset.KeptIndex
   ) -> String? {
@@ -50,7 +54,8 @@ extension AssetIndex {
     guard let state, state == PacketIndexFile.MovieState(path) else {
       return "the movie changed while it was read"
     }
-    // The file stores times, and not the corrections that other readers of the movie need.
+    // The index file contains corrected times, but not the corrections, which other readers of the
+    // movie need.
     guard corrections == nil else { return "the clock of the movie restarts" }
     let tracks = packets.keys.sorted().map { number in
       PacketIndexFile.Track(

@@ -4,10 +4,10 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension Asset {
-  /// The encoders of FFmpeg that recordings, exports and stills need.
+  /// The names of the FFmpeg encoders that recordings, exports and stills need.
   package static var requiredEncoders: [String] { RequiredEncoders.names }
 
-  /// The required encoders that the linked FFmpeg lacks.
+  /// The required encoders that are missing in the linked FFmpeg.
   package static var missingEncoders: [String] { RequiredEncoders.missing }
 
   /// The versions of the libraries that read and write movies.

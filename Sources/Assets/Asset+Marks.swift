@@ -6,25 +6,28 @@ public import OvercrankMediaCore
 extension Asset {
   /// A named instant of a movie.
   ///
-  /// Movies keep marks as chapters, so other players show them too. An export moves them with the
-  /// frames.
+  /// Marks are stored as chapters, so other players show them, too. An export moves each mark
+  /// together with its frame.
   public struct Mark: Hashable, Sendable {
     /// The name.
     public let name: String
-    /// The time after the first frame.
+    /// The time of the mark after the first frame.
     public let time: MediaTime
-    /// The frame on screen at this time, from 0; nil after the last frame and without video.
-    public let frameIndex: Int?
-    /// The capture time of that frame.
+    /// The index of the frame on screen at this time, from 0.
     ///
-    /// On the driver's clock if the file has it; otherwise the time since the first frame, at the
-    /// capture rate of the file or by its own times. Nil if the file has neither.
+    /// Nil after the last frame, and without video.
+    public let frameIndex: Int?
+    /// The capture time of the frame at ``frameIndex``.
+    ///
+    /// It is the time on the driver's clock, if the file contains that time. Otherwise it is the
+    /// time since the first frame, from the capture rate of the file or from frame times that are
+    /// capture times. Nil if the file has none of these.
     public let captureTime: MediaTime?
   }
 
   /// The marks of the movie: its chapters with a title, in the order of their starts.
   ///
-  /// Reads the capture times from the file if it has marks.
+  /// If the movie has marks, this reads the capture times from the file.
   public var marks: [Mark] {
     let known = markTimes
     guard !known.isEmpty else { return [] }
@@ -43,7 +46,7 @@ extension Asset {
     let origin = videoTrack?.origin ?? .zero
     return chapters.filter { !$0.title.isEmpty }.compactMap { chapter in
       let seconds = max(.zero, chapter.start - origin)
-      // A time with a very long fraction is rounded to a nanosecond.
+      // A time whose exact fraction is too long is rounded to a nanosecond.
       let units = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
       let near = units.flatMap { Int64(exactly: $0) }.map(MediaTime.init(nanoseconds:))
       return (MediaTime(exactly: seconds) ?? near).map { (chapter.title, $0) }
@@ -60,11 +63,14 @@ extension Asset {
     return mark.time
   }
 
-  /// Returns the capture time of each frame; nil for a frame whose time is unknown.
+  /// Returns the capture time of each frame.
+  ///
+  /// The entry is nil for a frame whose capture time is unknown.
   package func captureTimes() -> [MediaTime?] {
     let stated = captureFrameRate
     let rate = stated?.rate.framesPerSecond
-    // With Apple's key or an edit list, the sample times of the movie are the capture times.
+    // If the movie has Apple's key or an edit list that slows it down, its sample times are capture
+    // times.
     let hasCaptureTimes = stated?.source == Self.appleIntentKey || stated?.source == "edit_list"
     return frameTimingRows().enumerated().map { index, row in
       if let time = row.captureTime { return time }

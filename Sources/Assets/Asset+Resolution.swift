@@ -7,8 +7,8 @@ extension Asset {
   ///
   /// A time after the end is returned unchanged.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` for a time before the start, or a frame or mark
-  ///   that does not exist, `.overflow` for a time without an exact representation.
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start, or for a frame or
+  ///   mark that does not exist; with `.overflow` for a time without an exact representation.
   public func resolve(_ time: TimeExpression) throws(MediaError) -> MediaTime {
     let frames = videoTrack?.frames
     return try time.resolved(

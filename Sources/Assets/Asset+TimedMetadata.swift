@@ -6,9 +6,9 @@ import OvercrankMovieFormat
 extension Asset {
   /// The values of the timed metadata tracks (`mebx`), in order of time.
   ///
-  /// Each value has the last frame at or before its time. Values that `MovieFileOutput` stored have
-  /// the time of a frame, so the index is that of their frame. Blocks while the samples are read.
-  /// Empty for a file without such tracks, and for one that was not finished.
+  /// Each value has the index of the last frame at or before its time. Values that
+  /// `MovieFileOutput` stored have the exact time of a frame. Blocks while the samples are read.
+  /// The result is empty for a file without such tracks, and for an unfinished file.
   public func timedMetadata() -> [TimedMetadataItem] {
     let entries = videoTrack?.frames.entries ?? []
     let timescale = Int128(videoTrack?.frames.timescale ?? 1)
@@ -16,7 +16,7 @@ extension Asset {
     return TimedMetadataReader.read(from: path).compactMap { value in
       let seconds = value.seconds - origin
       guard let time = MediaTime(exactly: seconds) else { return nil }
-      // Both lists are in order of time.
+      // Values and frames are both in order of time, so `index` only increases.
       while index + 1 < entries.count,
         Rational(Int128(entries[index + 1].ticks), over: timescale) <= seconds
       {

@@ -15,10 +15,12 @@ public struct Asset: Sendable {
   public let container: String
   /// The video track that players choose, or nil.
   ///
-  /// It is the first one that can be decoded and is marked as enabled or default. If none is marked,
-  /// it is the first one that can be decoded.
+  /// This is the first video track that can be decoded and is marked as enabled or default. If none
+  /// is marked, it is the first one that can be decoded.
   public private(set) var videoTrack: VideoTrack?
-  /// The audio track that players choose, as ``videoTrack``; nil without one.
+  /// The audio track that players choose, or nil.
+  ///
+  /// It is chosen like ``videoTrack``.
   public private(set) var audioTrack: AudioTrack?
   /// All tracks, in file order.
   public let tracks: [AssetTrack]
@@ -28,11 +30,13 @@ public struct Asset: Sendable {
   public let truncation: Truncation?
   /// The chapters of the file.
   public let chapters: [Chapter]
-  /// Descriptions of faults in the file that were found when it was opened and did not prevent it.
+  /// Descriptions of faults that were found when the file was opened, but did not prevent opening.
   public let notes: [String]
-  /// The corrections of packet times for readers of the file; nil if its clock never restarts.
+  /// The corrections of packet times that every reader of the file must apply.
+  ///
+  /// Nil if the clock of the file never restarts.
   let corrections: TimeCorrections?
-  /// The index beside the file and its use; nil unless it was requested.
+  /// The packet index that is stored next to the file, and its use; nil unless it was requested.
   public internal(set) var keptIndex: KeptIndex?
   /// Descriptions of the tracks that are neither the video track nor the audio track.
   ///
@@ -47,7 +51,7 @@ public struct Asset: Sendable {
   public struct Truncation: Hashable, Sendable {
     /// The number of frames that can be read.
     public let readableFrameCount: Int
-    /// The number of frames that the index or the header states; nil if none is stated.
+    /// The number of frames that the index or the header states; nil if neither states a number.
     public let statedFrameCount: Int?
   }
 
@@ -59,11 +63,11 @@ public struct Asset: Sendable {
   ///   - path: The path of the file.
   ///   - allowsTruncation: Whether a truncated file is accepted. ``truncation`` then describes it.
   ///     If false, a truncated file is an error.
-  ///   - keepsIndex: Whether ``KeptIndex`` is used: the index of the packets in a file beside the
-  ///     movie. It is written if there is none that fits the movie. ``keptIndex`` then describes it.
-  ///     It cannot make opening fail.
+  ///   - keepsIndex: Whether a ``KeptIndex`` is used, which stores the index of the packets in a
+  ///     file next to the movie. If no such file fits the movie, it is written. ``keptIndex`` then
+  ///     describes its use. An error of this file never prevents opening the movie.
   /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.invalidData` for a file
-  ///   that is not a movie, is damaged or truncated.
+  ///   that is not a movie, or is damaged or truncated.
   public init(
     path: String, allowsTruncation: Bool = false, keepsIndex: Bool = false
   ) throws(MediaError) {
@@ -74,7 +78,7 @@ public struct Asset: Sendable {
       : try Asset(path, AssetIndex.reading(path), allowsTruncation: allowsTruncation)
   }
 
-  /// Makes an asset of an index.
+  /// Makes an asset from an index.
   init(
     _ path: String, _ index: AssetIndex, allowsTruncation: Bool
   ) throws(MediaError) {
@@ -93,7 +97,7 @@ public struct Asset: Sendable {
     truncation = videoTrack.flatMap { index.truncation(of: $0) }
     tracks = AssetTrack.all(
       of: index, video: videoTrack, audio: audioTrack, allowsTruncation: allowsTruncation)
-    // A track that could not be read because of a cancellation must not be taken for a damaged one.
+    // A cancellation also makes a track unreadable, and must not be mistaken for damage.
     try MediaError.checkCancellation(path)
     guard videoTrack != nil || audioTrack != nil else {
       throw .invalid(path, "contains no video and no audio that can be decoded")
@@ -112,12 +116,12 @@ public struct Asset: Sendable {
     tracks.filter { $0.mediaType == mediaType }
   }
 
-  /// Returns the same asset, but with other tracks as its video track and its audio track.
+  /// Returns this asset with other tracks as its video track and audio track.
   ///
   /// - Parameter selection: The tracks.
   /// - Returns: The asset.
-  /// - Throws: `MediaError` with `.noSuchTrack` for a number that no track has, and for a track that
-  ///   cannot be decoded.
+  /// - Throws: `MediaError` with `.noSuchTrack` for a track number that does not exist, and for a
+  ///   track that cannot be decoded.
   public func selecting(_ selection: TrackSelection) throws(MediaError) -> Asset {
     var asset = self
     if let number = selection.video {
@@ -137,7 +141,7 @@ public struct Asset: Sendable {
     return asset
   }
 
-  /// The track with a number among those of its type, from 1.
+  /// The track with this number, counted from 1 among the tracks of its media type.
   private func track(_ number: Int, _ mediaType: MediaType) throws(MediaError) -> AssetTrack {
     let all = tracks(of: mediaType)
     guard all.indices.contains(number - 1) else {
@@ -154,9 +158,10 @@ public struct Asset: Sendable {
     return track
   }
 
-  /// Opens the file to read its packets, with the times that the asset gives them.
+  /// Opens the file to read its packets, whose times are corrected as in the asset.
   ///
-  /// - Parameter probes: Whether to read the first packets, to find data that the headers lack.
+  /// - Parameter probes: Whether to read the first packets at once, to find parameters that the
+  ///   headers lack.
   /// - Returns: The demuxer.
   /// - Throws: `LibAVError` if the file cannot be opened.
   package func demuxer(probes: Bool = true) throws(LibAVError) -> Demuxer {
@@ -165,7 +170,7 @@ public struct Asset: Sendable {
     return demuxer
   }
 
-  /// The same asset, but with this track as its video track or its audio track.
+  /// Returns this asset with the given track as its video track or audio track.
   func choosing(_ track: AssetTrack) -> Asset {
     var asset = self
     asset.videoTrack = track.video ?? videoTrack
@@ -173,14 +178,15 @@ public struct Asset: Sendable {
     return asset
   }
 
-  /// The position of the asset's time zero on the file's own time axis, in seconds.
+  /// The time of the asset's time zero on the file's own time axis, in seconds.
   var origin: Rational {
     if let videoTrack { return videoTrack.origin }
     guard let audioTrack else { return .zero }
     return Rational(Int128(audioTrack.originSample), over: Int128(audioTrack.sampleRate))
   }
 
-  /// The duration up to the end of the last frame, or of the audio if there is no video.
+  /// The time from the start to the end of the last frame, or to the end of the audio if there is
+  /// no video.
   public var duration: MediaTime {
     if let frames = videoTrack?.frames {
       return MediaTime(frames.endTicks, over: frames.timescale)

@@ -8,8 +8,8 @@ import OvercrankMediaCore
 enum AssetFile {
   /// Checks that a path is a readable regular file that is not empty.
   ///
-  /// - Throws: `MediaError` that distinguishes a missing file, another file type, missing
-  ///   permission, and an empty file.
+  /// - Throws: `MediaError` with different codes for a missing file, missing permission, and a path
+  ///   that is no regular file or is empty.
   static func check(_ path: String) throws(MediaError) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else {

@@ -4,7 +4,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension AssetIndex {
-  /// Describes the faults of a file that did not prevent reading it.
+  /// Returns descriptions of faults in the file that do not prevent reading.
   func notes(video: VideoTrack?, audio: AudioTrack?) -> [String] {
     var notes: [String] = []
     let origin = video?.origin ?? .zero

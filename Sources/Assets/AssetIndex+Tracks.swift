@@ -4,9 +4,9 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension AssetIndex {
-  /// The preferred video track of those that can be decoded, or nil.
+  /// The preferred video track among those that can be decoded, or nil.
   ///
-  /// A truncated file throws unless truncation is allowed.
+  /// Throws an error for a truncated file, unless truncation is allowed.
   func videoTrack(allowsTruncation: Bool = false) throws(MediaError) -> VideoTrack? {
     guard let track = tracks.preferred(where: { $0.kind == .video && $0.parameters.hasDecoder })
     else {
@@ -15,7 +15,7 @@ extension AssetIndex {
     return try videoTrack(track, allowsTruncation: allowsTruncation)
   }
 
-  /// The frames and the format of a video track that can be decoded.
+  /// Creates a video track with its frames and format, which can be decoded.
   func videoTrack(
     _ track: TrackFormat, allowsTruncation: Bool
   ) throws(MediaError) -> VideoTrack {
@@ -37,10 +37,11 @@ extension AssetIndex {
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
   }
 
-  /// Whether the file stores frames without times, so that those of libavformat are invented.
+  /// Whether the file contains no frame times, so that the times from libavformat are invented.
   ///
-  /// libavformat assumes 25 frames per second for streams and image sequences without a container.
-  /// The streams of MPEG-2 and MPEG-4 state their rate. Those of H.264 and HEVC get no times.
+  /// libavformat assumes 25 frames per second for elementary streams and image sequences. MPEG-2
+  /// and MPEG-4 streams are exceptions, because they state their rate. H.264 and HEVC streams are
+  /// also exceptions, because libavformat gives their frames no times.
   private var hasInventedTimes: Bool {
     ["mjpeg", "mpjpeg", "h261", "h263", "av1", "obu", "dirac", "vc1"].contains(containerName)
       || containerName.hasSuffix("_pipe")
@@ -49,18 +50,18 @@ extension AssetIndex {
   /// A track's packets in decode order, with presentation times.
   struct Presentation {
     var records: [PacketRecord]
-    /// Whether some times are not those in the file, but derived.
+    /// Whether some times are derived or replaced, so that they differ from those in the file.
     var isMade = false
-    /// The number of units of the times per tick of the file.
+    /// The number of time units in one tick of the file.
     var refinement: Int64 = 1
-    /// The number of times that contradicted the order of the frames, and were replaced.
+    /// The number of times that were replaced because they contradicted the order of the frames.
     var correctedCount = 0
   }
 
   /// A track's packets with presentation times.
   ///
-  /// Times that the file lacks are derived from the decode order. Times that contradict the order of
-  /// the decoder are replaced.
+  /// Missing times are derived from the order in which a decoder returns the frames. Times that
+  /// contradict this order are replaced.
   func presentation(
     of track: TrackFormat, timescale: Int32
   ) throws(MediaError) -> Presentation {
@@ -76,7 +77,8 @@ extension AssetIndex {
       guard let times = CorrectedTimes(records, shown: shown, largestRefinement: largest) else {
         throw .invalid(path, "has frames whose times contradict their order")
       }
-      // If most times descend, they are no exceptions, and the order is that of the times.
+      // If only a few times contradict the order, those times are wrong. If most do, the times are
+      // right and the order is wrong.
       if Self.isAscending(shown.map { records[$0].pts }) || times.count * 2 <= shown.count {
         return Presentation(
           records: times.records, isMade: true, refinement: times.refinement,
@@ -93,11 +95,12 @@ extension AssetIndex {
     return Presentation(records: timed, isMade: true)
   }
 
-  /// The packets of a track, the last one without the duration that an AVI's header gives it.
+  /// The packets of a track; in AVI, with a better duration of the last one.
   ///
-  /// AVI stores no durations, so libavformat gives each packet one period of the header's rate. If the
-  /// rate is higher than that of the frames, there are empty packets between them. The last frame
-  /// then lasts up to the end of the stream, or as long as the frame before.
+  /// AVI stores no durations, so libavformat gives each packet one period of the rate in the
+  /// header. That rate may be higher than the rate of the frames, with empty packets between
+  /// frames. The last frame then lasts to the end of the stream if that is plausible, otherwise as
+  /// long as the frame before.
   private func withoutHeaderDuration(
     _ records: [PacketRecord], of track: TrackFormat
   ) -> [PacketRecord] {
@@ -114,9 +117,10 @@ extension AssetIndex {
     return records
   }
 
-  /// The packet of each shown frame in the decoder's order, if the times contradict it.
+  /// The packets of all shown frames in the order in which the decoder returns them, if the times
+  /// contradict that order.
   ///
-  /// Nil if the times ascend in that order.
+  /// Nil if the times do not contradict it.
   private func contradictedOrder(
     of records: [PacketRecord], _ track: TrackFormat
   ) throws(MediaError) -> [Int]? {
@@ -131,7 +135,8 @@ extension AssetIndex {
     guard decoded.count > 1,
       !zip(decoded, decoded.dropFirst()).allSatisfy({ records[$0].pts < records[$1].pts })
     else { return nil }
-    // A frame that the decoder does not return stands before the first frame with a later time.
+    // Frames that the decoder does not return are inserted before the first frame with a later
+    // time.
     guard decoded.count < shown.count else { return decoded }
     let returned = Set(decoded)
     var others = shown.filter { !returned.contains($0) }
@@ -147,7 +152,7 @@ extension AssetIndex {
     return order + others
   }
 
-  /// Whether no time is less than the one before.
+  /// Whether each time is at or after the time before it.
   private static func isAscending(_ times: [Int64]) -> Bool {
     zip(times, times.dropFirst()).allSatisfy(<=)
   }
@@ -160,9 +165,9 @@ extension AssetIndex {
     }
   }
 
-  /// The preferred audio track of those that can be decoded, or nil.
+  /// The preferred audio track among those that can be decoded, or nil.
   ///
-  /// If the file is truncated and truncation is not allowed, throws.
+  /// Throws an error for a truncated file, unless truncation is allowed.
   func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
   ) throws(MediaError) -> AudioTrack? {
@@ -173,7 +178,9 @@ extension AssetIndex {
     return try audioTrack(track, origin: video, allowsTruncation: allowsTruncation)
   }
 
-  /// The format and the samples of an audio track that can be decoded, or nil for an empty track.
+  /// Creates an audio track with its format and samples, which can be decoded.
+  ///
+  /// Returns nil for an empty track.
   func audioTrack(
     _ track: TrackFormat, origin video: VideoTrack?, allowsTruncation: Bool
   ) throws(MediaError) -> AudioTrack? {
@@ -210,7 +217,7 @@ extension AssetIndex {
       startSample: start - origin, format: track, originSample: origin)
   }
 
-  /// The time of the first video frame, on the file's own time axis, in audio samples of `rate`.
+  /// The time of the first video frame on the file's own time axis, in audio samples at `rate`.
   func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
       let offset = try? (video.origin * Rational(Int64(rate))).rounded(.halfAwayFromZero),
@@ -219,11 +226,11 @@ extension AssetIndex {
     return Int64(offset)
   }
 
-  /// The duration of a movie's track from its first frame, in ticks.
+  /// The time from the first shown frame to the end of a MOV or MP4 track, in ticks.
   ///
-  /// The track ends with its last sample. An edit list may end it earlier. In a fragmented movie,
-  /// the header was written before the samples, so its duration is ignored and only the last sample
-  /// counts.
+  /// The track ends with its last sample, unless an edit list ends it earlier. In a fragmented
+  /// movie, the duration in the header is ignored, because the header was written before the
+  /// samples.
   ///
   /// Nil if packets are missing.
   func statedTicks(_ track: TrackFormat) -> Int64? {
@@ -232,7 +239,7 @@ extension AssetIndex {
     if isInFragments(track) { return samples }
     guard var stated = stated[track.index]?.ticks else { return samples }
     // If an edit list hides packets, the stated duration starts at the file's time zero. The first
-    // shown frame may be later, so the time before it is subtracted.
+    // shown frame may be later, so the time before that frame is subtracted.
     if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       records.contains(where: \.isDiscarded)
     {
@@ -241,8 +248,9 @@ extension AssetIndex {
     return samples.map { min(stated, $0) } ?? stated
   }
 
-  /// Throws if a track is encrypted, because its packets could neither be decoded nor copied
-  /// usefully.
+  /// Throws an error for an encrypted track.
+  ///
+  /// Such packets can be neither decoded nor usefully copied.
   func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
     guard encrypted.contains(track.index) else { return }
     throw MediaError(
@@ -250,10 +258,11 @@ extension AssetIndex {
       recovery: "decrypt the file first, with a program that has its key")
   }
 
-  /// Throws if the index of an unfragmented movie lists packets beyond the end of the file.
+  /// Throws an error if the index of an unfragmented MOV or MP4 lists packets beyond the end of the
+  /// file.
   ///
-  /// Other files are not checked. A fragmented movie has no index of the whole file. Other
-  /// containers index only some packets, as targets for seeking.
+  /// Other files are not checked. A fragmented movie has no index of the whole file, and other
+  /// containers index only some packets for seeking.
   func checkIntegrity(_ track: TrackFormat, of what: String) throws(MediaError) {
     guard let truncation = truncation(of: track) else { return }
     throw MediaError(
@@ -263,7 +272,7 @@ extension AssetIndex {
       recovery: "copy the file again from where it was recorded")
   }
 
-  /// The readable part of a truncated file.
+  /// The readable part of a truncated file with this video track.
   ///
   /// Nil if the whole file can be read.
   func truncation(of video: VideoTrack) -> Asset.Truncation? {

@@ -4,12 +4,12 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The packet index of a file.
+/// The index of all packets in a file.
 ///
-/// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte. So
-/// the sample tables of a MOV or MP4 file are used instead if they suffice and if the frames are
-/// stored in presentation order. For H.264 and HEVC, only the packets marked as key frames are then
-/// read, because only their bytes show whether decoding can really start there.
+/// Usually all packets are read. This can be slow: one minute of 1080p at 240 fps is a gigabyte.
+/// The sample tables of a MOV or MP4 file are therefore used instead, if they contain enough and
+/// the frames are stored in presentation order. For H.264 and HEVC, the packets marked as key
+/// frames must still be read, because only their bytes show whether decoding can start there.
 struct AssetIndex {
   let containerName: String
   let isMOV: Bool
@@ -17,13 +17,13 @@ struct AssetIndex {
   let metadata: [String: String]
   let chapters: [Chapter]
   let path: String
-  /// The number of packets and the duration in ticks of each track, according to the file.
+  /// The number of packets and the duration in ticks that the file states for each track.
   private(set) var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]
   /// The readable packets of each track, in decode order.
   private(set) var packets: [Int: [PacketRecord]] = [:]
   /// The number of complete packets of each track, including those without a time.
   private(set) var wholeCounts: [Int: Int] = [:]
-  /// The number of packets that were read.
+  /// The number of packets that were read from the file.
   private(set) var readCount = 0
   /// The duration of each track's last sample according to the movie's boxes, or nil if unknown.
   private var lastDurations: [Int64?] = []
@@ -33,18 +33,19 @@ struct AssetIndex {
   private(set) var elsewhere: Set<Int> = []
   /// The corrections of times in a file whose clock restarts; nil for any other file.
   private(set) var corrections: TimeCorrections?
-  /// The starts of the recordings in a file whose clock restarts, except the first, in seconds on the
-  /// file's time axis.
+  /// The corrected starts of all recordings but the first, in seconds on the file's time axis.
+  ///
+  /// Empty unless the file's clock restarts.
   private(set) var restartTimes: [Rational] = []
-  /// Whether the clock restarts in some tracks while others go on.
+  /// Whether the clock restarts in some tracks but continues in others.
   private(set) var isClockInconsistent = false
-  /// The number of packets of each track next to which bytes are missing.
+  /// For each track, the number of packets next to which bytes are missing in the file.
   private(set) var damagedCounts: [Int: Int] = [:]
   /// The video tracks whose times may contradict the order in which the decoder returns frames.
   private(set) var suspicious: Set<Int> = []
-  /// Whether the file's own index contradicts the packets that were read.
+  /// Whether the index that was used contradicts the packets of the file.
   ///
-  /// If so, the initializer ignores that index and reads all packets.
+  /// ``init(_:)`` then ignores the index and reads all packets.
   private(set) var isContradicted = false
 
   /// Reads a file's index.
@@ -60,17 +61,17 @@ struct AssetIndex {
     do throws(LibAVError) { return try AssetIndex(path) } catch { throw MediaError(reading: error) }
   }
 
-  /// Reads a file's tracks, and takes the packets from a kept index.
+  /// Reads a file's tracks, and takes the packets from a stored packet index.
   ///
-  /// ``isContradicted`` is true if the file has other tracks or fewer packets.
+  /// ``isContradicted`` becomes true if the file has other tracks or fewer packets than that index.
   init(_ path: String, kept: [PacketIndexFile.Track]) throws(LibAVError) {
     try self.init(path, readsAll: true, kept: kept)
   }
 
   /// Reads a file's index.
   ///
-  /// If `readsAll` is true, every packet is read and the movie's own index is ignored. With packets
-  /// of a kept index, none is read.
+  /// If `readsAll` is true, every packet is read and the movie's own index is ignored. If `kept` is
+  /// not nil, its packets are used and none is read.
   init(
     _ path: String, readsAll: Bool, kept: [PacketIndexFile.Track]? = nil
   ) throws(LibAVError) {
@@ -94,13 +95,13 @@ struct AssetIndex {
       readCount += 1
       let number = counts[packet.trackIndex, default: 0]
       counts[packet.trackIndex] = number + 1
-      // A packet that ends beyond the file is truncated and cannot be decoded.
+      // A packet that extends beyond the end of the file is incomplete and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
       let track = tracks[packet.trackIndex]
       let parameters = track.parameters
-      // A video packet without a time is kept with time 0, because its time is derived from the
-      // others later.
+      // A video packet without a time gets time 0 for now. Its time is derived later from the other
+      // packets.
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
       if !isMOV {
         positions[packet.trackIndex, default: []].append(
@@ -155,9 +156,10 @@ struct AssetIndex {
     }
   }
 
-  /// Lets the recordings of a file whose clock restarts follow each other.
+  /// If the clock of the file restarts, moves the recordings so that they follow each other in
+  /// time.
   ///
-  /// The times of MOV and MP4 are durations, so their clock cannot restart.
+  /// MOV and MP4 store durations instead of times, so their clock cannot restart.
   private mutating func joinRecordings(_ positions: [Int: [ClockRestarts.Position]]) {
     guard !isMOV else { return }
     let media = tracks.filter { $0.kind != .other }.map { track in
@@ -174,7 +176,7 @@ struct AssetIndex {
     isClockInconsistent = restarts.isInconsistent
   }
 
-  /// Takes the packets of a kept index.
+  /// Takes over the packets of a stored packet index.
   private mutating func take(_ kept: [PacketIndexFile.Track]) {
     for track in kept {
       guard tracks.indices.contains(track.number), let stated = stated[track.number],
@@ -190,12 +192,13 @@ struct AssetIndex {
     }
   }
 
-  /// Removes the key frame mark from all packets but the first if every packet has it, although the
-  /// codec uses inter prediction.
+  /// Removes the key frame mark from all packets but the first, if it is not credible.
+  ///
+  /// This is the case if every packet has the mark, although the codec uses inter prediction.
   ///
   /// In a movie without a sync sample table, every packet has the mark, even if most frames depend
-  /// on others. H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1 and
-  /// Theora are excluded, because their containers mark key frames reliably.
+  /// on other frames. H.264 and HEVC packets are parsed, so they are not affected. VP8, VP9, AV1
+  /// and Theora are excluded, because their containers mark key frames reliably.
   private mutating func distrustKeyFrames(_ track: TrackFormat) {
     guard track.kind == .video, !track.parameters.isIntraOnly, !track.parameters.readsUnits,
       !["vp8", "vp9", "av1", "theora"].contains(track.parameters.codecName),
@@ -208,21 +211,21 @@ struct AssetIndex {
     }
   }
 
-  /// Limits the duration of a movie track's last packet to the duration in the movie's boxes.
+  /// Limits the duration of a track's last packet to the duration in the boxes of the movie.
   ///
-  /// libavformat may report a longer one.
+  /// libavformat may report a longer duration.
   private mutating func limitLastDuration(_ track: TrackFormat) {
     guard isMOV, isWhole(track), let records = packets[track.index], let last = records.last else {
       return
     }
-    // If no box defines the duration of a fragment's last sample, it lasts as long as the sample
-    // before.
+    // If no box defines the duration of a fragment's last sample, this sample lasts as long as the
+    // sample before it.
     let before = isInFragments(track) ? records.dropLast().last?.duration : nil
     guard let longest = lastDuration(of: track) ?? before, last.duration > longest else { return }
     packets[track.index]?[records.count - 1].duration = longest
   }
 
-  /// The video tracks whose packets can be taken from the movie's own index, with the index
+  /// The video tracks whose packets can be taken from the movie's own index, each with its index
   /// entries.
   ///
   /// The key frames of H.264 and HEVC tracks must still be read, because the mark in the index
@@ -245,9 +248,9 @@ struct AssetIndex {
     return known
   }
 
-  /// Creates a track's packets from the movie's own index.
+  /// Creates the packets of a track from the movie's own index.
   ///
-  /// Nil if a packet that was read contradicts the index.
+  /// Returns nil if a packet that was read contradicts the index.
   private func records(
     _ track: Int, _ locations: [PacketLocation], byteCount: Int64
   ) -> [PacketRecord]? {
@@ -291,7 +294,7 @@ struct AssetIndex {
     return ticks > (track.kind == .audio ? 1 : 0) ? ticks : nil
   }
 
-  /// Whether every packet that a track's index lists was read.
+  /// Whether all packets that a track's index lists were read.
   func isWhole(_ track: TrackFormat) -> Bool {
     guard let stated = stated[track.index] else { return false }
     return wholeCounts[track.index, default: 0] >= stated.packetCount

@@ -3,7 +3,7 @@
 import OvercrankLibAV
 package import OvercrankMediaCore
 
-/// Reads samples of an asset's audio in any order.
+/// Reads an asset's audio samples in any order.
 ///
 /// Forward reading is fastest.
 ///
@@ -13,22 +13,24 @@ package struct AudioReader: ~Copyable {
   private let asset: Asset
   private let track: AudioTrack
   private var source: PacketSource
-  /// Decoded samples of each channel, and the index of the first one.
+  /// The decoded samples of each channel.
+  ///
+  /// `bufferStart` is the index of the first one.
   private var buffer: [[Float]]
   private var bufferStart: Int64
   private var isAtEnd = false
-  /// Whether a distant position is reached by a seek.
+  /// Whether the reader seeks to reach a distant position.
   ///
   /// If false, the track is decoded from its start instead.
   private let seeks: Bool
-  /// The sample before which decoded blocks are discarded after a seek.
+  /// The index of the sample before which decoded blocks are discarded after a seek.
   ///
-  /// Nil when the position in the track is known.
+  /// Nil as soon as the position in the track is known again.
   private var placement: Int64?
-  /// The conversion of the last block, if its format was not the track's.
+  /// The conversion of the last block; nil if the block had the track's format.
   private var conversion: BlockConversion?
 
-  /// The number of samples kept from before the last request.
+  /// The number of samples before the last request that stay in the buffer.
   ///
   /// A small backward step then needs no seek.
   private static let kept = 192_000
@@ -53,7 +55,7 @@ package struct AudioReader: ~Copyable {
 
   private var bufferEnd: Int64 { bufferStart + Int64(buffer.first?.count ?? 0) }
 
-  /// Reads samples of each channel, as numbers from -1 to 1.
+  /// Reads samples of each channel, with values from -1 to 1.
   ///
   /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded.
   package mutating func samples(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
@@ -65,7 +67,7 @@ package struct AudioReader: ~Copyable {
     if seeks, first > bufferEnd + 4 * Self.runUp(track) { try restart(at: first) }
     try decode(upTo: last)
     let end = min(last, bufferEnd)
-    // After a seek, the first block may begin late.
+    // After a seek, the first decoded block may begin after the requested sample.
     let available = max(first, bufferStart)
     guard available < end else { return result }
     for channel in result.indices {
@@ -77,12 +79,12 @@ package struct AudioReader: ~Copyable {
     return result
   }
 
-  /// The number of samples that are decoded before the requested ones after a seek.
+  /// The number of samples before the requested ones at which decoding starts after a seek.
   ///
-  /// Decoders need some blocks until their output is correct.
+  /// The first blocks that a decoder returns after a seek may be wrong.
   private static func runUp(_ track: AudioTrack) -> Int64 { Int64(track.sampleRate / 2) }
 
-  /// Starts decoding again, before a sample.
+  /// Restarts decoding before a sample.
   private mutating func restart(at sample: Int64) throws(MediaError) {
     source = try PacketSource.open(asset, track.format)
     buffer = Array(repeating: [], count: track.channelCount)
@@ -113,11 +115,11 @@ package struct AudioReader: ~Copyable {
     } catch { throw MediaError(reading: error) }
   }
 
-  /// Appends a decoded block at its own time.
+  /// Appends a decoded block at the time that the block states.
   ///
   /// Some containers round times to milliseconds, so the time of a block may be wrong by some
-  /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the one
-  /// before without a gap.
+  /// samples. In such a file, a deviation of up to 5 ms is ignored, and the block follows the
+  /// previous one without a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard var samples = frame.samples(), !samples.isEmpty else {
       throw LibAVError("decode the audio of", asset.path, code: -22)
@@ -132,18 +134,17 @@ package struct AudioReader: ~Copyable {
       position = own &- track.originSample
     }
     if let placement {
-      // The first blocks after a seek may be wrong, so they are left out.
+      // The first blocks after a seek may be wrong, so they are discarded.
       guard position >= placement else { return }
       bufferStart = position
       self.placement = nil
     }
-    // No block comes before the first one. Decoders such as that of Vorbis return nothing for the
-    // first packet, so it may begin late.
+    // The first block of the track continues no other block, so its time is taken as it is. Some
+    // decoders, such as Vorbis, return nothing for the first packet, so this block may begin late.
     let isFirst = buffer.first?.isEmpty != false && bufferStart == track.startSample
     let tolerance = track.hasTimesInSamples || isFirst ? 0 : Int64(track.sampleRate / 200)
     let gap = position - bufferEnd
-    // A jump of more than one minute is an invalid time rather than a gap, so no silence is
-    // inserted.
+    // If the time jumps by more than one minute, it is probably wrong, so no silence is inserted.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {
       for channel in buffer.indices {
         buffer[channel] += [Float](repeating: 0, count: Int(gap))
@@ -153,11 +154,11 @@ package struct AudioReader: ~Copyable {
     for channel in buffer.indices { buffer[channel] += samples[channel].dropFirst(skipped) }
   }
 
-  /// Converts a block of another format to the track's format.
+  /// Converts a block to the track's format, if the block has another format.
   ///
   /// A stream may change its sampling rate or its channels, as broadcasts do.
   ///
-  /// - Returns: True if the block continues a resampled one, so that its position is known.
+  /// - Returns: True if the block continues a resampled block, so that its position is known.
   private mutating func convert(
     _ samples: inout [[Float]], rate: Int
   ) throws(LibAVError) -> Bool {
@@ -174,7 +175,7 @@ package struct AudioReader: ~Copyable {
     return continues
   }
 
-  /// Appends the samples that the last conversion still holds.
+  /// Ends the current conversion, and appends the samples that are still in its resampler.
   private mutating func endConversion() throws(LibAVError) {
     guard conversion != nil else { return }
     do throws(ResamplerError) {
@@ -187,21 +188,21 @@ package struct AudioReader: ~Copyable {
 
   private mutating func forget(before position: Int64) {
     let count = Int(min(position - bufferStart, Int64(buffer.first?.count ?? 0)))
-    // Each removal copies the remaining samples, so many samples are removed at once.
+    // Removing samples copies the remaining ones, so it is done only for many samples at once.
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }
     bufferStart += Int64(count)
   }
 }
 
-/// The conversion of successive blocks of one format to a track's format.
+/// Converts consecutive blocks of one format to a track's format.
 private struct BlockConversion: ~Copyable {
   private let inputRate: Int
   private let outputRate: Int
   private let inputCount: Int
   private let outputCount: Int
   private let mixer: ChannelMixer
-  /// Nil if the rates are equal.
+  /// The resampler; nil if the sample rates are equal.
   private var resampler: Resampler?
   private var takenCount = 0
   private var givenCount = 0
@@ -220,7 +221,7 @@ private struct BlockConversion: ~Copyable {
       outputRate: Int32(clamping: outputRate / divisor), channelCount: outputCount)
   }
 
-  /// Whether blocks of this format continue the blocks before.
+  /// Whether blocks of this format can continue this conversion.
   func fits(_ samples: [[Float]], rate: Int) -> Bool {
     rate == inputRate && samples.count == inputCount
   }
@@ -234,7 +235,7 @@ private struct BlockConversion: ~Copyable {
     return result
   }
 
-  /// The samples that the filter still holds, after the last block.
+  /// The samples that remain in the resampler's filter after the last block.
   mutating func rest() throws(ResamplerError) -> [[Float]]? {
     guard let length = resampler?.filterLength else { return nil }
     let silence = Array(repeating: [Float](repeating: 0, count: length), count: outputCount)
@@ -249,7 +250,9 @@ extension AudioTrack {
     format.timeBase.denominator % Int128(sampleRate) == 0
   }
 
-  /// The last tick of the file at or before a sample, counted from the asset's time zero.
+  /// The last tick of the file at or before a sample.
+  ///
+  /// The sample is counted from the asset's time zero.
   fileprivate func ticks(atSample sample: Int64) -> Int64? {
     let seconds = Rational(Int128(sample) + Int128(originSample), over: Int128(sampleRate))
     let ticks = try? (seconds / format.timeBase).rounded(.towardNegativeInfinity)

@@ -2,12 +2,12 @@
 
 package import OvercrankMediaCore
 
-/// A reader of one asset's audio, in both directions.
+/// Reads one asset's audio, forward or in reverse.
 package final class AudioSource {
   package let track: AudioTrack
   private let asset: Asset
   private var reader: ConvertedAudio
-  /// The end of the audio in samples of the requested rate, rounded to the nearest one.
+  /// The end of the audio, in samples at the requested rate, rounded to the nearest sample.
   private let end: Int64
   /// The last block read for reverse playback.
   private var kept: (start: Int64, samples: [[Float]])?
@@ -20,8 +20,8 @@ package final class AudioSource {
   ///   - asset: The asset.
   ///   - track: The audio track of the asset.
   ///   - sampleRate: The sampling rate to which the audio is converted; nil for the track's.
-  ///   - channelCount: The number of channels to which it is converted; nil for the track's.
-  ///   - seeks: Whether distant positions are reached by a seek, see ``AudioReader``.
+  ///   - channelCount: The number of channels to which the audio is converted; nil for the track's.
+  ///   - seeks: Whether to seek to distant positions, see ``AudioReader``.
   /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded.
   package init(
     _ asset: Asset, _ track: AudioTrack, sampleRate: Int? = nil, channelCount: Int? = nil,
@@ -40,7 +40,7 @@ package final class AudioSource {
       reader, track, sampleRate: rate, channelCount: channelCount ?? track.channelCount)
   }
 
-  /// Returns samples from a position on.
+  /// Returns `count` samples, beginning at a position.
   ///
   /// With `isReversed`, sample 0 is the last sample of the source.
   package func samples(
@@ -50,7 +50,7 @@ package final class AudioSource {
     return try samplesBackwards(from: end - start - Int64(count), count: count)
   }
 
-  /// Returns `count` samples from `start` on in reverse order.
+  /// Returns `count` samples in reverse order, beginning at the position `start` from the end.
   private func samplesBackwards(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     if let kept, kept.start <= start,
       start + Int64(count) <= kept.start + Int64(kept.samples.first?.count ?? 0)

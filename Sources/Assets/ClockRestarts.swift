@@ -3,35 +3,37 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The positions at which the clock of a file restarts, because recordings were joined byte by byte.
+/// The positions at which the clock of a file restarts.
 ///
-/// Each recording then plays after the one before. Within a recording, all tracks are moved by the
-/// same time, so audio and video stay together.
+/// A clock restarts where recordings were concatenated byte by byte.
+///
+/// The times are corrected so that the recordings play one after the other. All tracks of a
+/// recording are moved by the same time, so audio and video stay synchronized.
 struct ClockRestarts {
   /// The position of a packet in the file.
   struct Position {
-    /// The number among the packets of its track.
+    /// The number of the packet among the packets of its track.
     let number: Int
-    /// The number among all packets.
+    /// The number of the packet among all packets of the file.
     let order: Int
   }
 
-  /// A track, its packets in decode order, and their positions.
+  /// A track, with its packets in decode order and the positions of these packets.
   struct Track {
     let format: TrackFormat
     var packets: [PacketRecord]
     let positions: [Position]
   }
 
-  /// A packet whose time does not follow from the one before.
+  /// A packet whose time does not follow from the packet before.
   private struct Boundary {
-    /// The index of the track among the analyzed ones.
+    /// The index of the track in ``tracks``.
     let track: Int
     let index: Int
     let order: Int
     /// The stated start of the packet, in seconds.
     let time: Rational
-    /// The time from the expected start of the packet to the stated one, in seconds.
+    /// The difference between the stated start of the packet and the expected one, in seconds.
     let jump: Rational
   }
 
@@ -39,24 +41,26 @@ struct ClockRestarts {
   private(set) var tracks: [Track]
   /// The corrections for other readers of the file.
   let corrections: TimeCorrections
-  /// The corrected starts of the later recordings on the file's time axis, in seconds.
+  /// The corrected start of each recording but the first, in seconds on the file's time axis.
   let times: [Rational]
-  /// Whether the clock goes back in some tracks while others go on.
+  /// Whether the clock goes back in some tracks while it continues in others.
   let isInconsistent: Bool
 
-  /// The greatest error of times and of the order in which tracks are interleaved.
+  /// The greatest difference in seconds between the jumps of tracks at the same restart.
   private static let tolerance = Rational.one
-  /// The step back that is no rounding and no reordering.
+  /// The least backward jump in seconds that cannot come from rounding or reordering.
   private static let leastStepBack = Rational(1, over: 5)
-  /// The step forward that is a restart even where no key frame follows.
+  /// The least forward jump in seconds that counts as a restart even if no key frame follows it.
   private static let greatestGap = Rational(10)
 
-  /// Finds the restarts; nil if the clock never restarts.
+  /// Finds the restarts.
+  ///
+  /// Returns nil if the clock never restarts.
   ///
   /// - Parameters:
   ///   - tracks: The video and audio tracks.
-  ///   - hasGaps: Whether a long step forward is a restart, as in transport and program streams. In
-  ///     other containers it is a gap.
+  ///   - hasGaps: Whether a long forward jump counts as a restart, as in transport and program
+  ///     streams. In other containers, it is a gap in the recording.
   init?(_ tracks: [Track], hasGaps: Bool) {
     let found = tracks.indices
       .flatMap { Self.boundaries(of: tracks[$0], $0, hasGaps: hasGaps) }
@@ -84,7 +88,7 @@ struct ClockRestarts {
     var parts: [Int: [TimeCorrections.Part]] = [:]
     var times: [Rational] = []
     for (number, joint) in kept.enumerated() {
-      // The packets of a track up to its next restart.
+      // The packets of the track from this restart to the next one.
       func part(_ boundary: Boundary) -> Range<Int> {
         let next = kept[(number + 1)...].lazy.flatMap { $0 }.first { $0.track == boundary.track }
         return boundary.index..<(next?.index ?? tracks[boundary.track].packets.count)
@@ -146,7 +150,7 @@ struct ClockRestarts {
     return result
   }
 
-  /// Returns true if a track goes on with the old clock after the others restarted.
+  /// Returns true if another track continues with the old clock, so that this is no restart.
   private static func isContradicted(
     _ joint: [Boundary], by tracks: [Track], upTo next: Int
   ) -> Bool {
@@ -154,7 +158,7 @@ struct ClockRestarts {
     return tracks.indices.contains { number in
       guard !joint.contains(where: { $0.track == number }) else { return false }
       let track = tracks[number]
-      // A track with packets inside a gap of the others had no gap.
+      // If another track has packets inside the gap, time passed there without a restart.
       let gap = (joint[0].time - joint[0].jump + leastStepBack, joint[0].time - leastStepBack)
       if gap.0 < gap.1,
         track.packets.contains(where: {
@@ -189,7 +193,7 @@ extension ClockRestarts.Track {
 }
 
 extension PacketRecord {
-  /// Whether the record has a time; one without has neither.
+  /// Whether the record has a presentation time or a decode time.
   fileprivate var isTimed: Bool { dts != nil || isStated }
 
   fileprivate mutating func move(by ticks: Int64) {

@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 ///
 /// libavformat reads such a file up to its last byte, and does not report that the rest is missing.
 struct ContainerLength {
-  /// Whether the headers describe more bytes than the file contains.
+  /// Whether the headers describe a longer file, so that its end is missing.
   let isCutOff: Bool
   /// The number of frames that the header states; nil if it states none.
   private(set) var statedFrameCount: Int?
@@ -33,10 +33,10 @@ struct ContainerLength {
     bytes.reduce(0) { $0 << 8 | Int64($1) }
   }
 
-  /// An AVI is a sequence of RIFF chunks, each with its size.
+  /// Checks an AVI, which is a sequence of RIFF chunks that state their sizes.
   ///
-  /// The header in the first one states the number of frames. A recorder that was interrupted leaves
-  /// the size 0.
+  /// The header in the first chunk states the number of frames. An interrupted recorder leaves the
+  /// size 0.
   private static func avi(_ file: borrowing RandomAccessFile, _ size: Int64) -> (Bool, Int?) {
     var position: Int64 = 0
     while position + 12 <= size {
@@ -53,7 +53,8 @@ struct ContainerLength {
     return (false, nil)
   }
 
-  /// A Matroska file consists of an EBML header and a segment, each with its size.
+  /// Checks a Matroska file, which consists of an EBML header and a segment that both state their
+  /// sizes.
   ///
   /// The size of a segment that was streamed is unknown.
   private static func matroska(_ file: borrowing RandomAccessFile, _ size: Int64) -> Bool {
@@ -76,7 +77,7 @@ struct ContainerLength {
     return wanted > size - segment.start
   }
 
-  /// An FLV consists of tags, each with its size before and after it.
+  /// Checks an FLV file, in which each tag is preceded and followed by its size.
   private static func flv(_ file: borrowing RandomAccessFile, _ size: Int64) -> Bool {
     var position = number(file.read(4, at: 5)) + 4
     while position < size {

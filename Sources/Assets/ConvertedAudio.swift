@@ -5,23 +5,28 @@ import OvercrankMediaCore
 
 /// Reads an asset's audio at another sampling rate, or with another number of channels.
 ///
-/// Positions are in samples of the new rate, from the asset's time zero. Forward reading is fastest.
+/// Positions are in samples at the new rate, from the asset's time zero. Forward reading is
+/// fastest.
 struct ConvertedAudio: ~Copyable {
   private var reader: AudioReader
   private let mixer: ChannelMixer
-  /// The source samples per `outputStep` samples of the result, in lowest terms.
+  /// The number of source samples that become `outputStep` converted samples.
+  ///
+  /// Both numbers are in lowest terms.
   private let inputStep: Int64
   private let outputStep: Int64
   private let channelCount: Int
   private var resampler: Resampler?
-  /// The converted samples of each channel, and the position of the first one.
+  /// The converted samples of each channel.
+  ///
+  /// `bufferStart` is the position of the first one.
   private var buffer: [[Float]]
   private var bufferStart: Int64 = 0
-  /// The next source sample to convert.
+  /// The position of the next source sample to convert.
   private var nextSample: Int64 = 0
 
   private static let blockLength = 8_192
-  /// The number of samples kept from before the last request.
+  /// The number of converted samples before the last request that stay in the buffer.
   private static let kept = 96_000
 
   init(
@@ -39,7 +44,7 @@ struct ConvertedAudio: ~Copyable {
 
   private var bufferEnd: Int64 { bufferStart + Int64(buffer.first?.count ?? 0) }
 
-  /// Reads samples of each channel.
+  /// Reads converted samples of each channel.
   ///
   /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded or converted.
   mutating func samples(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
@@ -73,10 +78,10 @@ struct ConvertedAudio: ~Copyable {
     return result
   }
 
-  /// Starts converting before a position.
+  /// Restarts conversion before a position.
   ///
-  /// A source sample and a sample of the result have the same time once in `outputStep` samples, so
-  /// conversion starts at such a pair, and early enough for the filter to be filled.
+  /// Only every `outputStep`-th converted sample has the same time as a source sample. Conversion
+  /// starts at such a sample, early enough for the resampler's filter to be filled at the position.
   private mutating func restart(at position: Int64) throws(ResamplerError) {
     let resampler = try Resampler(
       inputRate: Int32(clamping: inputStep), outputRate: Int32(clamping: outputStep),

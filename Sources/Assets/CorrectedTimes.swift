@@ -3,26 +3,31 @@
 import Algorithms
 import OvercrankMediaCore
 
-/// New times for frames whose stated times contradict the order in which the decoder returns them.
+/// Corrects the times of frames that contradict the order in which the decoder returns the frames.
 ///
-/// Two frames may have one time, or a frame may have a time outside its neighbors'. The greatest
-/// number of times that ascend in the decoder's order are kept. Each other frame gets a time between
-/// its neighbors: the decode times there, if their number fits, else even steps. All times are then
-/// in smaller units if whole ticks do not suffice.
+/// For example, two frames have the same time, or the time of a frame is not between those of its
+/// neighbors. As many times as possible are kept, such that the kept times ascend in the decoder's
+/// order. The frames between two kept times get the decode times between those, if there is one for
+/// each frame. Otherwise they get evenly spaced times. If whole ticks are too coarse for that, all
+/// times are expressed in fractions of a tick.
 struct CorrectedTimes {
-  /// The packets in decode order, with presentation times and durations in units of
-  /// 1 / ``refinement`` tick.
+  /// The packets in decode order, with corrected times.
+  ///
+  /// Times and durations are in units of 1 / ``refinement`` tick.
   let records: [PacketRecord]
-  /// The number of units per tick of the file.
+  /// The number of time units in one tick of the file.
   let refinement: Int64
   /// The number of frames whose time was replaced.
   let count: Int
 
-  /// Corrects times; nil if no unit is small enough.
+  /// Corrects the times.
+  ///
+  /// Returns nil if this requires a greater refinement than allowed.
   ///
   /// - Parameters:
   ///   - records: All packets of the track in decode order.
-  ///   - shown: The index of the packet of each shown frame, in the decoder's order.
+  ///   - shown: The indices of the packets of all shown frames, in the order in which the decoder
+  ///     returns the frames.
   ///   - largestRefinement: The greatest ``refinement``.
   init?(_ records: [PacketRecord], shown: [Int], largestRefinement: Int64) {
     let decoded = Set(records.compactMap(\.dts))
@@ -32,8 +37,8 @@ struct CorrectedTimes {
       times.allSatisfy({ $0.magnitude < 1 << 56 })
     else { return nil }
     func duration(_ position: Int) -> Int64 { max(0, records[shown[position]].duration) }
-    // The frames before the first kept time and those after the last one have no neighbor on one
-    // side, so the interval next to them stands for it.
+    // Frames before the first kept time, or after the last one, have a kept neighbor on one side
+    // only. They continue the nearest known interval.
     let second = kept.count > 1 ? kept[1] : nil
     let opening = second.map { (times[$0] - times[first]) / Int64($0 - first) }
     var runs: [Run] = []
@@ -72,7 +77,7 @@ struct CorrectedTimes {
         corrected[shown[position]].pts = run.time(number, refinement)
       }
     }
-    // The last frame ends where its run ends.
+    // If the time of the last frame was replaced, its duration ends at the end of its run.
     if let run = runs.last, run.positions.upperBound == shown.count, let last = shown.last {
       corrected[last].duration = run.to * refinement - corrected[last].pts
     }
@@ -81,12 +86,13 @@ struct CorrectedTimes {
     count = runs.reduce(0) { $0 + $1.positions.count }
   }
 
-  /// Successive frames without a usable time, and the times around them.
+  /// Consecutive frames whose times are replaced, and the kept times before and after them.
   private struct Run {
     let positions: Range<Int>
     let from: Int64
     let to: Int64
-    /// The decode times between the two times; nil unless there is one for each frame.
+    /// The decode times between `from` and `to`; nil unless their number equals the number of
+    /// frames.
     var decoded: [Int64]?
 
     var steps: Int64 { Int64(positions.count + 1) }
@@ -95,7 +101,7 @@ struct CorrectedTimes {
       (self.positions, self.from, self.to) = (positions, from, to)
     }
 
-    /// Takes the decode times between the neighbors, of all decode times in ascending order.
+    /// Sets `decoded` from all decode times of the track, which are in ascending order.
     mutating func take(_ all: [Int64]) {
       let start = all.partitioningIndex { $0 > from }
       let end = all.partitioningIndex { $0 >= to }
@@ -109,10 +115,10 @@ struct CorrectedTimes {
     }
   }
 
-  /// The smallest number of units per tick in which all steps are whole.
+  /// The smallest refinement in which all evenly spaced times are whole.
   ///
-  /// If it is too great, steps are rounded, and a tick has as many units as a run has steps. Nil if
-  /// that is too great, too.
+  /// If that is above the limit, times are rounded, with the smallest refinement in which they
+  /// still ascend. Nil if that is above the limit, too.
   private static func refinement(of runs: [Run], atMost limit: Int64) -> Int64? {
     var exact: Int64? = 1
     var least: Int64 = 1
@@ -129,10 +135,11 @@ struct CorrectedTimes {
 
   private static func gcd(_ a: Int64, _ b: Int64) -> Int64 { b == 0 ? a : gcd(b, a % b) }
 
-  /// The positions of the strictly ascending subsequence with the greatest sum of weights.
+  /// The positions of the strictly ascending subsequence of times with the greatest sum of weights.
   private static func ascending(_ times: [Int64], weight: (Int64) -> Int) -> [Int] {
     let ranks = Array(Set(times)).sorted()
-    // A Fenwick tree: each node has the best chain that ends at a time of its range of ranks.
+    // A Fenwick tree: each node contains the best subsequence that ends at a time in its range of
+    // ranks.
     var best = [(sum: Int, position: Int)](repeating: (0, -1), count: ranks.count + 1)
     var before = [Int](repeating: -1, count: times.count)
     for (position, time) in times.enumerated() {

@@ -6,24 +6,25 @@ import OvercrankLibAV
 /// returns the frames.
 ///
 /// The order follows from the headers of the packets, without decoding: in H.264 and HEVC from the
-/// frame order counts (POC), which start again at each IDR frame; in MPEG-1, MPEG-2 and MPEG-4 Part 2
-/// from the frame types. A finding is only a suspicion, which decoding confirms.
+/// frame order counts (POC), which restart at each IDR frame, and in MPEG-1, MPEG-2 and MPEG-4
+/// Part 2 from the frame types. The result is only a suspicion, which must be confirmed by
+/// decoding.
 struct DecodeOrderCheck {
   private let parser: PacketParser
   private let parameters: CodecParameters
   /// The order counts and times since the last IDR frame (H.264 and HEVC).
   private var period: [(order: Int, time: Int64)] = []
-  /// The time of the reference frame that waits for its B-frames (MPEG).
+  /// The time of the last reference frame, which is shown after the B-frames that follow it (MPEG).
   private var waiting: Int64?
   private var last = Int64.min
   private var lastDecodeTime = Int64.min
   private var isSuspicious = false
   private var isComplete = true
 
-  /// Makes a check.
+  /// Creates a check of a track.
   ///
-  /// Nil for a track whose frames are decoded in the order in which they are shown, and for a codec
-  /// whose headers do not show the order.
+  /// Returns nil for a track whose frames are decoded in presentation order, and for a codec whose
+  /// headers do not show the order.
   init?(_ track: TrackFormat) {
     guard track.kind == .video, track.parameters.isReordered,
       let parser = track.parameters.readsUnits

@@ -9,7 +9,7 @@ extension FrameReader {
   /// - Parameters:
   ///   - time: The time in the asset.
   ///   - format: The pixel format of the result.
-  /// - Returns: The frame in its stored size, without rotation.
+  /// - Returns: The frame in its stored size, not rotated.
   /// - Throws: `MediaError` as ``index(at:)`` and ``copyFrame(at:into:)`` do.
   public mutating func pixelBuffer(
     at time: MediaTime, as format: PixelFormat = .bgra
@@ -22,7 +22,7 @@ extension FrameReader {
   /// - Parameters:
   ///   - index: The index of the frame.
   ///   - format: The pixel format of the result.
-  /// - Returns: The frame in its stored size, without rotation.
+  /// - Returns: The frame in its stored size, not rotated.
   /// - Throws: `MediaError` as ``copyFrame(at:into:)`` does.
   public mutating func pixelBuffer(
     ofFrame index: Int, as format: PixelFormat = .bgra
@@ -35,9 +35,9 @@ extension FrameReader {
   /// Decodes a frame into an existing buffer, in the buffer's pixel format and the frame's stored
   /// size.
   ///
-  /// The frame is not rotated. Values use video range in 4:2:0 formats, and 0 to 255 in RGB and
-  /// gray (libswscale). If the size is unchanged, the buffer's memory is reused. The previous
-  /// content is lost even if decoding fails.
+  /// The frame is not rotated. The result has video range in 4:2:0 formats, and full range in RGB
+  /// and gray. If the buffer already has the frame's size, its memory is reused. The previous
+  /// content of the buffer is lost even if decoding fails.
   ///
   /// - Parameters:
   ///   - index: The index in presentation order, from 0.

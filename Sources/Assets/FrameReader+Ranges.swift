@@ -4,10 +4,10 @@ package import OvercrankLibAV
 package import OvercrankMediaCore
 
 extension FrameReader {
-  /// Decodes frames of a range in one pass, in ascending order.
+  /// Decodes the frames in a range in one pass, in ascending order.
   ///
-  /// Playback in reverse needs many frames of one group at once. A request for each frame would
-  /// decode the group from its key frame every time.
+  /// Reverse playback needs many frames of one group. If each frame were requested separately, the
+  /// group would be decoded from its key frame every time.
   ///
   /// Frames that cannot be decoded are left out.
   ///
@@ -15,13 +15,13 @@ extension FrameReader {
   ///   - range: The indices of the first and the last frame.
   ///   - isWanted: Returns true for frames that `body` needs. Other frames are decoded only if a
   ///     wanted frame depends on them.
-  ///   - neighborCount: The number of frames before the range that `body` also receives, if they are
+  ///   - neighborCount: The number of frames before the range that `body` also receives if they are
   ///     decoded anyway.
-  ///   - shouldContinue: Asked after each decoded frame, also those that `body` does not receive.
-  ///     Returns false to stop.
+  ///   - shouldContinue: Called after each decoded frame, including those that `body` does not
+  ///     receive. Returns false to stop.
   ///   - body: Receives each wanted frame. Returns true to continue and false to stop.
-  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or the error of reading
-  ///   the file.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, or for an error while
+  ///   the file is read.
   package mutating func readFrames(
     in range: ClosedRange<Int>, wanted isWanted: (Int) -> Bool, neighborCount: Int = 0,
     shouldContinue: () -> Bool = { true }, _ body: (_ index: Int, _ frame: MediaFrame) -> Bool
@@ -39,13 +39,13 @@ extension FrameReader {
       try seek(to: start)
     }
     if try pass(range, isWanted, neighborCount, shouldContinue, body) || start == 0 { return }
-    // The key frame may be marked wrongly, or the container may have gone past it. The second
-    // attempt starts at the key frame before.
+    // The key frame may be marked wrongly, or the seek may have ended after it. The second attempt
+    // starts at the previous key frame.
     try seek(to: keyFrame(before: max(0, start - 1)))
     _ = try pass(range, isWanted, neighborCount, shouldContinue, body)
   }
 
-  /// Decodes on to the end of a range.
+  /// Continues decoding to the end of a range.
   ///
   /// Returns true if the decoder returned a frame of the range or was stopped, and false otherwise.
   private mutating func pass(
@@ -53,8 +53,8 @@ extension FrameReader {
     _ shouldContinue: () -> Bool, _ body: (Int, MediaFrame) -> Bool
   ) throws(MediaError) -> Bool {
     let frames = track.frames
-    // The decoder needs packets after the last frame of the range before it returns that frame. So
-    // frames after the range count as wanted.
+    // The decoder needs packets after the last frame of the range before it returns that frame.
+    // Frames after the range therefore count as wanted.
     let isNeeded = { (ticks: Int64) -> Bool in
       guard let index = frames.index(ofFileTicks: ticks) else { return true }
       return index > range.upperBound || index >= range.lowerBound && isWanted(index)
@@ -67,7 +67,7 @@ extension FrameReader {
           try source.nextFrame(from: frames.fileTicks(of: range.lowerBound), isNeeded)
         }
       } catch {
-        // A damaged packet loses its own frame. Later frames may still decode.
+        // Only the frame of a damaged packet is lost. Later frames may still be decodable.
         guard error.isDamage else { throw MediaError(reading: error) }
         continue
       }

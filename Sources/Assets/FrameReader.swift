@@ -18,28 +18,32 @@ public struct FrameReader: ~Copyable {
   ///
   /// It is kept, because callers often request the same frame again.
   private var last: (index: Int, frame: MediaFrame)?
-  /// One flag per frame: whether the caller will request it.
+  /// For each frame, whether the caller will request it.
   ///
-  /// Other frames are decoded only if a requested one depends on them. Nil means that
-  /// all frames may be requested.
+  /// Other frames are decoded only if a requested frame depends on them. Nil means that all frames
+  /// may be requested.
   private var wanted: [Bool]?
-  /// The pixel converter, and the format that it was created for.
+  /// The pixel converter.
+  ///
+  /// `converterFormat` is the format that it was created for.
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int
-  /// The packets that earlier sources sent to their decoders.
+  /// The number of packets that were sent to the decoders of earlier sources.
   private var retiredPacketCount = 0
   /// The number of packets sent to the decoder so far, including those that it skips.
   package var sentPacketCount: Int { retiredPacketCount + source.sentCount }
   private let undecodable: UndecodableFramePolicy
-  /// The frames that could not be decoded: those requested, and those tried as a substitute.
+  /// The indices of all frames that could not be decoded: requested frames, and frames tried as a
+  /// substitute.
   private var broken: Set<Int> = []
   /// The indices of the requested frames that could not be decoded.
   ///
   /// Each index appears once, in the order of the requests.
   public private(set) var undecodableFrames: [Int] = []
 
-  /// The greatest number of frames that are tried as a substitute, in each direction.
+  /// The greatest number of frames in each direction that are tried as a substitute for an
+  /// undecodable frame.
   private static let maximumSubstitutes = 256
 
   /// Opens the asset's video.
@@ -47,7 +51,7 @@ public struct FrameReader: ~Copyable {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - undecodable: The policy for frames that cannot be decoded. `hold` returns the nearest
-  ///     frame that can be decoded; the other policies throw.
+  ///     frame that can be decoded. With the other policies, an error is thrown.
   /// - Throws: `MediaError` with `.invalidData` for an asset without decodable video.
   public init(
     _ asset: Asset, undecodable: UndecodableFramePolicy = .stop
@@ -55,13 +59,13 @@ public struct FrameReader: ~Copyable {
     try self.init(asset, wanted: nil, undecodable: undecodable)
   }
 
-  /// Opens the asset's video for a subset of its frames.
+  /// Opens the asset's video to read a subset of its frames.
   ///
   /// The other frames are decoded only if a requested frame depends on them.
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - wanted: One flag per frame: whether the caller will request it. Nil means all frames.
+  ///   - wanted: For each frame, whether the caller will request it. Nil means all frames.
   ///   - threadCount: The number of decoder threads. 0 lets libav choose.
   ///   - undecodable: The policy for frames that cannot be decoded.
   /// - Throws: `MediaError` as ``init(_:undecodable:)`` does.
@@ -83,7 +87,7 @@ public struct FrameReader: ~Copyable {
   /// The rotation that players apply, or none if the angle is not a multiple of 90 degrees.
   package var frameRotation: FrameRotation { track.frameRotation ?? .none }
 
-  /// The index of the frame shown at a time: the last frame that starts at or before it.
+  /// The index of the frame shown at a time: the last frame that starts at or before this time.
   ///
   /// - Throws: `MediaError` with `.outsideSource` before the first frame and at or after the end.
   public func index(at time: MediaTime) throws(MediaError) -> Int {
@@ -107,8 +111,8 @@ public struct FrameReader: ~Copyable {
     }
     if let last, last.index == index { return last.frame }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
-      // The caller requests a frame that it had excluded. Decoding starts again, now with all
-      // frames.
+      // The caller requests a frame that it had excluded before. All frames are decoded from now
+      // on.
       wanted = nil
       nextIndex = nil
     }
@@ -133,7 +137,7 @@ public struct FrameReader: ~Copyable {
 
   /// A substitute for an undecodable frame: the nearest decodable frame before it.
   ///
-  /// If there is none, the nearest one after it.
+  /// If no frame before it can be decoded, this is the nearest decodable frame after it.
   ///
   /// - Throws: `MediaError` with `.invalidData` if no frame nearby can be decoded.
   package mutating func substitute(for index: Int) throws(MediaError) -> MediaFrame {
@@ -153,14 +157,14 @@ public struct FrameReader: ~Copyable {
 
   /// Decodes a frame.
   ///
-  /// Nil if it cannot be decoded.
+  /// Returns nil if the frame cannot be decoded.
   private mutating func decode(_ index: Int) throws(MediaError) -> MediaFrame? {
     if isAhead(index), let frame = try decodeOn(to: index) { return frame }
     var start = keyFrame(before: index)
     try seek(to: start)
     if let frame = try decodeOn(to: index) { return frame }
-    // Either the key frame is marked wrongly, or libavformat's seek ended after it. The second
-    // attempt starts at the key frame before.
+    // The key frame may be marked wrongly, or libavformat's seek may have ended after it. The
+    // second attempt starts at the previous key frame.
     if start > 0 {
       start = keyFrame(before: start - 1)
       try seek(to: start)
@@ -171,13 +175,13 @@ public struct FrameReader: ~Copyable {
 
   /// Continues decoding up to a frame.
   ///
-  /// Nil if the decoder does not return it.
+  /// Returns nil if the decoder does not return the frame.
   private mutating func decodeOn(to index: Int) throws(MediaError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
     let (frames, listed) = (track.frames, wanted)
     // `isWanted` is called for each packet sent to the decoder. This includes packets of later
-    // frames, because the decoder needs some of them before it returns a frame. A time that belongs
-    // to no known frame counts as wanted.
+    // frames, because the decoder needs some of them before it returns a frame. A packet whose time
+    // belongs to no known frame counts as wanted.
     let isWanted = { (ticks: Int64) -> Bool in
       guard let listed else { return true }
       guard let position = frames.index(ofFileTicks: ticks) else { return true }
@@ -186,8 +190,8 @@ public struct FrameReader: ~Copyable {
     while true {
       let next: MediaFrame?
       do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
-        // A damaged packet loses its own frame. Later frames may still decode, so decoding
-        // continues.
+        // Only the frame of a damaged packet is lost. Later frames may still be decodable, so
+        // decoding continues.
         guard error.isDamage else { throw MediaError(reading: error) }
         continue
       }
@@ -203,20 +207,21 @@ public struct FrameReader: ~Copyable {
     return nil
   }
 
-  /// Whether decoding onwards reaches a frame sooner than a seek to the frame's key frame.
+  /// Whether a frame is reached sooner by continuing to decode than by a seek to the frame's key
+  /// frame.
   func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
       || !canSeek
   }
 
-  /// Whether the file can be read from another position.
+  /// Whether reading can continue from another position of the file.
   ///
-  /// Packets without times, and packets of a file whose clock restarts, are identified by their count
-  /// from the start.
+  /// Seeking is impossible for packets without times, and in a file whose clock restarts. These
+  /// packets are identified by their number from the start.
   private var canSeek: Bool { track.frames.madeTicks == nil && asset.corrections == nil }
 
-  /// The last key frame at or before a frame, in presentation order; 0 without one.
+  /// The index of the last key frame at or before a frame, or 0 if there is none.
   func keyFrame(before index: Int) -> Int { track.frames.keyFrame(atOrBefore: index) ?? 0 }
 
   mutating func seek(to index: Int) throws(MediaError) {
@@ -232,8 +237,8 @@ public struct FrameReader: ~Copyable {
         return try source.seek(to: stored ?? frames.fileTicks(of: index))
       }
     } catch { throw MediaError(reading: error) }
-    // Some containers cannot seek to the start, so the file is reopened. So is one that cannot seek
-    // at all, whenever the wanted frame was passed.
+    // Some containers cannot seek to the start, and others cannot seek at all. The file is
+    // therefore reopened, and read from the start.
     retiredPacketCount += source.sentCount
     source = try PacketSource.open(asset, track.format, threadCount: threadCount)
   }
@@ -245,7 +250,7 @@ extension FrameTable {
     originTicks &+ entries[index].ticks / tickFactor
   }
 
-  /// The frame at exactly this time in the file's ticks, or nil.
+  /// The index of the frame at exactly this time in the file's ticks, or nil.
   func index(ofFileTicks ticks: Int64) -> Int? {
     let (offset, overflow) = ticks.subtractingReportingOverflow(originTicks)
     let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: tickFactor)

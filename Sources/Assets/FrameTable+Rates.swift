@@ -21,28 +21,29 @@ extension FrameTable {
 
   /// The nominal frame rate, or nil if no rate matches the frame times.
   ///
-  /// If the steps between frames differ by at most one tick, this is the standard rate that matches
-  /// the time of the last frame to within one tick: 240/1 for steps of 4166 and 4167 µs in turn. If
-  /// no standard rate does, but all steps are equal, it is the rate of this step. If the steps vary
-  /// more, it is the whole rate within 1 % of the rate of the median step.
+  /// If the intervals between frames differ by at most one tick, this is the standard rate that
+  /// matches the time of the last frame to within one tick. For example, it is 240/1 if the
+  /// intervals alternate between 4166 and 4167 µs. If no standard rate matches but all intervals
+  /// are equal, it is the rate of that interval. If the intervals differ more, it is the whole rate
+  /// within 1 % of the rate of the median interval.
   public var nominalFrameRate: FrameRate? {
     guard let first = entries.first, let last = entries.last else { return nil }
     guard let range = stepRange else { return rate(steps: 1, ticks: first.duration, off: 1) }
     if range.upperBound - range.lowerBound > 1 { return medianRate }
-    // The first and the last time are each rounded by at most half a tick, so their difference is
-    // off by at most one tick.
+    // The times of the first and the last frame are each rounded by at most half a tick. Their
+    // difference is therefore wrong by at most one tick.
     let count = Int64(entries.count - 1)
     if let rate = rate(steps: count, ticks: last.ticks, off: 1) { return rate }
     return range.lowerBound == range.upperBound
       ? FrameRate(exactly: Rational(Int128(timescale), over: Int128(range.lowerBound))) : nil
   }
 
-  /// The shortest and the longest step between frames, in ticks.
+  /// The shortest and the longest interval between frames, in ticks.
   ///
   /// Nil for fewer than two frames.
   private var stepRange: ClosedRange<Int64>? {
     var range: ClosedRange<Int64>?
-    // The duration of the last frame is left out, because no frame follows it.
+    // The duration of the last frame is ignored, because it is not an interval between frames.
     for entry in entries.dropLast() {
       let step = entry.duration
       guard let found = range else {
@@ -61,12 +62,13 @@ extension FrameTable {
     return FrameRate(exactly: Rational(Int64(rate.rounded())))
   }
 
-  /// The standard rate at which a number of frame steps lasts from `ticks - off` to `ticks + off`
-  /// ticks, or nil if there is none.
+  /// The standard rate at which `steps` frame intervals last from `ticks - off` to `ticks + off`
+  /// ticks, or nil if no standard rate does.
   private func rate(steps: Int64, ticks: Int64, off: Int64) -> FrameRate? {
     guard ticks > off else { return nil }
     let perSecond = Int128(steps) * Int128(timescale)
-    // Candidates are whole rates, NTSC rates (1000/1001) and half rates.
+    // The standard rates are whole rates, NTSC rates (1000/1001 of a whole rate) and half of a
+    // whole rate.
     for (numerator, denominator) in [(1, 1), (1_000, 1_001), (1, 2)] as [(Int128, Int128)] {
       // The measured rate is steps·timescale/ticks. `count` is the whole number for which the
       // candidate count·numerator/denominator is nearest to the measured rate.

@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 
 /// The presentation times of a video track's frames, in presentation order.
 ///
-/// Times are in ticks of the track's timescale. Frame 0 is at tick 0.
+/// Times are in ticks of the track's timescale. The first frame is at tick 0.
 public struct FrameTable: Sendable {
   /// A frame of the track.
   public struct Entry: Hashable, Sendable {
@@ -29,7 +29,7 @@ public struct FrameTable: Sendable {
   ///
   /// Shown frames may reference the hidden frame.
   package struct HiddenPacket: Hashable, Sendable {
-    /// The index in decode order, from 0, counted together with shown frames.
+    /// The index in decode order, from 0, in which shown frames are counted, too.
     package let decodeIndex: Int
     /// The index of the next shown frame.
     ///
@@ -44,43 +44,50 @@ public struct FrameTable: Sendable {
     package let isIndependent: Bool
     /// Whether an edit list jumps to this packet.
     ///
-    /// The packet before it then belongs to an earlier entry of the edit list and was not encoded
+    /// The packet before it then belongs to another entry of the edit list, and was not encoded
     /// directly before it.
     package let isJump: Bool
   }
 
-  /// Ticks per second.
+  /// The number of ticks per second.
   public let timescale: Int32
   /// The frames in presentation order.
   public private(set) var entries: [Entry]
   /// The hidden packets in presentation order.
   package let hiddenPackets: [HiddenPacket]
-  /// The number of frames whose stated time contradicted the order of the frames, and was replaced.
+  /// The number of frames whose time in the file was replaced because it contradicted the order of
+  /// the frames.
   ///
-  /// The file gives two frames one time, or a time that is not between those of the neighbors.
+  /// In the file, such a frame has the same time as another frame, or a time that is not between
+  /// those of its neighbors.
   public let correctedTimeCount: Int
-  /// The number of units per tick of the file, in ``originTicks`` and ``madeTicks``.
+  /// The number of time units in one tick of the file.
   ///
-  /// 1 unless corrected times need fractions of ticks.
+  /// ``originTicks`` and ``madeTicks`` are in these units.
+  ///
+  /// The number is 1 unless corrected times need fractions of ticks.
   package let refinement: Int64
-  /// The time of the first frame in the file's ticks, or in fractions of them.
+  /// The time of the first frame, in units of 1 / ``refinement`` tick of the file.
   package let originTicks: Int64
-  /// The presentation times of all packets, in units as ``originTicks`` and in decode order, if they
-  /// had to be derived from decode times, durations or neighbors.
+  /// The derived presentation times of all packets in decode order, in the units of
+  /// ``originTicks``.
+  ///
+  /// They are derived from decode times, durations or neighboring frames.
   ///
   /// Nil if the file contains the presentation times of all packets.
   package let madeTicks: [Int64]?
-  /// The number of ticks of this table per unit of ``originTicks``.
+  /// The number of this table's ticks in one unit of ``originTicks``.
   ///
-  /// 1 for MOV and MP4.
+  /// The number is 1 for MOV and MP4.
   package let tickFactor: Int64
 
-  /// The greatest rounding error of a frame's time in ticks, at most a quarter of the shortest
-  /// frame.
+  /// The greatest rounding error of a frame time, in ticks.
+  ///
+  /// It is at most a quarter of the shortest frame.
   ///
   /// If all durations are multiples of one duration, the times were not rounded, so the error is
   /// zero. Otherwise it is half a tick or one microsecond, whichever is greater. The microsecond
-  /// comes from drivers, which truncate timestamps to microseconds.
+  /// allows for drivers, which truncate timestamps to microseconds.
   package private(set) var uncertainty = Rational.zero
 
   /// The end of the last frame, in ticks.
@@ -88,7 +95,7 @@ public struct FrameTable: Sendable {
 
   /// The time of a frame.
   ///
-  /// The index after the last frame gives the end.
+  /// For the index after the last frame, this is the end of the track.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range.
   public func time(ofFrame index: Int64) throws(MediaError) -> MediaTime {
@@ -101,9 +108,9 @@ public struct FrameTable: Sendable {
     return MediaTime(ticks, over: timescale)
   }
 
-  /// The frame shown at a time: the last frame that starts at or before it.
+  /// The index of the frame shown at a time: the last frame that starts at or before this time.
   ///
-  /// - Returns: The index. Nil before the first frame and at or after the end.
+  /// - Returns: The index, or nil before the first frame and at or after the end.
   public func index(at time: MediaTime) -> Int? {
     guard let ticks = try? time.converted(to: timescale, rounding: .towardNegativeInfinity).value,
       ticks >= 0, ticks < endTicks
@@ -111,18 +118,18 @@ public struct FrameTable: Sendable {
     return lastIndex(atOrBefore: ticks)
   }
 
-  /// The last frame that starts at or before a time in ticks.
+  /// The index of the last frame that starts at or before a time in ticks.
   package func lastIndex(atOrBefore ticks: Int64) -> Int? {
     let next = entries.partitioningIndex { $0.ticks > ticks }
     return next == 0 ? nil : next - 1
   }
 
-  /// Returns the last key frame at or before a frame; nil without one.
+  /// Returns the index of the last key frame at or before a frame; nil if there is none.
   package func keyFrame(atOrBefore index: Int) -> Int? {
     entries[...index].lastIndex(where: \.isKeyFrame)
   }
 
-  /// Returns the first key frame after a frame; nil without one.
+  /// Returns the index of the first key frame after a frame; nil if there is none.
   package func keyFrame(after index: Int) -> Int? {
     entries[(index + 1)...].firstIndex(where: \.isKeyFrame)
   }
@@ -145,10 +152,10 @@ public struct FrameTable: Sendable {
     }
     var entries: [Entry] = []
     entries.reserveCapacity(shown.count)
-    // The greatest decode index of the frames shown so far.
+    // The greatest decode index of the frames up to the current one, in presentation order.
     var decodedLast = -1
-    // If the presentation time decreases while the decode time increases, frames are reordered.
-    // Hidden packets show this as well.
+    // Frames are reordered if the presentation time decreases somewhere in decode order. Hidden
+    // packets are compared as well.
     var isReordered = zip(packets, packets.dropFirst()).contains { packet, next in
       packet.pts > next.pts && (packet.dts ?? .min) < (next.dts ?? .max)
     }
@@ -169,7 +176,7 @@ public struct FrameTable: Sendable {
           isIndependent: record.isIndependent && item.offset > decodedLast))
       decodedLast = max(decodedLast, item.offset)
     }
-    // The caller chose a refinement for which this does not overflow.
+    // The refinement was chosen so that this multiplication does not overflow.
     self.timescale = timescale * Int32(clamping: presentation.refinement)
     refinement = presentation.refinement
     correctedTimeCount = presentation.correctedCount
@@ -197,10 +204,10 @@ public struct FrameTable: Sendable {
     return min(max(Rational(1, over: 2), microsecond), Rational(shortest) / 4)
   }
 
-  /// The uncertainty in seconds.
+  /// The greatest rounding error of a frame time, in seconds.
   package var uncertaintyInSeconds: Rational {
-    // The quotient always fits, because the numerator is a fraction of a tick and the timescale has
-    // 32 bits.
+    // The quotient can always be represented, because the numerator is a fraction of a tick and the
+    // timescale has 32 bits.
     uncertainty / Rational(Int64(timescale))
   }
 
@@ -217,9 +224,9 @@ public struct FrameTable: Sendable {
     }
   }
 
-  /// The greatest accepted time in ticks.
+  /// The greatest frame time that is accepted, in ticks.
   ///
-  /// Up to it, sums and differences of two times cannot overflow.
+  /// Sums and differences of two such times cannot overflow.
   private static let largestTicks: Int64 = 1 << 53
 
   /// The hidden packets, each with the shown frame that follows it.
@@ -238,8 +245,8 @@ public struct FrameTable: Sendable {
       let goesBack = index > 0 && (record.dts ?? .max) <= (packets[index - 1].dts ?? .min)
       parts.append((parts.last ?? 0) + (goesBack ? 1 : 0))
     }
-    // For each part, the range of the shown frames in it. For a part without shown frames, the
-    // range is empty and starts where the range of the part before ends.
+    // For each part, the range of indices of its shown frames. For a part without shown frames, the
+    // range is empty and begins where the range of the previous part ends.
     var numbers = [Range<Int>?](repeating: nil, count: (parts.last ?? 0) + 1)
     for (number, index) in shown.enumerated() {
       let known = numbers[parts[index]] ?? number..<number
@@ -269,10 +276,10 @@ public struct FrameTable: Sendable {
 
   /// The duration of the last frame.
   ///
-  /// In two cases, the last frame ends with the track. If frames are reordered, the last duration
-  /// in a movie belongs to the frame that is decoded last, and not to the frame that is shown last.
-  /// If the frames are in fragments, libav does not know the last duration. In all other cases, the
-  /// duration is the one in the file or, if the file has none, that of the frame before.
+  /// The last frame ends with the track if frames are reordered or stored in fragments. With
+  /// reordered frames, the last duration in a movie belongs to the frame decoded last, not to the
+  /// frame shown last. With fragments, libav does not know the last duration. In all other cases,
+  /// the result is the duration in the file or, if it has none, that of the frame before.
   private static func lastDuration(
     _ last: Entry, before: Entry?, usesStated: Bool,
     statedTicks: (partialValue: Int64, overflow: Bool)?

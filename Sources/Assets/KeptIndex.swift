@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Asset {
-  /// An index of the packets in a file next to the movie, and its use.
+  /// An index of a movie's packets, which is stored in a file next to the movie.
   ///
-  /// If the index of a movie does not suffice, as for H.264 with B-frames, opening the movie reads
-  /// all of its packets. The file `movie.mov.frameindex` stores the result. It is read and written
-  /// only on request, see ``init(path:allowsTruncation:keepsIndex:)``.
+  /// If the index inside a movie does not suffice, as for H.264 with B-frames, opening the movie
+  /// reads all of its packets. The file `movie.mov.frameindex` stores the result. It is read and
+  /// written only on request, see ``init(path:allowsTruncation:keepsIndex:)``.
   public struct KeptIndex: Hashable, Sendable {
-    /// The reason why an index beside a movie is not used.
+    /// The reason why the index file of a movie is not used.
     public enum Refusal: String, Hashable, Sendable, CaseIterable {
-      /// It cannot be read, or is larger than any index.
+      /// The index file cannot be read, or is too large for an index.
       case unreadable
-      /// It is no index of this library. It is never replaced.
+      /// The file is not an index of this library.
+      ///
+      /// Such a file is never replaced.
       case otherKind = "other_kind"
-      /// Another version of this library wrote it.
+      /// The index was written by another version of this library.
       case otherVersion = "other_version"
-      /// Its checksum or its content is wrong.
+      /// The checksum or the content of the index is wrong.
       case damaged
-      /// The movie has another size than the index states.
+      /// The size of the movie differs from the size in the index.
       case otherSize = "other_size"
-      /// The movie was modified at another time than the index states.
+      /// The modification time of the movie differs from that in the index.
       case otherModificationTime = "other_modification_time"
-      /// The start, the end, the index or a sample of the movie has other bytes.
+      /// The content of the movie differs from that when the index was written.
+      ///
+      /// The start, the end, the index and samples of the content are compared.
       case otherContent = "other_content"
-      /// The movie has other tracks or fewer packets than the index states.
+      /// The tracks of the movie differ from those in the index, or the movie has fewer packets.
       case contradiction
 
-      /// The reason in words, for a message that names the file.
+      /// The reason as text, for a message that names the file.
       public var summary: String {
         switch self {
         case .unreadable: "it cannot be read"
@@ -41,15 +45,17 @@ extension Asset {
       }
     }
 
-    /// The path of the index.
+    /// The path of the index file.
     public let path: String
-    /// True if the index was used, and the packets of the movie were not read.
+    /// Whether the index file was used, so that the packets of the movie were not read.
     public internal(set) var isUsed = false
-    /// True if the index was written, false if it existed already or could not be written.
+    /// Whether the index file was written.
+    ///
+    /// False if it already existed or could not be written.
     public internal(set) var isWritten = false
-    /// The reason why an existing index was not used; nil if it was used or none existed.
+    /// The reason why an existing index file was not used; nil if it was used or did not exist.
     public internal(set) var refusal: Refusal?
-    /// The reason why the index could not be written; nil if it was written or did not have to be.
+    /// The reason why the index file could not be written; nil if it was written or not needed.
     public internal(set) var writeFailure: String?
 
     init(path: String) { self.path = path }

@@ -2,7 +2,7 @@
 
 import OvercrankLibAV
 
-/// The last packet of an audio track, for files that do not state how long it is.
+/// Measures the last packet of an audio track in a file that does not state the packet's duration.
 enum LastAudioPacket {
   /// Decodes the end of a track, and returns the number of samples in its last packet.
   ///
@@ -14,7 +14,7 @@ enum LastAudioPacket {
   ///   - ticks: The time of the last packet, in ticks of the track.
   /// - Returns: The number of samples per channel; nil if the packet cannot be decoded.
   static func sampleCount(of index: AssetIndex, _ track: TrackFormat, at ticks: Int64) -> Int64? {
-    // Without an answer, the packet counts as empty.
+    // If this fails, the packet counts as empty.
     try? decodedCount(index, track, ticks)
   }
 
@@ -23,7 +23,8 @@ enum LastAudioPacket {
   ) throws(LibAVError) -> Int64? {
     var demuxer = try Demuxer(opening: index.path)
     demuxer.corrections = index.corrections
-    // If the container cannot seek, the error is ignored and reading begins at the start.
+    // If the container cannot seek, the error is ignored, and reading begins at the start of the
+    // file.
     try? demuxer.seek(track: track.index, toPacketBefore: ticks)
     var last: [Packet] = []
     while let packet = try demuxer.nextPacket() {
@@ -32,7 +33,8 @@ enum LastAudioPacket {
     }
     var decoder = try Decoder(
       parameters: track.parameters, subject: index.path, timeBase: track.timeBase, threadCount: 1)
-    // Some decoders need the packet before. Only the samples after it count.
+    // Some decoders need the packet before the last one. Only the samples decoded from the last
+    // packet are counted.
     var count: Int64 = 0
     for packet in last {
       count = 0

@@ -5,7 +5,7 @@ package import OvercrankLibAV
 package import OvercrankMediaCore
 
 extension MediaError {
-  /// Converts a libav error from reading a file.
+  /// Converts a libav error that occurred while a file was read.
   package init(reading error: LibAVError) {
     guard !error.isCancelled else {
       self = .readingCancelled(error.subject, cause: error.cause)
@@ -52,19 +52,19 @@ extension MediaError {
       cause: error.cause)
   }
 
-  /// The error for a file whose reading was cancelled.
+  /// Creates the error for a file whose reading was cancelled.
   package static func readingCancelled(_ path: String, cause: Cause? = nil) -> MediaError {
     MediaError(
       .cancelled, "the reading of \(path) was cancelled", recovery: "nothing was written",
       cause: cause)
   }
 
-  /// Throws if all reading in this process is cancelled.
+  /// Throws an error if all reading in this process was cancelled.
   static func checkCancellation(_ path: String) throws(MediaError) {
     if ReadWatch.cancelsAll { throw .readingCancelled(path) }
   }
 
-  /// The error for a file that is not a readable movie.
+  /// Creates the error for a file that is not a readable movie.
   static func invalid(_ path: String, _ why: String) -> MediaError {
     MediaError(
       .invalidData, "\(path) \(why)",

@@ -4,32 +4,34 @@ import Algorithms
 package import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Reads an asset's video packets by decode index; forward access is fastest.
+/// Reads an asset's video packets by their index in decode order.
+///
+/// Forward access is fastest.
 package final class PacketCursor {
   private let asset: Asset
   private var demuxer: Demuxer?
   private var next = 0
-  /// The packets read recently.
+  /// The cached packets by their decode index.
   ///
-  /// They are cached only after the first backward access.
+  /// Packets are cached only after the first backward access.
   private var kept: [Int: Packet] = [:]
   private var keptBytes = 0
   private var goesBack = false
   /// The decode times in file ticks.
   ///
-  /// Empty unless the file states all of them.
+  /// Empty unless the file states the decode times of all packets.
   private lazy var decodeTicks: [Int64] = Self.decodeTicks(of: asset)
 
-  /// The limits of the cache, in packets and in bytes.
+  /// The limits of the cache: `stepLength` packets, and `stepBytes` bytes.
   ///
-  /// To reach a packet that was already passed, the cursor steps back by up to 64 packets and
-  /// caches those that it then reads. Further steps back need no seek.
+  /// To reach a packet before the current position, the cursor goes back by up to 64 packets and
+  /// caches the packets that it then reads. Further backward accesses then need no seek.
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
   package init(_ asset: Asset) { self.asset = asset }
 
-  /// The packet at an index in decode order, or nil if the file ends before it.
+  /// The packet at an index in decode order, or nil if the file ends before that packet.
   ///
   /// - Throws: `LibAVError` if the file cannot be read.
   package func packet(at index: Int) throws(LibAVError) -> Packet? {
@@ -54,13 +56,13 @@ package final class PacketCursor {
         keptBytes += packet.byteCount
       }
     }
-    // A disk error would have been thrown by the read, so the file has ended.
+    // A disk error would have been thrown by the read, so this is the end of the file.
     return nil
   }
 
   private func restart() throws(LibAVError) {
-    // A demuxer that probes reads packets to find tracks. MOV and MP4 list all tracks in their
-    // header, so only other containers need it.
+    // Probing reads packets to find tracks. MOV and MP4 list all tracks in their header, so only
+    // other containers need probing.
     let opened = try asset.demuxer(probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
       [.h264, .hevc].contains(track.codec) || track.format.parameters.isIntraOnly
@@ -73,8 +75,8 @@ package final class PacketCursor {
 
   /// Returns the next packet of the video track.
   ///
-  /// Corrupt packets are skipped, as in the asset's index, so that packets have the same decode
-  /// indices here and there.
+  /// Corrupt packets are skipped, as in the asset's index, so that the decode indices agree with
+  /// the index.
   private func nextPacket() throws(LibAVError) -> Packet? {
     while let packet = try demuxer?.nextPacket() {
       if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt { return packet }
@@ -87,9 +89,9 @@ package final class PacketCursor {
       return try restart()
     }
     try demuxer?.seek(track: track, toKeyFrameBefore: decodeTicks[index])
-    // The decode time of the first packet after a seek shows which packet was reached. If a key
-    // frame is decoded before the target but presented after it, libavformat may stop one key frame
-    // earlier than necessary.
+    // The decode time of the first packet after a seek shows which packet was reached. That packet
+    // may be one key frame earlier than necessary, if a key frame is decoded before the target but
+    // presented after it.
     guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
     let found = decodeTicks.partitioningIndex { $0 >= ticks }
     guard found < decodeTicks.count, decodeTicks[found] == ticks, found <= index else {
@@ -100,7 +102,9 @@ package final class PacketCursor {
     next = found + 1
   }
 
-  /// Returns the decode times in decode order, or none unless all are known and ascending.
+  /// Returns all decode times in decode order.
+  ///
+  /// Returns an empty array unless all are known and ascending.
   private static func decodeTicks(of asset: Asset) -> [Int64] {
     guard asset.container == "mov", let frames = asset.videoTrack?.frames else { return [] }
     let known =

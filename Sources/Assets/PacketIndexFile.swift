@@ -5,10 +5,10 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
-/// The packets of a movie in a file beside it.
+/// A file next to a movie that contains the index of the movie's packets.
 ///
-/// The file is not trusted: each number is checked against the file's own size and against bounds, and
-/// it contains no positions of bytes in the movie. All integers are little-endian:
+/// The content is not trusted: each number is checked against bounds and against the size of the
+/// file. The file contains no byte positions in the movie. All integers are little-endian:
 ///
 /// | Bytes | Content |
 /// |---|---|
@@ -20,8 +20,8 @@ import OvercrankMovieFormat
 /// | 8, 8, 8, 8 | per packet: presentation time, decode time, duration, flags |
 /// | 4 | CRC-32 of all bytes before |
 ///
-/// The flags of a track are 1 if it is encrypted, plus 2 if its times may contradict the order of the
-/// decoder.
+/// The flags of a track are the sum of 1 if the track is encrypted, and 2 if its times may
+/// contradict the order in which the decoder returns frames.
 struct PacketIndexFile: Hashable {
   /// The packets of one track.
   struct Track: Hashable {
@@ -33,14 +33,14 @@ struct PacketIndexFile: Hashable {
     let packets: [PacketRecord]
   }
 
-  /// The values by which a changed movie is recognized.
+  /// The properties of a movie by which a change of the movie is recognized.
   struct MovieState: Hashable {
     let byteCount: Int64
     let seconds: Int64
     let nanoseconds: Int64
     let digest: String
 
-    /// Reads the state of a movie; nil if it cannot be read.
+    /// Reads the state of a movie; nil if the movie cannot be read.
     init?(_ path: String) {
       var status = stat()
       guard stat(path.systemPath, &status) == 0, let digest = try? ContentDigest.ofFile(path) else {
@@ -57,7 +57,7 @@ struct PacketIndexFile: Hashable {
       (self.seconds, self.nanoseconds) = (seconds, nanoseconds)
     }
 
-    /// Returns the first difference from the movie as it is now.
+    /// Returns the first difference between this state and the current state of the movie, or nil.
     func refusal(now: MovieState) -> Asset.KeptIndex.Refusal? {
       if byteCount != now.byteCount { return .otherSize }
       if seconds != now.seconds || nanoseconds != now.nanoseconds { return .otherModificationTime }
@@ -72,21 +72,21 @@ struct PacketIndexFile: Hashable {
   private static let version: UInt32 = 2
   private static let headBytes = 8 + 8 + 24 + ContentDigest.digitCount
   private static let packetBytes = 32
-  /// The largest index that is read: 32 million packets.
+  /// The greatest size of an index file that is read, which is enough for 32 million packets.
   private static let maximumBytes: Int64 = 1 << 30
-  /// Times beyond these bounds overflow sums.
+  /// The range of accepted times, in which sums cannot overflow.
   private static let times = -(Int64(1) << 56)...Int64(1) << 56
 
-  /// The path of the index of a movie.
+  /// The path of the index file of a movie.
   static func path(besides movie: String) -> String { movie + ".frameindex" }
 
   init(_ movie: MovieState, tracks: [Track]) {
     (self.movie, self.tracks) = (movie, tracks)
   }
 
-  /// Reads the index beside a movie.
+  /// Reads the index file of a movie.
   ///
-  /// - Returns: The index, or the reason why it cannot be read; nil if there is none.
+  /// - Returns: The index, or the reason why it cannot be used; nil if the file does not exist.
   static func read(_ path: String) -> Result<PacketIndexFile, IndexRefusal>? {
     guard SystemFiles.isEntry(path) else { return nil }
     var status = stat()
@@ -98,7 +98,7 @@ struct PacketIndexFile: Hashable {
     do { return .success(try PacketIndexFile(parsing: bytes)) } catch { return .failure(error) }
   }
 
-  /// Parses the bytes of an index.
+  /// Parses the bytes of an index file.
   init(parsing bytes: [UInt8]) throws(IndexRefusal) {
     guard bytes.starts(with: Self.magic) else { throw IndexRefusal(.otherKind) }
     var reader = LittleEndianReader(bytes, at: Self.magic.count)
@@ -120,7 +120,7 @@ struct PacketIndexFile: Hashable {
       let digest = reader.text(ContentDigest.digitCount)
     else { return nil }
     var tracks: [Track] = []
-    // Each track takes bytes of the file, so a wrong number of tracks ends the loop.
+    // Each track consumes bytes of the file, so even a wrong number of tracks ends this loop.
     for _ in 0..<trackCount {
       guard let track = track(&reader, end: end),
         !tracks.contains(where: { $0.number == track.number })
@@ -152,7 +152,7 @@ struct PacketIndexFile: Hashable {
       wholeCount: Int(whole), packets: packets)
   }
 
-  /// The bytes of the file; nil if a time is out of bounds.
+  /// The bytes of the index file; nil if a time is out of bounds.
   var bytes: [UInt8]? {
     var result = Self.magic
     result.reserveCapacity(
@@ -186,7 +186,7 @@ struct PacketIndexFile: Hashable {
   }
 }
 
-/// The reason why an index is not used, as an error.
+/// The reason why an index file is not used, as an error.
 struct IndexRefusal: Error, Hashable {
   let reason: Asset.KeptIndex.Refusal
 

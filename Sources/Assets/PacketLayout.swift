@@ -5,18 +5,18 @@ package import OvercrankLibAV
 package import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
-/// The locations of an asset's video packets in its file.
+/// The byte locations of an asset's video packets in its file.
 package struct PacketLayout {
   /// The open file.
   package let file: OpenFile
-  /// The locations and flags in decode order.
+  /// The locations and the flags of the packets, in decode order.
   package let locations: [PacketLocation]
 
   /// Reads the layout from the index of a MOV or MP4 file, without reading the packets.
   ///
-  /// Nil if a muxer must read the packets, because they have properties that the index does not
-  /// show, because the muxer changes packets of their codec, or because the index differs from the
-  /// asset's.
+  /// Returns nil if a muxer must read the packets. This is so if they have properties that the
+  /// index does not show, if the muxer changes packets of this codec, or if the file's index
+  /// differs from the asset's.
   package init?(_ asset: Asset) {
     guard asset.container == "mov", let track = asset.videoTrack,
       track.format.parameters.isCopiedUnread, let tables = SampleTables(of: asset.path)
@@ -37,7 +37,7 @@ package struct PacketLayout {
           && $0.position <= tables.byteCount - Int64($0.byteCount)
       })
     else { return nil }
-    // The times show that both indices count the packets alike.
+    // If the times are equal, the file's index and the asset's index number the packets alike.
     func agrees(_ number: Int, _ ticks: Int64?) -> Bool {
       locations.indices.contains(number) && locations[number].ticks == ticks
     }
@@ -50,7 +50,7 @@ package struct PacketLayout {
 }
 
 extension CodecParameters {
-  /// Whether muxers for MOV and MP4 store the packets without a look at their bytes.
+  /// Whether muxers for MOV and MP4 store the packets without parsing them.
   ///
   /// H.264 and HEVC byte streams are converted, and packets of some other codecs are parsed
   /// (libavformat, `ff_mov_write_packet`).

@@ -4,11 +4,13 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A packet's entry in a track's index, in the file's ticks.
+/// A packet in the index of a track.
+///
+/// Its times are in the file's ticks.
 struct PacketRecord: Hashable {
   /// The presentation time.
   ///
-  /// While it is unknown, the decode time.
+  /// While the presentation time is unknown, this is the decode time.
   var pts: Int64
   var dts: Int64?
   var duration: Int64
@@ -21,16 +23,18 @@ struct PacketRecord: Hashable {
 }
 
 extension [PacketRecord] {
-  /// The ticks from the first shown frame to the end of the last sample.
+  /// The time from the first shown frame to the end of the last sample, in ticks.
   ///
-  /// Each sample lasts until the next decode time, so the sum equals the presentation duration. Nil
-  /// if an edit list jumps or a time is out of bounds.
+  /// `last` is the duration of the last sample.
+  ///
+  /// Each sample lasts until the decode time of the next one, so the sum of all durations equals
+  /// the duration of the presentation. Nil if an edit list jumps, or a time is out of bounds.
   func ticks(endingWith last: Int64) -> Int64? {
     guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
       let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       zip(self, dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
     else { return nil }
-    // A time beyond these bounds is rejected later. The check here only prevents overflow.
+    // A time outside these bounds is rejected later. This check only prevents overflow.
     let bounds = -(Int64(1) << 56)...Int64(1) << 56
     guard [last, start, end, earliest, origin].allSatisfy(bounds.contains) else { return nil }
     return end + last - start + earliest - origin
@@ -38,12 +42,12 @@ extension [PacketRecord] {
 }
 
 extension CodecParameters {
-  /// Whether NAL units must be parsed to find random access points.
+  /// Whether the NAL units of packets must be parsed to find random access points.
   var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
 }
 
 extension TrackFormat {
-  /// The audio sample nearest to a time in ticks.
+  /// The index of the audio sample nearest to a time in ticks.
   ///
   /// Nil on overflow.
   func sample(atTicks ticks: Int64) -> Int64? {
@@ -61,16 +65,16 @@ enum RandomAccess {
   ///
   /// However, frames that are decoded after it and shown before it may need earlier frames.
   case open
-  /// The packet needs other frames, even if the container's index marks it as a key frame.
+  /// The packet needs other packets, even if the container's index marks it as a key frame.
   case none
 }
 
 extension Packet {
-  /// Checks a packet that its container marks as a key frame.
+  /// Finds the kind of random access point of a packet that its container marks as a key frame.
   ///
-  /// The mark is not enough: containers also set it at the start of an open GOP, and some movies
-  /// list wrong sync samples (`stss`). Only H.264 and HEVC are parsed. See Rec. ITU-T H.264 tables
-  /// 7-1 and 7-6, and H.265 table 7-1.
+  /// The mark alone is not reliable: containers also set it at the start of an open GOP, and some
+  /// movies list wrong sync samples (`stss`). Only H.264 and HEVC are parsed. See Rec. ITU-T H.264
+  /// tables 7-1 and 7-6, and H.265 table 7-1.
   func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
     guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
@@ -84,7 +88,7 @@ extension Packet {
         if isHEVC {
           // Types 16 to 21, except IDR, are random access pictures after which some frames may need
           // earlier frames. The other types below 32 are slices that are not random access points.
-          // Types from 32 on are parameter sets and SEI, which precede the slice, so the loop
+          // Types 32 and above are parameter sets and SEI, which precede the slice, so the loop
           // continues.
           if (16...21).contains(type) { return .open }
           if type < 32 { return .none }
@@ -102,8 +106,8 @@ extension Range<Int> {
   /// Whether this NAL unit is an H.264 I or SI slice.
   fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
     // The slice header starts with `first_mb_in_slice` and `slice_type`. An emulation prevention
-    // byte can occur in them only if more than 2^15 macroblocks precede the slice, so it is
-    // ignored.
+    // byte can occur in these fields only if more than 2^15 macroblocks precede the slice, so this
+    // case is ignored.
     var reader = ExpGolombReader(bytes[..<upperBound], at: lowerBound + 1)
     guard reader.number() != nil, let type = reader.number() else { return false }
     return type % 5 == 2 || type % 5 == 4

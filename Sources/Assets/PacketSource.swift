@@ -10,17 +10,21 @@ struct PacketSource: ~Copyable {
   private let track: Int
   private let isIntraOnly: Bool
   private var isDrained = false
-  /// The derived presentation time of each packet, if packets lack their own.
+  /// The derived presentation times of all packets; nil if the file states them.
   private let madeTicks: [Int64]?
-  /// The number of the track's packets read so far.
+  /// The number of the track's packets that were read so far.
   private var readCount = 0
   /// The number of packets sent to the decoder.
   private(set) var sentCount = 0
-  /// A packet that was read to learn where a seek ended, and is to be decoded next.
+  /// A packet that was read to find out where a seek ended.
+  ///
+  /// It is decoded next.
   private var held: Packet?
-  /// The ticks to add to a decode time so that libavformat seeks to it; zero until measured.
+  /// The ticks to add to a decode time so that libavformat seeks to exactly that time.
+  ///
+  /// Zero until it is measured.
   private var seekOffset: Int64 = 0
-  /// The measurements of ``seekOffset`` that may still be made.
+  /// The number of further attempts to measure ``seekOffset``.
   private var trialsLeft = 3
 
   private init(
@@ -32,7 +36,8 @@ struct PacketSource: ~Copyable {
     var decoder = try Decoder(
       parameters: track.parameters, subject: asset.path, timeBase: track.timeBase,
       threadCount: threadCount)
-    // The frames of cameras are BT.601, and recordings of this library have no tag for it.
+    // Camera frames have the BT.601 matrix, and recordings of this library have no tag for that.
+    // For other files, the decoder may guess the matrix.
     decoder.guessesMatrix = asset.metadata[RecordingInfo.key] == nil
     self.demuxer = consume demuxer
     self.decoder = consume decoder
@@ -48,8 +53,8 @@ struct PacketSource: ~Copyable {
     do throws(LibAVError) {
       let video = asset.videoTrack
       let made = video?.format.index == track.index ? video?.frames.madeTicks : nil
-      // The asset has the codec parameters. A MOV file states the times of all packets, so neither
-      // probing nor parsing adds anything, if each packet is one frame.
+      // The asset already has the codec parameters. In a MOV file where each packet is one frame,
+      // the times of all packets are known as well, so probing and parsing are not needed.
       let isStored =
         asset.container == "mov" && track.kind == .video
         && (track.parameters.readsUnits || track.parameters.isIntraOnly)
@@ -61,7 +66,7 @@ struct PacketSource: ~Copyable {
   /// Seeks to the last key frame at or before a time in the file's ticks.
   ///
   /// Not supported if presentation times are derived. The packets are then identified by their
-  /// count from the start, which a seek would lose.
+  /// number from the start, which is unknown after a seek.
   mutating func seek(to ticks: Int64) throws(LibAVError) {
     try demuxer.seek(track: track, toKeyFrameBefore: ticks)
     restart()
@@ -75,9 +80,10 @@ struct PacketSource: ~Copyable {
 
   /// Seeks to a key frame by its decode time in the file's ticks.
   ///
-  /// libavformat takes the time of a MOV seek for a presentation time, but its index has decode
-  /// times. In a file with B-frames, it therefore searches too early by a constant, and finds the key
-  /// frame before. A seek to any packet shows the constant, once per open file.
+  /// For a seek in a MOV file, libavformat expects a presentation time, but its index contains
+  /// decode times. In a file with B-frames, it therefore searches for a time that is too early by a
+  /// constant, and finds the previous key frame. The constant is measured by a seek to any packet,
+  /// once for each open file.
   ///
   /// - Returns: True if the next packet is the key frame, and false if it may be another one.
   mutating func seek(toKeyFrameDecodedAt ticks: Int64) throws(LibAVError) -> Bool {
@@ -98,15 +104,15 @@ struct PacketSource: ~Copyable {
         return true
       }
     }
-    // Either the file has no such constant, or the key frame is too near to the start to show it. A
-    // search that ends too early costs time only.
+    // Either the file has no such constant, or the key frame is too close to the start to measure
+    // it. A seek that ends too early only costs time.
     try seek(to: ticks)
     return false
   }
 
-  /// Reads the next packet of the track ahead, and returns its decode time.
+  /// Reads the next packet of the track in advance, and returns its decode time.
   ///
-  /// Nil at the end, and for a damaged packet.
+  /// Returns nil at the end of the file, and for a damaged packet.
   private mutating func holdNext() throws(LibAVError) -> Int64? {
     held = nil
     do throws(LibAVError) {
@@ -127,11 +133,11 @@ struct PacketSource: ~Copyable {
     return packet
   }
 
-  /// The next frame in presentation order, or nil at the end.
+  /// The next frame in presentation order, or nil at the end of the track.
   ///
-  /// A frame may be skipped if no requested frame depends on it. With an intra-only codec, these
-  /// are the frames before the time `start` and the unwanted frames. With other codecs, these are
-  /// the unwanted frames that no other frame references.
+  /// A frame may be skipped if no requested frame depends on it. With an intra-only codec, all
+  /// frames before the time `start` and all unwanted frames are skipped. With other codecs, only
+  /// unwanted frames that no other frame references are skipped.
   mutating func nextFrame(
     from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
   ) throws(LibAVError) -> MediaFrame? {

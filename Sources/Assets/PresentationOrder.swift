@@ -7,9 +7,9 @@ import OvercrankLibAV
 /// AVI stores only decode times, and MPEG program streams omit some times. A decoder returns frames
 /// in presentation order, so the track is decoded once to learn this order.
 struct PresentationOrder {
-  /// The packet index of each frame, in the order in which the decoder returned the frames.
+  /// The index of each frame's packet, in the order in which the decoder returned the frames.
   ///
-  /// Packet indices count in decode order. The decoder returns frames in presentation order.
+  /// Packet indices are in decode order, while the decoder returns frames in presentation order.
   let shown: [Int]
 
   /// Decodes a track to determine the order of its frames.
@@ -61,7 +61,7 @@ struct PresentationOrder {
 
   /// The next frame, or nil at the end.
   ///
-  /// A packet that cannot be decoded is skipped.
+  /// Packets that cannot be decoded are skipped.
   private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
     while true {
       do throws(LibAVError) { return try decoder.nextFrame() } catch {
@@ -70,12 +70,12 @@ struct PresentationOrder {
     }
   }
 
-  /// The packets with presentation times.
+  /// Returns the packets with presentation times.
   ///
-  /// A packet for which the decoder returned no frame is marked as hidden.
+  /// Packets for which the decoder returned no frame are marked as hidden.
   ///
   /// - Parameter records: All packets of the track in decode order.
-  /// - Returns: The packets. Nil if the known times do not determine the others.
+  /// - Returns: The packets. Nil if the known times do not determine the missing ones.
   func timed(_ records: [PacketRecord]) -> [PacketRecord]? {
     guard let ticks = byDecodingTimes(records) ?? byDurations(records),
       zip(shown, shown.dropFirst()).allSatisfy({ ticks[$0] < ticks[$1] })
@@ -89,11 +89,11 @@ struct PresentationOrder {
     return timed
   }
 
-  /// Gives the frame at position n in presentation order the nth decode time, plus a constant
-  /// offset.
+  /// Derives times from decode times: the nth frame in presentation order gets the nth decode time,
+  /// plus a constant offset.
   ///
-  /// The offset follows from the packets whose presentation time is known. Nil if these packets
-  /// disagree on it.
+  /// The offset follows from the packets whose presentation time is known. Returns nil if these
+  /// packets give different offsets.
   private func byDecodingTimes(_ records: [PacketRecord]) -> [Int64]? {
     let decoded = records.compactMap(\.dts)
     guard decoded.count == records.count, zip(decoded, decoded.dropFirst()).allSatisfy(<) else {
@@ -119,8 +119,7 @@ struct PresentationOrder {
 
   /// The indices of all packets, in presentation order.
   ///
-  /// The decoder returned no frame for some packets, so their order is unknown. Such a packet has
-  /// the same position as in decode order.
+  /// A packet for which the decoder returned no frame keeps its position from decode order.
   private func slots(count: Int) -> [Int] {
     let isShown = Set(shown)
     var rest = shown[...]
@@ -130,9 +129,9 @@ struct PresentationOrder {
     }
   }
 
-  /// Derives times from packet durations, between frames with known times.
+  /// Derives times from packet durations, between frames whose times are known.
   ///
-  /// Nil if the durations do not fill the time between two known frames.
+  /// Returns nil if the durations do not add up to the time between two such frames.
   private func byDurations(_ records: [PacketRecord]) -> [Int64]? {
     let anchors = shown.indices.filter { records[shown[$0]].isStated }
     guard let first = anchors.first, let last = anchors.last,
@@ -143,8 +142,8 @@ struct PresentationOrder {
       range.reduce(0) { $0 &+ records[shown[$1]].duration }
     }
     var ticks = [Int64](repeating: 0, count: records.count)
-    // The additions of durations may overflow and wrap. The times then decrease, so the caller
-    // rejects them.
+    // The sum of durations may overflow and wrap. The times then decrease, so the caller rejects
+    // them.
     var time = records[shown[first]].pts &- duration(0..<first)
     for position in 0..<first {
       ticks[shown[position]] = time
@@ -153,7 +152,8 @@ struct PresentationOrder {
     for (position, next) in zip(anchors, anchors.dropFirst()) {
       let (start, end) = (records[shown[position]].pts, records[shown[next]].pts)
       let count = Int64(next - position)
-      // Each duration may be rounded by one tick, so their sum may be off by one tick per frame.
+      // Each duration may be rounded by one tick, so the sum may be wrong by one tick for each
+      // frame.
       guard end > start, (end - start &- duration(position..<next)).magnitude <= count else {
         return nil
       }
@@ -167,7 +167,8 @@ struct PresentationOrder {
       ticks[shown[position]] = time
       time &+= records[shown[position]].duration
     }
-    // A packet without a frame gets the latest time of any frame decoded before it.
+    // A packet for which the decoder returned no frame gets the latest time of all frames decoded
+    // before it.
     let isShown = Set(shown)
     var latest = ticks[shown[0]] &- 1
     for index in records.indices {

@@ -5,11 +5,11 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import Synchronization
 
-/// Decodes frames of an asset to raw bytes, in the order of a list.
+/// Decodes the frames of an asset that a list names to raw bytes, in the order of the list.
 ///
-/// For intra-only codecs such as Motion JPEG, several threads decode different frames. Otherwise
-/// libavcodec uses several threads, if the codec allows it. A few frames are decoded ahead,
-/// while the caller uses the ones before.
+/// For intra-only codecs such as Motion JPEG, several threads decode different frames. For other
+/// codecs, libavcodec uses several threads if possible. While the caller uses a frame, the next few
+/// frames are already decoded.
 public struct RawFrameSequence: ~Copyable {
   /// A frame as raw bytes, row by row without padding.
   public struct Element: Sendable {
@@ -17,13 +17,15 @@ public struct RawFrameSequence: ~Copyable {
     public let index: Int
     /// Whether the frame cannot be decoded.
     ///
-    /// With the policy `hold`, it has the pixels of another one.
+    /// With the policy `hold`, the element then contains the pixels of another frame.
     public let isUndecodable: Bool
     /// The width in pixels, after rotation.
     public let width: Int
     /// The height in pixels, after rotation.
     public let height: Int
-    /// The number of bytes; 0 for a frame that cannot be decoded, if the policy is `skip`.
+    /// The number of bytes.
+    ///
+    /// With the policy `skip`, 0 for a frame that cannot be decoded.
     public let byteCount: Int
     private let image: MediaFrame?
 
@@ -33,16 +35,19 @@ public struct RawFrameSequence: ~Copyable {
       byteCount = try image?.packedByteCount() ?? 0
     }
 
-    /// The bytes; nil for a frame that cannot be decoded, if the policy is `skip`.
+    /// The bytes.
     ///
-    /// Each access copies them.
+    /// With the policy `skip`, nil for a frame that cannot be decoded.
+    ///
+    /// Each access copies the bytes.
     public var bytes: [UInt8]? { image.flatMap { try? $0.packedBytes() } }
 
-    /// Whether the parts of ``withParts(_:)`` are memory of the element itself.
+    /// Whether ``withParts(_:)`` passes the element's own memory.
     package var keepsParts: Bool { image?.isPacked ?? true }
 
-    /// Calls a function with consecutive parts of the bytes, without a copy where rows have no
-    /// padding.
+    /// Calls a function with consecutive parts of the bytes.
+    ///
+    /// Nothing is copied if the rows have no padding.
     ///
     /// - Throws: The error of the function, or `MediaError` if memory is exhausted.
     package func withParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
@@ -52,14 +57,14 @@ public struct RawFrameSequence: ~Copyable {
     }
   }
 
-  /// The most frames that each thread decodes at a time.
+  /// The greatest number of frames in the block that one thread decodes at a time.
   private static let blockLength = 4
-  /// The bytes that each thread decodes at a time, unless one frame is larger.
+  /// The greatest number of bytes in such a block, unless a single frame is larger.
   private static let blockBytes = 16 << 20
 
-  /// The decoded frames of each worker, in the order of the list.
+  /// The queues of decoded frames, one for each worker, each in the order of the list.
   private let decoded: [BoundedBlockingQueue<Result<Element, MediaError>>]
-  /// The number of consecutive frames of the list that one worker decodes.
+  /// The number of consecutive frames in the list that one worker decodes.
   private let blockLength: Int
   private var position = 0
 
@@ -68,8 +73,8 @@ public struct RawFrameSequence: ~Copyable {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - indices: The indices of the frames from 0, in any order.
-  ///   - format: The pixel format, as of ``RawFrameWriter``.
-  ///   - isFullRange: Whether YUV formats have full range, as of ``RawFrameWriter``.
+  ///   - format: The pixel format, as in ``RawFrameWriter``.
+  ///   - isFullRange: Whether YUV formats have full range, as in ``RawFrameWriter``.
   ///   - appliesRotation: Whether the track's rotation is applied.
   ///   - undecodable: The policy for frames that cannot be decoded.
   /// - Throws: `MediaError` as ``FrameReader`` and ``RawFrameWriter`` do, or `.outOfMemory` if the
@@ -81,7 +86,7 @@ public struct RawFrameSequence: ~Copyable {
     let isParallel =
       asset.videoTrack?.format.parameters.isIntraOnly == true && indices.count > Self.blockLength
     let count = isParallel ? min(8, Processors.count) : 1
-    // At most 6 bytes per pixel, as for 16 bits of red, green and blue.
+    // A frame has at most 6 bytes per pixel, as in RGB with 16 bits per component.
     let frameBytes = max(1, 6 * (asset.videoTrack?.width ?? 1) * (asset.videoTrack?.height ?? 1))
     let length = max(1, min(Self.blockLength, Self.blockBytes / frameBytes))
     var workers: [FrameWorker] = []
@@ -90,7 +95,8 @@ public struct RawFrameSequence: ~Copyable {
       workers.append(
         FrameWorker(
           indices: blocks.flatMap { indices[$0..<min($0 + length, indices.count)] },
-          // While the others' frames are read, a whole block is decoded.
+          // The queue has space for a whole block, which is decoded while the caller takes frames
+          // from the other workers.
           decoded: BoundedBlockingQueue(capacity: length),
           decoder: try FrameDecoder(
             asset, format, isFullRange: isFullRange, appliesRotation, undecodable,
@@ -110,21 +116,21 @@ public struct RawFrameSequence: ~Copyable {
 
   /// Returns the next frame of the list.
   ///
-  /// Blocks until it is decoded.
+  /// Blocks until the frame is decoded.
   ///
   /// - Returns: The frame, or nil after the last one.
   /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
   ///   frame that cannot be decoded.
   public mutating func nextFrame() throws(MediaError) -> Element? {
     let worker = decoded[position / blockLength % decoded.count]
-    // The queue ends without an error.
+    // The queue ends without an error, so this cannot throw.
     guard case .element(let frame)? = try? worker.take() else { return nil }
     position += 1
     return try frame.get()
   }
 }
 
-/// Decodes a part of the frames, on a thread of its own.
+/// Decodes some of the frames on a separate thread.
 private struct FrameWorker: Sendable {
   let indices: [Int]
   let decoded: BoundedBlockingQueue<Result<RawFrameSequence.Element, MediaError>>
@@ -148,7 +154,7 @@ private struct FrameWorker: Sendable {
   }
 }
 
-/// The reader and the converter of one thread.
+/// The frame reader and the converter of one thread.
 private final class FrameDecoder: Sendable {
   private struct State: ~Copyable {
     var reader: FrameReader
@@ -173,7 +179,7 @@ private final class FrameDecoder: Sendable {
 
   /// Decodes a frame.
   ///
-  /// Each thread has its own decoder.
+  /// Used by one thread only.
   func frame(_ index: Int) -> Result<RawFrameSequence.Element, MediaError> {
     state.withLock { state in
       do throws(MediaError) {

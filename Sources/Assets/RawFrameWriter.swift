@@ -7,9 +7,9 @@ public import OvercrankMediaCore
 public struct RawFrameWriter: ~Copyable {
   private var converter: FrameConverter
   private let appliesRotation: Bool
-  /// The width in pixels of the frame that was converted last; 0 before the first one.
+  /// The width of the last converted frame in pixels; 0 before the first one.
   public private(set) var frameWidth = 0
-  /// The height in pixels of the frame that was converted last; 0 before the first one.
+  /// The height of the last converted frame in pixels; 0 before the first one.
   public private(set) var frameHeight = 0
 
   /// Creates a writer for frames of any size.
@@ -29,7 +29,7 @@ public struct RawFrameWriter: ~Copyable {
     converter = try FrameConverter(frames: format, isFullRange: isFullRange)
   }
 
-  /// The bytes of a frame.
+  /// Returns the bytes of a frame.
   ///
   /// - Throws: `MediaError` as ``FrameReader`` does.
   public mutating func data(
@@ -41,7 +41,9 @@ public struct RawFrameWriter: ~Copyable {
     }
   }
 
-  /// A frame in the pixel format, which may share the memory of the decoder.
+  /// Returns a frame in the pixel format.
+  ///
+  /// The frame may share memory with the decoder.
   ///
   /// - Throws: `MediaError` as ``FrameReader`` does.
   mutating func image(

@@ -6,7 +6,7 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The metadata of a recording: its source and its missing frames.
+/// The metadata of a recording: its device, its mode and its missing frames.
 public struct RecordingInfo: Hashable, Sendable, Decodable {
   /// A gap of missing frames after a stored frame.
   public struct Gap: Hashable, Sendable, Decodable {
@@ -18,7 +18,7 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
 
   /// The path of the capture device, or its ID if it has no path.
   public let device: String
-  /// The ID of the capture format, which gives pixel format, size and frame rate.
+  /// The ID of the capture format, which consists of the pixel format, the size and the frame rate.
   public let mode: String
   /// The capture time of the first frame, on the driver's clock.
   public var firstCaptureTime: MediaTime { MediaTime(nanoseconds: firstCaptureNs) }
@@ -37,7 +37,7 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   /// The key of the metadata tag.
   package static let key = "com.overcrank.recording"
 
-  /// The number of missing frames before each stored frame.
+  /// For each stored frame, the number of missing frames directly before it.
   ///
   /// Nil if unknown.
   func missing(frameCount: Int) -> [Int64]? {
@@ -54,14 +54,14 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
 }
 
 extension Asset {
-  /// The key of the tag with the capture rate as an exact fraction.
+  /// The key of the tag that contains the capture rate as an exact fraction.
   package static let captureRateKey = "com.overcrank.capture_frame_rate"
-  /// The key of the tag with the capture rate in Android recordings.
+  /// The key of the tag that contains the capture rate in Android recordings.
   package static let androidRateKey = "com.android.capture.fps"
   /// The key of the tag by which Apple's cameras state whether a movie plays at its full rate.
   package static let appleIntentKey = "com.apple.quicktime.full-frame-rate-playback-intent"
 
-  /// The metadata of a recording made by this library.
+  /// The metadata of a recording that this library made.
   ///
   /// Nil for any other file, or if the tag is invalid.
   public var recording: RecordingInfo? {
@@ -71,20 +71,22 @@ extension Asset {
     return try? decoder.decode(RecordingInfo.self, from: Data(text.utf8))
   }
 
-  /// A capture rate and where it is known from.
+  /// A capture rate, and the part of the file that states it.
   public struct CaptureFrameRate: Hashable, Sendable {
     /// The capture rate.
     public let rate: FrameRate
-    /// The key of the tag that the value was read from, or that shows that the movie plays at its
-    /// capture rate; `edit_list` for a movie whose edit list slows it down.
+    /// The key of the tag that states the rate, or that states that the movie plays at its capture
+    /// rate.
+    ///
+    /// `edit_list` for a movie that is slowed down by its edit list.
     public let source: String
   }
 
   /// The frame rate of the capture.
   ///
-  /// Nil if the file does not state it. The rate comes from the tags of this library and of Android.
-  /// Movies of iPhones and movies slowed down by their edit list have the times of the capture, so
-  /// their nominal rate is the rate of the capture.
+  /// Nil if the file does not state it. The rate comes from the tags of this library and of
+  /// Android. In movies from iPhones, and in movies slowed down by their edit list, the frame times
+  /// are the capture times. The nominal rate of such a movie is therefore its capture rate.
   public var captureFrameRate: CaptureFrameRate? {
     if let tagged = taggedCaptureFrameRate { return tagged }
     guard let rate = videoTrack?.nominalFrameRate else { return nil }
@@ -95,9 +97,9 @@ extension Asset {
       ? CaptureFrameRate(rate: rate, source: "edit_list") : nil
   }
 
-  /// The capture rate that a tag contains.
+  /// The capture rate that a metadata tag states.
   ///
-  /// Nil without a tag.
+  /// Nil without such a tag.
   package var taggedCaptureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
       guard let text = tag(key) else { continue }
@@ -116,18 +118,19 @@ extension Asset {
   /// Matroska stores the keys of tags in capitals.
   private func tag(_ key: String) -> String? { metadata[key] ?? metadata[key.uppercased()] }
 
-  /// Whether the edit list of the video track plays all of it at one lower rate.
+  /// Whether the edit list of the video track slows down the whole track by one factor.
   ///
-  /// libavformat ignores the rates of edit lists, so the times of frames are those of the capture.
+  /// libavformat ignores the rates in edit lists, so the frame times are the capture times.
   private var isSlowedByEditList: Bool {
     guard let track = videoTrack?.format.index,
       let rates = EditListBox.mediaRates(ofTrack: track, in: path), let first = rates.first
     else { return false }
-    // Fixed-point numbers with 16 bits of fraction. Zero is a still, and not slow motion.
+    // Rates are fixed-point numbers with 16 fractional bits. A rate of zero means a still frame,
+    // not slow motion.
     return rates.allSatisfy { $0 == first } && (1..<0x1_0000).contains(first)
   }
 
-  /// The times of one frame.
+  /// The times and the capture data of one frame.
   public struct FrameTimingRow: Hashable, Sendable {
     /// The index of the frame, from 0.
     public let index: Int
@@ -143,17 +146,17 @@ extension Asset {
     public let sequence: Int64?
     /// The duration of the frame.
     public let duration: MediaTime
-    /// The number of missing frames before this one.
+    /// The number of missing frames directly before this one.
     ///
     /// Nil if unknown.
     public let lostBefore: Int64?
-    /// Whether the frame repeats the image before it.
+    /// Whether the frame repeats the image of the frame before.
     ///
-    /// Nil if unknown. Recordings of this library repeat none.
+    /// Nil if unknown. In recordings of this library, no frame is a repetition.
     public let isDuplicate: Bool?
   }
 
-  /// The times of all frames of the video track.
+  /// The times and the capture data of all frames of the video track.
   ///
   /// Capture times and sequence numbers come from the frame records in the file. Without records,
   /// they are computed from the first frame and the gaps.

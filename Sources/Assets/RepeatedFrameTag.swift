@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The metadata tag that states which frames of a movie repeat the image before them.
+/// The metadata tag that lists the frames of a movie that repeat the image of the frame before.
 ///
-/// The text lists the ranges of such frames: `12,40+3` for the frames 12, 40, 41 and 42.
+/// The text lists ranges of frame indices, for example `12,40+3` for the frames 12, 40, 41 and 42.
 package struct RepeatedFrameTag: Hashable, Sendable {
   /// The key of the tag.
   package static let key = "com.overcrank.repeated_frames"
@@ -12,9 +12,10 @@ package struct RepeatedFrameTag: Hashable, Sendable {
 
   package init(_ ranges: [Range<Int64>]) { self.ranges = ranges }
 
-  /// Parses a tag.
+  /// Parses the text of a tag.
   ///
-  /// Nil for any other text.
+  /// Returns nil if the text is invalid.
+  ///
   package init?(_ text: String) {
     var ranges: [Range<Int64>] = []
     for part in text.split(separator: ",") {
@@ -35,7 +36,7 @@ package struct RepeatedFrameTag: Hashable, Sendable {
       .joined(separator: ",")
   }
 
-  /// Returns for each frame whether it is repeated.
+  /// Returns for each frame whether it repeats the image of the frame before.
   func flags(frameCount: Int) -> [Bool] {
     var flags = [Bool](repeating: false, count: frameCount)
     for range in ranges {
@@ -46,12 +47,13 @@ package struct RepeatedFrameTag: Hashable, Sendable {
 }
 
 extension Asset {
-  /// The times of all frames of a constant-rate copy, with the capture times and the sequence
-  /// numbers of its source.
+  /// The frame times of this movie, a constant-rate export, with the capture times and sequence
+  /// numbers of the export's source.
   ///
-  /// - Parameter source: The frames of the source, each of which the copy shows once or several
-  ///   times in a row.
-  /// - Returns: The rows. Without capture times if the copy does not show each frame of the source.
+  /// - Parameter source: The frame times of the source. The export shows each source frame once, or
+  ///   repeats it.
+  /// - Returns: The rows; without capture times if the export does not show all frames of the
+  ///   source.
   package func frameTimingRows(copiedFrom source: [FrameTimingRow]) -> [FrameTimingRow] {
     let rows = frameTimingRows()
     guard rows.count(where: { $0.isDuplicate == false }) == source.count else { return rows }

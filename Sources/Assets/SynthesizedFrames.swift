@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The frames of a movie that were synthesized, and not captured.
+/// The frames of a movie that were synthesized instead of captured.
 ///
-/// A movie stores them as a text with one character for each frame in presentation order: a dot for
-/// a captured frame, and a digit for a synthesized one. The digit is the tenths of its confidence,
-/// from 0 to 9.
+/// A movie stores this as text with one character for each frame in presentation order: a dot for a
+/// captured frame, and a digit for a synthesized frame. The digit is the confidence in tenths, from
+/// 0 to 9.
 public struct SynthesizedFrames: Hashable, Sendable {
   /// The key of the tag in a movie's metadata.
   package static let key = "com.overcrank.synthesized_frames"
@@ -24,7 +24,9 @@ public struct SynthesizedFrames: Hashable, Sendable {
 
   package init() {}
 
-  /// Reads a movie's text; nil if it has other characters than dots and digits.
+  /// Parses the text that a movie stores.
+  ///
+  /// Returns nil if it contains characters other than dots and digits.
   package init?(text: String) {
     for character in text.utf8 {
       switch character {
@@ -36,7 +38,7 @@ public struct SynthesizedFrames: Hashable, Sendable {
     }
   }
 
-  /// Appends equal frames: synthesized ones with a confidence from 0 to 1, or captured ones.
+  /// Appends equal frames: captured frames, or synthesized frames with a confidence from 0 to 1.
   package mutating func append(_ confidence: Float?, count added: Int64) {
     guard let confidence else {
       duplicatedCount += added - 1
@@ -59,7 +61,9 @@ public struct SynthesizedFrames: Hashable, Sendable {
 }
 
 extension Asset {
-  /// The synthesized frames of the movie; nil if it has none, or if none are known.
+  /// The synthesized frames of the movie.
+  ///
+  /// Nil if there are none, or if the movie does not list them.
   public var synthesizedFrames: SynthesizedFrames? {
     metadata[SynthesizedFrames.key].flatMap(SynthesizedFrames.init(text:))
   }

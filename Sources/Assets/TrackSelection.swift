@@ -2,43 +2,43 @@
 
 public import OvercrankMediaCore
 
-/// The tracks of an asset to read.
+/// Selects the tracks of an asset that are read.
 ///
 /// Tracks are counted from 1 for each media type, in file order.
 public struct TrackSelection: Hashable, Sendable {
-  /// The audio track to read.
+  /// Selects the audio track that is read.
   public enum Audio: Hashable, Sendable {
-    /// The one that the asset has chosen.
+    /// The audio track that the asset chooses.
     case automatic
-    /// The track with this number.
+    /// The audio track with this number, from 1.
     case number(Int)
-    /// None.
+    /// No audio track.
     case none
   }
 
-  /// The number of the video track; nil for the one that the asset has chosen.
+  /// The number of the video track, from 1; nil for the video track that the asset chooses.
   public var video: Int?
   /// The audio track.
   public var audio: Audio
 
-  /// Makes a selection.
+  /// Creates a selection.
   public init(video: Int? = nil, audio: Audio = .automatic) {
     (self.video, self.audio) = (video, audio)
   }
 }
 
 extension MediaError.Code {
-  /// The file has no such track, or it cannot be decoded.
+  /// The file does not contain the requested track, or that track cannot be decoded.
   public static let noSuchTrack = Self(rawValue: "no_such_track")
 }
 
 extension AudioTrack {
-  /// The same track, with its samples counted from the first frame of another video track.
+  /// The same track, but with its samples counted from the first frame of this video track.
   func counted(from video: VideoTrack?) -> AudioTrack {
     let position = video.flatMap {
       try? ($0.origin * Rational(Int64(sampleRate))).rounded(.halfAwayFromZero)
     }
-    // Without video, time zero is the first sample.
+    // Without video, time zero is the first audio sample.
     let origin = position.flatMap { Int64(exactly: $0) } ?? startSample + originSample
     return AudioTrack(
       codec: codec, sampleRate: sampleRate, channelCount: channelCount, sampleCount: sampleCount,

@@ -6,7 +6,7 @@ public enum UndecodableFramePolicy: String, Hashable, Sendable, CaseIterable {
   case stop
   /// The previous decodable frame is shown instead.
   ///
-  /// At the start of a file, the first decodable frame.
+  /// At the start of a file, the first decodable frame is shown.
   case hold
   /// The frame is left out.
   case skip

@@ -23,12 +23,13 @@ public struct VideoTrack: Sendable {
   package let format: TrackFormat
   /// The transformation that players apply.
   ///
-  /// Nil for a rotation by another angle.
+  /// Nil for a rotation by an angle that is not a multiple of 90 degrees.
   package var frameRotation: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
   /// Whether the frames have an alpha channel.
   ///
-  /// WebM stores it besides the frames of VP8 and VP9, and it is not decoded.
+  /// WebM stores the alpha channel of VP8 and VP9 separately from the frames. Such an alpha channel
+  /// is not decoded.
   package var hasAlpha: Bool {
     format.parameters.pixelFormat.hasAlpha || format.metadata["alpha_mode"] == "1"
   }
@@ -46,7 +47,7 @@ public struct VideoTrack: Sendable {
 
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }
-  /// Ticks per second.
+  /// The number of ticks per second.
   public var timescale: Int32 { frames.timescale }
   /// The nominal frame rate, see ``FrameTable/nominalFrameRate``.
   public var nominalFrameRate: FrameRate? { frames.nominalFrameRate }
@@ -60,14 +61,16 @@ public struct AudioTrack: Sendable {
   public let sampleRate: Int
   /// The number of channels.
   public let channelCount: Int
-  /// The number of presented samples per channel, without encoder padding.
+  /// The number of samples per channel that are presented, without encoder padding.
   public let sampleCount: Int64
-  /// The index of the first presented sample, counted from the sample at the first video frame.
+  /// The index of the first presented sample.
+  ///
+  /// The sample at the first video frame has the index 0.
   public let startSample: Int64
   package let format: TrackFormat
-  /// The asset's time zero on the file's own time axis, in audio samples.
+  /// The asset's time zero on the file's own time axis, in samples of this track.
   package let originSample: Int64
-  /// The end of the presented samples in seconds, counted from the asset's time zero.
+  /// The end of the presented samples, in seconds after the asset's time zero.
   package var end: Rational {
     Rational(Int128(startSample + sampleCount), over: Int128(sampleRate))
   }

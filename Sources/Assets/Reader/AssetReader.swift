@@ -10,23 +10,24 @@ public import OvercrankMediaCore
 /// while let sample = try reader.nextSample() { print(sample.presentationTimeStamp) }
 /// ```
 ///
-/// The counterpart of `AVAssetReader` with one `AVAssetReaderTrackOutput`. A reader is used by one
-/// thread, which it blocks while it waits for the disk and the decoder. In a task, use
-/// ``Asset/samples(of:as:in:undecodable:)`` instead, which suspends the task.
+/// The counterpart of `AVAssetReader` with one `AVAssetReaderTrackOutput`. A reader may be used by
+/// one thread only. Calls block this thread until the disk and the decoder have delivered. In a
+/// task, use ``Asset/samples(of:as:in:undecodable:)`` instead, which suspends the task.
 public struct AssetReader: ~Copyable {
   /// The form in which samples are returned.
   public enum Output: Hashable, Sendable {
     /// The bytes as stored in the file, in decode order.
     ///
-    /// For a time range, these are the samples presented in the range, and the samples needed to
-    /// decode them.
+    /// For a time range, these are the samples that are presented in the range, and the samples
+    /// that are needed to decode those.
     case stored
     /// Decoded frames in presentation order.
     ///
     /// For a time range, the first frame is the one that is shown at the start of the range.
     case images(PixelFormat)
-    /// Decoded audio in blocks of up to 4096 samples. For a time range, exactly its samples are
-    /// returned.
+    /// Decoded audio in blocks of up to 4096 samples.
+    ///
+    /// For a time range, exactly the samples in the range are returned.
     case audio
   }
 
@@ -36,13 +37,13 @@ public struct AssetReader: ~Copyable {
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - track: One of its ``Asset/tracks``.
+  ///   - track: One of the ``Asset/tracks`` of the asset.
   ///   - output: The form in which samples are returned.
   ///   - timeRange: The part of the asset to read. Nil reads the whole track. Parts of the range
   ///     that the track does not cover are skipped.
   ///   - undecodable: The policy for frames that cannot be decoded.
-  /// - Throws: `MediaError` with `.invalidData` if the track does not have the requested form, or
-  ///   if the file cannot be read.
+  /// - Throws: `MediaError` with `.invalidData` if the track cannot be read in the requested form,
+  ///   or if the file cannot be read.
   public init(
     _ asset: Asset, _ track: AssetTrack, as output: Output = .stored,
     in timeRange: TimeRange? = nil, undecodable: UndecodableFramePolicy = .stop

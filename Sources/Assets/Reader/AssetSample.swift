@@ -6,7 +6,7 @@ public import OvercrankMediaCore
 ///
 /// Its times are on the asset's time axis.
 public struct AssetSample: Sendable {
-  /// The content of a sample.
+  /// The content of a sample, in the form that was requested.
   public enum Content: Sendable {
     /// The bytes as stored in the file.
     case stored([UInt8])

@@ -51,7 +51,7 @@ private struct AssetSampleSequence: AsyncSequence, Sendable {
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: SampleFeed(self)) }
 }
 
-/// Reads samples on a dispatch queue, because the read blocks its thread on the disk.
+/// Reads samples on a dispatch queue, because reading blocks its thread.
 private final class SampleFeed: Sendable {
   private let request: AssetSampleSequence
   private let queue = DispatchQueue(label: "asset samples")

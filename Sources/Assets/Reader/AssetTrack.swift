@@ -23,9 +23,9 @@ public struct AssetTrack: Sendable, Identifiable {
   public let isEnabled: Bool
   /// The track's tags.
   public let metadata: [String: String]
-  /// The frames, if this is a video track that can be decoded; otherwise nil.
+  /// The frames of a video track that can be decoded; nil for any other track.
   public let video: VideoTrack?
-  /// The audio, if this is an audio track that can be decoded; otherwise nil.
+  /// The audio of an audio track that can be decoded; nil for any other track.
   public let audio: AudioTrack?
   let format: TrackFormat
 
@@ -34,7 +34,8 @@ public struct AssetTrack: Sendable, Identifiable {
   ) {
     id = format.index
     isDefault = format.isDefault
-    // libavformat turns the flag of an enabled track into the mark of a default one.
+    // In MOV and MP4, libavformat reports the flag of an enabled track as the mark of a default
+    // track.
     isEnabled = !isMOV || format.isDefault
     mediaType =
       switch format.kind {
@@ -49,11 +50,10 @@ public struct AssetTrack: Sendable, Identifiable {
     self.format = format
   }
 
-  /// All tracks of a file.
+  /// Returns all tracks of a file.
   ///
-  /// The asset has already read its first video track and its first audio track, which are passed
-  /// in. If another track cannot be decoded, it is listed without its content, so the file stays
-  /// readable.
+  /// `video` and `audio` are the tracks that the asset has already read. Another track that cannot
+  /// be decoded does not make the file unreadable. It is listed without frames or audio.
   static func all(
     of index: AssetIndex, video: VideoTrack?, audio: AudioTrack?, allowsTruncation: Bool
   ) -> [AssetTrack] {

@@ -3,7 +3,7 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The packets of a video track with known frames, in decode order.
+/// The packets of a video track that has a ``FrameTable``, in decode order.
 final class StoredFrames: SampleProducer {
   private let asset: Asset
   private let cursor: PacketCursor

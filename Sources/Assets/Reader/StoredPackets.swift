@@ -58,7 +58,9 @@ final class StoredPackets: SampleProducer {
     return nil
   }
 
-  /// A packet as a sample, or nil if its time is unknown or out of bounds.
+  /// Converts a packet to a sample.
+  ///
+  /// Returns nil if the time of the packet is unknown or out of bounds.
   private func sample(_ packet: Packet) -> AssetSample? {
     func time(_ ticks: Int64?) -> MediaTime? {
       ticks.flatMap { try? MediaTime(Rational($0) * track.timeBase - origin) }
