@@ -8,7 +8,9 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
   case gif
   case webp
 
-  /// The format for a file name extension; nil for another or a missing extension.
+  /// The format that a file name extension selects.
+  ///
+  /// Nil for any other extension, and without an extension.
   package init?(path: String) {
     guard let extent = path.fileExtension else { return nil }
     self.init(rawValue: extent)
@@ -22,7 +24,7 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     }
   }
 
-  /// Ticks per second of the times in the file.
+  /// The number of ticks per second for the times in the file.
   package var timescale: Int32 {
     switch self {
     case .gif: 100
@@ -30,9 +32,9 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     }
   }
 
-  /// The highest frame rate that browsers play at its speed.
+  /// The highest frame rate that browsers play at its real speed.
   ///
-  /// They show frames of 10 ms or less for 100 ms.
+  /// Browsers show frames of 10 ms or less for 100 ms.
   package var highestFrameRate: Int64 {
     switch self {
     case .gif: 50
@@ -40,6 +42,6 @@ package enum AnimatedImageFormat: String, Hashable, Sendable {
     }
   }
 
-  /// True if the linked FFmpeg has the encoder.
+  /// Whether the linked FFmpeg contains the encoder.
   package var isSupported: Bool { avcodec_find_encoder_by_name(encoderName) != nil }
 }

@@ -5,12 +5,12 @@ import OvercrankLinuxSystem
 
 /// Writes an animated image that repeats forever.
 ///
-/// GIF is written by libavformat. The only packet of a WebP encoder is the whole file, in which this
-/// writer corrects the duration of the last frame.
+/// A GIF is written by libavformat. A WebP encoder returns the whole file as one packet, in which
+/// this writer corrects the duration of the last frame.
 package struct AnimatedImageWriter: ~Copyable {
   private let format: AnimatedImageFormat
   private let path: String
-  /// libavformat's muxer; nil for WebP.
+  /// The muxer of libavformat; nil for WebP.
   private let context: UnsafeMutablePointer<AVFormatContext>?
   private let scratch: UnsafeMutablePointer<AVPacket>
   private var lastTime: Int64 = 0
@@ -72,7 +72,7 @@ package struct AnimatedImageWriter: ~Copyable {
     av_packet_free(&gone)
   }
 
-  /// Writes a packet that is shown from a time on, in ticks of the format.
+  /// Writes a packet that is shown from the time `ticks` on, in ticks of the format.
   ///
   /// - Throws: `LibAVError` with the operation "write to".
   package mutating func write(_ packet: Packet, at ticks: Int64) throws(LibAVError) {
@@ -112,12 +112,13 @@ package struct AnimatedImageWriter: ~Copyable {
   }
 }
 
-/// The durations of frames in the bytes of a WebP file.
+/// Reads and changes the durations of frames in a WebP file.
 package enum WebPDurations {
-  /// The offset of each frame's duration, which has three bytes.
+  /// The byte offset of each frame's duration, which is stored in three bytes.
   private static func offsets(in file: [UInt8]) -> [Int] {
     var found: [Int] = []
-    // After `RIFF`, the size and `WEBP` follow chunks of a name, a size and an even number of bytes.
+    // The file begins with `RIFF`, its size and `WEBP`. Chunks follow: a name, a size, and an even
+    // number of bytes.
     var start = 12
     while start + 8 <= file.count {
       let size = (0..<4).reduce(0) { $0 | Int(file[start + 4 + $1]) << (8 * $1) }
@@ -136,9 +137,9 @@ package enum WebPDurations {
     }
   }
 
-  /// Sets the duration of the last frame, so that the animation ends at a time.
+  /// Sets the duration of the last frame so that the animation ends at a time.
   ///
-  /// The encoder only knows when each frame begins, and guesses the duration of the last one.
+  /// The encoder knows only when each frame begins, so it guesses the duration of the last frame.
   static func end(_ file: inout [UInt8], at milliseconds: Int64) {
     let known = Self.milliseconds(in: file)
     guard let at = offsets(in: file).last else { return }

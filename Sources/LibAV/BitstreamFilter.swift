@@ -7,7 +7,7 @@ package struct BitstreamFilter: ~Copyable {
   private let context: UnsafeMutablePointer<AVBSFContext>
   private let name: String
 
-  /// Makes a filter for a track.
+  /// Creates a filter for a track.
   ///
   /// - Throws: `LibAVError` with the operation "find" or "set up".
   package init(named name: String, parameters: CodecParameters) throws(LibAVError) {
@@ -42,8 +42,8 @@ package struct BitstreamFilter: ~Copyable {
   ///
   /// Use this only with a filter that returns exactly one packet for each input packet.
   ///
-  /// - Throws: `LibAVError` with the operation "filter" if the packet is damaged or the filter
-  ///   returns none.
+  /// - Throws: `LibAVError` with the operation "filter" if the packet is damaged, or if the filter
+  ///   returns no packet.
   package mutating func filter(_ packet: Packet) throws(LibAVError) -> Packet {
     guard let input = av_packet_clone(packet.pointer), let output = av_packet_alloc() else {
       throw LibAVError("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)

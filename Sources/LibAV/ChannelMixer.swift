@@ -4,16 +4,19 @@ import CFFmpeg
 
 /// Converts planar float audio to another number of channels.
 ///
-/// One channel becomes the two front channels at full level. All other conversions are libswresample's
-/// for the usual speaker layouts. If a number of channels has no usual layout, the first channels are
-/// kept. The value is the sole owner of its `SwrContext`.
+/// A single channel is copied to the two front channels at full level. All other conversions are
+/// those of libswresample between the default speaker layouts. If a number of channels has no
+/// default layout, only the first channels are kept. The value is the sole owner of its
+/// `SwrContext`.
 package struct ChannelMixer: ~Copyable {
   private let inputCount: Int
   private let outputCount: Int
-  /// The context; nil if planes are only copied.
+  /// The libswresample context; nil if channels are only copied.
   private var context: OpaquePointer?
 
-  /// Makes a mixer; calls `swr_alloc_set_opts2` and `swr_init`.
+  /// Creates a mixer.
+  ///
+  /// Calls `swr_alloc_set_opts2` and `swr_init`.
   package init(from inputCount: Int, to outputCount: Int) {
     (self.inputCount, self.outputCount) = (inputCount, outputCount)
     guard inputCount > 1, inputCount != outputCount, inputCount <= 64, outputCount <= 64 else {
@@ -22,7 +25,7 @@ package struct ChannelMixer: ~Copyable {
     var (input, output) = (AVChannelLayout(), AVChannelLayout())
     av_channel_layout_default(&input, Int32(inputCount))
     av_channel_layout_default(&output, Int32(outputCount))
-    // The rate is of no effect, because both are equal.
+    // Any rate is possible here, because input and output have the same rate.
     guard
       swr_alloc_set_opts2(
         &context, &output, AV_SAMPLE_FMT_FLTP, 48_000, &input, AV_SAMPLE_FMT_FLTP, 48_000, 0, nil)
@@ -38,7 +41,7 @@ package struct ChannelMixer: ~Copyable {
     swr_free(&last)
   }
 
-  /// Converts samples, one plane per channel, all of the same length.
+  /// Converts samples, one array for each channel, all of the same length.
   package func mixed(_ planes: [[Float]]) -> [[Float]] {
     guard planes.count == inputCount, inputCount != outputCount, let first = planes.first else {
       return planes
@@ -64,7 +67,7 @@ package struct ChannelMixer: ~Copyable {
     }
     var inputs = (0..<inputCount).map { plane($0).map { UnsafePointer($0) } }
     var outputs = (0..<outputCount).map { plane(inputCount + $0) }
-    // With equal rates, there is no delay, so each call returns as many samples as it takes.
+    // At equal rates there is no delay, so each call returns as many samples as it receives.
     _ = swr_convert(context, &outputs, count, &inputs, count)
     return (0..<outputCount).map { number in
       let start = (inputCount + number) * length

@@ -4,7 +4,8 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension ColorBox {
-  /// Whether a track has full range and its codec cannot say so, so that only the `colr` box can.
+  /// Whether a track has full range, but only the `colr` box can state this, not the codec's own
+  /// headers.
   static func isNeeded(for parameters: CodecParameters) -> Bool {
     parameters.codecID == AV_CODEC_ID_FFV1
       && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG
@@ -13,7 +14,7 @@ extension ColorBox {
 }
 
 extension ColorBox.CodePoints {
-  /// Makes the color description of a track.
+  /// Creates the color description of a track.
   init(_ parameters: CodecParameters) {
     let codec = parameters.pointer.pointee
     self.init(

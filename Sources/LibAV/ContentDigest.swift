@@ -12,9 +12,9 @@ package struct ContentDigest: ~Copyable {
   /// The number of hexadecimal digits of a digest.
   package static let digitCount = 64
 
-  /// Starts the digest of no bytes.
+  /// Creates a digest to which no bytes have been added yet.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package init() throws(LibAVError) {
     guard let context = av_sha_alloc() else {
       throw LibAVError("allocate", "a digest", code: CFFmpeg_ENOMEM)
@@ -51,19 +51,22 @@ package struct ContentDigest: ~Copyable {
 }
 
 extension ContentDigest {
-  /// The longest file that is read completely, in bytes, and the length of a sample of a longer one.
+  /// The size in bytes up to which a file is read completely.
+  ///
+  /// `edge` is the length of the start and the end that are read of a longer file, and `sample` the
+  /// length of each sample.
   private static let (wholeLimit, edge, sample) = (Int64(16 << 20), 1 << 20, 4_096)
-  /// The number of samples between the start and the end of a long file.
+  /// The number of samples that are read between the start and the end of a longer file.
   private static let sampleCount: Int64 = 1_024
 
   /// Returns the digest of a file's size and content.
   ///
-  /// If a file is larger than 16 MiB, only its first and last MiB, 1024 evenly spaced samples of
-  /// 4 KiB and the index of a movie are read. Whole clips on a network disk would take longer to
-  /// read than to export.
+  /// If the file is larger than 16 MiB, only the first and the last MiB, 1024 evenly spaced samples
+  /// of 4 KiB, and the index of a movie are read. On a network disk, reading a whole clip would
+  /// take longer than exporting it.
   ///
-  /// - Throws: `SystemError` if the file cannot be opened or read, `LibAVError` if there is no
-  ///   memory.
+  /// - Throws: `SystemError` if the file cannot be opened or read, `LibAVError` if memory is
+  ///   unavailable.
   package static func ofFile(_ path: String) throws -> String {
     let movie = try MovieBoxes(opening: path, forWriting: false)
     let count = movie.byteCount
@@ -79,7 +82,7 @@ extension ContentDigest {
       try digest.update(movie.file, start..<start + Int64(sample))
     }
     try digest.update(movie.file, count - Int64(edge)..<count)
-    // A change of a single time is too small for the samples.
+    // The index is added because the samples would probably miss a change of a single time in it.
     for box in movie.boxes() where [BoxType.movie, BoxType.fragment].contains(box.type) {
       try digest.update(movie.file, box.start..<box.end)
     }

@@ -4,11 +4,13 @@ import CFFmpeg
 import Glibc
 import OvercrankLinuxSystem
 
-/// Writes the output of a muxer to a file, and lets the kernel copy the packets of source files.
+/// Writes the output of a muxer to a file.
 ///
-/// Packets that follow each other in both files are copied in one call.
+/// Packets of source files are copied by the kernel, from file to file.
+///
+/// Packets that are contiguous in both files are copied in one call.
 final class CopyingSink: MuxerSink {
-  /// Bytes of a source that are still to be copied.
+  /// A contiguous range of a source's bytes that is still to be copied.
   private struct Run {
     let source: Int
     var start: Int64
@@ -18,17 +20,20 @@ final class CopyingSink: MuxerSink {
 
   private let file: RandomAccessFile
   private let sources: [StoredMedia]
-  /// The size of the blocks that the file shares with each source; nil where it shares none.
+  /// The size in bytes of the file system blocks that the file can share with each source.
+  ///
+  /// Nil for a source with which it cannot share blocks.
   private let blockBytes: [Int64?]
   private var run: Run?
   private var end: Int64 = 0
-  /// The number of bytes of sources that the muxer wrote.
+  /// The number of bytes that the muxer wrote from sources.
   private(set) var copiedBytes: Int64 = 0
-  /// The first error.
+  /// The first error that occurred.
   private(set) var failure: LibAVError?
 
-  /// The size in bytes from which a run is copied although it may go on, so that an export can be
-  /// cancelled meanwhile.
+  /// The size in bytes from which a pending range is copied without waiting for its end.
+  ///
+  /// An export can then be cancelled during a long range.
   private static let maximumPending: Int64 = 64 << 20
 
   /// Opens an existing empty file.
@@ -43,7 +48,9 @@ final class CopyingSink: MuxerSink {
 
   override var byteCount: Int64 { end }
 
-  /// The size of the blocks that the file shares with a source; nil if it shares none.
+  /// The size in bytes of the file system blocks that the file can share with a source.
+  ///
+  /// Nil if it cannot share blocks.
   func sharedBlockBytes(_ source: StoredMedia) -> Int64? {
     sources.firstIndex { $0 === source }.flatMap { blockBytes[$0] }
   }
@@ -81,12 +88,13 @@ final class CopyingSink: MuxerSink {
       run = next
     }
     guard let run, run.count >= Self.maximumPending else { return }
-    // The run is divided at a block of the source, because only whole blocks can be shared.
+    // Only whole blocks can be shared, so the range is divided at the start of a block in the
+    // source.
     let block = blockBytes[run.source] ?? 1
     try copyRun(upTo: run.count - (run.start + run.count) % block)
   }
 
-  /// Copies the pending run, or its first `limit` bytes.
+  /// Copies the pending range, or its first `limit` bytes.
   private func copyRun(upTo limit: Int64? = nil) throws(LibAVError) {
     guard let run else { return }
     let (source, count) = (sources[run.source].file, limit ?? run.count)
@@ -105,11 +113,11 @@ final class CopyingSink: MuxerSink {
         count: run.count - count)
   }
 
-  /// Copies the pending run, and reports errors that the file system delayed.
+  /// Copies the pending range, and reports errors that the file system has not reported yet.
   func finish() throws(LibAVError) {
     if let failure { throw failure }
     try copyRun()
-    // Some file systems, such as NFS, report a full disk only when a descriptor is closed.
+    // Some file systems, such as NFS, report a full disk only when a file descriptor is closed.
     let copy = dup(file.file.descriptor)
     guard copy < 0 || close(copy) == 0 || errno == EINTR else {
       throw LibAVError("close", file.path, code: -errno)

@@ -7,19 +7,20 @@ package import OvercrankMediaCore
 package struct Decoder: ~Copyable {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let subject: String
-  /// Whether untagged YUV frames above standard definition are tagged as BT.709, as players assume.
+  /// Whether YUV frames above standard definition that have no matrix tag are tagged as BT.709, as
+  /// players assume.
   package var guessesMatrix = false
 
   /// Opens a decoder.
   ///
   /// - Parameters:
   ///   - parameters: The track's codec parameters.
-  ///   - subject: The file or track to name in errors.
-  ///   - timeBase: Seconds per tick of the packet times. If libavcodec skips the first samples of
-  ///     an audio frame, it needs this to shift the frame's time.
+  ///   - subject: The file or track that errors name.
+  ///   - timeBase: The duration in seconds of a tick of the packet times. libavcodec needs it to
+  ///     shift the time of an audio frame whose first samples it skips.
   ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
-  ///   - reduction: The number of times that width and height are halved while decoding. Few codecs
-  ///     can do that; MJPEG can up to 3.
+  ///   - reduction: The number of times that width and height are halved during decoding. Only a
+  ///     few codecs support this; MJPEG supports up to 3.
   /// - Throws: `LibAVError` with the operation "find" if there is no decoder, else "open".
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0,
@@ -73,10 +74,10 @@ package struct Decoder: ~Copyable {
     try LibAVError.checkData(result: result, "decode", subject)
   }
 
-  /// Whether packets are skipped if no other frame references their frame.
+  /// Whether a packet is skipped if no other frame references its frame.
   ///
-  /// Applies to the packets sent afterwards, by `skip_frame`. Some codecs do not say which frames
-  /// are referenced; they decode all packets.
+  /// The setting (`skip_frame`) applies to packets that are sent afterwards. For codecs that do not
+  /// state which frames are referenced, all packets are decoded.
   package var skipsUnreferenced: Bool {
     get { context.pointee.skip_frame == AVDISCARD_NONREF }
     nonmutating set {
@@ -86,7 +87,7 @@ package struct Decoder: ~Copyable {
 
   /// Skips the loop filter and the IDCT to decode faster.
   ///
-  /// The pixels are then wrong. Use this only to learn the order of the frames.
+  /// The pixels are then wrong, so use this only to find out the order of the frames.
   package func skipPixels() {
     context.pointee.skip_loop_filter = AVDISCARD_ALL
     context.pointee.skip_idct = AVDISCARD_ALL
@@ -97,7 +98,7 @@ package struct Decoder: ~Copyable {
 
   /// Returns the next frame.
   ///
-  /// Nil if more packets are needed, or at the end of the stream.
+  /// Returns nil if more packets are needed, or at the end of the stream.
   ///
   /// - Throws: `LibAVError` with the operation "decode".
   package mutating func nextFrame() throws(LibAVError) -> MediaFrame? {

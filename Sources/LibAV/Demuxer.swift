@@ -6,9 +6,9 @@ package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The entry of a packet in its file's index: location, time and flags.
+/// The location, time and flags of a packet in a file, from the file's index.
 package struct PacketLocation: Sendable {
-  /// The offset in the file, in bytes.
+  /// The byte offset in the file.
   package let position: Int64
   package let byteCount: Int
   /// The decoding time in track ticks.
@@ -45,38 +45,41 @@ package struct Demuxer: ~Copyable {
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
-  /// The duration in microseconds that the file states.
+  /// The duration in microseconds that the file states for itself.
   ///
-  /// Nil if it states none.
+  /// Nil if the file states none.
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let watch: ReadWatch
   /// Detects packets of the video track that contain only one field of an interlaced frame.
   ///
-  /// Nil if every packet contains a whole frame.
+  /// Nil if every packet of the track contains a whole frame.
   private let fieldParser: PacketParser?
   private let fieldTrack: Int
   private var fields = FieldPairs<Packet>()
-  /// Whether the container marks packets next to lost bytes as corrupt, and not only truncated ones.
+  /// Whether the container also marks packets next to lost bytes as corrupt, not only truncated
+  /// packets.
   private let marksLosses: Bool
-  /// The number of packets of each track that the container marked as corrupt and that were returned
-  /// nevertheless.
+  /// For each track, the number of packets that were returned although the container marked them as
+  /// corrupt.
   ///
-  /// In a transport stream, bytes are missing in or before such a packet. Decoders make the best of
-  /// it.
+  /// In a transport stream, bytes are missing in or before such a packet. Decoders decode such
+  /// packets as far as possible.
   package private(set) var damagedCounts: [Int: Int] = [:]
-  /// The corrections of packet times in a file whose clock restarts; they prevent seeks.
+  /// The corrections of packet times in a file whose clock restarts.
+  ///
+  /// While they are set, seeking is impossible.
   package var corrections: TimeCorrections?
-  /// The number of packets of each track that were returned, if there are corrections.
+  /// The number of packets of each track returned so far; counted only if there are corrections.
   private var returnedCounts: [Int: Int] = [:]
 
   /// The accepted formats by their libavformat names.
   ///
-  /// They contain their own media data.
+  /// Files in these formats contain their own media data.
   ///
-  /// Playlists, scripts and image patterns are excluded, because through them libavformat opens
-  /// other files or the network. Devices are excluded too.
+  /// Playlists, scripts and image patterns are excluded, because they make libavformat open other
+  /// files or network connections. Devices are excluded, too.
   package static let formats = [
     "mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "mxf", "dv", "ivf", "nut",
     "gxf",
@@ -90,11 +93,11 @@ package struct Demuxer: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: The path of the file.
-  ///   - probes: Whether to read the first packets, to find data that the headers lack. This is not
-  ///     needed to read the packets of a movie whose tracks are already known.
+  ///   - probes: Whether to read the first packets, to find parameters that the headers lack. This
+  ///     is unnecessary if the tracks of the movie are already known.
   /// - Throws: `LibAVError` with the operation "open" or "read". `systemErrorNumber` is `ENOENT`
   ///   for a missing file, `ESPIPE` for a pipe or device, `ETIMEDOUT` for a file that libavformat
-  ///   reads endlessly, and nil for invalid data.
+  ///   would read endlessly, and nil for invalid data.
   package init(opening path: String, probes: Bool = true) throws(LibAVError) {
     try self.init(path, at: path, probes: probes)
   }
@@ -171,10 +174,10 @@ package struct Demuxer: ~Copyable {
     withExtendedLifetime(watch) {}
   }
 
-  /// Throws for a path that is not a regular file.
+  /// Throws an error for a path that is not a regular file.
   private static func checkKind(of path: String) throws(LibAVError) {
     var status = stat()
-    guard stat(path.systemPath, &status) == 0 else { return }  // The open call reports the error.
+    guard stat(path.systemPath, &status) == 0 else { return }  // Opening the file fails, too.
     switch status.st_mode & S_IFMT {
     case S_IFREG: return
     case S_IFDIR: throw LibAVError("open", path, code: -EISDIR)
@@ -182,11 +185,12 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// Throws if a call failed, or if `watch` interrupted it.
+  /// Throws an error if a call failed, or if `watch` interrupted the call.
   private static func check(
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
-    // FFmpeg asks the watch only before it reads a block of the file, and may have more packets.
+    // FFmpeg calls the watch only before it reads a block of the file. If packets are already
+    // buffered, a cancellation is noticed only here.
     if ReadWatch.cancelsAll { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
     if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
     try LibAVError.checkData(result: result, operation, path)
@@ -194,7 +198,7 @@ package struct Demuxer: ~Copyable {
 
   /// Returns the next packet of any track.
   ///
-  /// Nil at the end of the file.
+  /// Returns nil at the end of the file.
   ///
   /// If the container stores the two fields of a frame as two packets, they are returned as one
   /// packet.
@@ -209,7 +213,7 @@ package struct Demuxer: ~Copyable {
     return ticks == 0 ? packet : try packet.moved(by: ticks)
   }
 
-  /// Returns the next packet with the times in the file.
+  /// Returns the next whole packet, with the times as stored in the file.
   private mutating func wholePacket() throws(LibAVError) -> Packet? {
     guard let fieldParser else { return try storedPacket() }
     while true {
@@ -234,15 +238,16 @@ package struct Demuxer: ~Copyable {
     watch.begin()
     var result = LibAVLog.during { av_read_frame(context, packet) }
     // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet. It
-    // continues when it is called again, so the loop goes on while the position advances.
+    // continues when it is called again, so it is called again as long as the read position
+    // advances.
     var position = Int64(-1)
     while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {
       position = io.pointee.pos
       result = LibAVLog.during { av_read_frame(context, packet) }
     }
     if result == CFFmpeg_EOF, !watch.isStalled, !ReadWatch.cancelsAll {
-      // libavformat reports an I/O error as the end of the file. Only the I/O context shows the
-      // error.
+      // libavformat reports an I/O error as the end of the file. Only the I/O context contains the
+      // real error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
         throw LibAVError("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
       }
@@ -258,7 +263,7 @@ package struct Demuxer: ~Copyable {
 
   /// Whether the header declares a track as encrypted.
   ///
-  /// In MOV and MP4, each packet declares its own encryption, so the result is false.
+  /// In MOV and MP4, encryption is declared for each packet instead, so the result is false.
   package func isEncrypted(track: Int) -> Bool {
     guard !isMOV, tracks.indices.contains(track),
       let stream = context.pointee.streams[track]
@@ -266,15 +271,15 @@ package struct Demuxer: ~Copyable {
     return av_stream_get_side_data(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
   }
 
-  /// Switches to packets and times exactly as stored, without parsing.
+  /// Switches to returning packets and times exactly as stored, without parsing.
   ///
-  /// Use this for codecs with one frame per packet, where parsing adds nothing.
+  /// Use this for codecs with one frame per packet, for which parsing is unnecessary.
   package func readAsStored() {
     context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
   }
 
   /// The number of packets and the duration of a track, according to the part of the index that was
-  /// read.
+  /// read so far.
   ///
   /// The index of a fragmented file grows while the file is read. Packets that an edit list drops
   /// are not counted.
@@ -289,9 +294,9 @@ package struct Demuxer: ~Copyable {
     )
   }
 
-  /// Reads the index of all tracks up to the end of the file.
+  /// Reads to the end of the file, and returns the packet index of each track.
   ///
-  /// Only the first packet of each track is kept.
+  /// The result contains the first packet of each track, but no other packets.
   ///
   /// No packets can be read afterwards. Throws the errors of ``nextPacket()``.
   package mutating func packetIndices() throws(LibAVError) -> [Int: PacketIndex] {
@@ -319,7 +324,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// The index entries of a track's packets, from the part of the index that was read.
+  /// The index entries of a track's packets, from the part of the index that was read so far.
   package func locations(ofTrack track: Int) -> [PacketLocation] {
     guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
       return []
@@ -327,7 +332,9 @@ package struct Demuxer: ~Copyable {
     return Self.locations(of: stream)
   }
 
-  /// Skips packets of a track without reading them: all of them, or all but the key frames.
+  /// Skips a track's packets without reading them.
+  ///
+  /// Either all packets are skipped, or all except the key frames.
   package mutating func skip(track: Int, exceptKeyFrames: Bool) {
     guard tracks.indices.contains(track) else { return }
     context.pointee.streams[track]?.pointee.discard =

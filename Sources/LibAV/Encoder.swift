@@ -11,24 +11,24 @@ package struct Encoder: ~Copyable {
   package let parameters: CodecParameters
   /// The number of samples per channel that an audio frame must have.
   ///
-  /// 0 if any number is allowed.
+  /// It is 0 if any number is allowed.
   package let frameSize: Int
 
   /// The settings of a video encoder.
   package struct VideoSettings: Sendable {
-    /// FFmpeg's name of the encoder: `mjpeg`, `libx264`, `ffv1`, `rawvideo`, `png`.
+    /// FFmpeg's name of the encoder: `mjpeg`, `libx264`, `ffv1`, `rawvideo` or `png`.
     package var codec: String
     package var width: Int
     package var height: Int
     package var pixelFormat: AVPixelFormat
     package var isFullRange = false
-    /// Ticks per second of frame and packet times.
+    /// The number of ticks per second for the times of frames and packets.
     package var timescale: Int32
     /// The expected frame rate.
     ///
     /// It only guides rate control, and does not change the times of frames.
     package var frameRate: FrameRate?
-    /// The greatest number of frames from one key frame to the next.
+    /// The greatest distance between key frames, in frames.
     ///
     /// Nil selects the codec's default.
     package var keyFrameInterval: Int?
@@ -63,9 +63,9 @@ package struct Encoder: ~Copyable {
     let width: Int32
     let height: Int32
 
-    /// The width and height as `Int`.
+    /// The two terms of the ratio as `Int`.
     package var ratio: (width: Int, height: Int) { (Int(width), Int(height)) }
-    /// The pixel aspect ratio of the frame rotated by 90°.
+    /// The pixel aspect ratio after a rotation of the frame by 90°.
     package var transposed: PixelAspect { PixelAspect(width: height, height: width) }
   }
 
@@ -76,14 +76,14 @@ package struct Encoder: ~Copyable {
     let space: AVColorSpace
     let chromaLocation: AVChromaLocation
 
-    /// Makes the color tags of a track, for frames that are stored in another pixel format.
+    /// Creates the color tags for a track's frames that are stored in another pixel format.
     package init(_ parameters: CodecParameters, storedAs format: AVPixelFormat) {
       primaries = parameters.pointer.pointee.color_primaries
       transfer = parameters.pointer.pointee.color_trc
       chromaLocation = parameters.pointer.pointee.chroma_location
       let space = parameters.pointer.pointee.color_space
-      // RGB sources are converted to YUV with BT.601 coefficients, so the tag must say BT.601; see
-      // `Scaler`.
+      // RGB sources are converted to YUV with BT.601 coefficients, as in `Scaler`, so the tag must
+      // be BT.601.
       self.space =
         format.isRGB
         ? AVCOL_SPC_RGB
@@ -170,7 +170,7 @@ package struct Encoder: ~Copyable {
       throw LibAVError("allocate", "an encoder", code: CFFmpeg_ENOMEM)
     }
     configure(context)
-    // MOV and MP4 store the codec headers once per track, so key frames must not contain them.
+    // MOV and MP4 store the codec headers once for each track, so key frames must not contain them.
     context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     var dictionary: OpaquePointer?
     for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
@@ -205,8 +205,8 @@ package struct Encoder: ~Copyable {
     _ frame: MediaFrame?, at ticks: Int64 = 0, asKeyFrame: Bool = false
   ) throws(LibAVError) {
     if let frame {
-      // The caller may send the same frame again with another time, so the time is set on a new
-      // reference to it.
+      // The caller may send the same frame again with another time. The time is therefore set on a
+      // new reference, not on the frame itself.
       let reference = try MediaFrame()
       try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
       reference.pointer.pointee.pts = ticks
@@ -222,7 +222,7 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// Sends a block of audio: one array of samples per channel, from -1 to 1.
+  /// Sends a block of audio: an array of samples for each channel, from -1 to 1.
   ///
   /// - Throws: `LibAVError` with the operation "encode".
   package mutating func send(
@@ -233,10 +233,10 @@ package struct Encoder: ~Copyable {
     try send(block, at: sample)
   }
 
-  /// The pixel format of an encoder that loses least when frames of a source format are converted
-  /// to it.
+  /// The pixel format of an encoder to which a source format can be converted with the least loss.
   ///
-  /// Alpha counts only with `keepsAlpha`. Nil if the encoder lists no pixel formats.
+  /// A loss of the alpha channel is considered only if `keepsAlpha` is true. Nil if the encoder
+  /// lists no pixel formats.
   package static func nearestPixelFormat(
     to source: AVPixelFormat, forCodec name: String, keepsAlpha: Bool = false
   ) -> AVPixelFormat? {
@@ -250,7 +250,7 @@ package struct Encoder: ~Copyable {
 
   /// Returns the next packet.
   ///
-  /// Nil if more frames are needed, or at the end of the stream.
+  /// Returns nil if more frames are needed, or at the end of the stream.
   ///
   /// - Throws: `LibAVError` with the operation "encode".
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
@@ -266,7 +266,7 @@ package struct Encoder: ~Copyable {
 }
 
 extension CodecParameters {
-  /// Makes the parameters of an opened encoder.
+  /// Creates the codec parameters of an encoder that is already open.
   fileprivate convenience init(
     encoder context: UnsafeMutablePointer<AVCodecContext>
   ) throws(LibAVError) {
@@ -277,8 +277,8 @@ extension CodecParameters {
     }
     try LibAVError.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
-    // The parameter sets are stored once for the track and not in the frames. For HEVC in MOV and
-    // MP4, the codec tag hvc1 declares this.
+    // For HEVC in MOV and MP4, the codec tag hvc1 declares that parameter sets are stored once for
+    // the track and not in the frames.
     if parameters.pointee.codec_id == AV_CODEC_ID_HEVC, parameters.pointee.extradata_size > 0 {
       parameters.pointee.codec_tag = CodecParameters.hvc1
     }

@@ -4,7 +4,8 @@ import CFFmpeg
 
 /// The memory layout of an uncompressed frame in a driver's buffer.
 struct FrameLayout {
-  /// For each plane: byte offset, bytes per row (stride), number of rows, used bytes per row.
+  /// For each plane, the byte offset, the bytes per row (stride), the number of rows, and the used
+  /// bytes per row.
   let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
   /// The number of bytes from the start of the buffer to the last used byte.
   let byteCount: Int
@@ -14,7 +15,7 @@ struct FrameLayout {
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) {
-    // No device exceeds these limits, and within them no product overflows.
+    // Devices do not exceed these limits, and sizes within the limits cannot overflow a product.
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {
@@ -47,7 +48,7 @@ struct FrameLayout {
 }
 
 extension MediaFrame {
-  /// The size of a frame in bytes if it has no padding between rows or planes.
+  /// The size of a frame in bytes, if neither rows nor planes are padded.
   ///
   /// Nil if `bytesPerRow` includes padding.
   package static func packedByteCount(
@@ -62,7 +63,7 @@ extension MediaFrame {
     return layout.byteCount
   }
 
-  /// The number of bytes in each plane of a frame with the given strides.
+  /// The size in bytes of each plane of a frame with these strides.
   ///
   /// - Parameters:
   ///   - width: The width in pixels.
@@ -71,7 +72,7 @@ extension MediaFrame {
   ///   - bytesPerRow: The stride of each plane in bytes.
   /// - Returns: The number of bytes of each plane.
   /// - Throws: `LibAVError` with the operation "lay out" if the strides are not proportional,
-  ///   because planes copied one after the other would then not form a frame.
+  ///   because the concatenated planes would then not form a frame.
   package static func planeByteCounts(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: [Int]
   ) throws(LibAVError) -> [Int] {
@@ -84,12 +85,13 @@ extension MediaFrame {
     return layout.planes.map { $0.stride * $0.rows }
   }
 
-  /// Returns a copy of a larger frame of the same format, with this frame in its middle.
+  /// Returns a copy of a larger frame of the same format, with this frame in the center.
   ///
-  /// - Throws: `LibAVError` with the operation "crop" if this frame is the larger one, or "copy".
+  /// - Throws: `LibAVError` with the operation "crop" if this frame is larger than the other one,
+  ///   or with the operation "copy".
   package func centered(on background: MediaFrame) throws(LibAVError) -> MediaFrame {
     let result = try background.copied()
-    // The offsets are even, because two luma samples share one chroma sample.
+    // The offsets are even, because chroma is shared by pairs of pixels.
     let window = try result.cropped(
       x: (result.width - width) / 4 * 2, y: (result.height - height) / 4 * 2, width: width,
       height: height)
@@ -100,7 +102,7 @@ extension MediaFrame {
 
   /// Returns the frame enlarged to a size by repeating its last column and row.
   ///
-  /// If it is already large enough, returns the frame itself.
+  /// If the frame is already large enough, returns the frame itself.
   ///
   /// - Throws: `LibAVError` with the operation "enlarge" if samples of the format are not whole
   ///   bytes.

@@ -2,12 +2,12 @@
 
 /// Crops frames around their center and converts the crop to one size and pixel format.
 ///
-/// libswscale crops whole pixels of the source, and those of chroma in pairs, which are several
-/// percent of a narrow crop. The crop is therefore made a little too large, and what exceeds it is
-/// cut off after scaling. The factor then has an error of at most half a pixel of the result, and so
-/// has the center.
+/// A source can be cropped only at whole pixels, and with subsampled chroma only at pairs of
+/// pixels. In a narrow crop, this would be an error of several percent. The source is therefore
+/// cropped slightly too large, and the excess is removed after scaling. The errors of the zoom
+/// factor and of the center are then at most half a pixel of the result.
 package struct FrameMagnifier: ~Copyable {
-  /// The format and size that the crop is scaled to.
+  /// The format, range and size to which the crop is scaled.
   private struct Target: Equatable {
     let format: LibAVPixelFormat
     let isFullRange: Bool
@@ -17,29 +17,31 @@ package struct FrameMagnifier: ~Copyable {
 
   private var scaler: FrameConverter?
   private var target: Target?
-  /// The conversion of planes to packed rows with subsampled chroma, and their format.
+  /// The conversion from planes to a packed format with subsampled chroma.
+  ///
+  /// `packedFormat` is that format.
   private var packer: FrameConverter?
   private var packedFormat: LibAVPixelFormat?
   private let quality: ConversionQuality
 
   package init(quality: ConversionQuality = .exact) { self.quality = quality }
 
-  /// One direction of a crop.
+  /// The crop in one direction, horizontal or vertical.
   struct Axis: Equatable {
-    /// The range of pixels of the source.
+    /// The range of source pixels that is scaled.
     let source: Range<Int>
-    /// The length to which the range is scaled.
+    /// The length in pixels to which the range is scaled.
     let scaledLength: Int
-    /// The first pixel of the scaled range that belongs to the result.
+    /// The index of the first scaled pixel that belongs to the result.
     let offset: Int
 
-    /// Plans the crop of one direction.
+    /// Computes the crop in one direction.
     ///
     /// - Parameters:
     ///   - length: The length of the source in pixels.
     ///   - factor: The zoom factor, at least 1.
     ///   - target: The length of the result in pixels.
-    ///   - step: The number of pixels that a crop of the source must not divide.
+    ///   - step: The number of source pixels in a group that a crop must not divide.
     init(_ length: Int, factor: Double, to target: Int, step: Int) {
       let wanted = Double(length) / factor
       let start = (Double(length) - wanted) / 2
@@ -54,11 +56,12 @@ package struct FrameMagnifier: ~Copyable {
     }
   }
 
-  /// Returns the middle of a frame, scaled to a size in a pixel format.
+  /// Returns the center of a frame, scaled to a size and converted to a pixel format.
   ///
   /// - Parameters:
   ///   - frame: The frame.
-  ///   - factor: The zoom factor. The crop has the frame's width and height divided by it.
+  ///   - factor: The zoom factor. Width and height of the crop are those of the frame divided by
+  ///     this factor.
   ///   - target: The pixel format of the result.
   ///   - isFullRange: Whether the result has full range.
   ///   - width: The width of the result in pixels.
@@ -69,8 +72,9 @@ package struct FrameMagnifier: ~Copyable {
     _ frame: MediaFrame, by factor: Double, to target: LibAVPixelFormat, isFullRange: Bool,
     width: Int, height: Int
   ) throws(LibAVError) -> MediaFrame {
-    // The result is cut at any pixel, and chroma with it at most half a sample beside. In packed rows,
-    // it would change places.
+    // The scaled image is cut at any pixel, so its chroma may be shifted by at most half a sample.
+    // In a packed format with subsampled chroma, the two chroma components could be exchanged, so a
+    // planar format is cut instead.
     let planar = target.croppable
     let step = frame.pixelFormat.chromaSteps
     let x = Axis(frame.width, factor: factor, to: width, step: step.x)
@@ -98,15 +102,15 @@ package struct FrameMagnifier: ~Copyable {
 }
 
 extension LibAVPixelFormat {
-  /// The number of columns and rows that a crop must not divide.
+  /// The number of columns and rows in a group of pixels that a crop must not divide.
   ///
-  /// They share a chroma sample or, in a Bayer mosaic, form its cell.
+  /// Such pixels share a chroma sample or, in a Bayer mosaic, form one cell of the mosaic.
   fileprivate var chromaSteps: (x: Int, y: Int) {
     guard let components = PixelComponents(self) else { return (2, 2) }
     return (1 << components.chromaShift.x, 1 << components.chromaShift.y)
   }
 
-  /// The format itself, or one of planes if its packed rows cannot be cut at any pixel.
+  /// This format, or a planar format if frames of this format cannot be cut at any pixel.
   fileprivate var croppable: LibAVPixelFormat {
     if isRGB { return self }
     if let layout = PixelComponents(self), let luma = layout.components.first,
@@ -118,7 +122,7 @@ extension LibAVPixelFormat {
     return LibAVPixelFormat(named: isFullRange ? "yuvj422p" : "yuv422p") ?? .rgb24
   }
 
-  /// A format of the same kind in which frames can be rotated, or the format itself if it can be.
+  /// This format, or a similar one if frames of this format cannot be rotated in this way.
   package func rotatable(by rotation: FrameRotation) -> LibAVPixelFormat {
     guard rotation != .none else { return self }
     if PixelComponents(self) != nil { return rotation.isTransposed ? withEvenChroma : self }

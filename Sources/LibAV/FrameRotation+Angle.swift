@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FrameRotation {
-  /// Makes a clockwise rotation, followed by a mirroring left to right.
+  /// Creates a clockwise rotation that is followed by a left-to-right mirroring if `isMirrored` is
+  /// true.
   ///
   /// Nil for an angle that is not 0, 90, 180 or 270 degrees.
   package init?(clockwiseDegrees angle: Int, isMirrored: Bool) {
@@ -18,7 +19,9 @@ extension FrameRotation {
   /// Whether the frame is mirrored, in addition to any rotation.
   package var isMirrored: Bool { (isTransposed != flipsX) != flipsY }
 
-  /// The clockwise angle in degrees, before a mirroring left to right.
+  /// The clockwise angle in degrees.
+  ///
+  /// A mirroring left to right follows the rotation.
   package var clockwiseDegrees: Int {
     switch (isTransposed, flipsY) {
     case (false, false): 0
@@ -28,20 +31,21 @@ extension FrameRotation {
     }
   }
 
-  /// The rotation that remains for frames whose columns and rows were reversed before.
+  /// The rotation that must still be applied to frames that were already flipped by `flips`.
   ///
-  /// `flips` must not exchange rows and columns. Frames that were reversed by it look, after the
-  /// remaining rotation, as other frames look after the whole one.
+  /// `flips` must not exchange rows and columns. Both rotations together give the same image as
+  /// this rotation alone.
   package func remaining(after flips: FrameRotation) -> FrameRotation {
     let (x, y) = isTransposed ? (flips.flipsY, flips.flipsX) : (flips.flipsX, flips.flipsY)
     return FrameRotation(
       isTransposed: isTransposed, flipsX: flipsX != x, flipsY: flipsY != y)
   }
 
-  /// The nine numbers of the display matrix, with the image in the positive quadrant.
+  /// The nine numbers of the display matrix, with an offset that keeps all coordinates positive.
   ///
-  /// Empty without a rotation. The numbers have 16 bits after the point, and those of the last
-  /// column 30 (ISO/IEC 14496-12, 8.3.2). `width` and `height` are those of the stored frame.
+  /// The array is empty if there is no rotation. The numbers have 16 fractional bits, and those in
+  /// the last column 30 (ISO/IEC 14496-12, 8.3.2). `width` and `height` are those of the stored
+  /// frame.
   package func displayMatrix(width: Int, height: Int) -> [Int32] {
     guard self != .none else { return [] }
     let one: Int32 = 1 << 16
@@ -55,10 +59,10 @@ extension FrameRotation {
     return matrix
   }
 
-  /// The rotation as a number of three bits.
+  /// The rotation as a 3-bit number.
   package var bits: UInt8 { (isTransposed ? 1 : 0) | (flipsX ? 2 : 0) | (flipsY ? 4 : 0) }
 
-  /// Makes a rotation from its ``bits``.
+  /// Creates a rotation from the number ``bits``.
   package init(bits: UInt8) {
     self.init(isTransposed: bits & 1 != 0, flipsX: bits & 2 != 0, flipsY: bits & 4 != 0)
   }

@@ -3,12 +3,12 @@
 import CFFmpeg
 import Glibc
 
-/// Receives the output of a muxer, and keeps only the bytes after the end of an existing file.
+/// Receives the output of a muxer, but keeps only the bytes beyond the end of an existing file.
 ///
 /// The file already contains the media data, so the media data that the muxer writes is discarded.
-/// The output after the end of the file is the new index. The caller appends it to the file.
+/// The bytes beyond the end of the file are the new index, which the caller appends to the file.
 final class IndexSink: MuxerSink {
-  /// The size of the file, where the index will begin.
+  /// The size of the existing file, which is also the offset of the new index.
   private let start: Int64
   private(set) var bytes: [UInt8] = []
 
@@ -30,17 +30,17 @@ final class IndexSink: MuxerSink {
 
 /// Placeholder bytes for packets that are already in a file.
 ///
-/// The muxer needs bytes, but their values are never used.
+/// The muxer requires bytes, but the values of these bytes are never used.
 package final class PlaceholderBytes {
   fileprivate var buffer: UnsafeMutablePointer<AVBufferRef>?
   package let count: Int
 
-  /// Reserves `count` bytes, the size of the largest packet.
+  /// Reserves `count` bytes, which must be the size of the largest packet.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package init(count: Int) throws(LibAVError) {
     self.count = count
-    // calloc(3) returns zero pages, which use no physical memory until they are accessed.
+    // calloc(3) returns pages of zeros, which use no physical memory until they are written.
     let size = count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     if let start = calloc(1, size) {
       buffer = av_buffer_create(start.assumingMemoryBound(to: UInt8.self), size, nil, nil, 0)
@@ -53,7 +53,7 @@ package final class PlaceholderBytes {
 
   deinit { av_buffer_unref(&buffer) }
 
-  /// Makes a packet that references `byteCount` of the bytes.
+  /// Makes a packet refer to the first `byteCount` placeholder bytes.
   func fill(_ packet: UnsafeMutablePointer<AVPacket>, byteCount: Int) throws(LibAVError) {
     guard byteCount <= count, let shared = av_buffer_ref(buffer) else {
       throw LibAVError("allocate", "a packet of \(byteCount) bytes", code: CFFmpeg_ENOMEM)

@@ -6,15 +6,15 @@ package import OvercrankMovieFormat
 package struct InitializationSegment {
   /// The first sample of a track.
   ///
-  /// The header depends on its time and sometimes on its bytes.
+  /// The header depends on the time of this sample and sometimes on its bytes.
   package struct First {
-    /// The decode time.
+    /// The decode time in ticks of the track.
     ///
-    /// It is negative for audio with encoder priming and for reordered video.
+    /// The time is negative for audio with encoder priming and for reordered video.
     package let ticks: Int64
-    /// The presentation time.
+    /// The presentation time in ticks of the track.
     package let presentationTicks: Int64
-    /// The packet.
+    /// The packet that contains the sample.
     ///
     /// For some codecs, the header needs data that only the packet contains.
     package let packet: Packet
@@ -25,7 +25,8 @@ package struct InitializationSegment {
       self.packet = packet
     }
 
-    /// Makes a first sample of bytes that only stand for those of the sample.
+    /// Creates a first sample from placeholder bytes, when the real sample is not available or not
+    /// needed.
     ///
     /// - Throws: `LibAVError` if memory is unavailable.
     package init(ticks: Int64, placeholder: [UInt8]) throws(LibAVError) {
@@ -40,12 +41,12 @@ package struct InitializationSegment {
 
   package struct Track {
     package let parameters: CodecParameters
-    /// Ticks per second of the track's times.
+    /// The number of ticks per second for the track's times.
     package let timescale: Int32
     package let first: First
-    /// The nine numbers of the display matrix, or none.
+    /// The nine numbers of the display matrix; empty for none.
     package var displayMatrix: [Int32] = []
-    /// The part of the frames that is shown, or nil for all of it.
+    /// The part of each frame that players should show; nil for the whole frame.
     package var cleanAperture: CleanApertureBox.Size?
 
     package init(_ parameters: CodecParameters, timescale: Int32, first: First) {
@@ -89,8 +90,8 @@ package struct InitializationSegment {
         dts: track.first.ticks,
         duration: 1)
     }
-    // The muxer also writes a first fragment. It is dropped, because `FragmentedMovieWriter` writes
-    // the fragments of the file.
+    // The muxer also writes a first fragment. That fragment is dropped, because
+    // `FragmentedMovieWriter` writes the fragments of the file.
     var all = try writer.finishIndex()
     for (index, track) in tracks.enumerated() {
       if let aperture = track.cleanAperture {

@@ -7,10 +7,10 @@ import Glibc
 ///
 /// Nothing is printed, and errors contain the line that explains them.
 ///
-/// Each thread keeps the last line of its own calls. FFmpeg's worker threads make no calls of this
-/// library, so their lines are dropped.
+/// For each thread, the last line of its own calls is kept. Lines from FFmpeg's worker threads are
+/// dropped.
 enum LibAVLog {
-  /// The thread-specific key of the line, a C string owned by the thread.
+  /// The thread-specific key of the last line, a C string that the thread owns.
   private static let line: pthread_key_t = {
     var key = pthread_key_t()
     // If no thread-specific key is available, log lines are dropped. Errors then contain only their
@@ -18,7 +18,7 @@ enum LibAVLog {
     return pthread_key_create(&key) { free($0) } == 0 ? key : .max
   }()
 
-  /// Clears the thread's line, and then runs one call, or several calls that count as one.
+  /// Clears the thread's line, and then runs FFmpeg calls that may log a new one.
   static func during<Result: ~Copyable>(_ call: () -> Result) -> Result {
     _ = install
     setLine(nil)
@@ -26,7 +26,7 @@ enum LibAVLog {
   }
 
   /// Returns the last error line of this thread since ``during(_:)`` started, trimmed, and clears
-  /// it.
+  /// the line.
   static func takeLine() -> String? {
     guard let text = pthread_getspecific(line) else { return nil }
     defer { setLine(nil) }
@@ -40,12 +40,13 @@ enum LibAVLog {
     if pthread_setspecific(line, new) == 0 { free(old) } else { free(new) }
   }
 
-  /// Installs the log callback, once per process.
+  /// Installs the log callback, once in each process.
   private static let install: Void = {
     av_log_set_callback { context, level, format, arguments in
       guard level <= AV_LOG_ERROR, let format, let arguments else { return }
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
-        // Only with its prefix does the line about an unsupported format name the format.
+        // The prefix is needed, because in the line about an unsupported format, only the prefix
+        // names the format.
         var printsPrefix: Int32 = 1
         guard let start = buffer.baseAddress,
           av_log_format_line2(context, level, format, arguments, start, 512, &printsPrefix) > 0
@@ -59,7 +60,7 @@ enum LibAVLog {
 }
 
 extension String {
-  /// The line without prefixes such as `[h264 @ 0x55d0c0] `.
+  /// This line without prefixes such as `[h264 @ 0x55d0c0] `.
   fileprivate var withoutContext: String {
     var view = Substring(self)
     while view.hasPrefix("["), let end = view.firstRange(of: "] "),

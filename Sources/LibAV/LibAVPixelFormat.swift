@@ -27,23 +27,23 @@ extension AVPixelFormat {
     self = found
   }
 
-  /// YUV 4:2:0 in three planes, video range.
+  /// YUV 4:2:0 with video range in three planes.
   package static var yuv420p: AVPixelFormat { AV_PIX_FMT_YUV420P }
-  /// YUV 4:2:0 in three planes, full range, as in JPEG.
+  /// YUV 4:2:0 with full range in three planes, as in JPEG.
   package static var yuvj420p: AVPixelFormat { AV_PIX_FMT_YUVJ420P }
-  /// YUV 4:2:2 in three planes, full range, as in JPEG.
+  /// YUV 4:2:2 with full range in three planes, as in JPEG.
   package static var yuvj422p: AVPixelFormat { AV_PIX_FMT_YUVJ422P }
-  /// YUV 4:2:0, luma in one plane and chroma in another.
+  /// YUV 4:2:0 with luma in one plane and interleaved chroma in another.
   package static var nv12: AVPixelFormat { AV_PIX_FMT_NV12 }
-  /// YUV 4:2:2 in one plane.
+  /// YUV 4:2:2 with packed components in one plane.
   package static var yuyv422: AVPixelFormat { AV_PIX_FMT_YUYV422 }
-  /// Blue, green, red and alpha, 8 bits each.
+  /// Blue, green, red and alpha in this order, with 8 bits for each component.
   package static var bgra: AVPixelFormat { AV_PIX_FMT_BGRA }
-  /// Indices of a palette of 256 colors, one byte each.
+  /// Indices into a palette of 256 colors, one byte for each pixel.
   package static var pal8: AVPixelFormat { AV_PIX_FMT_PAL8 }
   /// 8-bit gray.
   package static var gray8: AVPixelFormat { AV_PIX_FMT_GRAY8 }
-  /// Red, green and blue, one byte each.
+  /// Red, green and blue in this order, with one byte for each component.
   package static var rgb24: AVPixelFormat { AV_PIX_FMT_RGB24 }
 
   /// FFmpeg's name of the format.
@@ -61,10 +61,10 @@ extension AVPixelFormat {
     }
   }
 
-  /// Whether libswscale can read the format: sws_isSupportedInput(3).
+  /// Whether libswscale can read the format, see `sws_isSupportedInput`.
   package var isConvertible: Bool { sws_isSupportedInput(self) != 0 }
 
-  /// Whether libswscale can write the format: sws_isSupportedOutput(3).
+  /// Whether libswscale can write the format, see `sws_isSupportedOutput`.
   package var isConversionTarget: Bool { sws_isSupportedOutput(self) != 0 }
 
   /// Whether the format stores red, green and blue.
@@ -74,7 +74,9 @@ extension AVPixelFormat {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components == 1 && !isBayer
   }
-  /// Whether the format has an alpha channel; false for a palette.
+  /// Whether the format has an alpha channel.
+  ///
+  /// False for a palette, even if its colors have alpha.
   package var hasAlpha: Bool {
     flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 && flags & UInt64(AV_PIX_FMT_FLAG_PAL) == 0
   }
@@ -87,7 +89,7 @@ extension AVPixelFormat {
     return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0
   }
 
-  /// The powers of two by which chroma is subsampled, horizontally and vertically.
+  /// The horizontal and vertical chroma subsampling, as powers of two.
   package var chromaShift: (x: Int, y: Int) {
     guard let description = av_pix_fmt_desc_get(self) else { return (0, 0) }
     return (Int(description.pointee.log2_chroma_w), Int(description.pointee.log2_chroma_h))

@@ -4,21 +4,21 @@ import CFFmpeg
 
 /// A rotation or reflection of a frame.
 ///
-/// It is applied in two steps: first rows and columns are exchanged, then the order of columns and
-/// rows is reversed.
+/// A rotation is applied in two steps: first rows and columns are exchanged, then the order of the
+/// columns and of the rows is reversed.
 package struct FrameRotation: Hashable, Sendable {
-  /// Whether rows and columns are exchanged.
+  /// Whether rows and columns are exchanged, as the first step.
   package var isTransposed = false
-  /// Whether the columns of the result are reversed.
+  /// Whether the order of the columns is reversed, as the second step.
   package var flipsX = false
-  /// Whether the rows of the result are reversed.
+  /// Whether the order of the rows is reversed, as the second step.
   package var flipsY = false
 
   package static let none = FrameRotation()
 
-  /// Makes the rotation of a display matrix.
+  /// Creates the rotation that a display matrix describes.
   ///
-  /// Nil if its angle is not a multiple of 90°.
+  /// Returns nil if its angle is not a multiple of 90°.
   package init?(displayMatrix matrix: [Int32]) {
     guard matrix.count == 9 else {
       self.init()
@@ -43,7 +43,7 @@ package struct FrameRotation: Hashable, Sendable {
 }
 
 extension MediaFrame {
-  /// Returns a copy with memory of its own.
+  /// Returns a copy that shares no memory with this frame.
   ///
   /// - Throws: `LibAVError` with the operation "allocate" or "copy".
   package func copied() throws(LibAVError) -> MediaFrame {

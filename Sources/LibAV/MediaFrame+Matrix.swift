@@ -3,12 +3,13 @@
 import CFFmpeg
 
 extension MediaFrame {
-  /// A YUV matrix.
+  /// The matrix for the conversion between YUV and RGB.
   package enum Matrix: Hashable, Sendable { case bt601, bt709, other }
 
-  /// Tags an untagged YUV frame above standard definition with BT.709.
+  /// Tags a YUV frame above standard definition as BT.709 if the frame has no matrix tag.
   ///
-  /// Players assume BT.709 from 1280 columns or 577 rows on (mpv, `mp_csp_guess_colorspace`).
+  /// Players assume BT.709 for frames of at least 1280 columns or 577 rows (mpv,
+  /// `mp_csp_guess_colorspace`).
   func guessMatrix() {
     guard colorSpace == AVCOL_SPC_UNSPECIFIED, width >= 1280 || height > 576, !pixelFormat.isRGB,
       !pixelFormat.isGray
@@ -16,7 +17,7 @@ extension MediaFrame {
     pointer.pointee.colorspace = AVCOL_SPC_BT709
   }
 
-  /// The YUV matrix by the frame's tag; BT.601 for an untagged frame, as in ``Scaler``.
+  /// The YUV matrix that the frame's tag states; BT.601 for an untagged frame, as in ``Scaler``.
   package var matrix: Matrix {
     switch colorSpace {
     case AVCOL_SPC_UNSPECIFIED, AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M: .bt601

@@ -9,7 +9,8 @@ extension MediaFrame {
   package func pngBytes() throws(LibAVError) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    // The PNG encoder uses one thread per frame. For a single frame, more threads would not help.
+    // The PNG encoder uses one thread for each frame, so more threads would not encode a single
+    // frame faster.
     settings.threadCount = 1
     var encoder = try Encoder(video: settings)
     try encoder.send(self)

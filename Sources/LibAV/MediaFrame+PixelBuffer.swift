@@ -4,7 +4,7 @@ import CFFmpeg
 package import OvercrankMediaCore
 
 extension MediaFrame {
-  /// Copies all planes without padding, in the layout of `av_image_copy_to_buffer`.
+  /// Returns the bytes of all planes without padding, in the layout of `av_image_copy_to_buffer`.
   package func packedBytes() throws(LibAVError) -> [UInt8] {
     let count = try packedByteCount()
     var result: Int32 = 0
@@ -18,9 +18,10 @@ extension MediaFrame {
     return bytes
   }
 
-  /// Calls a function with consecutive parts of the bytes that ``packedBytes()`` returns.
+  /// Calls a function with consecutive parts of the bytes that ``packedBytes()`` would return.
   ///
-  /// The parts are the planes themselves if the frame ``isPacked``. Otherwise the only part is a copy.
+  /// If ``isPacked`` is true, the parts are the planes themselves. Otherwise the only part is a
+  /// copy of all planes.
   ///
   /// - Throws: The error of the function, or `LibAVError` with the operation "measure" or "copy".
   package func withPackedParts(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
@@ -45,9 +46,9 @@ extension MediaFrame {
     }
   }
 
-  /// Copies the frame into a buffer of the same pixel format.
+  /// Copies the frame into a buffer, in the frame's pixel format.
   ///
-  /// If the buffer already has this size, its memory is reused.
+  /// If the buffer already has the frame's size, its memory is reused.
   ///
   /// - Throws: `LibAVError` with the operation "measure" or "copy".
   package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
@@ -64,7 +65,7 @@ extension MediaFrame {
     try PixelBuffer.packedByteCount(pixelFormat, width: width, height: height)
   }
 
-  /// Copies all planes without padding.
+  /// Copies all planes without padding into `target`.
   ///
   /// - Returns: The number of bytes, or a negative FFmpeg error.
   private func pack(into target: UnsafeMutableRawBufferPointer) -> Int32 {
@@ -84,9 +85,10 @@ extension MediaFrame {
 }
 
 extension PixelBuffer {
-  /// Makes an image of one size, whose bytes are zero.
+  /// Creates an image whose bytes are all zero.
   ///
-  /// - Throws: `LibAVError` for "measure" a format or a size that libav does not support.
+  /// - Throws: `LibAVError` with the operation "measure" for a format or size that libav does not
+  ///   support.
   package init(_ format: LibAVPixelFormat, width: Int, height: Int) throws(LibAVError) {
     self.init(format: PixelFormat(rawValue: format.name))
     try resize(format, width: width, height: height)

@@ -4,11 +4,11 @@ package import CFFmpeg
 
 /// An uncompressed video frame or a block of uncompressed audio.
 ///
-/// The data is shared by reference and not changed after the frame is complete.
+/// The data is shared by reference, and never changed once the frame is complete.
 package final class MediaFrame: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<AVFrame>
 
-  /// Allocates an empty frame, to be filled by FFmpeg.
+  /// Allocates an empty frame that FFmpeg then fills.
   init() throws(LibAVError) {
     guard let frame = av_frame_alloc() else {
       throw LibAVError("allocate", "a frame", code: CFFmpeg_ENOMEM)
@@ -21,11 +21,11 @@ package final class MediaFrame: @unchecked Sendable {
     av_frame_free(&frame)
   }
 
-  /// The duration in ticks of the decoder's track.
+  /// The duration in ticks of the track from which the frame was decoded.
   ///
-  /// 0 if unknown.
+  /// Zero if it is unknown.
   package var duration: Int64 { pointer.pointee.pkt_duration }
-  /// The presentation time in ticks of the decoder's track; nil if unknown.
+  /// The presentation time in ticks of the track from which the frame was decoded; nil if unknown.
   package var pts: Int64? {
     let best = pointer.pointee.best_effort_timestamp
     let pts = pointer.pointee.pts
@@ -35,9 +35,9 @@ package final class MediaFrame: @unchecked Sendable {
   package var width: Int { Int(pointer.pointee.width) }
   /// The height in pixels; 0 for audio.
   package var height: Int { Int(pointer.pointee.height) }
-  /// Samples per channel; 0 for video.
+  /// The number of samples per channel; 0 for video.
   package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
-  /// Samples per second; 0 for video.
+  /// The number of samples per second; 0 for video.
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   /// The number of audio channels; 0 for video.
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
@@ -46,14 +46,14 @@ package final class MediaFrame: @unchecked Sendable {
     pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
       || pointer.pointee.decode_error_flags != 0
   }
-  /// Whether the frame has full range, by its color range tag or its pixel format.
+  /// Whether the frame has full range, according to its color range tag or its pixel format.
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
-  /// The type of the frame in the stream: `AV_PICTURE_TYPE_I` (1), `P` (2), `B` (3); 0 if unknown.
+  /// The frame type: `AV_PICTURE_TYPE_I` (1), `P` (2) or `B` (3); 0 if unknown.
   package var frameType: Int32 { Int32(truncatingIfNeeded: pointer.pointee.pict_type.rawValue) }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
-  /// The YUV matrix.
+  /// The matrix for the conversion between YUV and RGB.
   ///
   /// `AVCOL_SPC_UNSPECIFIED` if the frame has no tag for it.
   package var colorSpace: AVColorSpace { pointer.pointee.colorspace }
@@ -84,7 +84,7 @@ package final class MediaFrame: @unchecked Sendable {
     ).byteCount
   }
 
-  /// Makes a video frame of a driver's buffer, whose memory it uses.
+  /// Creates a video frame that uses the memory of a driver's buffer.
   ///
   /// The frame must not outlive the buffer. Throws if the buffer has too few bytes for the frame.
   package static func video(
@@ -101,7 +101,7 @@ package final class MediaFrame: @unchecked Sendable {
     frame.pointer.pointee.width = Int32(clamping: width)
     frame.pointer.pointee.height = Int32(clamping: height)
     frame.pointer.pointee.format = pixelFormat.rawValue
-    // Dropping `const` is safe, because no code writes to the planes of a frame.
+    // Casting away `const` is safe, because no code writes to the planes of a frame.
     let data = UnsafeMutableRawPointer(mutating: start).assumingMemoryBound(to: UInt8.self)
     withUnsafeMutableBytes(of: &frame.pointer.pointee.data) { planes in
       let planes = planes.bindMemory(to: UnsafeMutablePointer<UInt8>?.self)
@@ -116,7 +116,7 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// Makes a video frame by copying a driver's buffer.
+  /// Creates a video frame by copying a driver's buffer.
   ///
   /// `bytesPerRow` is the stride of the first plane, or 0 if rows have no padding. Throws if the
   /// buffer has too few bytes for the frame.
@@ -132,7 +132,7 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// Makes an audio frame from one array of samples per channel, from -1 to 1.
+  /// Creates an audio frame from an array of samples for each channel, from -1 to 1.
   ///
   /// - Throws: `LibAVError` for sample formats other than float and 16- or 32-bit integers.
   static func audio(
@@ -156,8 +156,8 @@ package final class MediaFrame: @unchecked Sendable {
         }
       }
     }
-    // This is the inverse of `samples()`. Samples within full scale survive both conversions
-    // unchanged.
+    // This conversion is the inverse of the one in `samples()`. A sample within full scale is
+    // unchanged by both conversions.
     func integer(_ sample: Float) -> Int16 {
       Int16(max(-32_768, min(32_767, (sample.isNaN ? 0 : sample * 32_768).rounded())))
     }
@@ -178,7 +178,7 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// The first byte of a plane.
+  /// A pointer to the first byte of a plane.
   ///
   /// Nil if the frame has no such plane.
   package func planeData(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
@@ -187,9 +187,9 @@ package final class MediaFrame: @unchecked Sendable {
     }
   }
 
-  /// The memory of the frame's buffers, in bytes.
+  /// The size of the frame's buffers in bytes.
   ///
-  /// Frames that share a buffer each count it.
+  /// A buffer that several frames share is counted for each of them.
   package var byteCount: Int {
     withUnsafePointer(to: &pointer.pointee.buf) {
       $0.withMemoryRebound(to: UnsafeMutablePointer<AVBufferRef>?.self, capacity: 8) { buffers in

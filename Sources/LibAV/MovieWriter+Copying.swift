@@ -5,29 +5,31 @@ import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
 extension MovieWriter {
-  /// The end of the bytes that were copied last.
+  /// The end of the packet that was copied last, in its source and in the output.
   struct CopyEnd {
     let source: StoredMedia
     let sourcePosition: Int64
     let position: Int64
   }
 
-  /// The length of a run of packets, in bytes, from which its blocks are shared where possible.
+  /// The least number of bytes in contiguous packets for which file system blocks are shared.
   ///
-  /// For shorter runs, the gap before the first block would take too large a part of the file.
+  /// Sharing requires a gap before the first block.
+  ///
+  /// For fewer bytes, these gaps would be too large a part of the file.
   package static let shareableRunBytes: Int64 = 1 << 16
 
-  /// Writes a packet that is copied from a source file without being read.
+  /// Copies a packet from a source file without reading the packet.
   ///
   /// Use this only for codecs whose packets the muxer neither reads nor changes.
   ///
   /// The flags of `location` are stored, too. The source must have been passed to
-  /// ``init(path:settings:copying:)``. `runBytes` returns the number of bytes of packets that follow
-  /// each other in the source from this packet on, at least up to ``shareableRunBytes``.
+  /// ``init(path:settings:copying:)``. `runBytes` returns the number of bytes in this packet and
+  /// the following contiguous packets of the source, at least up to ``shareableRunBytes``.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does, and with the operation
-  ///   "read" or "read all packets of" for an error of the source. An error may belong to an
-  ///   earlier packet.
+  ///   "read" or "read all packets of" for an error of the source. An error may concern an earlier
+  ///   packet.
   package mutating func copy(
     _ location: PacketLocation, of source: StoredMedia, track: Int, pts: Int64, dts: Int64,
     duration: Int64, runBytes: () -> Int64
@@ -50,7 +52,8 @@ extension MovieWriter {
     {
       skip(to: location.position % block, of: block)
     }
-    // In direct mode, the I/O context does not buffer, so the sink receives the packet's address.
+    // In direct mode, the I/O context does not buffer, so the sink receives the packet's address
+    // itself.
     let file = context
     file.pointee.pb.pointee.direct = 1
     let result = LibAVLog.during { av_write_frame(context, scratch) }
@@ -63,7 +66,7 @@ extension MovieWriter {
     note(track, pts: pts, dts: dts, duration: duration)
   }
 
-  /// Leaves a gap, so that the next byte is at an offset in a block.
+  /// Leaves a gap so that the next byte is at a given offset within a file system block.
   private mutating func skip(to offset: Int64, of block: Int64) {
     let position = byteCount()
     let gap = (offset - position % block + block) % block
@@ -72,21 +75,21 @@ extension MovieWriter {
     hasGaps = true
   }
 
-  /// Copies what is left, and closes the file.
+  /// Copies the remaining packets, and closes the file.
   mutating func finishCopying(_ copying: CopyingSink, mediaEnd: Int64) throws(LibAVError) {
     try copying.finish()
-    // The muxer would have changed a packet if it had not written its address.
+    // If the muxer had changed a packet, it would not have written the addresses of that packet.
     guard copying.copiedBytes == expectedCopyBytes else {
       throw LibAVError("copy packets unchanged to", path, code: CFFmpeg_EINVAL)
     }
-    // Through a copy of the pointer: with the thread sanitizer, the compiler makes an invalid module
-    // of `free(&context.pointee.pb)` (Swift 6.3.1).
+    // A copy of the pointer is used, because with the thread sanitizer the compiler produces an
+    // invalid module for `free(&context.pointee.pb)` (Swift 6.3.1).
     let file = context
     MuxerSink.free(&file.pointee.pb)
     if hasGaps { try encloseMedia(upTo: mediaEnd) }
   }
 
-  /// Writes the size of the `mdat` box, which the muxer computes without the gaps.
+  /// Corrects the size of the `mdat` box, which the muxer computed without the gaps.
   private func encloseMedia(upTo end: Int64) throws(LibAVError) {
     let path = path
     let failure = LibAVError("write the size of the media data of", path, code: CFFmpeg_EINVAL)
@@ -98,7 +101,7 @@ extension MovieWriter {
     if boxes[number].headBytes == 8, let size = UInt32(exactly: end - start) {
       head.append(size)
     } else {
-      // A 64-bit size needs 8 bytes more. The muxer left them before the box.
+      // A 64-bit size needs 8 more bytes. The muxer reserved these bytes before the box.
       if boxes[number].headBytes == 8 {
         guard number > 0, boxes[number - 1].byteCount == 8 else { throw failure }
         start = boxes[number - 1].start

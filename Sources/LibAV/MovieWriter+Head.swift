@@ -5,10 +5,10 @@ import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
 extension MovieWriter {
-  /// Adds the boxes and tags that libavformat does not write into the index.
+  /// Adds the boxes and tags of the index that libavformat does not write.
   func completeHead() throws(LibAVError) {
     // An edit list must start at the frame that is shown first. libavformat starts it at the frame
-    // that is decoded first. If these are different frames, the track's edit list is rewritten.
+    // that is decoded first. If these two frames differ, the track's edit list is rewritten.
     let led = tracks.indices.filter { number in
       guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
         return false
@@ -32,7 +32,7 @@ extension MovieWriter {
         ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
       // The `colr` box enlarges the index. The `free` box that was reserved after the index becomes
-      // smaller by the same number of bytes, so that the media data need not move.
+      // smaller by the same number of bytes, so that the media data does not move.
       if position + 1 < boxes.count {
         let rest = Int(boxes[position + 1].byteCount) - (bytes.count - size)
         guard boxes[position + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8

@@ -6,8 +6,8 @@ package import OvercrankMovieFormat
 extension MovieWriter {
   /// Adds an index entry for a packet that is already in the file.
   ///
-  /// For the first packet of a track, pass the packet as `first`, because its side data is needed.
-  /// Set `isDroppable` if no other packet depends on this one.
+  /// For the first packet of a track, pass the packet itself as `first`, because its side data is
+  /// needed. Set `isDroppable` if no other packet depends on this one.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)`` does.
   package mutating func addIndexEntry(
@@ -24,20 +24,24 @@ extension MovieWriter {
     }
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     let keyFlag = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
-    // The disposable flag makes the muxer write an `sdtp` box, which marks the droppable samples.
+    // The disposable flag makes the muxer write an `sdtp` box, in which droppable samples are
+    // marked.
     scratch.pointee.flags = isDroppable ? keyFlag | AV_PKT_FLAG_DISPOSABLE : keyFlag
     stamp(track, pts: pts, dts: dts, duration: duration)
     // In direct mode, the I/O context does not buffer, so the sink receives each packet at once.
     // The sink advances its position by the packet's size and discards the bytes. The local
-    // variable works around a bug in Swift 6.3: with the thread sanitizer, it does not compile
-    // `context.pointee.pb.pointee` if `context` is a property of a noncopyable value.
+    // variable works around a bug in Swift 6.3: with the thread sanitizer,
+    // `context.pointee.pb.pointee` does not compile if `context` is a property of a noncopyable
+    // value.
     let file = context
     file.pointee.pb.pointee.direct = 1
     avio_seek(file.pointee.pb, entry.position, SEEK_SET)
     try LibAVError.check(av_write_frame(context, scratch), "index", path)
   }
 
-  /// Completes the new index and returns its bytes, to be appended to the file.
+  /// Completes the new index and returns its bytes.
+  ///
+  /// The caller appends them to the file.
   ///
   /// - Throws: `LibAVError` with the operation "index".
   package mutating func finishIndex() throws(LibAVError) -> [UInt8] {
@@ -53,7 +57,7 @@ extension MovieWriter {
     return bytes
   }
 
-  /// Writes the clean aperture of a track into the `moov` box of a file's bytes.
+  /// Writes the clean aperture of a track into a `moov` box.
   ///
   /// - Throws: `LibAVError` with the operation "write the clean aperture of" if the track has no
   ///   sample description.

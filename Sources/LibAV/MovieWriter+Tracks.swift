@@ -9,14 +9,15 @@ extension MovieWriter {
   /// Call before ``begin()``.
   ///
   /// - Parameters:
-  ///   - parameters: The codec parameters. The codec tag is replaced by the one for this container.
-  ///   - timescale: Ticks per second of the track's times.
+  ///   - parameters: The codec parameters. The codec tag is replaced by the tag that this container
+  ///     uses.
+  ///   - timescale: The number of ticks per second for the track's times.
   ///   - metadata: Tags of the track, such as `language`. If the container has no code for the
   ///     language, it is omitted.
-  ///   - displayMatrix: The nine numbers of the display matrix, or none.
+  ///   - displayMatrix: The nine numbers of the display matrix; empty for none.
   ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
   /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
     displayMatrix: [Int32] = [], sideData: [TrackSideData] = []
@@ -27,8 +28,8 @@ extension MovieWriter {
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
     stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
-    // The pixel aspect ratios of the track and of its codec must agree, or libavformat rejects the
-    // track.
+    // libavformat rejects a track whose pixel aspect ratio differs from that of its codec
+    // parameters.
     stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
@@ -48,7 +49,8 @@ extension MovieWriter {
     for data in sideData where data.isStorable(in: settings.container) {
       data.add(to: stream)
       hasColorProfile = hasColorProfile || data.isColorProfile
-      // libavformat writes the boxes for some side data only in "unofficial" compliance mode.
+      // libavformat writes the boxes for some kinds of side data only in "unofficial" compliance
+      // mode.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     }
     if settings.container == "mov", ColorBox.isNeeded(for: parameters) {

@@ -3,10 +3,11 @@
 import CFFmpeg
 
 extension MovieWriter {
-  /// Whether a container has a tag of its own for a codec.
+  /// Whether a container has a specific tag for a codec.
   ///
-  /// For other audio codecs, the MOV muxer writes a tag of Microsoft without the codec's headers. No
-  /// decoder can use such a track. It writes no headers of Speex either, although Speex has a tag.
+  /// For audio codecs without a specific tag, the MOV muxer writes a Microsoft tag and omits the
+  /// codec's headers. No decoder can decode such a track. The result is false for Speex, too: it
+  /// has a tag, but the muxer omits its headers.
   package static func hasTag(_ parameters: CodecParameters, container: String) -> Bool {
     guard parameters.codecName != "speex",
       let tags = av_guess_format(container, nil, nil)?.pointee.codec_tag
@@ -17,14 +18,14 @@ extension MovieWriter {
 
   /// Whether a container supports a track.
   ///
-  /// To test this, the track is muxed into memory.
+  /// The test muxes the track into memory.
   ///
   /// `avformat_query_codec` is not enough, because it accepts codecs that the muxer rejects later,
   /// such as VP8 and Opus in MOV.
   ///
   /// - Parameters:
   ///   - parameters: The codec parameters of the track.
-  ///   - timescale: Ticks per second of the track's times.
+  ///   - timescale: The number of ticks per second for the track's times.
   ///   - packet: A packet of the track, for codecs whose packets the muxer parses. Nil tests only
   ///     the header.
   ///   - container: `mov` or `mp4`.

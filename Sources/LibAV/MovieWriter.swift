@@ -6,32 +6,34 @@ import OvercrankMovieFormat
 
 /// A muxer for MOV and MP4 files, shared by recording and export.
 ///
-/// Times are stored exactly as given, in ticks of each track. libavformat would abort the program
-/// at times that do not increase or that are more than 2^31 ticks apart. Such times throw an error
-/// instead.
+/// Times are stored exactly as given, in ticks of each track. An error is thrown for times that do
+/// not increase or are more than 2^31 ticks apart. libavformat would abort the program at such
+/// times.
 package struct MovieWriter: ~Copyable {
-  /// The layout of the file.
+  /// The container, layout and metadata of the file.
   package struct Settings: Sendable {
-    /// `mov` or `mp4`.
+    /// The container: `mov` or `mp4`.
     package var container: String
-    /// Ticks per second of the movie header's durations.
+    /// The number of ticks per second for the durations in the movie header.
     package var movieTimescale: Int32
-    /// The fragment duration in microseconds.
+    /// The duration of a fragment in microseconds.
     ///
     /// Nil for a file without fragments.
     ///
     /// With fragments, the index at the start of the file contains no packets.
     package var fragmentMicroseconds: Int64?
-    /// The maximum number of packets for which space is reserved at the start of the file.
+    /// The maximum number of packets in an index at the start of the file, where space is reserved
+    /// for it.
     ///
-    /// The index is then written there, so nothing is moved at the end, and more packets are
-    /// rejected.
+    /// No data is moved when the index is written at the end, but further packets are rejected.
     ///
     /// Nil puts the index at the end of the file.
     package var frontIndexCount: Int?
-    /// Metadata of the file; every key is stored as given here (`use_metadata_tags`).
+    /// The metadata tags of the file.
+    ///
+    /// Every key is stored as given here (`use_metadata_tags`).
     package var metadata: [String: String] = [:]
-    /// Nonoverlapping chapters in ascending order, in ticks of ``chapterTimescale``.
+    /// The chapters in ascending order, which must not overlap, in ticks of ``chapterTimescale``.
     package var chapters: [(title: String, start: Int64, end: Int64)] = []
     package var chapterTimescale: Int32 = 1_000
 
@@ -45,36 +47,38 @@ package struct MovieWriter: ~Copyable {
     let stream: UnsafeMutablePointer<AVStream>
     let timeBase: AVRational
     var lastDecodeTicks: Int64?
-    /// The presentation and decoding time of the first written packet.
+    /// The presentation time and the decoding time of the first packet that was written.
     var first: (pts: Int64, dts: Int64)?
-    /// The time range from the earliest presentation time to the latest end of a packet.
+    /// The time from the earliest presentation time to the latest end of a packet, in ticks.
     var shown: Range<Int64>?
   }
 
   package let path: String
   let settings: Settings
-  /// The capture frame rate for the Android tag.
+  /// The capture frame rate for the tag of Android cameras.
   ///
-  /// Nil if the file gets no such tag.
+  /// Nil if the file has no such tag.
   let captureRate: Float?
   let context: UnsafeMutablePointer<AVFormatContext>
   var tracks: [Track] = []
   private var packetCount = 0
   var hasColorProfile = false
-  /// The track whose full range only a `colr` box from this writer can express, or nil.
+  /// The track whose full range can be stored only in a `colr` box, which this writer adds.
+  ///
+  /// Nil if there is no such track.
   var fullRangeTrack: (index: Int, parameters: CodecParameters)?
   private(set) var hasHeader = false
   var hasTrailer = false
   let scratch: UnsafeMutablePointer<AVPacket>
-  /// The sink of the muxer's output, and the offset of the index in the file.
+  /// The sink of the muxer's output, and the byte offset of the index in the file.
   ///
-  /// Nil for a writer that writes a whole file, and not only an index.
+  /// Nil for a writer that writes a whole file instead of an index only.
   let index: (sink: IndexSink, start: Int64)?
   /// The sink of a writer that copies packets of source files; nil for other writers.
   let copying: CopyingSink?
   var copyEnd: CopyEnd?
   var expectedCopyBytes: Int64 = 0
-  /// Whether there are gaps between packets.
+  /// Whether the file has gaps between packets.
   var hasGaps = false
 
   /// Opens an existing file for writing.
@@ -84,7 +88,7 @@ package struct MovieWriter: ~Copyable {
   ///   - settings: The layout of the file.
   ///   - sources: The files from which packets are copied by
   ///     ``copy(_:of:track:pts:dts:duration:runBytes:)``. Packets are then stored in the order of
-  ///     the calls; otherwise the muxer sorts those of different tracks by their decode times.
+  ///     the calls; without sources, the muxer sorts packets of different tracks by decode time.
   /// - Throws: `LibAVError` with the operation "create", or "open" for a file with sources.
   package init(
     path: String, settings: Settings, copying sources: [StoredMedia] = []
@@ -95,7 +99,7 @@ package struct MovieWriter: ~Copyable {
     try self.init(path: path, settings: settings, index: nil, copying: sink)
   }
 
-  /// Prepares a new index for a file that already contains its packets up to `end`.
+  /// Prepares a new index for a file that already contains its packets, up to the offset `end`.
   ///
   /// ``addIndexEntry(_:like:placeholder:track:duration:)`` adds packets. The file is not modified.
   ///
@@ -149,7 +153,7 @@ package struct MovieWriter: ~Copyable {
     scratch = packet
   }
 
-  /// Replaces a value of the metadata before the movie is finished.
+  /// Replaces a metadata value before the movie is finished.
   ///
   /// The new text must not be longer than the old one, because the space for it is reserved.
   package mutating func replaceMetadata(_ key: String, with text: String) {
@@ -159,9 +163,9 @@ package struct MovieWriter: ~Copyable {
     av_dict_set(&context.pointee.metadata, key, text, 0)
   }
 
-  /// Adds the chapters.
+  /// Adds the chapters to the muxer's context.
   ///
-  /// libavformat frees them together with its context.
+  /// libavformat frees the chapters together with the context.
   private static func addChapters(
     _ settings: Settings, to context: UnsafeMutablePointer<AVFormatContext>
   ) {
@@ -187,8 +191,8 @@ package struct MovieWriter: ~Copyable {
     if index != nil || copying != nil {
       MuxerSink.free(&context.pointee.pb)
     } else {
-      // If the file has fragments, it is valid even without a trailer. `deinit` cannot report
-      // errors, so the error of closing is ignored.
+      // A file with fragments is valid even without a trailer. `deinit` cannot report an error, so
+      // an error of closing the file is ignored.
       avio_closep(&context.pointee.pb)
     }
     avformat_free_context(context)
@@ -206,18 +210,18 @@ package struct MovieWriter: ~Copyable {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     var flags = ["use_metadata_tags"]
-    // With `prefer_icc`, the ICC profile is written instead of the color tags. Nothing is lost,
-    // because codecs such as H.264 and HEVC store the color tags themselves.
+    // With `prefer_icc`, the ICC profile is written instead of the color tags. The color tags are
+    // not lost, because codecs such as H.264 and HEVC store them in their own headers.
     if hasColorProfile { flags.append("prefer_icc") }
     if let fragment = settings.fragmentMicroseconds {
-      // The header must contain the audio edit list, which depends on the first packets, so it is
-      // delayed until they arrive.
+      // The header must contain the audio edit list, which depends on the first packets. The header
+      // is therefore written only after these packets.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
     } else if let count = settings.frontIndexCount {
-      // `moov_size` is the space to reserve for the index. Each packet needs at most 48 bytes
-      // there: time, offset, size, chunk position, key frame flag, and its own chunk. A metadata
-      // tag may be stored twice, with a long key.
+      // `moov_size` is the space to reserve for the index. Each packet needs at most 48 bytes in
+      // the index: time, offset, size, chunk position, key frame flag, and the entry of its own
+      // chunk. A metadata tag may be stored twice, with a long key.
       let tags = settings.metadata.reduce(0) {
         $0 + 64 + 2 * ($1.key.utf8.count + $1.value.utf8.count)
       }
@@ -242,7 +246,7 @@ package struct MovieWriter: ~Copyable {
     for track in tracks
     where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
       // libavformat would invert the frames if the format is gray, and declare a palette if the
-      // bits per sample are 8. So the format and the bits per sample are cleared.
+      // bits per sample are 8. Both values are therefore cleared.
       track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
       track.stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
@@ -278,7 +282,7 @@ package struct MovieWriter: ~Copyable {
     try checkOutput()
   }
 
-  /// Notes the times of a written packet.
+  /// Records the times of a written packet.
   mutating func note(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {
     let known = tracks[track].shown ?? pts..<pts
     tracks[track].first = tracks[track].first ?? (pts, dts)
@@ -286,7 +290,7 @@ package struct MovieWriter: ~Copyable {
       min(known.lowerBound, pts)..<max(known.upperBound, pts &+ duration)
   }
 
-  /// Rejects packets at which an assertion of libavformat would fail.
+  /// Throws an error for a packet that would fail an assertion of libavformat.
   mutating func check(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64, byteCount: Int
   ) throws(LibAVError) {
@@ -296,8 +300,8 @@ package struct MovieWriter: ~Copyable {
     let (delta, overflow) = dts.subtractingReportingOverflow(tracks[track].lastDecodeTicks ?? dts)
     let isFirst = tracks[track].lastDecodeTicks == nil
     let (offset, offsetOverflow) = pts.subtractingReportingOverflow(dts)
-    // These are the limits of the boxes `stts` and `ctts`. Beyond the limit of `stts`, an assertion
-    // of libavformat fails; beyond the limit of `ctts`, libavformat returns an error.
+    // These limits come from the boxes `stts` and `ctts`. Beyond the limit of `stts`, an assertion
+    // of libavformat fails. Beyond the limit of `ctts`, libavformat returns an error.
     guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
       offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
       byteCount > 0, packetCount < settings.frontIndexCount ?? .max
@@ -347,7 +351,9 @@ package struct MovieWriter: ~Copyable {
     return max(0, avio_seek(io, 0, SEEK_CUR))
   }
 
-  /// Throws if an I/O error occurred, because libavformat does not return every one.
+  /// Throws an error if an I/O error occurred.
+  ///
+  /// libavformat does not return every I/O error.
   private func checkOutput() throws(LibAVError) {
     if let io = context.pointee.pb, io.pointee.error < 0 {
       throw LibAVError("write to", path, code: io.pointee.error)

@@ -3,19 +3,21 @@
 import CFFmpeg
 import Glibc
 
-/// Receives the output of a muxer in place of a file.
+/// Receives the output of a muxer, instead of a file.
 class MuxerSink {
-  /// The offset of the next byte.
+  /// The byte offset at which the next output belongs.
   private(set) var position: Int64 = 0
   private static let bufferBytes = 1 << 16
 
-  /// The size of the file.
+  /// The current size of the output in bytes.
   var byteCount: Int64 { 0 }
 
-  /// Receives bytes for ``position``; returns zero or a negative error code.
+  /// Receives bytes that belong at ``position``.
+  ///
+  /// Returns zero, or a negative error code.
   func receive(_ source: UnsafeRawBufferPointer) -> Int32 { 0 }
 
-  /// Makes an I/O context that writes to this sink.
+  /// Creates an I/O context that writes to this sink.
   ///
   /// The sink must outlive the context.
   func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
@@ -36,7 +38,7 @@ class MuxerSink {
     return context
   }
 
-  /// Frees a context from ``makeContext()`` and its buffer.
+  /// Frees a context from ``makeContext()`` and the buffer of the context.
   static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
     av_free(context?.pointee.buffer)
     avio_context_free(&context)

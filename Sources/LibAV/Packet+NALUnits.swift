@@ -7,8 +7,8 @@ extension Packet {
   ///
   /// - Parameter lengthSize: The size of a length prefix in bytes. Nil returns the packet
   ///   unchanged.
-  /// - Returns: The packet, with the same times.
-  /// - Throws: `LibAVError` if there is no memory, or a NAL unit is too long for the prefix.
+  /// - Returns: The converted packet, with the same times.
+  /// - Throws: `LibAVError` if memory is unavailable, or if a NAL unit is too long for the prefix.
   package func lengthPrefixed(_ lengthSize: Int?) throws(LibAVError) -> Packet {
     guard let lengthSize else { return self }
     let bytes = withBytes { buffer -> [UInt8]? in
@@ -40,9 +40,9 @@ extension Packet {
 }
 
 extension H264Headers {
-  /// Reads the parameter sets of a track.
+  /// Reads the parameter sets from the codec parameters of a track.
   ///
-  /// Nil if the track is not H.264 or has none.
+  /// Returns nil if the track is not H.264, or if its codec parameters contain none.
   package init?(_ parameters: CodecParameters) {
     guard parameters.codecName == "h264" else { return nil }
     self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)

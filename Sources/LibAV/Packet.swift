@@ -5,7 +5,7 @@ import CFFmpeg
 /// An encoded packet of one track, from a demuxer or an encoder.
 ///
 /// The bytes are shared by reference and never changed. Times are in ticks of the time base of the
-/// demuxer or encoder. Nil stands for `AV_NOPTS_VALUE`.
+/// demuxer or encoder. A time of `AV_NOPTS_VALUE` becomes nil.
 package final class Packet: @unchecked Sendable {
   // The packet is not changed after its initialization, so threads may share it.
   let pointer: UnsafeMutablePointer<AVPacket>
@@ -13,9 +13,9 @@ package final class Packet: @unchecked Sendable {
   /// Takes ownership of a packet that FFmpeg allocated.
   init(owning pointer: UnsafeMutablePointer<AVPacket>) { self.pointer = pointer }
 
-  /// Makes a packet by copying bytes.
+  /// Creates a packet by copying bytes.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package init(
     copying bytes: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64,
     isKeyFrame: Bool
@@ -45,7 +45,7 @@ package final class Packet: @unchecked Sendable {
     av_packet_free(&packet)
   }
 
-  /// The index of the packet's track in the demuxer.
+  /// The index of the track to which the packet belongs in the demuxer.
   package var trackIndex: Int { Int(pointer.pointee.stream_index) }
   /// The presentation time in ticks; nil if unknown.
   package var pts: Int64? { pointer.pointee.pts == CFFmpeg_NOPTS ? nil : pointer.pointee.pts }
@@ -55,7 +55,7 @@ package final class Packet: @unchecked Sendable {
   package var duration: Int64 { pointer.pointee.duration }
   /// Whether decoding may start at this packet.
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-  /// Whether the demuxer found the packet damaged or truncated.
+  /// Whether the demuxer marked the packet as damaged or truncated.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
   /// Whether the bytes are encrypted (Common Encryption, ISO/IEC 23001-7).
   package var isEncrypted: Bool {
@@ -68,7 +68,7 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet with another presentation time and without a decoding time.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
     try changed { packet in
       packet.pointee.pts = ticks
@@ -76,9 +76,9 @@ package final class Packet: @unchecked Sendable {
     }
   }
 
-  /// Returns the packet with later or earlier times.
+  /// Returns the packet with `ticks` added to its times.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package func moved(by ticks: Int64) throws(LibAVError) -> Packet {
     try changed { packet in
       if packet.pointee.pts != CFFmpeg_NOPTS { packet.pointee.pts &+= ticks }
@@ -88,16 +88,16 @@ package final class Packet: @unchecked Sendable {
 
   /// Returns the packet without its key frame flag.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   package func withoutKeyFlag() throws(LibAVError) -> Packet {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
 
-  /// Returns a modified copy.
+  /// Returns a modified copy of the packet.
   ///
-  /// It shares the bytes with this packet unless the change modifies them.
+  /// The copy shares its bytes with this packet, unless the change modifies the bytes.
   ///
-  /// - Throws: `LibAVError` if there is no memory, and the errors of `change`.
+  /// - Throws: `LibAVError` if memory is unavailable, and the errors of `change`.
   func changed(
     _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
   ) throws(LibAVError) -> Packet {

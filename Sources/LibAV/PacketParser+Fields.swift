@@ -4,9 +4,9 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension PacketParser {
-  /// A parser that detects the fields of interlaced frames.
+  /// Creates a parser that detects the fields of interlaced frames.
   ///
-  /// Nil if the track is not H.264, or if its first frames were progressive.
+  /// Returns nil if the track is not H.264, or if its first frames were progressive.
   static func ofFields(_ track: TrackFormat) -> PacketParser? {
     guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
       track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
@@ -19,8 +19,8 @@ extension PacketParser {
     let headers = headers(of: packet)
     switch headers.picture_structure {
     case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
-      // libavcodec's parser sets `field_order` to TT or BB only at the second field of a frame: the
-      // field before it has the other parity and the same `frame_num`.
+      // libavcodec's parser sets `field_order` to TT or BB only at the second field of a frame. The
+      // field before that one has the other parity and the same `frame_num`.
       return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .secondField : .firstField
     default: return .frame
     }
@@ -28,10 +28,10 @@ extension PacketParser {
 }
 
 extension Packet {
-  /// Returns one packet with the bytes of this packet and the next one, and with the times of this
-  /// one.
+  /// Returns a packet with the bytes of this packet and the next one, and with the times of this
+  /// packet.
   ///
-  /// - Throws: `LibAVError` if there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   func joined(with next: Packet) throws(LibAVError) -> Packet {
     try changed { packet throws(LibAVError) in
       let start = byteCount

@@ -7,9 +7,9 @@ package final class PacketParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: UnsafeMutablePointer<AVCodecContext>
 
-  /// Makes a parser for a track.
+  /// Creates a parser for a track.
   ///
-  /// Nil if libavcodec has no parser for its codec.
+  /// Returns nil if libavcodec has no parser for the track's codec.
   init?(_ parameters: CodecParameters) {
     guard let parser = av_parser_init(Int32(bitPattern: parameters.codecID.rawValue)) else {
       return nil
@@ -43,9 +43,9 @@ package final class PacketParser {
 }
 
 extension PacketParser {
-  /// Makes a parser that detects picture types in MPEG-1, MPEG-2 and MPEG-4 Part 2.
+  /// Creates a parser that detects frame types (I, P, B) in MPEG-1, MPEG-2 and MPEG-4 Part 2.
   ///
-  /// Nil for other codecs.
+  /// Returns nil for other codecs.
   package static func ofFrameTypes(_ parameters: CodecParameters) -> PacketParser? {
     let codecs = [AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4]
     return codecs.contains(parameters.codecID) ? PacketParser(parameters) : nil
@@ -61,15 +61,15 @@ extension PacketParser {
     headers(of: packet).pict_type == Int32(bitPattern: AV_PICTURE_TYPE_B.rawValue)
   }
 
-  /// Makes a parser that reads the frame order counts (POC) of H.264 and HEVC.
+  /// Creates a parser that reads the frame order counts (POC) of H.264 and HEVC.
   ///
-  /// Nil for other codecs.
+  /// Returns nil for other codecs.
   package static func ofFrameOrder(_ parameters: CodecParameters) -> PacketParser? {
     [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC].contains(parameters.codecID)
       ? PacketParser(parameters) : nil
   }
 
-  /// The frame order count of a packet; 0 if its headers cannot be read.
+  /// The frame order count (POC) of a packet; 0 if the headers of the packet cannot be read.
   package func frameOrder(of packet: Packet) -> Int {
     Int(headers(of: packet).output_picture_number)
   }

@@ -2,18 +2,21 @@
 
 package import CFFmpeg
 
-/// The positions of the samples of each component in a pixel format, for direct access to pixels.
+/// Describes where a pixel format stores the samples of each color component, for direct access to
+/// pixels.
 ///
-/// Not all formats are supported; the initializer returns nil for the others. Samples must be
-/// integers of one or two bytes in native byte order, with the same depth in every component. They
-/// must not be palette indices, a Bayer mosaic or packed bits.
+/// The initializer returns nil for unsupported formats. Samples must be integers of one or two
+/// bytes in native byte order, with the same depth in every component. They must not be palette
+/// indices, a Bayer mosaic or packed bits.
 package struct PixelComponents: Sendable {
-  /// One component of a format.
+  /// One color component of a format.
   ///
   /// The components are Y, U, V and alpha, or red, green, blue and alpha, or gray.
   package struct Component: Hashable, Sendable {
     package let plane: Int
-    /// The offset of the first sample in a row, and the distance to the next sample, both in bytes.
+    /// The offset of the first sample in a row, in bytes.
+    ///
+    /// `step` is the distance to the next sample, in bytes.
     package let offset: Int
     package let step: Int
     /// Whether the component has fewer columns or fewer rows than the frame.
@@ -23,11 +26,11 @@ package struct PixelComponents: Sendable {
   package let components: [Component]
   /// The number of significant bits per sample.
   ///
-  /// The other bits are zero.
+  /// The remaining bits of a sample are zero.
   package let depth: Int
   /// The chroma subsampling as powers of two.
   ///
-  /// 1 halves the number of columns or rows.
+  /// For example, 1 halves the number of columns or rows.
   package let chromaShift: (x: Int, y: Int)
   /// Whether the first three components are red, green and blue.
   package let isRGB: Bool
@@ -63,15 +66,15 @@ package struct PixelComponents: Sendable {
     }
   }
 
-  /// The code of black in the components of brightness, not rounded.
+  /// The value of black in luma, or in red, green and blue, not rounded.
   package func black(isFullRange: Bool) -> Double {
     isFullRange || isRGB ? 0 : Double(1 << depth) / 16
   }
 
-  /// The code of the chroma components of gray.
+  /// The value of the chroma components for gray.
   package var colorlessChroma: Double { Double(1 << (depth - 1)) }
 
-  /// The number of columns and rows of a component, for a frame size.
+  /// The number of columns and rows of a component, given the size of the frame.
   package func size(of component: Component, width: Int, height: Int) -> (width: Int, height: Int) {
     guard component.isSubsampled else { return (width, height) }
     return (
@@ -82,15 +85,17 @@ package struct PixelComponents: Sendable {
 }
 
 extension AVPixelFormat {
-  /// Bits per luma sample; 8 if unknown.
+  /// The number of bits per luma sample; 8 if unknown.
   package var depth: Int {
     av_pix_fmt_desc_get(self).map { Int($0.pointee.comp.0.depth) } ?? 8
   }
 
-  /// A format in which frames can be rotated by 90°: the 4:4:4 format of the same depth if chroma
-  /// is subsampled differently in the two directions, as in 4:2:2.
+  /// A format in which frames can be rotated by 90°.
   ///
-  /// Otherwise the format itself.
+  /// Otherwise this is the format itself.
+  ///
+  /// If chroma is subsampled differently in the two directions, as in 4:2:2, this is the 4:4:4
+  /// format of the same depth.
   package var withEvenChroma: AVPixelFormat {
     guard let components = PixelComponents(self),
       components.chromaShift.x != components.chromaShift.y

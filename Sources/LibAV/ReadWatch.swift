@@ -4,17 +4,16 @@ import CFFmpeg
 import Glibc
 import Synchronization
 
-/// Interrupts FFmpeg calls that are cancelled or that read a file endlessly.
+/// Interrupts FFmpeg calls that are cancelled, or that would read a file endlessly.
 ///
 /// FFmpeg calls ``shouldEnd(position:now:)`` before each block that it reads.
 package final class ReadWatch: Sendable {
-  /// Whether all reading in this process is cancelled.
+  /// Whether all reading in this process was cancelled.
   private static let isCancelled = Atomic<Bool>(false)
 
-  /// The CPU time in nanoseconds after which a read without progress is interrupted.
+  /// The thread's CPU time in nanoseconds after which a read without progress is interrupted.
   ///
-  /// Only CPU time of the thread counts, because a program that is suspended or waits for a slow
-  /// disk uses none.
+  /// CPU time is measured, because a program that is suspended or waits for a slow disk uses none.
   package static let longestStall: Int64 = 10_000_000_000
 
   private let farthest = Atomic<Int64>(-1)
@@ -23,10 +22,10 @@ package final class ReadWatch: Sendable {
 
   package init() {}
 
-  /// Whether all reading in this process is cancelled.
+  /// Whether all reading in this process was cancelled.
   ///
-  /// FFmpeg may return any error code for a call that was interrupted, so the code does not show the
-  /// cancellation.
+  /// An interrupted FFmpeg call may return any error code, so a cancellation cannot be recognized
+  /// by the code.
   package static var cancelsAll: Bool { isCancelled.load(ordering: .relaxed) }
 
   /// Cancels all reading in this process, now and in the future.
@@ -43,10 +42,10 @@ package final class ReadWatch: Sendable {
   /// Decides whether to interrupt the running call.
   ///
   /// - Parameters:
-  ///   - position: The read position in the file, in bytes. Only a position beyond all earlier ones
-  ///     counts as progress.
+  ///   - position: The read position in the file, in bytes. Progress means that this position is
+  ///     greater than all earlier ones.
   ///   - now: The thread's CPU time, in nanoseconds.
-  /// - Returns: True to interrupt the call, false to let it go on.
+  /// - Returns: True to interrupt the call, false to let it continue.
   package func shouldEnd(
     position: Int64, now: Int64 = ReadWatch.processorNanoseconds()
   ) -> Bool {
@@ -80,7 +79,7 @@ package final class ReadWatch: Sendable {
       }, opaque: Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The address of the watched context.
+  /// The address of the context that is watched.
   private let context = Atomic<UInt>(0)
 
   /// The read position in the file, in bytes.

@@ -4,34 +4,35 @@ import CFFmpeg
 
 /// A sample rate converter for planar float audio.
 ///
-/// Its ratio is either fixed, or adjusted while it runs to follow a clock.
+/// The ratio of the rates is either fixed, or adjusted during conversion to follow a clock.
 ///
-/// It is libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist frequency, and a Kaiser
-/// window with beta 14. Artifacts are more than 130 dB below the signal. The filter's delay is
-/// compensated: the first output sample has the time of the first input sample. The value is the
-/// sole owner of its `SwrContext`.
+/// The filter is that of libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist
+/// frequency, and a Kaiser window with beta 14. Artifacts are more than 130 dB below the signal.
+/// The filter's delay is compensated: the first output sample has the time of the first input
+/// sample. The value is the sole owner of its `SwrContext`.
 package struct Resampler: ~Copyable {
   /// The maximum input rate of ``init(inputRate:outputRate:channelCount:)``.
   ///
-  /// libswresample stores the product of the rate and 4096 filter phases in 30 bits. 12 bits are
-  /// needed for the phases, so 18 bits remain for the rate.
+  /// libswresample stores the product of the rate and the number of filter phases, 4096, in 30
+  /// bits. The phases need 12 bits, so 18 bits remain for the rate.
   package static let largestInputRate: Int32 = (1 << 18) - 1
 
-  /// The number of channels, one plane each.
+  /// The number of channels, each of which is one plane.
   package let channelCount: Int
-  /// The context.
+  /// The libswresample context.
   ///
-  /// It is never nil while the value exists, but `swr_free` takes a pointer to an optional.
+  /// The context is never nil while the value exists, but `swr_free` takes a pointer to an
+  /// optional.
   private var context: OpaquePointer?
-  /// The filter length in input samples.
+  /// The length of the filter in input samples.
   package let filterLength: Int
   private let inputRate: Int32
   private var takenCount: Int64 = 0
 
-  /// Makes a resampler that outputs `outputRate` samples for every `inputRate` input samples.
+  /// Creates a resampler that outputs `outputRate` samples for every `inputRate` input samples.
   ///
-  /// Only the ratio of the two matters, so pass it in lowest terms. Calls `swr_alloc_set_opts2` and
-  /// `swr_init`.
+  /// Only the ratio of the two rates matters. Pass it in lowest terms. Calls `swr_alloc_set_opts2`
+  /// and `swr_init`.
   ///
   /// - Parameters:
   ///   - inputRate: Above zero, at most ``largestInputRate``.
@@ -51,11 +52,11 @@ package struct Resampler: ~Copyable {
       filterLength: Int((128 * narrowing / 0.97).rounded(.up)), flags: 0)
   }
 
-  /// Makes a resampler of ratio 1:1 that ``steer(partsPerMillion:)`` adjusts.
+  /// Creates a resampler with the ratio 1:1, which ``steer(partsPerMillion:)`` then adjusts.
   ///
   /// - Parameters:
-  ///   - rate: Samples per second of both input and output, from 1 to ``largestInputRate``. Only
-  ///     the ratio of the two rates affects the result, so the value itself does not.
+  ///   - rate: Samples per second of both input and output, from 1 to ``largestInputRate``. The
+  ///     value does not affect the result, because only the ratio of the two rates does.
   ///   - channelCount: From 1 to 64.
   /// - Throws: `ResamplerError` if a number is out of range or memory is exhausted.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
@@ -63,7 +64,7 @@ package struct Resampler: ~Copyable {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
     }
     // A phase shift of 12 makes 4096 filters, between which libswresample interpolates. At equal
-    // rates, libswresample would only copy the samples. `SWR_FLAG_RESAMPLE` prevents this.
+    // rates, libswresample would only copy the samples. `SWR_FLAG_RESAMPLE` makes it resample.
     try self.init(
       inputRate: rate, outputRate: rate, channelCount: channelCount, phaseShift: 12,
       filterLength: Int((128 / 0.97).rounded(.up)), flags: Int64(SWR_FLAG_RESAMPLE))
@@ -76,7 +77,7 @@ package struct Resampler: ~Copyable {
 
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(channelCount))
-    var sameLayout = layout  // A default layout owns no memory, so it can be copied.
+    var sameLayout = layout  // A default channel layout owns no memory, so it can be copied.
     var context: OpaquePointer?
     var code = swr_alloc_set_opts2(
       &context, &layout, AV_SAMPLE_FMT_FLTP, outputRate, &sameLayout, AV_SAMPLE_FMT_FLTP,
@@ -102,13 +103,14 @@ package struct Resampler: ~Copyable {
 
   /// The base-2 logarithm of the number of filter phases.
   ///
-  /// A phase is a filter for one fractional position between two input samples. With the rates in
-  /// lowest terms, as many positions occur as the output rate. Up to 4096 positions, each one gets
-  /// its own filter. For more positions, libswresample interpolates between 4096 filters.
+  /// A phase is a filter for one fractional position between two input samples. With rates in
+  /// lowest terms, the number of such positions equals the output rate. If there are at most 4096
+  /// positions, each gets its own filter. For more positions, libswresample interpolates between
+  /// 4096 filters.
   ///
-  /// Downsampling needs longer filters, for which fewer phases suffice. So each halving of the rate
-  /// also halves their number, down to 128. With 4096 phases, the filters for 1/32 of the input
-  /// rate would take 69 MB.
+  /// Downsampling needs longer filters, for which fewer phases suffice. Each halving of the rate
+  /// therefore also halves the number of phases, down to 128. With 4096 phases, the filters for
+  /// 1/32 of the input rate would take 69 MB.
   private static func phaseShift(outputRate: Int32, narrowing: Double) -> Int64 {
     var exact: Int64 = 0
     while 1 << exact < Int64(outputRate) { exact += 1 }
@@ -123,7 +125,7 @@ package struct Resampler: ~Copyable {
   }
 
   deinit {
-    // `swr_free` clears the variable that it is given, so it is given a copy.
+    // `swr_free` clears the variable that it receives, so it receives a copy.
     var last = context
     swr_free(&last)
   }
@@ -132,7 +134,7 @@ package struct Resampler: ~Copyable {
   ///
   /// Calls `swr_convert`.
   ///
-  /// - Parameter input: One plane per channel, all of the same length.
+  /// - Parameter input: An array for each channel, all of the same length.
   /// - Returns: One plane per channel, all of the same length, possibly empty.
   /// - Throws: `ResamplerError` if the planes do not match the channels, or FFmpeg fails.
   package mutating func convert(_ input: [[Float]]) throws(ResamplerError) -> [[Float]] {
@@ -142,8 +144,8 @@ package struct Resampler: ~Copyable {
     let capacity = swr_get_out_samples(context, inputCount)
     guard capacity >= 0 else { throw ResamplerError(operation: .convert, code: capacity) }
 
-    // C expects an array of pointers to planes. One allocation each for input and output holds all
-    // planes.
+    // C expects an array of pointers to planes. One allocation contains all planes of the input,
+    // and another one all planes of the output.
     let source = UnsafeMutableBufferPointer<Float>.allocate(capacity: max(1, count * channelCount))
     let result = UnsafeMutableBufferPointer<Float>.allocate(
       capacity: max(1, Int(capacity) * channelCount))
@@ -169,30 +171,31 @@ package struct Resampler: ~Copyable {
     }
   }
 
-  /// Sets the number of input samples per output sample, from the next output sample on.
+  /// Sets the ratio of input samples to output samples, which takes effect at the next output
+  /// sample.
   ///
-  /// The output continues without a jump. Calls `swr_set_compensation`.
+  /// The output continues without a discontinuity. Calls `swr_set_compensation`.
   ///
-  /// - Parameter parts: The additional input samples consumed per million output samples, from
-  ///   -100 000 to 100 000, truncated to thousandths.
+  /// - Parameter parts: The number of additional input samples that are consumed for a million
+  ///   output samples, from -100 000 to 100 000, truncated to thousandths.
   /// - Throws: `ResamplerError` if FFmpeg rejects the value.
   package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
     let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
-    // libswresample ends a compensation after `distance` output samples. 10^9 samples last 5.8
+    // libswresample ends a compensation after `distance` output samples. This distance lasts 5.8
     // hours at 48 kHz, and the next call comes much earlier.
     let distance: Int32 = 1_000_000_000
     let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
     guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }
   }
 
-  /// The exact position of the next output sample, counted in input samples from the first.
+  /// The exact position of the next output sample, in input samples after the first one.
   package var nextPosition: Double {
-    // libswresample counts positions in 1/2^20 of a sample.
+    // libswresample measures positions in units of 1/2^20 of a sample.
     let delay = swr_get_delay(context, Int64(inputRate) << 20)
     return Double(takenCount) - Double(delay) / 0x1p20
   }
 
-  /// The plane's pointer as bytes, the type that the C API expects.
+  /// The pointer to a plane as a pointer to bytes, which the C API expects.
   private static func bytes(_ plane: UnsafeMutablePointer<Float>?) -> UnsafeMutablePointer<UInt8>? {
     plane.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self) }
   }
@@ -200,7 +203,7 @@ package struct Resampler: ~Copyable {
 
 /// A failed call to libswresample: the operation and FFmpeg's error code.
 package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The operation, as a phrase that completes "could not …".
+  /// The operation, as a phrase that follows "could not".
   package enum Operation: String, Sendable {
     case open = "set up a change of sampling rate"
     case convert = "change the sampling rate"

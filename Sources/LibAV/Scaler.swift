@@ -3,18 +3,24 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
-/// How exactly libswscale converts colors.
+/// The accuracy of libswscale's color conversion.
 package enum ConversionQuality: Sendable {
-  /// Rounds to the nearest level, and interpolates chroma. For everything that is stored or measured.
+  /// Rounds to the nearest level, and interpolates chroma.
+  ///
+  /// For all frames that are stored or measured.
   case exact
-  /// In RGB, is up to 3 levels off, gives neighboring pixels the same chroma, and scales with shorter
-  /// filters. Other formats are exact. For what is only seen: it is about ten times as fast.
+  /// Converts about ten times as fast, for frames that are only displayed.
+  ///
+  /// In RGB, levels are wrong by up to 3, neighboring pixels have the same chroma, and the filters
+  /// for scaling are shorter. All other formats are exact.
   case fast
-  /// Scales with a Lanczos filter, which keeps more detail than the bicubic one and rings at edges. Not
-  /// for RGB.
+  /// Scales with a Lanczos filter, which keeps more detail than the bicubic filter but rings at
+  /// edges.
+  ///
+  /// Not for RGB.
   case lanczos
 
-  /// The flags of libswscale for a conversion to a format.
+  /// The libswscale flags for a conversion to a format.
   ///
   /// Without accurate rounding, libswscale's conversion to RGB is up to two levels too dark.
   fileprivate func flags(to target: LibAVPixelFormat) -> Int32 {
@@ -34,11 +40,11 @@ package struct Scaler: ~Copyable {
   private let height: Int
   private let pixelFormat: AVPixelFormat
 
-  /// Makes a conversion.
+  /// Creates a conversion.
   ///
-  /// `isFullRange` selects full range (JPEG) or video range, for the source and for the target.
-  /// `colorSpace` is the YUV matrix of both. An unsupported conversion throws with the operation
-  /// "convert".
+  /// `isFullRange` selects full range (JPEG) or video range, separately for source and target.
+  /// `colorSpace` is the YUV matrix of both. For an unsupported conversion, an error with the
+  /// operation "convert" is thrown.
   package init(
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
@@ -57,13 +63,13 @@ package struct Scaler: ~Copyable {
         logLine: LibAVLog.takeLine())
     }
     // The conversion may change the range but not the YUV matrix, so source and target use the same
-    // one. For an untagged frame, it is BT.601. libswscale's `SWS_CS_` constants and `AVColorSpace`
-    // use the same numbers for the matrices.
+    // matrix. For an untagged frame, this is BT.601. libswscale's `SWS_CS_` constants and
+    // `AVColorSpace` use the same numbers for the matrices.
     let matrix = sws_getCoefficients(
       colorSpace == AVCOL_SPC_UNSPECIFIED || colorSpace == AVCOL_SPC_RGB
         ? SWS_CS_DEFAULT : Int32(clamping: colorSpace.rawValue))
-    // A negative result means that neither source nor target has a range (RGB to RGB). Then nothing
-    // must be set.
+    // A negative result means that neither source nor target has a range (RGB to RGB). Nothing
+    // needs to be set then.
     _ = sws_setColorspaceDetails(
       context, matrix, source.isFullRange ? 1 : 0, matrix, target.isFullRange ? 1 : 0, 0, 1 << 16,
       1 << 16)
@@ -88,7 +94,7 @@ package struct Scaler: ~Copyable {
 
 /// Converts frames to one pixel format.
 ///
-/// If the size or the format of the source changes, it sets up a new conversion.
+/// If the size or the format of the source frames changes, a new conversion is set up.
 package struct FrameConverter: ~Copyable {
   private struct Source: Equatable {
     let width: Int
@@ -106,7 +112,7 @@ package struct FrameConverter: ~Copyable {
   private var scaler: Scaler?
   private var source: Source?
 
-  /// Prepares a conversion.
+  /// Creates a converter.
   ///
   /// `isFullRange` selects the range of the result.
   ///
@@ -121,7 +127,7 @@ package struct FrameConverter: ~Copyable {
     if let width, let height { size = (width, height) } else { size = nil }
   }
 
-  /// Prepares a conversion to a format, with full range for RGB and gray, and with the given range for
+  /// Creates a converter to a format, with full range for RGB and gray, and the given range for
   /// YUV.
   ///
   /// - Throws: `LibAVError` with the operation "find" if libswscale cannot write the format.
@@ -135,7 +141,7 @@ package struct FrameConverter: ~Copyable {
 
   /// Returns the frame in the target format and size.
   ///
-  /// If nothing must change, returns the frame itself.
+  /// If the frame already has this format and size, returns the frame itself.
   ///
   /// - Throws: `LibAVError` with the operation "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
@@ -154,7 +160,8 @@ package struct FrameConverter: ~Copyable {
       return try VideoRangeConversion.convert(frame, to: target)
     }
     if next != source {
-      // libswscale has a fast conversion to RGB from planes only, and a fast one to planes.
+      // For packed YUV, two conversions are faster than one: libswscale is fast from packed YUV to
+      // planes, and from planes to RGB.
       let isUnpacked =
         quality == .fast && target.isRGB && frame.pixelFormat == .yuyv422
         && (width, height) == (frame.width, frame.height)

@@ -4,11 +4,12 @@ import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
 
-/// A source file whose packets are copied by their locations, without being read.
+/// A source file whose packets are copied by their byte locations, without being read.
 ///
-/// A muxer needs the address of a packet's bytes, but it passes the bytes of most codecs on without
-/// a look at them. So each byte of the file gets an address. No memory stands behind these
-/// addresses but pages of zeros, and a ``CopyingSink`` recognizes them.
+/// A muxer needs the address of a packet's bytes, but for most codecs it passes the bytes on
+/// without reading them. An address is therefore reserved for each byte of the file. At these
+/// addresses there are only zeros. A ``CopyingSink`` recognizes the addresses, and copies the bytes
+/// of the file instead.
 package final class StoredMedia {
   let file: OpenFile
   private let start: UnsafeMutableRawPointer
@@ -17,7 +18,7 @@ package final class StoredMedia {
 
   /// Reserves an address for each byte of a file.
   ///
-  /// - Throws: `LibAVError` if the address space is too small.
+  /// - Throws: `LibAVError` if not enough addresses are free.
   package init(_ file: OpenFile) throws(LibAVError) {
     let padding = Int64(AV_INPUT_BUFFER_PADDING_SIZE)
     let failure = LibAVError("reserve addresses for", file.path, code: CFFmpeg_ENOMEM)
@@ -38,7 +39,7 @@ package final class StoredMedia {
     munmap(start, byteCount)
   }
 
-  /// Makes a packet of the addresses at a location.
+  /// Makes a packet refer to the addresses of a location.
   func fill(
     _ packet: UnsafeMutablePointer<AVPacket>, _ location: PacketLocation
   ) throws(LibAVError) {
@@ -51,7 +52,9 @@ package final class StoredMedia {
     packet.pointee.size = size
   }
 
-  /// The offset in the file that an address stands for; nil for an address of other memory.
+  /// The byte offset in the file to which an address belongs.
+  ///
+  /// Nil for an address of other memory.
   func position(of address: UnsafeRawPointer?) -> Int64? {
     guard let address, address >= UnsafeRawPointer(start),
       address < UnsafeRawPointer(start + byteCount)

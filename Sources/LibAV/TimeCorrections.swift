@@ -2,11 +2,12 @@
 
 /// Corrections of packet times in a file whose clock restarts.
 package struct TimeCorrections: Hashable, Sendable {
-  /// The packets of a track from one number on.
+  /// The correction of a track's packets, beginning at one packet.
   package struct Part: Hashable, Sendable {
-    /// The number of the first packet among those of the track that ``Demuxer/nextPacket()`` returns.
+    /// The number of the first corrected packet, in the order in which ``Demuxer/nextPacket()``
+    /// returns the track's packets.
     package let firstPacket: Int
-    /// The ticks to add to the times of the packets.
+    /// The ticks to add to the times of these packets.
     package let ticks: Int64
 
     package init(firstPacket: Int, ticks: Int64) {
@@ -14,12 +15,12 @@ package struct TimeCorrections: Hashable, Sendable {
     }
   }
 
-  /// The parts of each track, in the order of their packets.
+  /// The corrections of each track, in the order of their packets.
   private let parts: [Int: [Part]]
 
   package init(_ parts: [Int: [Part]]) { self.parts = parts }
 
-  /// Returns the ticks to add to the times of a packet.
+  /// Returns the ticks to add to the times of a packet of a track.
   package func ticks(ofPacket number: Int, track: Int) -> Int64 {
     parts[track]?.last { $0.firstPacket <= number }?.ticks ?? 0
   }

@@ -6,7 +6,7 @@ package import OvercrankMediaCore
 /// The kind of media in a track.
 package enum TrackKind: Sendable { case video, audio, other }
 
-/// A copy of `AVCodecParameters` that outlives its file or codec.
+/// A copy of `AVCodecParameters` that may outlive the file or the codec.
 package final class CodecParameters: @unchecked Sendable {
   // The parameters are written only in the initializers, so threads may share them.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
@@ -21,21 +21,21 @@ package final class CodecParameters: @unchecked Sendable {
 
   /// Copies the codec parameters of a track in a file.
   ///
-  /// The container and the bitstream may state different pixel aspect ratios. The container's is
-  /// used, as in players (`av_guess_sample_aspect_ratio`).
+  /// The container and the bitstream may state different pixel aspect ratios. The ratio in the
+  /// container is used, as in players (`av_guess_sample_aspect_ratio`).
   convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
     try self.init(copying: stream.pointee.codecpar)
     pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
   }
 
-  /// Returns a copy for packets of another bit rate, which the muxer then calculates.
+  /// Returns a copy without the bit rate, which the muxer then calculates.
   package func withoutBitRate() throws(LibAVError) -> CodecParameters {
     let copy = try CodecParameters(copying: pointer)
     copy.pointer.pointee.bit_rate = 0
     return copy
   }
 
-  /// Makes codec parameters for a compressed camera format.
+  /// Creates codec parameters for a compressed camera format.
   package init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
   ) throws(LibAVError) {
@@ -53,7 +53,7 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
-  /// Makes the parameters of compressed audio.
+  /// Creates codec parameters for compressed audio.
   ///
   /// - Throws: `LibAVError` for a codec that libav does not know or that is not for audio.
   package init(
@@ -74,7 +74,7 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
-  /// Makes a copy with other codec headers.
+  /// Creates a copy with other codec headers.
   package init(_ other: CodecParameters, extradata: [UInt8]) throws(LibAVError) {
     guard let copy = avcodec_parameters_alloc() else {
       throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
@@ -87,7 +87,7 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
-  /// Sets the codec headers of parameters that have none.
+  /// Sets the codec headers, if the parameters have none yet.
   private func set(_ extradata: [UInt8]) throws(LibAVError) {
     guard !extradata.isEmpty else { return }
     let padded = extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
@@ -108,7 +108,7 @@ package final class CodecParameters: @unchecked Sendable {
     avcodec_parameters_free(&parameters)
   }
 
-  /// FFmpeg's name of the codec: `mjpeg`, `h264`, `aac`.
+  /// FFmpeg's name of the codec, such as `mjpeg`, `h264` or `aac`.
   package var codecName: String { String(cString: avcodec_get_name(pointer.pointee.codec_id)) }
   package var codecID: AVCodecID { pointer.pointee.codec_id }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
@@ -116,7 +116,8 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
-  /// Encoder priming: samples that the encoder inserts before the first audio sample.
+  /// The number of samples that the encoder inserts before the first audio sample (encoder
+  /// priming).
   package var initialPadding: Int { Int(pointer.pointee.initial_padding) }
   /// The pixel aspect ratio; nil if the file states none.
   package var pixelAspect: Encoder.PixelAspect? {
@@ -124,7 +125,7 @@ package final class CodecParameters: @unchecked Sendable {
     guard aspect.num > 0, aspect.den > 0 else { return nil }
     return Encoder.PixelAspect(width: aspect.num, height: aspect.den)
   }
-  /// Whether frames are decoded in another order than they are shown (B-frames).
+  /// Whether frames are decoded in another order than they are shown, as with B-frames.
   package var isReordered: Bool { pointer.pointee.video_delay > 0 }
   /// Whether H.264 is stored with length prefixes and `avcC` headers.
   ///
@@ -132,7 +133,7 @@ package final class CodecParameters: @unchecked Sendable {
   package var isLengthPrefixed: Bool {
     pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
   }
-  /// The size of a NAL unit's length prefix in bytes (H.264, HEVC); nil for a byte stream.
+  /// The size of the length prefix of a NAL unit in bytes (H.264, HEVC); nil for a byte stream.
   package var unitLengthSize: Int? {
     // The size field is byte 4 of avcC and byte 21 of hvcC, counted from 0.
     let position = codecID == AV_CODEC_ID_HEVC ? 21 : 4
@@ -141,14 +142,14 @@ package final class CodecParameters: @unchecked Sendable {
     else { return nil }
     return Int(data[position] & 3) + 1
   }
-  /// The codec tag for HEVC with all headers in the track.
+  /// The codec tag of HEVC whose parameter sets are all stored in the track.
   static let hvc1: UInt32 = 0x3163_7668
-  /// Whether the track is HEVC with all headers in the track.
+  /// Whether the track is HEVC whose parameter sets are all stored in the track.
   var isHVC1: Bool {
     codecID == AV_CODEC_ID_HEVC
       && (unitLengthSize != nil || pointer.pointee.codec_tag == Self.hvc1)
   }
-  /// The codec tag for uncompressed 8-bit gray with black at 0.
+  /// The codec tag of uncompressed 8-bit gray in which 0 is black.
   static let y800: UInt32 = 0x3030_3859
   /// Whether the track is uncompressed 8-bit gray.
   var isPlainGray: Bool { codecID == AV_CODEC_ID_RAWVIDEO && pixelFormat == .gray8 }
@@ -170,13 +171,13 @@ package final class CodecParameters: @unchecked Sendable {
   }
   /// Whether libavcodec has a decoder for the codec.
   package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
-  /// Whether every frame is independent (MJPEG, FFV1, uncompressed).
+  /// Whether every frame can be decoded alone, as with MJPEG, FFV1 and uncompressed video.
   package var isIntraOnly: Bool {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
     return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
   }
 
-  /// Whether packets with these and with other parameters can share one track.
+  /// Whether packets with these parameters and packets with other parameters can share a track.
   ///
   /// Codec, size, pixel format and codec headers must be equal.
   package func decodesLike(_ other: CodecParameters) -> Bool {
@@ -188,7 +189,9 @@ package final class CodecParameters: @unchecked Sendable {
 
 /// The description of a track, copied so that it outlives the file.
 package struct TrackFormat: Sendable {
-  /// The track's index in the file, from 0, equal to its packets' `trackIndex`.
+  /// The index of the track in the file, from 0.
+  ///
+  /// Packets of the track have this `trackIndex`.
   package let index: Int
   package let kind: TrackKind
   /// Whether the file marks the track for playback by default, or as enabled.
@@ -196,15 +199,15 @@ package struct TrackFormat: Sendable {
   /// False for all tracks of containers without such marks.
   package let isDefault: Bool
   package let parameters: CodecParameters
-  /// Seconds per tick, above zero.
+  /// The duration of a tick in seconds, above zero.
   package let timeBase: Rational
-  /// The number of samples stated in the headers; 0 if unstated.
+  /// The number of samples that the headers state; 0 if they state none.
   package let indexedCount: Int
-  /// The stated average rate, frames over duration; nil if unstated.
+  /// The average frame rate that the file states; nil if it states none.
   package let averageFrameRate: FrameRate?
   /// FFmpeg's `r_frame_rate`: the lowest rate that represents all frame times; nil if unknown.
   package let nominalFrameRate: FrameRate?
-  /// Clockwise rotation for display, in degrees: 0, 90, 180 or 270.
+  /// The clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   ///
   /// If frames are also mirrored, the mirroring left to right follows the rotation.
   package let rotation: Int
@@ -212,7 +215,7 @@ package struct TrackFormat: Sendable {
   package let displayMatrix: [Int32]
   /// The track's metadata.
   package let metadata: [String: String]
-  /// Side data for all frames, without the display matrix.
+  /// The side data for all frames, except the display matrix.
   package let sideData: [TrackSideData]
   /// A description for messages about tracks that are not used, such as `timecode track`.
   ///
@@ -229,7 +232,7 @@ package struct TrackFormat: Sendable {
     parameters = try CodecParameters(of: stream)
     kind =
       switch stream.pointee.codecpar.pointee.codec_type {
-      // libavformat presents a cover image as a video track. It is no video, so it is excluded.
+      // libavformat presents a cover image as a video track. A cover image is excluded here.
       case AVMEDIA_TYPE_VIDEO
       where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
         .video
@@ -260,7 +263,7 @@ package struct TrackFormat: Sendable {
 }
 
 extension TrackFormat {
-  /// Describes a track for messages; nil for the text track of chapters.
+  /// Returns the description of a track for messages; nil for the text track of chapters.
   ///
   /// libavformat assigns no codec to timecode and other data tracks, so they are described by their
   /// codec tag.
@@ -287,7 +290,7 @@ extension TrackFormat {
 extension Sequence<TrackFormat> {
   /// The track that players choose: the first one that is marked as default or enabled.
   ///
-  /// Without such a mark, it is the first one. Nil without any track.
+  /// If no track is marked, it is the first track. Nil if there are no tracks.
   package func preferred(where fits: (TrackFormat) -> Bool) -> TrackFormat? {
     var first: TrackFormat?
     for track in self where fits(track) {
@@ -299,7 +302,7 @@ extension Sequence<TrackFormat> {
 }
 
 extension FrameRate {
-  /// The rate of an `AVRational`; nil unless it is above zero.
+  /// Creates a rate from an `AVRational`; nil unless the value is above zero.
   fileprivate init?(_ rational: AVRational) {
     guard rational.num > 0, rational.den > 0,
       let rate = FrameRate(
@@ -309,7 +312,7 @@ extension FrameRate {
   }
 }
 
-/// The entries of an `AVDictionary`.
+/// Returns the entries of an `AVDictionary`.
 func readDictionary(_ dictionary: OpaquePointer?) -> [String: String] {
   var result: [String: String] = [:]
   var entry: UnsafeMutablePointer<AVDictionaryEntry>?

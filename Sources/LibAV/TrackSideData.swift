@@ -51,7 +51,7 @@ package struct TrackSideData: Sendable {
     }
   }
 
-  /// The side data of a frame, without the kinds that cannot be stored for a whole track.
+  /// Returns the side data of a frame, without the kinds that cannot be stored for a whole track.
   package static func all(of frame: MediaFrame) -> [TrackSideData] {
     kinds.compactMap { kind in
       guard let type = kind.frame,

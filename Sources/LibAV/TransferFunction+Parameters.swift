@@ -4,7 +4,7 @@ import CFFmpeg
 package import OvercrankMediaCore
 
 extension TransferFunction {
-  /// Makes the transfer function of a track's color tags.
+  /// Creates the transfer function that a track's color tags describe.
   package init(_ colors: Encoder.ColorTags) {
     let curve: Curve =
       switch colors.transfer {
@@ -16,7 +16,7 @@ extension TransferFunction {
       case AVCOL_TRC_ARIB_STD_B67: .hlg
       default: .bt709
       }
-    // If video has no tag, its coefficients are those of BT.601, as in libswscale.
+    // The coefficients of video without a matrix tag are those of BT.601, as in libswscale.
     let (red, blue) =
       switch colors.space {
       case AVCOL_SPC_BT709: (0.2126, 0.0722)

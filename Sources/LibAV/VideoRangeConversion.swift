@@ -2,12 +2,13 @@
 
 import CFFmpeg
 
-/// The conversion of 8-bit YUV planes from full range to video range.
+/// Converts 8-bit YUV planes from full range to video range.
 ///
-/// It has the levels that libswscale makes of a JPEG format. libswscale takes as long for it as
-/// libavcodec does to decode Motion JPEG, and leaves the range of other formats as it is.
+/// The levels of the result equal those of libswscale for JPEG formats. libswscale is not used,
+/// because its conversion takes as long as decoding Motion JPEG, and because it does not convert
+/// the range of other formats.
 enum VideoRangeConversion {
-  /// Whether a frame becomes a target format in video range by a change of its levels alone.
+  /// Whether a frame can be converted to a format in video range by changing only its levels.
   static func applies(to frame: MediaFrame, target: LibAVPixelFormat) -> Bool {
     guard frame.isFullRange else { return false }
     return switch target {
@@ -47,16 +48,18 @@ enum VideoRangeConversion {
     return result
   }
 
-  /// A linear function of levels: the upper byte of (level · 256 · factor / 65536 + offset), which
-  /// processors compute for many levels at once.
+  /// A linear function of levels.
+  ///
+  /// The result is the upper byte of (level · 256 · factor / 65536 + offset), which processors
+  /// compute for many levels at once.
   private struct Levels {
     let factor: UInt32
     let offset: UInt16
   }
 
-  /// 0…255 to 16…235.
+  /// Maps luma levels from 0…255 to 16…235.
   private static let luma = Levels(factor: 56_281, offset: 4_225)
-  /// 0…255 to 16…240.
+  /// Maps chroma levels from 0…255 to 16…240.
   private static let chromaLevels = Levels(factor: 57_562, offset: 4_117)
 
   private static func convert(
